@@ -65,8 +65,8 @@ func (s *Snapshot) based(path string) *Entry {
 	return nil
 }
 
-// basedIn is based, restricted to the moved skills and to those of the first n entries that are in
-// the given roots.
+// basedIn is based, restricted to the moved skills and, among the first n entries, to the given
+// roots.
 func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	if e := s.moved[path]; e != nil {
 		return e

@@ -92,8 +92,7 @@ func readNow(e *Entry) reading {
 
 // ReadFile reads a file of the skill by its served path, as it is on disk now. It reads at most
 // [skill.MaxFile] bytes, and returns when the context ends. It reserves memory for the given number
-// of copies of a large file. Besides the errors of the file, it returns those of [Await] and
-// [limit.Reserve].
+// of copies of a large file. It returns errors of the file, of [Await] and of [limit.Reserve].
 func (v View) ReadFile(ctx context.Context, e *Entry, path string, copies int64) ([]byte, error) {
 	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copies, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
 	e.RecordRead(ctx, path, data, err)

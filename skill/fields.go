@@ -226,7 +226,7 @@ func isOtherScript(key string) bool {
 	return strings.IndexFunc(key, unicode.IsLetter) >= 0 && strings.IndexFunc(key, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) < 0
 }
 
-// quoteKey quotes a key, with escapes if a character is not what it looks like.
+// quoteKey quotes a key, with escapes if it contains look-alike characters.
 func quoteKey(key string) string {
 	if !display.IsASCII(key) && typo.Fold(key) != strings.ToLower(key) {
 		return display.Spelt(key)

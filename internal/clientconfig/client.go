@@ -1,10 +1,9 @@
-// Package clientconfig describes the clients' configuration files: where each client keeps its
-// file, how an MCP server's entry looks there, and how to add one without touching anything
-// else.
+// Package clientconfig describes the clients' configuration files: the path of each file, the form
+// of an MCP server's entry in it, and how to add an entry without changing anything else.
 //
-// The caller provides the folders and the entry. A merge is a function from bytes to bytes.
-// Every result is parsed again and compared with the original, so that a file is changed as
-// intended or not at all.
+// The caller provides the folders and the entry. A merge is a function from bytes to bytes. Every
+// result is parsed again and compared with the original, so that a file changes exactly as intended
+// or not at all.
 package clientconfig
 
 import (
@@ -25,42 +24,42 @@ const Name = "knack"
 // Client is one program that starts MCP servers from a configuration file.
 type Client struct {
 	ID, Name string
-	// Reads lists the labels of the roots whose skills the client reads itself, and would
-	// show twice.
+	// Reads lists the labels of the roots that the client reads itself, whose skills it would
+	// otherwise show twice.
 	Reads []string
-	// Program is the name of the client's executable, "" if it has none of its own.
+	// Program is the name of the client's executable, or "" if it has none.
 	Program string
 	// Command returns the client's own command that adds the entry to the user's
 	// configuration; nil if there is no such command.
 	Command func(Server) string
-	// NeedsApproval is set if a project's entry counts only after the user has approved it,
-	// and the user's own of the same name until then.
+	// NeedsApproval is set if the client ignores a project's entry until the user has approved it,
+	// and uses the user's own entry of the same name until then.
 	NeedsApproval bool
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
-	// Tested is the version of the client with which the entries were tried, and how;
-	// "" if they were written from its documentation alone.
+	// Tested is the client version with which the entries were tried, and how; "" if they only
+	// follow its documentation.
 	Tested string
 
 	format    format
 	dialect   dialect    // of JSON
 	list      bool       // of YAML: the servers are a list
 	keys      []string   // the path to the servers
-	nested    string     // the key below which an entry says how the server is reached, "" for none
+	nested    string     // key of the object in an entry that describes how to reach the server, or ""
 	locations []location // in the client's order of precedence
-	// nextSteps is what [Client.NextSteps] returns, with NAME and SETTINGS.
+	// nextSteps are the results of [Client.NextSteps], with the placeholders NAME and SETTINGS.
 	nextSteps map[Scope][]string
 	lists     []nameList // outside of the entry
-	// createHint tells the user how to make the file, if knack createHint not make it. Continue reads
-	// an older config.json only as long as there is no config.yaml.
+	// createHint tells the user how to create the file, if knack does not create it. Continue, for
+	// example, reads an older config.json only while there is no config.yaml.
 	createHint string
 	folder     func(Env) string
 	local      func(Server) []field
-	remote     func(Server) []field // nil if the file has no form for it
-	newFields  func(Server) []field // further fields of a new entry, which the user may change; nil for none
+	remote     func(Server) []field // nil if the file cannot describe a remote server
+	newFields  func(Server) []field // further fields of a new entry, which the user may change; may be nil
 	untyped    bool                 // an entry that starts a command may lack its "type"
 	trust      []field              // the field that makes the client call the tools without asking
-	bearer     []field              // the form of the token for a server behind a URL
+	bearer     []field              // fields that send the token to a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.
 	tokenEnv bool
 }
@@ -84,29 +83,29 @@ func urlAs(key string) func(Server) []field {
 	return func(s Server) []field { return []field{{key, s.URL}} }
 }
 
-// An entry never has the token itself, but one of these: the variable that holds it, or a
-// placeholder.
+// Texts that replace the token in an entry, which never contains the token itself: its variable, or
+// a placeholder.
 const (
 	TokenVariable    = "KNACK_TOKEN"
 	TokenPlaceholder = "YOUR-TOKEN"
 )
 
-// bearer is the header in the words of most clients.
+// bearer returns the authorization header in the form of most clients.
 func bearer(token string) []field {
 	return []field{{"headers", object{{"Authorization", "Bearer " + token}}}}
 }
 
-// TokenFromEnvironment reports whether the client reads a token from [TokenVariable];
-// else the token takes the place of [TokenPlaceholder] in the file.
+// TokenFromEnvironment reports whether the client reads a token from [TokenVariable]. Otherwise the
+// user replaces [TokenPlaceholder] in the file.
 func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 
 // CanTrust reports whether an entry can make the client call the tools without asking.
 func (c Client) CanTrust() bool { return len(c.trust) > 0 }
 
-// DuplicateHint says that skills show twice if a server behind a URL reads the folders that the
-// client reads itself, and what prevents it; server is that server, as in "that server".
-// It is an unfinished sentence, to which more remedies can be added, and "" if the client
-// reads no such folder.
+// DuplicateHint warns that skills show twice if a server behind a URL reads the folders that the
+// client reads itself, and names a remedy; server is the text for the server, such as "that
+// server". The result is an unfinished sentence, to which more remedies can be added, or "" if the
+// client reads no such folder.
 func (c Client) DuplicateHint(server string) string {
 	if len(c.Reads) == 0 {
 		return ""
@@ -114,7 +113,7 @@ func (c Client) DuplicateHint(server string) string {
 	return fmt.Sprintf("%s reads some folders of skills itself. If %s reads them too, their skills show twice: start it with --exclude %s", c.Name, server, strings.Join(c.Reads, " --exclude "))
 }
 
-// Scopes are the scopes in which the client has entries of its own.
+// Scopes returns the scopes in which the client has its own entries.
 func (c Client) Scopes() (out []Scope) {
 	for _, at := range c.locations {
 		if !slices.Contains(out, at.scope) {
@@ -134,8 +133,8 @@ func Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// NextSteps says, in whole sentences, what the client still asks of the user after an entry of
-// this scope and name was written.
+// NextSteps returns, in whole sentences, the steps left to the user after an entry of this scope
+// and name was written.
 func (c Client) NextSteps(p Env, scope Scope, name string) (out []string) {
 	settings := ""
 	if c.folder != nil {
@@ -168,11 +167,11 @@ func (c Client) File(p Env) string {
 	return ""
 }
 
-// ErrNoRemote is returned if a client's file cannot name a server that runs elsewhere.
+// ErrNoRemote is returned if a client's file cannot describe a remote server.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
-// ServerIn returns what an entry says in this file. If several clients read the file, that is
-// nothing of one client's own: the entry leaves out only roots that all of them read.
+// ServerIn returns the server for an entry in this file. If several clients read the file, the
+// entry contains nothing specific to one client: it excludes only roots that all of them read.
 func (c Client) ServerIn(p Env, file string, s Server) Server {
 	var readers []Client
 	for _, other := range Clients {
@@ -210,7 +209,7 @@ func (c Client) newEntry(s Server) []field {
 	}
 	fields := out(s)
 	if s.shared && s.URL == "" {
-		fields = stdio(s) // which all of them read
+		fields = stdio(s) // the form that all of them read
 	}
 	if c.newFields != nil && !s.shared {
 		fields = append(fields, c.newFields(s)...)
@@ -224,15 +223,15 @@ func (c Client) newEntry(s Server) []field {
 	return fields
 }
 
-// Entry returns a file with the entry alone, to be shown to the user.
+// Entry returns a file with only the entry, for display.
 func (c Client) Entry(s Server) (string, error) {
 	out, err := c.Merge(nil, s)
 	return string(out), err
 }
 
-// Merge adds the entry to the bytes of the client's file, or brings an older one up to
-// date. Comments, formatting and everything else stay. An entry that is as it should be
-// leaves the bytes as they are. It fails if the file cannot be parsed.
+// Merge adds the entry to the bytes of the client's file, or updates an existing one. Comments,
+// formatting and everything else stay. If the entry is already up to date, the bytes do not change.
+// It fails if the file cannot be parsed.
 func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	if s.URL != "" && c.remote == nil {
 		return nil, ErrNoRemote
@@ -255,7 +254,7 @@ func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]by
 	return c.merge(data, path, ch.set, ch.drop)
 }
 
-// quoted quotes a word for a POSIX shell, on Windows for cmd.exe, PowerShell and Git Bash.
+// quoted quotes a word for a POSIX shell, or on Windows for cmd.exe, PowerShell and Git Bash.
 func quoted(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+", r))

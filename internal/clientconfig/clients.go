@@ -34,10 +34,10 @@ func claudeLocal(p Env) []string {
 	return []string{"projects", at, "mcpServers"}
 }
 
-// claudeProject returns the path of what Claude Code keeps for one project.
+// claudeProject returns the path of the settings that Claude Code keeps for one project.
 func claudeProject(p Env) []string { return claudeLocal(p)[:2] }
 
-// geminiLists are in the user's file and the project's.
+// geminiLists returns Gemini's lists of server names in the given files.
 func geminiLists(files ...func(Env) string) (out []nameList) {
 	for _, file := range files {
 		at := location{file: file, keys: func(Env) []string { return []string{"mcp"} }}
@@ -64,9 +64,9 @@ const (
 	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 
-// Clients lists the supported clients. Reads has a root only if the client's documentation,
-// or the client itself, says that it is read. The clients on npm were tried: doc/connect.md
-// says which, when, and what they do.
+// Clients lists the supported clients. Reads contains a root only if the client's documentation, or
+// the client itself, says that it is read. The clients on npm were tried; doc/connect.md has the
+// versions, dates and results.
 var Clients = []Client{
 	{
 		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand, NeedsApproval: true,

@@ -10,20 +10,20 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Difference is one field of an entry that changes. Old or New is empty for a field
-// that comes or goes.
+// Difference is one changed field of an entry. Old is empty for an added field, New for a removed
+// one.
 type Difference struct {
 	Key, Old, New string
 }
 
-// plainKeys lists the fields of an entry that are shown. The values of others, such as
+// plainKeys lists the fields of an entry whose values are shown. The values of others, such as
 // variables and headers, may be secret.
 var plainKeys = []string{"type", "name", "description", "cwd", "tools", "enabled", "disabled", "trust", "timeout"}
 
-// hidden stands for a value that may be secret.
+// hidden replaces a value that may be secret.
 const hidden = "…"
 
-// differences lists the fields of an entry that a change touches.
+// differences lists the fields of an entry that a change sets or removes.
 func (c Client) differences(have map[string]any, ch change) (out []Difference) {
 	for _, f := range ch.set {
 		now := plainValue(f.value)
@@ -48,7 +48,7 @@ func (c Client) shown(key string, v any) string {
 	return string(out)
 }
 
-// masked returns the value of a field without what may be secret.
+// masked returns the value of a field without its possibly secret parts.
 func (c Client) masked(key string, v any) any {
 	switch text, isText := v.(string); {
 	case slices.Contains(plainKeys, key):
@@ -74,7 +74,7 @@ func maskedWords(v any) any {
 	return plainValue(display.RedactWords(words))
 }
 
-// maskedValue masks every text that is not knack's own. Names and switches stay.
+// maskedValue masks every text except knack's own. Names and switches stay.
 func (c Client) maskedValue(v any) any {
 	switch v := v.(type) {
 	case bool, nil:
@@ -112,8 +112,8 @@ func texts(v any) (out []string) {
 	return out
 }
 
-// shownEntry writes values in place of the entry at a path, as the file's format writes it and
-// without what may be secret. How the server is reached comes first, as in a new entry.
+// shownEntry writes an entry with the given values in the file's format, without possibly secret
+// parts. The fields that describe how to reach the server come first, as in a new entry.
 func (c Client) shownEntry(path []string, at entry, values map[string]any) []byte {
 	if at.nested {
 		path = append(slices.Clone(path), c.nested)
@@ -122,7 +122,7 @@ func (c Client) shownEntry(path []string, at entry, values map[string]any) []byt
 	order = append(order, slices.Sorted(maps.Keys(values))...)
 	var fields []field
 	for i, key := range order {
-		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // a list has the names anyway
+		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // a list shows the names anyway
 			fields = append(fields, field{key, inOrder(c.masked(key, v))})
 		}
 	}

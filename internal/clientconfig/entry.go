@@ -14,12 +14,12 @@ import (
 type Server struct {
 	Command    string   // absolute path of the executable
 	Args       []string // of the command
-	URL        string   // if it is not empty, a server that runs elsewhere
-	Token      bool     // the server behind the URL requires a token: the entry names its variable or has a placeholder
-	Trust      bool     // the client is to call the tools without asking, see [Client.CanTrust]
-	ReplaceURL bool     // an entry with a URL is changed to start Command
-	// Chosen are the arguments of serve that the user chose. They replace those of an existing
-	// entry, which stay if Chosen is nil.
+	URL        string   // if not empty, a remote server
+	Token      bool     // the server behind the URL requires a token: the entry names its variable or contains a placeholder
+	Trust      bool     // the client shall call the tools without asking, see [Client.CanTrust]
+	ReplaceURL bool     // an entry with a URL may be changed to start Command
+	// Chosen are the arguments of serve that the user chose. They replace the arguments of an
+	// existing entry, which stay if Chosen is nil.
 	Chosen []string
 
 	shared bool // several clients read the file, see [Client.ServerIn]
@@ -36,7 +36,7 @@ const (
 	Foreign   State = "other"     // an entry called knack that starts something else
 )
 
-// commandKeys and urlKeys list the fields that say how a server is reached, for all clients.
+// commandKeys and urlKeys list the fields that describe how to reach a server, for all clients.
 var (
 	commandKeys = []string{"command", "cmd", "args"} // in the order of the words
 	urlKeys     = []string{"url", "httpUrl", "serverUrl", "uri"}
@@ -63,8 +63,8 @@ func launch(fields map[string]any) (words []string, url string) {
 	return words, url
 }
 
-// startsKnack reports whether a command line starts knack: a program of that name, or the
-// one that the new entry starts.
+// startsKnack reports whether a command line starts knack: a program of that name, or the program
+// of the new entry.
 func startsKnack(words []string, now string) bool {
 	if len(words) == 0 {
 		return false
@@ -76,9 +76,9 @@ func startsKnack(words []string, now string) bool {
 	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
 }
 
-// suspicion says why an entry of a project's file may start something that came with the
-// project, "" for no reason. A name on PATH is safe, and so is an absolute path outside of
-// the project, or the very path that the new entry has.
+// suspicion returns the reason that an entry in a project's file may start a program that came with
+// the project, or "". A name on PATH is safe, and so is an absolute path outside of the project, or
+// exactly the path in the new entry.
 func suspicion(p Env, have map[string]any, s Server) string {
 	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs it in a shell
 		return "it runs " + helper
@@ -109,7 +109,7 @@ func suspicion(p Env, have map[string]any, s Server) string {
 	return ""
 }
 
-// inside reports whether a path is in a folder, by its name or with links resolved.
+// inside reports whether a path is in a folder, before or after links are resolved.
 func inside(folder, at string) bool {
 	real := func(path string) string {
 		if out, err := realpath.Eval(path); err == nil {
@@ -125,7 +125,7 @@ func inside(folder, at string) bool {
 	return false
 }
 
-// arguments returns the arguments of an entry that has these now.
+// arguments returns the new arguments of an entry whose present arguments are have.
 func (s Server) arguments(have []string) []string {
 	if s.Chosen != nil {
 		have = append([]string{"serve"}, s.Chosen...)
@@ -133,9 +133,9 @@ func (s Server) arguments(have []string) []string {
 	return mergeArgs(have, s.Args)
 }
 
-// mergeArgs returns the arguments of an entry, in their order, followed by missing ones that
-// the client needs. With --dir there is no root to exclude. The entry's name is the wanted
-// one, or none.
+// mergeArgs returns the arguments of an entry, in their order, followed by the missing arguments
+// that the client needs. With --dir there is no root to exclude. The entry's name comes from want,
+// or is dropped.
 func mergeArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
@@ -153,7 +153,8 @@ func mergeArgs(have, want []string) []string {
 	return out
 }
 
-// withEntryName returns arguments without --entry, or with the name instead of another.
+// withEntryName returns arguments with the value of --entry replaced by name, or without --entry if
+// name is empty.
 func withEntryName(have, name []string) (out []string) {
 	for i := 0; i < len(have); i++ {
 		old, ok := strings.CutPrefix(have[i], "--entry=")
@@ -177,7 +178,7 @@ func withEntryName(have, name []string) (out []string) {
 	return out
 }
 
-// values are the values of a flag.
+// values returns the values of a flag.
 func values(words []string, flag string) (out []string) {
 	for _, p := range pairs(words) {
 		if p[0] == flag {
@@ -214,9 +215,9 @@ func (ch change) result(have map[string]any) map[string]any {
 	return now
 }
 
-// decide compares the entry of a file, nil for none, with the one that s describes. The
-// user's arguments stay unless they chose others, and so does every field that does not say how
-// the server is reached.
+// decide compares the entry of a file, nil if missing, with the entry for s. The user's arguments
+// stay unless they chose others, and so does every field that does not describe how to reach the
+// server.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
 		return change{Absent, c.newEntry(s), nil}
@@ -263,8 +264,8 @@ func keys(fields []field) (out []string) {
 	return out
 }
 
-// missingBearer returns the fields that our entry lacks to send the token. An existing
-// token, its variable and other headers stay.
+// missingBearer returns the fields missing from knack's entry to send the token. An existing token,
+// its variable and other headers stay.
 func (c Client) missingBearer(have map[string]any) (out []field) {
 	for _, f := range c.bearer {
 		old, there := have[f.key]

@@ -11,11 +11,11 @@ import (
 
 // Env is the part of a user's environment that determines the clients' files.
 type Env struct {
-	OS      string              // as runtime.GOOS says it
+	OS      string              // in the form of runtime.GOOS
 	Home    string              // the user's home folder
 	Project string              // the root of the project
 	AppData string              // %APPDATA% on Windows, else empty
-	Path    string              // the folders of programs, as PATH has them
+	Path    string              // the value of PATH
 	Getenv  func(string) string // returns variables that move a client's folder; may be nil
 }
 
@@ -26,7 +26,7 @@ func (p Env) env(name string) string {
 	return p.Getenv(name)
 }
 
-// Scope says for whom an entry is.
+// Scope is the reach of an entry: its users and projects.
 type Scope string
 
 // The scopes of an entry.
@@ -36,7 +36,7 @@ const (
 	Local   Scope = "local"   // for one user, in one project
 )
 
-// location is a file in which a client looks for entries, with the path of the servers if it
+// location is a file in which a client looks for entries, with the key path of the servers if it
 // differs from the client's usual one.
 type location struct {
 	scope Scope
@@ -44,8 +44,8 @@ type location struct {
 	keys  func(Env) []string
 	// preferred is set for the file to create if a scope has none.
 	preferred bool
-	// borrowed is set for a file that belongs to other clients: this client reads it too, and
-	// knack adds no entry to it for this client.
+	// borrowed is set for a file of other clients that this client also reads. knack adds no entry
+	// to it for this client.
 	borrowed bool
 }
 
@@ -58,12 +58,12 @@ func preferred(at location) location {
 	return at
 }
 
-// nameList is a list of servers' names with which a client turns servers off, or the only
-// ones on.
+// nameList is a list of server names in a client's settings: the servers that are off, or the only
+// ones that are on.
 type nameList struct {
 	location
 	key  string
-	only bool // servers that are not in it are off
+	only bool // servers not in the list are off
 }
 
 func borrowed(at location) location {
@@ -79,7 +79,7 @@ func atProject(rel string) func(Env) string {
 	return func(p Env) string { return below(p.Project, rel) }
 }
 
-// moved is a file at home, or in the folder that a variable names.
+// moved returns the path of a file at home, or in the folder that a variable names.
 func moved(variable, inside, rel string) func(Env) string {
 	return func(p Env) string {
 		if dir := p.env(variable); dir != "" {
@@ -89,10 +89,10 @@ func moved(variable, inside, rel string) func(Env) string {
 	}
 }
 
-// xdg is a file in the user's configuration folder, on every system.
+// xdg returns the path of a file in the XDG configuration folder, on every system.
 func xdg(rel string) func(Env) string { return moved("XDG_CONFIG_HOME", rel, ".config/"+rel) }
 
-// config is a file in the user's configuration folder as Linux, macOS and Windows have it.
+// config returns the path of a file in the configuration folder of Linux, macOS or Windows.
 func config(unix func(Env) string, mac, windows string) func(Env) string {
 	return func(p Env) string {
 		switch {
@@ -112,7 +112,7 @@ func below(dir, rel string) string {
 	return strings.TrimRight(strings.ReplaceAll(dir, `\`, "/"), "/") + "/" + rel
 }
 
-// base is the folder of a file.
+// base returns the folder of a file.
 func base(file func(Env) string) func(Env) string {
 	return func(p Env) string {
 		if at := file(p); at != "" {
@@ -122,8 +122,8 @@ func base(file func(Env) string) func(Env) string {
 	}
 }
 
-// Installed reports whether the client is used on this machine: its program is in a folder of
-// PATH, or its own folder holds more than skills, which another tool may have put there.
+// Installed reports whether the client is used on this machine: its program is in a folder of PATH,
+// or its own folder contains more than skills, which another tool may have put there.
 func (c Client) Installed(p Env) bool {
 	return c.onPath(p) || c.folder != nil && inUse(filepath.FromSlash(c.folder(p)))
 }
@@ -140,15 +140,15 @@ func inUse(folder string) bool {
 
 func (c Client) onPath(p Env) bool { return c.Program != "" && p.Program(c.Program) != "" }
 
-// Program returns the path of a program in the folders of PATH, "" if none has it.
+// Program returns the path of a program in the folders of PATH, or "".
 func (p Env) Program(name string) string {
 	names := []string{name}
-	if p.OS == "windows" && filepath.Ext(name) == "" { // npm makes a .cmd, an installer an .exe
+	if p.OS == "windows" && filepath.Ext(name) == "" { // npm creates a .cmd, an installer an .exe
 		names = []string{name + ".exe", name + ".cmd"}
 	}
 	for _, dir := range filepath.SplitList(p.Path) {
 		if !filepath.IsAbs(dir) {
-			continue // a project's folder could say what it likes
+			continue // it could be a project's folder, with any program
 		}
 		for _, name := range names {
 			if at := filepath.Join(dir, name); p.isProgram(at) {

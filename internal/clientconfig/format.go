@@ -29,11 +29,11 @@ const (
 	formatYAML
 )
 
-// entry is the entry of one server in a file, with the values that encoding/json would
-// decode, but numbers as text.
+// entry is the entry of one server in a file. Its values have the types of encoding/json, with
+// numbers as text.
 type entry struct {
-	fields map[string]any // nil if it is not a mapping
-	nested bool           // they are below [Client.nested]
+	fields map[string]any // nil if the entry is not a mapping
+	nested bool           // the fields are below [Client.nested]
 }
 
 // servers returns the entries in a file by their names, under a path of keys.
@@ -82,7 +82,7 @@ func appendString(s string) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// flow writes a value in one line, as JSON, which YAML reads too.
+// flow writes a value in one line, as JSON, which is also YAML.
 func flow(v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -103,7 +103,7 @@ func flow(v any) string {
 	case int:
 		return strconv.Itoa(v)
 	}
-	out, _ := json.Marshal(v) // what a parser of ours returned
+	out, _ := json.Marshal(v) // values from a parser always marshal
 	return string(out)
 }
 

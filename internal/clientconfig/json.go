@@ -12,7 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// dialect is the JSON that a client reads. The client cannot read a file in another
+// dialect is the form of JSON that a client reads. The client cannot read a file in another
 // dialect, so an entry in it would have no effect.
 type dialect int
 
@@ -22,20 +22,20 @@ const (
 	dialectPlain                   // neither
 )
 
-// maxNesting bounds how deep a file may nest. The parser calls itself for each level.
+// maxNesting bounds the nesting of a file. The parser is recursive.
 const maxNesting = 200
 
-// byteOrderMark is what some Windows editors put in front of a file.
+// byteOrderMark begins the files of some Windows editors.
 const byteOrderMark = "\ufeff"
 
 // jsonFile is a JSON file as parsed, byte for byte.
 type jsonFile struct {
 	data  []byte // without the byte-order mark
 	root  hujson.Value
-	empty bool // it holds nothing but blanks
+	empty bool // the file contains only blanks
 }
 
-// parseJSON parses a whole file and refuses what its client would not read.
+// parseJSON parses a whole file and refuses forms that its client would not read.
 func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
 	if !utf8.Valid(data) {
 		return f, errors.New("it is not UTF-8")
@@ -92,8 +92,8 @@ func tooDeep(data []byte) int {
 	return -1
 }
 
-// check refuses duplicate keys, of which readers take one or the other, and anything that
-// the dialect does not allow.
+// check refuses duplicate keys, since readers use one or the other, and anything that the dialect
+// does not allow.
 func (f jsonFile) check(v *hujson.Value, d dialect) error {
 	if err := f.checkExtra(v.BeforeExtra, v.StartOffset-len(v.BeforeExtra), d); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (f jsonFile) value() map[string]any {
 	d := json.NewDecoder(bytes.NewReader(v.Pack()))
 	d.UseNumber()
 	out := map[string]any{}
-	_ = d.Decode(&out) // the parser has read it; what is no object has no members
+	_ = d.Decode(&out) // the parser has accepted it; a value other than an object has no members
 	return out
 }
 

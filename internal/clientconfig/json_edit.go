@@ -14,7 +14,7 @@ import (
 // jsonEdit changes a parsed file.
 type jsonEdit struct {
 	jsonFile
-	newline, unit string // how the file ends its lines and indents one level
+	newline, unit string // line end and indentation of the file
 }
 
 // mergeJSON sets the fields of the entry at a path of keys and removes the keys in
@@ -48,12 +48,12 @@ func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect
 	return out, nil
 }
 
-// errSelfCheck is returned if an edit would change anything else. The file then stays
+// errSelfCheck is returned if an edit would change anything but the entry. The file then stays
 // unchanged.
 var errSelfCheck = errors.New("the entry cannot be added here without changing something else; add it by hand")
 
-// asIntended parses the result again and checks that the entry has its fields and none of the
-// dropped ones, and that everything else has its old value.
+// asIntended parses the result again and checks that the entry has the set fields and no dropped
+// ones, and that everything else is unchanged.
 func asIntended(before map[string]any, out []byte, path []string, set []field, drop []string, d dialect) bool {
 	f, err := parseJSON(out, d)
 	if err != nil {
@@ -77,8 +77,8 @@ func asIntended(before map[string]any, out []byte, path []string, set []field, d
 	return reflect.DeepEqual(without(before, path, set, drop), without(after, path, set, drop))
 }
 
-// without removes the members of the entry at a path that an edit may touch, and the
-// objects on the way that are empty then.
+// without removes the members that an edit may change from the entry at a path, and then the empty
+// objects on the way.
 func without(m map[string]any, path []string, set []field, drop []string) map[string]any {
 	if len(path) == 0 {
 		for _, f := range set {
@@ -114,7 +114,7 @@ func (e *jsonEdit) merge(path []string, set []field, drop []string) error {
 	if !ok {
 		return e.notObject(at, path)
 	}
-	// A new member takes the place of a removed one, with the comments around it.
+	// A new member replaces a removed one, and keeps the comments around it.
 	stale := slices.DeleteFunc(slices.Clone(drop), func(key string) bool { return member(o, key) == nil })
 	var missing []field
 	for _, f := range set {
@@ -160,7 +160,7 @@ func nest(path []string, entry []field) any {
 	return object{{path[0], nest(path[1:], entry)}}
 }
 
-// notObject returns an error with the position of a value that should be an object.
+// notObject returns the error for a value that should be an object, with its position.
 func (e *jsonEdit) notObject(v *hujson.Value, path []string) error {
 	what := "the file"
 	if len(path) > 0 {
@@ -174,7 +174,7 @@ func (e *jsonEdit) replace(v *hujson.Value, f field) {
 	v.Value = e.parsed(e.render(f.value, indent)).Value
 }
 
-// parsed parses our own text into a part of the tree.
+// parsed parses generated text into a part of the tree.
 func (e *jsonEdit) parsed(text string) hujson.Value {
 	v, err := hujson.Parse([]byte(text))
 	if err != nil {
@@ -183,7 +183,7 @@ func (e *jsonEdit) parsed(text string) hujson.Value {
 	return v
 }
 
-// insert adds members behind the last one of an object, in the style of the file.
+// insert adds members after the last one of an object, in the style of the file.
 func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 	if len(fields) == 0 {
 		return
@@ -206,7 +206,7 @@ func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 		head = rest[:sameLine(rest)]
 		rest = rest[len(head):]
 	}
-	trailing := hujson.Extra(nil) // if the last member has a comma, the new one gets one
+	trailing := hujson.Extra(nil) // if the last member has a comma, the new one gets one too
 	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
 		trailing = hujson.Extra{}
 	}
@@ -255,8 +255,7 @@ func remove(o *hujson.Object, key string) {
 	if i+1 < len(o.Members) {
 		next = &o.Members[i+1].Name.BeforeExtra
 	} else if i > 0 {
-		// The previous member becomes the last one. This space says that it has a trailing
-		// comma.
+		// The previous member becomes the last one. A non-nil AfterExtra gives it a trailing comma.
 		last := &o.Members[i-1].Value
 		if gone.Value.AfterExtra != nil && last.AfterExtra == nil {
 			last.AfterExtra = hujson.Extra{}
@@ -305,7 +304,7 @@ func (e *jsonEdit) render(v any, indent string) string {
 	return "{" + strings.Join(parts, ",") + e.newline + indent + "}"
 }
 
-// compact writes what [jsonEdit.render] wrote in one line.
+// compact joins the output of [jsonEdit.render] into one line.
 func compact(s, newline string) string {
 	lines := strings.Split(s, newline)
 	for i := range lines {

@@ -17,15 +17,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// maxFile bounds the files that are read, in bytes. It is a multiple of the largest known
-// settings file.
+// maxFile bounds the files read, in bytes. It is a multiple of the largest known settings file.
 const maxFile = 16 << 20
 
-// Choice narrows the files that [Client.Plan] considers. The zero value selects the file
-// with an entry, or else the user's own file.
+// Choice restricts the files that [Client.Plan] considers. The zero value selects the file with an
+// entry, or else the user's own file.
 type Choice struct {
-	Scope Scope  // only here
-	File  string // only this file, wherever it is
+	Scope Scope  // only files of this scope
+	File  string // only this file, at any path
 }
 
 // Change describes a client's file, and the change that [Change.Write] would make.
@@ -33,19 +32,19 @@ type Change struct {
 	File    string // the file itself, if the client's path is a link to it
 	Scope   Scope
 	Name    string // of the entry
-	Key     string // where the entry is in the file, or would be, with dots
+	Key     string // path of the entry in the file, or of a new one, with dots
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
 	// CommandAfter are the command and arguments after [Change.Write].
 	CommandAfter []string
-	// Suspicion says why an entry of the project that looks like knack's is [Foreign]: what it
-	// starts can come with the project, which may be a clone. It is "" for any other entry.
+	// Suspicion is the reason that a project's entry that looks like knack's is [Foreign]: its
+	// program can come with the project, which may be a clone. It is "" for any other entry.
 	Suspicion string
-	// Off is the field that turns the entry off, "" if it is on.
+	// Off is the field that turns the entry off, or "" if it is on.
 	Off string
-	// ListFile is a file that turns the entry off by its list ListKey, "" for none. The list
-	// has the entry's name, or lacks it if ListOnly is set.
+	// ListFile is a file whose list ListKey turns the entry off, or "". The list contains the
+	// entry's name or, if ListOnly is set, lacks it.
 	ListFile, ListKey string
 	ListOnly          bool
 	// Trusted is set if the client calls the tools without asking, after [Change.Write].
@@ -54,13 +53,13 @@ type Change struct {
 	// choice did not ask for the project. Write then changes nothing.
 	Shared bool
 	// OverriddenBy is the entry of the same name that the client uses instead of this one, in a
-	// file that it prefers; nil if this one counts. It may need an approval, without which
+	// file that it prefers; nil if this entry takes effect. It may need an approval, without which
 	// some clients use this one.
 	OverriddenBy *Change
-	// Differences are the fields of the entry that change, none for a new entry.
+	// Differences are the changed fields of the entry, empty for a new entry.
 	Differences []Difference
-	// EntryBefore and EntryAfter are the entry as the file's format writes it, without values
-	// that may be secret; nil for a new entry.
+	// EntryBefore and EntryAfter are the entry in the file's format, without values that may be
+	// secret; nil for a new entry.
 	EntryBefore, EntryAfter []byte
 	// Unreadable lists further files of the client that cannot be read.
 	Unreadable []*fs.PathError
@@ -68,7 +67,7 @@ type Change struct {
 	After      []byte
 	Backup     string // the path of the backup, after [Change.Write]
 
-	place   string // File without links, which is written
+	place   string // File with links resolved: the path to write
 	existed bool
 	mode    fs.FileMode
 }
@@ -78,20 +77,20 @@ func (c Change) Changed() bool {
 	return !c.Shared && c.State != Foreign && (!c.existed || !bytes.Equal(c.Before, c.After))
 }
 
-// candidate is a file in which the client looks.
+// candidate is a file in which the client looks for entries.
 type candidate struct {
 	location
-	at, real string // as the client names it, and with links resolved; real is "" for a missing file
-	place    string // at without links, whether or not it is there
+	at, real string // the client's path, and the path with links resolved; real is "" for a missing file
+	place    string // at with links resolved, even for a missing file
 	data     []byte
 	mode     fs.FileMode
 	all      map[string]entry
 	err      error
 }
 
-// Plan reads the client's files in its order of precedence, and merges the entry into the
-// one that has it already. If no file has it, Plan uses the user's own file, or the one
-// that choice names.
+// Plan reads the client's files in its order of precedence, and merges the entry into the file that
+// already contains it. If no file does, Plan uses the user's own file, or the file that choice
+// names.
 func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	if s.URL != "" && c.remote == nil {
 		return Change{}, ErrNoRemote
@@ -121,7 +120,7 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 			break
 		}
 		if f.all[name].fields != nil && f.err == nil {
-			s.ReplaceURL, s.Chosen = false, nil // that one is not to change
+			s.ReplaceURL, s.Chosen = false, nil // the other entry must not change
 			first, _ := c.change(p, f, name, s)
 			ch.OverriddenBy = &first
 			break
@@ -130,16 +129,16 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	return ch, err
 }
 
-// MissingError is returned if knack does not make a client's file or its folder, or does
-// not know that folder, for example without HOME. Fix tells the user what to do.
+// MissingError is returned if knack does not create a client's file or its folder, or does not know
+// the folder, for example without HOME. Fix tells the user what to do.
 type MissingError struct{ What, Fix string }
 
 var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME, or name the file with --file"}
 
-// Error says what is missing.
+// Error names the missing file or folder.
 func (e *MissingError) Error() string { return e.What }
 
-// change is the change of the entry of this name in one file.
+// change returns the change of the entry of this name in one file.
 func (c Client) change(p Env, at candidate, name string, s Server) (Change, error) {
 	path := append(c.keysAt(p, at.location), name)
 	ch := Change{
@@ -159,7 +158,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	have := at.all[name]
 	words, url := launch(have.fields)
 	if at.scope == Project && !s.ReplaceURL && startsKnack(words, "") && (isBareName(words) || p.isProgram(words[0])) {
-		s.Command = words[0] // it is for everyone, so this machine's own path is no better
+		s.Command = words[0] // the entry is for every user, so this machine's own path is no better
 	}
 	todo := c.decide(have.fields, s)
 	if at.scope == Project && have.fields != nil {
@@ -249,7 +248,7 @@ func (c Client) isUsers(p Env, file string) bool {
 	})
 }
 
-// sameFile reports whether two paths are one, or their folders are.
+// sameFile reports whether two paths name the same file, also through links of their folders.
 func sameFile(a, b string) bool {
 	if a == b || filepath.Base(a) != filepath.Base(b) {
 		return a == b
@@ -259,17 +258,16 @@ func sameFile(a, b string) bool {
 	return err == nil && other == nil && os.SameFile(x, y)
 }
 
-// choose returns the file to change and the name of the entry in it: the first file with an
-// entry, else the first existing file of the requested scope. It is -1 for none. An entry
-// knack of the project's file, which its team shares, is not the user's: then the user's
-// own file gets one.
+// choose returns the index of the file to change, or -1, and the name of the entry in it: the first
+// file with an entry, else the first existing file of the requested scope. An entry knack in the
+// project's file, which its team shares, is not the user's: then the user's own file gets one.
 func choose(p Env, all []candidate, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
 		if _, ok := f.all[Name]; ok && !f.borrowed && (f.scope != Project || choice != Choice{}) {
 			return i, Name
 		}
 	}
-	if s.URL == "" { // an entry under another name that starts a knack would be a second one
+	if s.URL == "" { // next to an entry under another name that starts knack, a new entry would be a second one
 		for i, f := range all {
 			if f.borrowed && choice != (Choice{}) {
 				continue
@@ -286,7 +284,7 @@ func choose(p Env, all []candidate, s Server, choice Choice) (at int, name strin
 	for i, f := range all {
 		switch {
 		case f.scope != scope || f.borrowed:
-		case f.real != "" || f.err != nil: // it is there
+		case f.real != "" || f.err != nil: // the file exists
 			return i, Name
 		case best < 0 || f.preferred:
 			best = i
@@ -295,8 +293,8 @@ func choose(p Env, all []candidate, s Server, choice Choice) (at int, name strin
 	return best, Name
 }
 
-// read fills in the content of the file. A project may be a clone, so its links are not
-// followed out of it. Links in the home folder are.
+// read fills in the content of the file. A project may be a clone, so links that lead out of it are
+// not followed. Links in the home folder are.
 func (c Client) read(p Env, f *candidate) {
 	f.place = realpath.Of(f.at) // settings are often links into a folder under version control
 	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
@@ -334,14 +332,14 @@ func (c Client) read(p Env, f *candidate) {
 	}
 }
 
-// isLinkLoop reports whether the links of a path never end.
+// isLinkLoop reports whether a path contains a loop of links.
 func isLinkLoop(at string) bool {
 	_, err := os.Stat(at)
 	return errors.Is(err, syscall.ELOOP)
 }
 
-// Write replaces the file in one step and keeps a backup beside it. A file that has changed
-// since it was read is left alone.
+// Write replaces the file in one step and keeps a backup beside it. It does not replace a file that
+// has changed since it was read.
 func (c *Change) Write() error {
 	switch {
 	case !c.Changed():

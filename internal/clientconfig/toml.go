@@ -39,8 +39,8 @@ func readTOML(data []byte, path []string) (map[string]any, error) {
 	return below(path), nil
 }
 
-// mergeTOML sets keys of the table of a path and removes others, and adds the table if
-// it is missing. Only the lines of these keys change.
+// mergeTOML sets and removes keys in the table at a path, and adds a missing table. Only the lines
+// of these keys change.
 func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, error) {
 	file, err := parseTOML(data)
 	if err != nil {
@@ -118,8 +118,8 @@ func tomlValue(v any) string {
 	return flow(v)
 }
 
-// tomlString prefers a literal string if a backslash would have to be doubled, as people
-// write Windows paths.
+// tomlString writes a literal string if a backslash would otherwise be doubled, as people write
+// Windows paths.
 func tomlString(s string) string {
 	if strings.Contains(s, `\`) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || r < ' ' || r == 0x7f }) {
 		return "'" + s + "'"
@@ -127,8 +127,8 @@ func tomlString(s string) string {
 	return strings.ReplaceAll(string(appendString(s)), "\x7f", `\u007f`)
 }
 
-// checkedTOML applies the changes and checks the result: the entry is as intended, and
-// everything else is unchanged.
+// checkedTOML applies the changes and checks that the entry has the intended fields and everything
+// else is unchanged.
 func checkedTOML(data []byte, splices []splice, path []string, set []field, drop []string, before tomlFile) ([]byte, error) {
 	out := apply(data, splices)
 	after, err := parseTOML(out)

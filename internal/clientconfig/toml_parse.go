@@ -21,7 +21,7 @@ type tomlFile struct {
 type tomlTable struct {
 	path  []string
 	array bool
-	end   int // behind the header and a comment on its line
+	end   int // after the header and a comment on its line
 }
 
 // tomlKey is one key with its value: a string, a bool, a list, or for any other type the
@@ -41,9 +41,9 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 	if err := checkTOML(data); err != nil {
 		return f, err
 	}
-	mark := len(data) - len(trimMark(data)) // the parser takes no byte-order mark
+	mark := len(data) - len(trimMark(data)) // the parser accepts no byte-order mark
 	text := string(data)
-	behind := func(at int) int { // the end of the line that has at
+	behind := func(at int) int { // the end of the line that contains at
 		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 			return at + i + 1
 		}
@@ -55,7 +55,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 	for p.NextExpression() {
 		e := p.Expression()
 		var path []string
-		last := 0 // behind the key
+		last := 0 // end of the key
 		for it := e.Key(); it.Next(); {
 			part := it.Node()
 			path = append(path, string(part.Data))
@@ -80,7 +80,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 
 // checkTOML returns the first fault of a file, with its line.
 func checkTOML(data []byte) error {
-	depth := 0 // at most; the parser calls itself for each level
+	depth := 0 // upper bound; the parser is recursive
 	for _, c := range data {
 		switch c {
 		case '[', '{':

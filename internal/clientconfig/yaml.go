@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// readYAML returns the values below a path of keys; those of a list by their names.
+// readYAML returns the values below a path of keys; the items of a list by their names.
 func readYAML(data []byte, path []string) (map[string]any, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -36,9 +36,9 @@ func readYAML(data []byte, path []string) (map[string]any, error) {
 	return out, nil
 }
 
-// mergeYAML sets the fields of the entry at a path of two keys and removes the keys in
-// drop. The servers are a mapping in block style, or a list of mappings that have the
-// entry's name under "name". Only the lines of these keys change.
+// mergeYAML sets the fields of the entry at a path of two keys and removes the keys in drop. The
+// servers are a mapping in block style, or a list of mappings with the entry's name under "name".
+// Only the lines of these keys change.
 func mergeYAML(data []byte, path []string, set []field, drop []string, list bool) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -116,7 +116,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root, unique(root)
 }
 
-// unique refuses a key that appears twice: readers take one or the other.
+// unique refuses duplicate keys, since readers use one or the other.
 func unique(n *yaml.Node) error {
 	seen := map[string]bool{}
 	for i, c := range n.Content {
@@ -151,7 +151,7 @@ type yamlEdit struct {
 	newline string
 	path    []string
 	list    bool  // the servers are a list
-	lines   []int // where each begins
+	lines   []int // offset of each line
 	splices []splice
 }
 
@@ -164,7 +164,7 @@ func (e *yamlEdit) index() {
 	}
 }
 
-// offset of a line and a column, which count characters from 1.
+// offset returns the byte offset of a line and a column, which count characters from 1.
 func (e *yamlEdit) offset(line, column int) int {
 	at := e.lines[line-1]
 	for range column - 1 {
@@ -247,7 +247,7 @@ func (e *yamlEdit) into(key, servers *yaml.Node, set []field, drop []string) err
 	return nil
 }
 
-// lastLine is the last line on which a part of the value begins.
+// lastLine returns the last line on which a part of the value begins.
 func lastLine(n *yaml.Node) int {
 	last := n.Line
 	for _, c := range n.Content {
@@ -308,8 +308,8 @@ func yamlValue(n *yaml.Node) any {
 	return [2]string{n.Tag, n.Value}
 }
 
-// checked applies the changes and checks the result: the entry is as intended, and
-// everything else is unchanged.
+// checked applies the changes and checks that the entry has the intended fields and everything else
+// is unchanged.
 func (e *yamlEdit) checked(before *yaml.Node, set []field, drop []string) ([]byte, error) {
 	out := apply(e.data, e.splices)
 	after, err := parseYAML(out)

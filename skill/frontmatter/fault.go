@@ -8,9 +8,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// A YAML parser reports what it expected next. This file reports the author's text, its
-// position, and what to type instead. The parser's words remain for faults that are not
-// known yet.
+// A YAML parser reports the tokens that it expected. Here, faults are reported with the author's
+// text, its position, and the replacement to type. Faults without their own text keep the parser's
+// words.
 
 // parserError is the parser's error for a block.
 type parserError struct {

@@ -35,6 +35,6 @@ type Problem struct {
 	Rule     RuleID
 	Position Position
 	Field    string // the frontmatter key it is about, if any
-	Message  string // what is wrong, one line, no trailing full stop
-	Fix      string // what to do, one line, imperative; may be empty
+	Message  string // the fault, one line, no trailing full stop
+	Fix      string // the fix, one line, imperative; may be empty
 }

@@ -13,7 +13,7 @@ func wideName(s string) string {
 		return "" // nearly always
 	}
 	for _, w := range []struct{ begin, name string }{
-		// The byte-order mark of UTF-32LE begins with that of UTF-16LE.
+		// The byte-order mark of UTF-32LE begins like the one of UTF-16LE.
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
 		{"-\x00\x00\x00-\x00\x00\x00", "UTF-32LE"}, {"\x00\x00\x00-\x00\x00\x00-", "UTF-32BE"},
 		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},

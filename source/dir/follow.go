@@ -77,11 +77,10 @@ type ownPaths struct {
 	windows     bool
 }
 
-// reenter follows a link's target that leaves the folder, from the absolute path at on. It
-// returns the rest of the target once that is in the folder again. It walks only the
-// folder's own paths, by their spelling. It does not ask the disk outside, so that
-// nothing there decides what is read. The result is looked up beneath the folder like
-// any other name, so a wrong guess leads nowhere else.
+// reenter follows a link's target that leaves the folder, from the absolute path at on. It returns
+// the rest of the target once that is in the folder again. It walks only the folder's own paths, by
+// their spelling. It does not read the disk outside, so nothing there can influence the result. The
+// result is looked up beneath the folder like any other name, so a wrong guess leads nowhere else.
 func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) {
 	for {
 		switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// rootOpener opens through [os.Root], which never leaves a folder but follows links
-// within it. So a path is walked here one part at a time: each part is examined,
-// opened, and compared with what was examined.
+// rootOpener opens through [os.Root], which never leaves a folder but follows links within it. So a
+// path is walked here one part at a time: each part is examined and opened, and the two results are
+// compared.
 type rootOpener struct{}
 
 func (rootOpener) folder(dir string, plain bool) (handle, error) {

@@ -34,8 +34,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 	return &Shelf{at}, nil
 }
 
-// FS returns the folder at a slash-separated path below the shelf as a file system, like that of
-// a bundle. It does not touch the disk.
+// FS returns the folder at a slash-separated path below the shelf as a file system, like
+// [skill.Bundle.FS]. It does not touch the disk.
 func (s *Shelf) FS(sub string) fs.FS { return &folder{s.location, sub} }
 
 // Load loads skills whose main files are known, several at once: bundles[i] from the folder sub(i).

@@ -21,8 +21,7 @@ const (
 	// maxDepth is the number of levels searched below the root. Half of it would miss 1.9 % of
 	// 145,005 skills in 91 public repositories.
 	maxDepth = 12
-	// maxNotices bounds what one scan reports, so that a hostile tree cannot fill
-	// the memory with complaints.
+	// maxNotices bounds the notices of one scan, so that a hostile tree cannot fill the memory.
 	maxNotices = 1000
 )
 

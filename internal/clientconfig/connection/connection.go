@@ -1,5 +1,5 @@
-// Package connection says in words how a client is connected to knack, and what keeps an entry
-// from counting. Package clientconfig reads and writes the files.
+// Package connection describes in words how a client is connected to knack, and why an entry has no
+// effect. Package clientconfig reads and writes the files.
 package connection
 
 import (
@@ -16,25 +16,25 @@ import (
 // Refused is the state of an entry that knack cannot read or write.
 const Refused clientconfig.State = "refused"
 
-// Connection describes the entry of one client. It is the JSON form of connect.
+// Connection describes the entry of one client. It is the JSON output of connect.
 type Connection struct {
 	Client  string             `json:"client"`
 	Name    string             `json:"name"`
 	Here    bool               `json:"here"`
 	File    string             `json:"file,omitempty"`
 	Scope   clientconfig.Scope `json:"scope,omitempty"`
-	Key     string             `json:"key,omitempty"` // where the entry is in the file
+	Key     string             `json:"key,omitempty"` // path of the entry in the file
 	State   clientconfig.State `json:"state"`         // or refused
 	Why     string             `json:"why,omitempty"`
-	Command []string           `json:"command,omitempty"` // what the existing entry starts
-	URL     string             `json:"url,omitempty"`     // the URL that it names
-	Missing bool               `json:"missing,omitempty"` // it names a program that is in no folder of PATH
-	Suspect string             `json:"suspect,omitempty"` // why what it starts is not known to be knack
-	Off     bool               `json:"off,omitempty"`     // it is turned off
+	Command []string           `json:"command,omitempty"` // command line of the existing entry
+	URL     string             `json:"url,omitempty"`     // URL of the existing entry
+	Missing bool               `json:"missing,omitempty"` // its program is in no folder of PATH
+	Suspect string             `json:"suspect,omitempty"` // why its program is not known to be knack
+	Off     bool               `json:"off,omitempty"`     // the entry is turned off
 	// First is the entry that the client uses instead of this one.
 	First   *Connection `json:"first,omitempty"`
-	Changes []Field     `json:"changes,omitempty"` // what --write changes in it, or has changed
-	Diff    string      `json:"diff,omitempty"`    // the same as a difference of the entry
+	Changes []Field     `json:"changes,omitempty"` // fields that --write changes, or has changed
+	Diff    string      `json:"diff,omitempty"`    // the changes as a diff of the entry
 	Entry   string      `json:"entry,omitempty"`
 	Written bool        `json:"written,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
@@ -83,7 +83,7 @@ func of(c clientconfig.Client, ch clientconfig.Change, shown func(string) string
 	return out
 }
 
-// redacted is a URL without what may be secret.
+// redacted returns a URL without its possibly secret parts.
 func redacted(url string) string {
 	if url == "" {
 		return ""
@@ -91,7 +91,7 @@ func redacted(url string) string {
 	return display.RedactURI(url)
 }
 
-// Status says how a client is connected, and in which file.
+// Status describes how a client is connected, and in which file.
 func (c Connection) Status() string {
 	if c.First != nil && c.State != Refused {
 		return c.First.Status()
@@ -125,7 +125,7 @@ func (c Connection) Status() string {
 	return fmt.Sprintf("not connected (%s)", file)
 }
 
-// Target says what the entry starts or leads to, for whom, and its name if that is not knack.
+// Target describes the program or URL of the entry, its scope, and its name if it is not knack.
 func (c Connection) Target() string {
 	out := "leads to " + c.URL
 	if len(c.Command) > 0 {
@@ -149,7 +149,7 @@ func (c Connection) Target() string {
 	return out
 }
 
-// Precedence says which entry the client uses instead of this one.
+// Precedence describes the entry that the client uses instead of this one.
 func (c Connection) Precedence() string {
 	what, file := "its entry", c.shown(c.First.File)
 	if c.First.State == clientconfig.Foreign {
@@ -162,7 +162,7 @@ func (c Connection) Precedence() string {
 	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.Target())
 }
 
-// precedes says when the entry that precedes this one comes first.
+// precedes says when the preceding entry takes effect.
 func (c Connection) precedes() string {
 	if c.client.NeedsApproval && c.First.Scope == clientconfig.Project {
 		return "comes first once it is approved"
@@ -170,7 +170,7 @@ func (c Connection) precedes() string {
 	return "comes first"
 }
 
-// Extras returns what is unusual about an entry that has been written.
+// Extras describes unusual properties of an entry that has been written.
 func (c Connection) Extras() string {
 	out := ""
 	if name := c.change.Name; name != "" && name != clientconfig.Name {

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/clientconfig"
 )
 
-// Problem is why an entry is not written or does not count, and what to do.
+// Problem is the reason that an entry is not written or has no effect, with the fix.
 type Problem struct {
 	Why error
 	Fix string
@@ -24,8 +24,8 @@ func problem(fix, format string, args ...any) *Problem {
 	return &Problem{fmt.Errorf(format, args...), fix}
 }
 
-// Refusal returns why nothing is written, or nil if something may be. err is the error of
-// [client.Client.Plan].
+// Refusal returns the reason that nothing is written, or nil if writing is allowed. err is the
+// error of [clientconfig.Client.Plan].
 func (c Connection) Refusal(err error) *Problem {
 	var missing *clientconfig.MissingError
 	file := c.shown(c.File)
@@ -54,22 +54,22 @@ func (c Connection) orByHand() string {
 	return ", or add by hand what knack connect " + c.Client + " prints"
 }
 
-// WriteFix says what to do about a file that could not be written.
+// WriteFix returns the fix for a file that could not be written.
 func (c Connection) WriteFix(err error) string {
 	switch {
 	case errors.Is(err, edit.ErrChanged), errors.Is(err, edit.ErrExists):
 		return c.Name + " or another program wrote it meanwhile: run the command again"
 	case errors.Is(err, edit.ErrReadOnly):
 		return "make it writable" + c.orByHand()
-	case errors.Is(err, fs.ErrPermission): // the new file and the backup are made beside it
+	case errors.Is(err, fs.ErrPermission): // the new file and the backup are created beside it
 		return "make its folder " + c.shown(filepath.Dir(c.File)) + " writable" + c.orByHand()
 	}
 	return ""
 }
 
-// Obstacle returns what keeps the client from using the entry after it may have been
-// written. It returns nil if nothing does, or if something was written for other projects.
-// again returns the command that writes the entry of a scope.
+// Obstacle returns the reason that the client does not use the entry, even if it was written. It
+// returns nil if there is none, or if an entry was written for other projects. again returns the
+// command that writes the entry of a scope.
 func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
 	file, first, ch := c.shown(c.File), c.First, c.change
 	switch {
@@ -83,7 +83,7 @@ func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
 			says, fix = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
 		}
 		return problem(fix, "%s: the list %s %s %q, so %s does not start it", c.shown(ch.ListFile), ch.ListKey, says, ch.Name, c.Name)
-	case ch.Off != "": // even if another comes first: some clients merge the two
+	case ch.Off != "": // even if another entry comes first: some clients merge the two
 		return c.turnedOff()
 	case first == nil && ch.Shared && ch.State == clientconfig.Outdated:
 		return problem("--scope user adds one for all your projects, --scope project brings this one up to date",

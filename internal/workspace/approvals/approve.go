@@ -1,6 +1,6 @@
-// Package approvals keeps the approvals of an operator: for a skill's URI, the set of files that were
-// approved. A skill whose files are another set is not approved. The file of approvals is the
-// operator's own; it has no signature.
+// Package approvals stores the approvals of an operator: for a skill's URI, the approved set of
+// files. A skill with another set of files is not approved. The file of approvals belongs to the
+// operator and is not signed.
 package approvals
 
 import (
@@ -16,16 +16,16 @@ import (
 // Name is the name of the file if no other is configured.
 const Name = "approvals.json"
 
-// Approval says that the files of a skill may be served as they were.
+// Approval permits serving a skill with exactly the approved files.
 type Approval struct {
 	URI    string       // of the skill's SKILL.md
 	Set    skill.Digest // see [skill.SetOf]
 	Files  []skill.File // by path, without stamps
 	Fields map[string]skill.Digest
-	Facts  map[string][]string // by the names that a scan's JSON has for them
+	Facts  map[string][]string // by their names in a scan's JSON
 	By     string
 	At     time.Time // to the second, in UTC
-	// Until is the last day, at 0:00 in UTC. It is zero if the approval does not end.
+	// Until is the last day, at 0:00 in UTC. It is zero if the approval does not expire.
 	Until  time.Time
 	Reason string
 }
@@ -35,14 +35,14 @@ func (a Approval) expired(now time.Time) bool {
 	return !a.Until.IsZero() && !now.Before(a.Until.AddDate(0, 0, 1))
 }
 
-// Book has the approvals, one for each URI. The zero Book has none. Several goroutines may read a
-// Book that none changes.
+// Book holds the approvals, one for each URI. The zero Book is empty. Several goroutines may read a
+// Book while none changes it.
 type Book struct {
 	approvals map[string]Approval
 	err       error // why it could not be read
 }
 
-// Err returns why the file could not be read, or nil. A Book that could not be read approves nothing.
+// Err returns the error of reading the file, or nil. An unreadable Book approves nothing.
 func (b *Book) Err() error {
 	if b == nil {
 		return nil
@@ -71,7 +71,7 @@ func (b *Book) Of(uri string) (Approval, bool) {
 	return a, ok
 }
 
-// Add adds an approval, in place of an earlier one of the same URI. It computes the set.
+// Add adds an approval, and replaces an earlier one of the same URI. It computes the set.
 func (b *Book) Add(a Approval) {
 	if b.approvals == nil {
 		b.approvals = map[string]Approval{}
@@ -95,7 +95,7 @@ func (b *Book) Revoke(uri string) bool {
 	return there
 }
 
-// Standing is what an approval is worth for the files of a skill.
+// Standing is the result of comparing the files of a skill with its approval.
 type Standing string
 
 // The standings. Only Approved lets a skill be served.
@@ -107,15 +107,15 @@ const (
 	Unreadable Standing = "unreadable" // the approvals cannot be read
 )
 
-// State is how the files of a skill stand to its approval.
+// State is the Standing of a skill's files, with details.
 type State struct {
 	Is       Standing
 	Approval Approval     // zero if the skill has no approval
-	Set      skill.Digest // of the files as they are
+	Set      skill.Digest // of the present files
 	Err      error        // of Unreadable
 }
 
-// Judge compares the files of a skill, as its manifest has them, with its approval.
+// Judge compares the files of a skill's manifest with its approval.
 func (b *Book) Judge(uri string, files []skill.File, now time.Time) State {
 	s := State{Set: skill.SetOf(files), Err: b.Err()}
 	a, ok := b.Of(uri)
@@ -137,7 +137,7 @@ func (b *Book) Judge(uri string, files []skill.File, now time.Time) State {
 	return s
 }
 
-// String words the state. It names no path of the machine.
+// String words the state, without a path of the machine.
 func (s State) String() string {
 	a := s.Approval
 	switch s.Is {

@@ -16,8 +16,8 @@ import (
 )
 
 // Load reads the file at path. A file that does not exist has no approvals. The Book is never nil:
-// one that could not be read approves nothing, and has the error too. The error is an [*Error] or
-// an [*fs.PathError].
+// an unreadable one approves nothing, and also has the error. The error is an [*Error] or an
+// [*fs.PathError].
 func Load(path string) (*Book, error) {
 	b, _, err := load(path)
 	return b, err
@@ -50,9 +50,9 @@ func withoutPath(err error) error {
 	return err
 }
 
-// Change reads the file at path, changes its approvals, and writes it, whole or not at all. While
-// it runs, other callers get [edit.ErrLocked]. If change fails, or the file cannot be read, nothing
-// is written. A new file can be read by its owner alone; an existing one keeps its permissions.
+// Change reads the file at path, changes its approvals, and writes it atomically. Meanwhile other
+// callers get [edit.ErrLocked]. If change fails, or the file cannot be read, nothing is written.
+// Only the owner can read a new file; an existing one keeps its permissions.
 func Change(path string, change func(*Book) error) error {
 	unlock, err := edit.Lock(edit.Named(path))
 	if err != nil {

@@ -29,7 +29,7 @@ type Error struct {
 	Message, Fix string
 }
 
-// Error returns all of it in one line.
+// Error returns the position, the message and the fix in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
 }
@@ -53,9 +53,9 @@ var form = jsonfile.Options{
 	Conflict: "take one side (git checkout --ours), then approve the skills of the other again",
 }
 
-// Parse reads a file strictly. Its error is an [*Error]: for a text that is not JSON, an unknown
-// field or version, a missing field, a value of the wrong type, a skill, a file or a field twice,
-// and a set that is not that of the files. Then nothing is approved.
+// Parse reads a file strictly. It returns an [*Error] for a text that is not JSON, an unknown field
+// or version, a missing field, a value of the wrong type, a duplicate skill, file or field, and a
+// set that does not match the files. Then nothing is approved.
 func Parse(data []byte) (*Book, error) {
 	b := &Book{approvals: map[string]Approval{}}
 	err := jsonfile.Read(data, form, func(r *jsonfile.Reader) {
@@ -77,7 +77,7 @@ func Parse(data []byte) (*Book, error) {
 	return b, err
 }
 
-// read reads the approval of a URI, whose place is at.
+// read reads the approval of a URI at offset at.
 func (b *Book) read(r *jsonfile.Reader, uri string, at int) {
 	what := "the approval of " + display.Quote(uri)
 	if u, err := skill.ParseURI(uri); err != nil || u.String() != uri {
@@ -118,7 +118,7 @@ func (b *Book) read(r *jsonfile.Reader, uri string, at int) {
 	b.approvals[uri] = a
 }
 
-// date reads a day or a time in UTC, as it is written.
+// date reads a day or a time in UTC, and refuses other spellings than layout.
 func date(r *jsonfile.Reader, field, layout, kind string) time.Time {
 	text := r.Text(field)
 	t, err := time.Parse(layout, text)

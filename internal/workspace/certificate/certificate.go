@@ -1,5 +1,5 @@
-// Package certificate serves a server's own TLS certificate, and reads it again while it is
-// served.
+// Package certificate provides a server's own TLS certificate, and reloads it while the server
+// runs.
 package certificate
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// Interval is how often [Certificate.Watch] looks at the files. A certificate that replaces
-// another is served within two intervals.
+// Interval is the interval at which [Certificate.Watch] checks the files. A replaced certificate is
+// served within two intervals.
 const Interval = time.Second
 
 // File is one of the two files of a certificate.
@@ -29,7 +29,7 @@ type File struct {
 type Certificate struct {
 	cert, key File
 	pair      atomic.Pointer[tls.Certificate]
-	seen      [2]os.FileInfo // when the pair was read, nil for a missing file
+	seen      [2]os.FileInfo // state when the pair was read, nil for a missing file
 	asked     chan struct{}
 }
 
@@ -43,14 +43,14 @@ func Open(cert, key File) (*Certificate, error) {
 	return c, nil
 }
 
-// Config returns the configuration of a server with this certificate. No version of TLS
-// before 1.2 is spoken.
+// Config returns the configuration of a server with this certificate. It requires TLS 1.2 or later.
 func (c *Certificate) Config() *tls.Config {
 	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.pair.Load(), nil }
 	return &tls.Config{GetCertificate: get, MinVersion: tls.VersionTLS12}
 }
 
-// Ends returns when the certificate that is served ends. A nil certificate returns the zero time.
+// Ends returns the end of the current certificate's validity. A nil certificate returns the zero
+// time.
 func (c *Certificate) Ends() time.Time {
 	if c == nil {
 		return time.Time{}
@@ -66,12 +66,12 @@ func (c *Certificate) Renew() {
 	}
 	select {
 	case c.asked <- struct{}{}:
-	default: // it is asked already
+	default: // a request is already pending
 	}
 }
 
-// Watch serves the pair of the files whenever they change or [Certificate.Renew] asks for it,
-// until the context ends. Open connections stay as they are. After an error the pair before is
+// Watch reloads the pair whenever the files change or [Certificate.Renew] requests it, until the
+// context ends. Open connections are not affected. After an error the previous pair is still
 // served. report is called
 //
 //   - with true when another certificate is served,
@@ -80,8 +80,8 @@ func (c *Certificate) Renew() {
 //   - with false and nil when such an error is over, and for each call of Renew that finds
 //     nothing new.
 //
-// The two files are replaced one after the other. If the first pair after a change cannot be
-// used, report hears of it only if the next interval finds no other.
+// The two files are replaced one after the other. If the first pair after a change cannot be used,
+// report is called only if the next interval does not find a usable one.
 func (c *Certificate) Watch(ctx context.Context, report func(renewed bool, err error)) {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
@@ -96,8 +96,8 @@ func (c *Certificate) Watch(ctx context.Context, report func(renewed bool, err e
 		case <-tick.C:
 		}
 		if now := c.look(); !same(now, c.seen) {
-			// The second time finds what was written after the first in the same tick of the
-			// file system's clock.
+			// The second read finds bytes written after the first one in the same tick of the file
+			// system's clock.
 			c.seen, again = now, 2
 		}
 		if !asked && again == 0 {
@@ -118,7 +118,7 @@ func (c *Certificate) Watch(ctx context.Context, report func(renewed bool, err e
 	}
 }
 
-// read loads the pair that is in the files now, and reports whether it is another one.
+// read loads the pair from the files, and reports whether it has changed.
 func (c *Certificate) read() (renewed bool, err error) {
 	var data [2][]byte
 	for i, f := range []File{c.cert, c.key} {
@@ -134,8 +134,8 @@ func (c *Certificate) read() (renewed bool, err error) {
 	return before == nil || !slices.EqualFunc(before.Certificate, pair.Certificate, bytes.Equal), nil
 }
 
-// look returns what the system says of the files. It opens none of them, since an audit of the
-// machine may have a line for each time that a key is opened.
+// look returns the file infos of the pair. It does not open the files, since an audit of the
+// machine may log each open of a key.
 func (c *Certificate) look() (now [2]os.FileInfo) {
 	for i, f := range []File{c.cert, c.key} {
 		if info, err := os.Stat(f.Path); err == nil { // through links, which may have been swapped
@@ -145,7 +145,7 @@ func (c *Certificate) look() (now [2]os.FileInfo) {
 	return now
 }
 
-// same reports whether the files are the same and were not written.
+// same reports whether the files are the same and unchanged.
 func same(a, b [2]os.FileInfo) bool {
 	for i := range a {
 		if a[i] == nil || b[i] == nil {

@@ -16,18 +16,17 @@ type Access struct {
 	Tokens []access.Credential
 	// Policy is nil if the file has no rules: then every client sees every skill.
 	Policy *access.Policy
-	// Open is the default of the policy and Rules its rules. Each is nil if the file lacks
+	// Open is the default of the policy and Rules are its rules, false and nil if the file lacks
 	// the key.
 	Open  bool
 	Rules []access.Rule
-	// Positions are where the file has each pattern for the first time, by its text.
+	// Positions are the first positions of the patterns in the file, by text.
 	Positions map[string]skill.Position
 }
 
-// Omits returns the key whose absence from a later file would reveal what this section
-// hides: a file that was emptied or cut short must not reveal anything. It returns "" if
-// the later file can be accepted. To drop the rules on purpose, write default: allow and
-// rules: [].
+// Omits returns the key whose absence from a later file would reveal skills that this section
+// hides: an emptied or truncated file must not reveal anything. It returns "" if the later file can
+// be accepted. To drop the rules on purpose, write default: allow and rules: [].
 func (a Access) Omits(now Access) string {
 	switch {
 	case a.Policy == nil, a.Open && len(a.Rules) == 0: // hides nothing
@@ -54,7 +53,7 @@ func (a Access) Patterns() (all []access.Pattern) {
 	return all
 }
 
-// accessSection is the section before it is checked as a whole.
+// accessSection is the decoded section before it is checked as a whole.
 type accessSection struct {
 	allow     *bool
 	tokens    []access.Credential
@@ -128,10 +127,10 @@ func tokenKeys(at string) []key[access.Credential] {
 	}
 }
 
-// soon is how long before the end of a token a warning begins.
+// soon is the time before the expiry of a token at which warnings begin.
 const soon = 30 * 24 * time.Hour
 
-// Ending warns of the tokens that are refused at a time, or soon will be.
+// Ending warns of tokens that have expired at a time, or soon will.
 func (a Access) Ending(now time.Time) (warnings []string) {
 	for i, t := range a.Tokens {
 		at := "access.tokens[" + strconv.Itoa(i) + "]: the token of " + t.Name
@@ -146,7 +145,7 @@ func (a Access) Ending(now time.Time) (warnings []string) {
 	return warnings
 }
 
-// ruleKeysOf returns the keys of a rule. positions gets the positions of its patterns.
+// ruleKeysOf returns the keys of a rule. It records the positions of its patterns in positions.
 func ruleKeysOf(at string, positions map[string]skill.Position) []key[access.Rule] {
 	patterns := func(d *decoder, at string, v frontmatter.Value) (all []access.Pattern) {
 		for i, item := range d.items(at, v) {
@@ -219,8 +218,8 @@ func (d *decoder) names(at string, v frontmatter.Value) (all []string) {
 	return all
 }
 
-// nonEmptyNames decodes the names to which a rule applies. An empty list is an error: it would
-// mean every name.
+// nonEmptyNames decodes the names to which a rule applies. An empty list is an error, since it
+// would mean every name.
 func (d *decoder) nonEmptyNames(at string, v frontmatter.Value) []string {
 	all := d.names(at, v)
 	if v.Kind == frontmatter.List && len(all) == 0 {

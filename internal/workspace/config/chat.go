@@ -13,18 +13,18 @@ import (
 
 // Chat is the section chat: the models of `knack chat`.
 type Chat struct {
-	Model  Word // the name of one of Models; zero for none
+	Model  Word // the name of one of Models; may be zero
 	Models []ChatModel
-	// Position is that of the section, zero if the file lacks it.
+	// Position is the position of the section, zero if the file lacks it.
 	Position skill.Position
 }
 
-// ChatModel is one of chat.models: a model of an endpoint, and where its key is.
+// ChatModel is one of chat.models: a model of an endpoint, and the source of its key.
 type ChatModel struct {
 	Name    Word
 	Wire    string // one of ChatWires; "" if the file lacks the key
-	URL     string // "" for the vendor's own
-	Model   string // "" to ask the endpoint
+	URL     string // "" means the vendor's own
+	Model   string // "" means ask the endpoint
 	KeyEnv  string // the variable with the key
 	KeyFile string // the file with the key, relative to the folder of the configuration
 	Extra   json.RawMessage
@@ -147,8 +147,8 @@ func decodeModels(d *decoder, v frontmatter.Value) (all []ChatModel) {
 	return all
 }
 
-// withoutKeys reports each key of an endpoint that is in a section, and returns the rest. No message
-// has its value.
+// withoutKeys reports each secret key of an endpoint in a section, and returns the other fields. No
+// message contains its value.
 func withoutKeys(d *decoder, at string, v frontmatter.Value) frontmatter.Value {
 	rest := v
 	rest.Fields = nil
@@ -164,11 +164,11 @@ func withoutKeys(d *decoder, at string, v frontmatter.Value) frontmatter.Value {
 
 var modelName = lazyregexp.New(`^[\p{L}\p{N}][\p{L}\p{N}._/:-]*$`)
 
-// WriteEndpoint says how the URL of an endpoint is written.
+// WriteEndpoint is the fix for a malformed URL of an endpoint.
 const WriteEndpoint = "write the endpoint's address, for example http://127.0.0.1:11434/v1; a key is named with key-env"
 
-// CheckEndpoint returns what is wrong with the URL of an endpoint, or "". It never repeats the URL,
-// which may contain a key.
+// CheckEndpoint returns the fault of an endpoint's URL, or "". It never repeats the URL, which may
+// contain a key.
 func CheckEndpoint(text string) string {
 	u, err := url.Parse(text)
 	switch {

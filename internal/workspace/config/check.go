@@ -19,7 +19,7 @@ type Check struct {
 	Rules map[skill.RuleID]skill.Severity
 }
 
-// off drops the findings of a rule.
+// off is the value that drops the findings of a rule.
 const off skill.Severity = "off"
 
 // severities lists the values of a rule. YAML reads off as a text.
@@ -71,7 +71,7 @@ func describe(v frontmatter.Value) string {
 	return display.Quote(v.Text)
 }
 
-// WithDefaults returns the section with the values of base for the keys that c lacks.
+// WithDefaults returns the section with the values of base for keys missing in c.
 func (c Check) WithDefaults(base Check) Check {
 	out := Check{Strict: base.Strict, Rules: maps.Clone(base.Rules)}
 	if c.Strict != nil {
@@ -84,8 +84,8 @@ func (c Check) WithDefaults(base Check) Check {
 	return out
 }
 
-// Severity returns the severity of a rule's findings: that of this section, or else given.
-// The second result is false if the section drops them.
+// Severity returns the severity of a rule's findings: the one in this section, or else given. The
+// second result is false if the section drops them.
 func (c Check) Severity(rule skill.RuleID, given skill.Severity) (skill.Severity, bool) {
 	if to, ok := c.Rules[rule]; ok {
 		given = to

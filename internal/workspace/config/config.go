@@ -26,7 +26,7 @@ const Name = "knack.yaml"
 // MaxSize bounds the file, in bytes.
 const MaxSize = 1 << 20
 
-// The rules of a file's problems, in addition to those of YAML.
+// Rules of a file's problems, in addition to the YAML rules.
 const (
 	ruleKey   skill.RuleID = "config-key"   // an unknown key
 	ruleValue skill.RuleID = "config-value" // a value that the key does not accept
@@ -47,7 +47,7 @@ type Config struct {
 	Lock    Word // one of LockModes; zero if the file lacks the key
 	Sources []Source
 	Store   Store
-	Poll    time.Duration // 0 for [DefaultPoll]
+	Poll    time.Duration // 0 means [DefaultPoll]
 	Trust   []Trust
 	Scan    Scan
 	Servers []Server
@@ -137,8 +137,8 @@ const (
 // LockModes are the values of the key lock. The first is the default.
 var LockModes = []string{LockWarn, LockEnforce, LockOff}
 
-// LockIn returns the value of the key lock of a file, whatever is wrong elsewhere in it. A typing
-// error in another key must not free what is enforced. It is [LockWarn] without the key.
+// LockIn returns the value of the key lock in a file, even if the file has other faults: a typing
+// error in another key must not turn enforcement off. It returns [LockWarn] without the key.
 func LockIn(data []byte) string {
 	if len(data) > MaxSize {
 		return LockWarn
@@ -232,9 +232,8 @@ func (d *decoder) fields(at string, v frontmatter.Value) []frontmatter.Field {
 	return v.Fields
 }
 
-// lacks reports whether a section has neither a key nor a misspelling of it, which is a
-// problem of its own. Missing keys are reported together with wrong ones, so that one run
-// shows both.
+// lacks reports whether a section has neither a key nor a misspelling of it, which is reported
+// separately. Missing keys are reported together with wrong ones, so that one run shows both.
 func lacks(v frontmatter.Value, key string) bool {
 	isSection := v.Kind == frontmatter.Map || v.Kind == frontmatter.Null
 	return isSection && !slices.ContainsFunc(v.Fields, func(f frontmatter.Field) bool { return f.Key == key || typo.Nearest(f.Key, []string{key}) != "" })

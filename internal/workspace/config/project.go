@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Project is the section project: the skills that a project offers, and how. It is as
-// trustworthy as the project, which may be a clone. So its folders are below the file's own,
-// and it takes no root of the user out of any list.
+// Project is the section project: the skills that a project offers, and how. It is as trustworthy
+// as the project, which may be a clone. So its folders must be below the file's folder, and it
+// cannot remove the user's roots from lists.
 type Project struct {
 	Dirs    []Word // slash-separated paths, relative to the file's folder
 	Exclude []Word // labels of the project's roots
@@ -27,7 +27,7 @@ type Word struct {
 // maxDirs bounds project.dirs: each is scanned and watched.
 const maxDirs = 16
 
-// projectLabel matches the labels of a project's roots and of its parents'.
+// projectLabel matches the labels of the roots of a project and of its parents.
 var projectLabel = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*-project(-[0-9]+)?$`)
 
 var projectKeys = []key[Project]{

@@ -15,7 +15,7 @@ import (
 // Root is one of roots: a folder of skills with a label that does not depend on the other
 // roots, and its publisher.
 type Root struct {
-	Dir   Word // as the file has it; a relative one starts at the file's folder
+	Dir   Word // as written; a relative one starts at the file's folder
 	Label Word
 	skill.Publisher
 	Position skill.Position
@@ -27,7 +27,7 @@ const maxRoots = 256
 // maxPublisher bounds a title and an owner, in characters: they are in every row of a list.
 const maxPublisher = 100
 
-// rootLabel matches the labels of roots. Labels are in URIs, names and metrics as they are.
+// rootLabel matches the labels of roots. URIs, names and metrics contain labels unchanged.
 var rootLabel = lazyregexp.New(`^[a-z0-9-]{1,32}$`)
 
 const aLabel = "write 1 to 32 of a to z, 0 to 9 and -, for example acme; put it in quotes if YAML reads it as something else"
@@ -113,7 +113,8 @@ func decodeRoots(d *decoder, v frontmatter.Value) (all []Root) {
 	return all
 }
 
-// Folder returns the absolute path of the root's folder for a file in the folder beside.
+// Folder returns the absolute path of the root's folder, for a configuration file in the folder
+// beside.
 func (r Root) Folder(beside string) string {
 	if filepath.IsAbs(r.Dir.Text) {
 		return filepath.Clean(r.Dir.Text)
@@ -121,7 +122,7 @@ func (r Root) Folder(beside string) string {
 	return filepath.Join(beside, filepath.FromSlash(r.Dir.Text))
 }
 
-// rootsText returns all that roots say, without their positions.
+// rootsText returns the contents of roots, without their positions.
 func rootsText(roots []Root) string {
 	var b strings.Builder
 	for _, r := range roots {

@@ -14,13 +14,13 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Scan is the section scan: what a server does with the findings of a scan.
+// Scan is the section scan: a server's treatment of the findings of a scan.
 type Scan struct {
 	Mode    string                     // one of ScanModes; "" if the file lacks the key
-	Rules   map[skill.RuleID]scan.Lane // rules that are in another lane; "" is off
+	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
 	Accept  []Accept
-	Approve []access.Pattern // the skills that are served only as they were approved
-	// Position is that of the section, zero if the file lacks it.
+	Approve []access.Pattern // the skills that are served only with approval
+	// Position is the position of the section, zero if the file lacks it.
 	Position skill.Position
 }
 
@@ -28,8 +28,8 @@ type Scan struct {
 type Accept struct {
 	Rule   skill.RuleID
 	Skill  access.Pattern
-	Set    skill.Digest // of the skill's files; zero for any
-	Until  time.Time    // the end of the last day; zero for no end
+	Set    skill.Digest // of the skill's files; zero means any
+	Until  time.Time    // the end of the last day; zero means no end
 	Reason string
 }
 
@@ -46,7 +46,7 @@ var ScanModes = []string{ScanOff, ScanReview, ScanEnforce}
 // maxAccept bounds scan.accept and scan.approve.
 const maxAccept = 1024
 
-// today is the time by which a day has passed; tests set it.
+// today returns the present time, for checks of expiry; tests replace it.
 var today = time.Now
 
 var scanKeys = []key[Scan]{
@@ -181,7 +181,7 @@ func decodeAccept(d *decoder, v frontmatter.Value) (all []Accept) {
 	return all
 }
 
-// scanText returns all that scan says, without its positions.
+// scanText returns the contents of scan, without its positions.
 func scanText(s Scan) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimPrefix(s.Mode, ScanOff))

@@ -32,20 +32,20 @@ type Log struct{ Level, Format string }
 
 // Audit is the section audit: the destination of the audit log.
 type Audit struct {
-	To      string // "stdout", "stderr", or a file; empty: nowhere
+	To      string // "stdout", "stderr", or a file; empty means nowhere
 	MaxSize int64  // bytes of a file; 0 leaves rotation to another program
 	Keep    int    // number of older files
 }
 
-// Usage is the section usage: where the counts of usage are kept.
+// Usage is the section usage: the file of the counts of usage.
 type Usage struct{ File string }
 
-// DefaultAudit has the defaults of the section: 100 MiB in a file and 10 older files.
+// DefaultAudit holds the defaults of the section: 100 MiB in a file and 10 older files.
 var DefaultAudit = Audit{MaxSize: 100 << 20, Keep: 10}
 
 // Limits is the section limits. Fields are nil if the file lacks the key.
 type Limits struct {
-	Rate  *float64 // requests of a client a second; 0 for no limit
+	Rate  *float64 // requests of a client a second; 0 means no limit
 	Burst *int
 }
 
@@ -115,7 +115,7 @@ func (d *decoder) parsed(at string, v frontmatter.Value, parse func(string) (str
 	return all
 }
 
-// checkOpen reports a server that requires no tokens and has some.
+// checkOpen reports a server that requires no tokens although some are configured.
 func checkOpen(d *decoder, v frontmatter.Value, c Config) {
 	tokens := "http.token-file"
 	switch {
@@ -135,8 +135,8 @@ func checkOpen(d *decoder, v frontmatter.Value, c Config) {
 	}
 }
 
-// checkShared reports a usage file that is the file of another key too. The server would write
-// its counts over the audit log.
+// checkShared reports a usage file that another key names too: the server would overwrite the audit
+// log with its counts.
 func checkShared(d *decoder, v frontmatter.Value, c Config) {
 	if c.Usage.File == "" {
 		return
@@ -189,7 +189,7 @@ var logKeys = []key[Log]{
 	}},
 }
 
-// The words that the section log accepts.
+// Words that the section log accepts.
 var (
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 	LogFormats = []string{"text", "json"}
@@ -279,8 +279,8 @@ func (d *decoder) number(at string, v frontmatter.Value, least, most float64, wh
 	return n
 }
 
-// NeedRestart returns the keys that differ from the file with which a server was started and take
-// effect only after a restart.
+// NeedRestart returns the keys that differ from the file of a server's start and take effect only
+// after a restart.
 func (c Config) NeedRestart(started Config) (keys []string) {
 	for _, k := range []struct {
 		key string

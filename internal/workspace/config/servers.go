@@ -13,13 +13,13 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Server is one of servers: an MCP server of the user, behind an address or as a program.
+// Server is one of servers: an MCP server of the user, at an address or as a program.
 type Server struct {
 	Name Word // the label in front of its tools' names
 	// URL is the address of a server over HTTP, with https, or http on this machine.
 	URL string
-	// TokenEnv is the variable that has the token, and TokenFile the file, which starts at the
-	// folder of the configuration if it is relative. At most one of them is set.
+	// TokenEnv is the variable with the token, and TokenFile the file with it; a relative path
+	// starts at the folder of the configuration. At most one of them is set.
 	TokenEnv  Word
 	TokenFile Word
 	Headers   []Setting
@@ -35,7 +35,7 @@ type Server struct {
 // Setting is a name with its value: a header of requests, or a variable of a program.
 type Setting struct{ Name, Value string }
 
-// DefaultTimeout is how long one request to a server may take.
+// DefaultTimeout bounds the time of one request to a server.
 const DefaultTimeout = 30 * time.Second
 
 // Bounds of a server.
@@ -56,7 +56,7 @@ var (
 	headerText = lazyregexp.New(`^[\x20-\x7e]*$`)
 )
 
-// ownHeaders lists the headers that the protocol sets, and those for a token.
+// ownHeaders lists the headers that the protocol sets, and the headers for tokens.
 var ownHeaders = []string{
 	"accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host", "last-event-id", "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
 	"authorization", "cookie", "proxy-authorization",
@@ -147,7 +147,7 @@ func decodeServers(d *decoder, v frontmatter.Value) (all []Server) {
 	return all
 }
 
-// checkServer reports keys that a server lacks, and those that do not belong together.
+// checkServer reports missing keys of a server, and keys that exclude each other.
 func checkServer(d *decoder, at string, f frontmatter.Field) {
 	has := func(key string) bool { return !lacks(f.Value, key) }
 	if f.Value.Kind != frontmatter.Map && f.Value.Kind != frontmatter.Null {
@@ -196,7 +196,7 @@ func (d *decoder) address(at string, v frontmatter.Value) string {
 	return text
 }
 
-// isThisMachine reports whether a host is this machine whatever a name server says.
+// isThisMachine reports whether a host is this machine, independent of name servers.
 func isThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
@@ -216,7 +216,7 @@ func IsVariable(text string) bool {
 	return variable().MatchString(text) && display.RedactWords([]string{text})[0] == text
 }
 
-// command decodes a program and its arguments. Numbers are taken as they are written.
+// command decodes a program and its arguments. Numbers are used as written.
 func (d *decoder) command(at string, v frontmatter.Value) (words []string) {
 	if v.Kind != frontmatter.List || len(v.Items) == 0 {
 		d.add(ruleValue, v.Position, at, aCommand, "%s is not a list of words", at)
@@ -237,8 +237,8 @@ func (d *decoder) command(at string, v frontmatter.Value) (words []string) {
 	return words
 }
 
-// settings decodes names with values. wrong says what is wrong with one, or "", and where a secret
-// belongs instead. No value is repeated.
+// settings decodes names with values. wrong returns the fault of a setting, or "", and the fix,
+// such as the place for a secret. No message repeats a value.
 func (d *decoder) settings(at string, v frontmatter.Value, wrong func(name, value string) (what, fix string)) (all []Setting) {
 	for i, f := range d.fields(at, v) {
 		name, value := f.Key, f.Value

@@ -19,8 +19,8 @@ type SignIn struct {
 	Session                                         time.Duration
 }
 
-// Bounds of a session: a shorter one ends while people read, and a longer one outlives what the
-// provider knows about them.
+// Bounds of a session: a shorter one ends while people read, and a longer one outlives changes at
+// the provider.
 const (
 	minSession = 5 * time.Minute
 	maxSession = 7 * 24 * time.Hour
@@ -32,7 +32,7 @@ var signInKeys = []key[SignIn]{
 		s.Issuer = d.checkedText("sign-in.issuer", v, fix, openid.CheckIssuer)
 	}},
 	{"client-id", "text", "", "the name under which the provider knows this server; required", func(d *decoder, v frontmatter.Value, s *SignIn) {
-		if v.Kind == frontmatter.Number { // some providers count
+		if v.Kind == frontmatter.Number { // some providers use numbers as ids
 			v.Kind = frontmatter.String
 		}
 		s.ClientID = d.text("sign-in.client-id", v, "write the client id that your provider shows for this server")

@@ -13,19 +13,19 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Source is one of sources: a place outside whose skills a server offers, and follows.
+// Source is one of sources: a remote place whose skills a server offers and keeps up to date.
 type Source struct {
 	Name        Word // the label of its root
-	From        Word // as the file has it; a relative folder starts at the file's folder
+	From        Word // as written; a relative folder starts at the file's folder
 	ForwardOnly bool
 	MinVersion  string
 	Position    skill.Position
 }
 
-// Store is the section store: where a server keeps the skills of its sources.
+// Store is the section store: the folder in which a server keeps the skills of its sources.
 type Store struct {
-	Dir  string        // empty for the user's cache
-	Keep time.Duration // 0 for [DefaultKeep]
+	Dir  string        // empty means the user's cache
+	Keep time.Duration // 0 means [DefaultKeep]
 }
 
 // Defaults of the keys store.keep and poll.
@@ -34,8 +34,8 @@ const (
 	DefaultPoll = 30 * time.Second
 )
 
-// Bounds of the same keys. A client that began before a swap reads on for minutes. A registry
-// counts requests, and after an hour no person waits for a release any more.
+// Bounds of the same keys. A client that began before a swap continues to read for minutes.
+// Registries limit requests, and after an hour no person still waits for a release.
 const (
 	minKeep = time.Hour
 	maxKeep = 365 * 24 * time.Hour
@@ -101,8 +101,8 @@ func decodeSources(d *decoder, v frontmatter.Value) (all []Source) {
 	return all
 }
 
-// checkSources reports names that two sources have, or a source and a root, and a source that is
-// followed twice.
+// checkSources reports names shared by two sources, or by a source and a root, and duplicate
+// sources.
 func checkSources(d *decoder, c Config) {
 	names, from := map[string]string{}, map[string]int{}
 	for _, r := range c.Roots {
@@ -158,7 +158,7 @@ func short(t time.Duration) string {
 	return t.String()
 }
 
-// sourcesText returns all that sources say, without their positions.
+// sourcesText returns the contents of sources, without their positions.
 func sourcesText(sources []Source) string {
 	var b strings.Builder
 	for _, s := range sources {

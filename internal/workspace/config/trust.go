@@ -12,7 +12,7 @@ import (
 // Trust is one of trust: the keys that sign the releases of some sources.
 type Trust struct {
 	From    trust.Pattern
-	Keys    []Word // files, as the configuration has them; a relative one starts at its folder
+	Keys    []Word // files, as written; a relative one starts at the folder of the configuration
 	Require bool
 	skill.Position
 }
@@ -87,7 +87,7 @@ func decodeTrust(d *decoder, v frontmatter.Value) (all []Trust) {
 	return all
 }
 
-// trustText returns all that trust says, without its positions.
+// trustText returns the contents of trust, without its positions.
 func trustText(rules []Trust) string {
 	var b strings.Builder
 	for _, t := range rules {

@@ -20,8 +20,8 @@ func approvalsOfProject(at skill.Position) skill.Problem {
 		Fix:     "write approvals in your own " + config.Name + ", or in a file for --config"}
 }
 
-// Approvals returns the path of the file of approvals: the one that the file of --config names, or
-// else the user's own file, or else the one beside it. It is "" if the system has no place for it.
+// Approvals returns the path of the file of approvals: named by the file of --config or by the
+// user's own file, or else beside the user's file. It is "" if the system has no place for it.
 func (s *Finder) Approvals() (string, error) {
 	f, err := s.Trusted()
 	switch user := s.UserFile(); {
@@ -44,8 +44,8 @@ func (f *File) Approvals() string {
 	return filepath.Join(filepath.Dir(f.Path), at)
 }
 
-// UnusableApprovals returns a warning about a file of approvals that approves nothing, since it
-// cannot be read.
+// UnusableApprovals returns a warning about an unreadable file of approvals, which approves
+// nothing.
 func (f *File) UnusableApprovals() []string {
 	_, err := approvals.Load(f.Approvals())
 	if err == nil {
@@ -58,7 +58,7 @@ func (f *File) UnusableApprovals() []string {
 	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
 }
 
-// StampOf returns the stamp of a file that the user named, zero if it cannot be had.
+// StampOf returns the stamp of a file that the user named, or zero on error.
 func StampOf(file string) skill.Stamp {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -17,8 +17,8 @@ func chatOfProject(at skill.Position) skill.Problem {
 		Fix:     "write chat in your own " + config.Name + ", or in a file for --config"}
 }
 
-// KeyIn reads the key of an endpoint from a file that chat.models names. No error has what is in
-// the file.
+// KeyIn reads the key of an endpoint from a file that chat.models names. No error contains the
+// file's content.
 func (f *File) KeyIn(name string) (string, error) {
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {

@@ -18,9 +18,9 @@ import (
 // credentials is the folder of systemd's credentials, which exist only while their service runs.
 const credentials = "/run/credentials/"
 
-// UnusableFiles returns a warning for each file of the section http with which a server would
-// not start, tokens and certificates, and for a certificate that clients refuse now. A file that
-// only the server's user may read is not judged.
+// UnusableFiles returns a warning for each file of tokens or certificates in the section http with
+// which a server would not start, and for a certificate that clients would refuse now. It does not
+// judge files that only the server's user may read.
 func (f *File) UnusableFiles(now time.Time) (warnings []string) {
 	h := f.Config.HTTP
 	var data [3][]byte

@@ -1,5 +1,3 @@
-// Package accesscheck judges whether access rules fit the roots of a server. Rules that were written
-// for other roots would hide less than they say.
 package settings
 
 import (
@@ -15,8 +13,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Check refuses rules of a file that do not fit the roots of a catalogue, with the line of the
-// rule. It waits for the first list of skills. more are labels that the rules may name too.
+// Check refuses access rules that do not fit the roots of a catalogue, with the line of the rule:
+// rules written for other roots would hide less than intended. It waits for the first list of
+// skills. more are further labels that the rules may name.
 func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Access, more ...string) error {
 	if given.Policy == nil {
 		return nil
@@ -52,7 +51,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 		}
 	}
 	for _, a := range given.Policy.Astray(known) {
-		if a.Label == "" || a.Denies && named { // else the policy hides what it would deny without the label
+		if a.Label == "" || a.Denies && named { // otherwise the policy also hides the skills that it would deny without the label
 			message, fix := AstrayWords(a, slices.Concat(labels, more))
 			return refusal(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
 		}
@@ -63,7 +62,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 	return nil
 }
 
-// Misspelt says how to write the first of the misspelt patterns.
+// Misspelt returns an error with the correct spelling of the first misspelt pattern.
 func Misspelt(all []access.Misspelt, file string, given config.Access) error {
 	one, others := all[0], map[string]bool{}
 	for _, m := range all {

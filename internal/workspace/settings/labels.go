@@ -21,7 +21,7 @@ func MatchesLabel(labels []string, label string) bool {
 	return false
 }
 
-// WithoutNumber returns the label of a project's folder for that of one of its parents.
+// WithoutNumber returns the label of a project's folder, given the label for one of its parents.
 func WithoutNumber(label string) string {
 	folder, n, ok := strings.Cut(label, "-project-")
 	if !ok || n == "" || strings.Trim(n, "0123456789") != "" {

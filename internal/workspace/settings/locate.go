@@ -1,4 +1,3 @@
-// Package project knows which folder is the project of a command, and keeps writes in it.
 package settings
 
 import (
@@ -11,10 +10,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Within returns the path of a file or folder without links, for a write. It refuses one that a
-// link in the project of folder leads out of that project, because the links of a clone come from
-// its author. It accepts a file that the user named by its own path. With the error it returns
-// the link's target in displayed form, which the user can name instead.
+// Within returns the path of a file or folder with links resolved, for a write. It refuses a path
+// that links lead out of the project of folder, because the links of a clone come from its author.
+// It accepts a path outside of the project that the user named directly. The error comes with the
+// link's target in displayed form, which the user can name instead.
 func Within(env console.Env, folder, file string) (real, target string, err error) {
 	chain := dir.Project(folder, env.Home)
 	if len(chain) == 0 { // the user's own settings
@@ -37,8 +36,8 @@ func Folder(env console.Env, project string) string {
 	return env.Dir
 }
 
-// Root returns the root of the project's repository, or the folder itself outside of
-// a repository. It is "" for the home folder, which is no project.
+// Root returns the root of the project's repository, or the folder itself outside of a repository.
+// It is "" for the home folder, which is not a project.
 func Root(env console.Env, project string) string {
 	at := Folder(env, project)
 	if at == "" {

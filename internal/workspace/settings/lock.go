@@ -6,9 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// LockMode returns the value of the key lock in the file in effect, or in the user's if that is
-// nil. A server that reads no other settings, since it speaks over standard input and output,
-// obeys it too.
+// LockMode returns the value of the key lock in the file in effect, or in the user's file if
+// inEffect is nil. A server on stdio obeys it too, although it reads no other settings.
 func LockMode(env *console.Env, inEffect *File) string {
 	if inEffect != nil {
 		return config.LockIn(inEffect.Data)
@@ -19,7 +18,7 @@ func LockMode(env *console.Env, inEffect *File) string {
 	}
 	data, err := ReadUserFile(at)
 	if err != nil {
-		return config.LockWarn // the commands that need the file say so
+		return config.LockWarn // the commands that need the file report that
 	}
 	return config.LockIn(data)
 }

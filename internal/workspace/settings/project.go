@@ -16,16 +16,16 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Projects are the files of the projects at hand, for their section project.
+// Projects holds the files of the present projects, for their section project.
 type Projects struct {
-	// Unusable says why files are not used. That costs a warning and no more: an agent
-	// without skills would be worse.
+	// Unusable lists why files are not used. That only causes warnings: an agent without skills
+	// would be worse.
 	Unusable []error
 	files    []*File
-	tops     map[string]string // for the label of each root, the folder that it must be in
+	tops     map[string]string // the folder that must contain each root, by label
 }
 
-// OfProjects reads the files of the projects that the folders are in. The home folder is no
+// OfProjects reads the files of the projects that contain the folders. The home folder is not a
 // project.
 func OfProjects(env *console.Env, folders []string) Projects {
 	p := Projects{tops: map[string]string{}}
@@ -64,14 +64,15 @@ func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 	return roots
 }
 
-// Source makes the source of a root. One of these files' stays within the project, since the
-// next pull can bring a link.
+// Source makes the source of a root. A root from these files must stay within its project, since
+// the next pull can bring a link.
 func (p Projects) Source(o dir.Options) catalog.Source {
 	o.Within, o.NoLinks = p.tops[o.Root.Label]
 	return dir.New(o)
 }
 
-// Missing says which folders of the files do not exist. gone reports this of a root's label.
+// Missing describes the folders in the files that do not exist. gone reports whether the root with
+// a label is missing.
 func (p Projects) Missing(gone func(label string) bool) (missing []string) {
 	n := 0
 	for _, f := range p.files {
@@ -87,8 +88,8 @@ func (p Projects) Missing(gone func(label string) bool) (missing []string) {
 // labelOf returns the label of a root, counted from 1.
 func labelOf(n int) string { return fmt.Sprintf("project-%d", n) }
 
-// ExcludedBy returns the key of a file that takes a root out of the lists, or "". It has no
-// folder, since answers over HTTP have none.
+// ExcludedBy returns the key and the file that exclude a root from the lists, or "". It does not
+// name a folder, since answers over HTTP must not.
 func (p Projects) ExcludedBy(label string) string {
 	for _, f := range p.files {
 		if slices.ContainsFunc(f.Config.Project.Exclude, func(x config.Word) bool { return MatchesLabel([]string{x.Text}, label) }) {
@@ -108,7 +109,7 @@ func (p Projects) Tools() string {
 	return ""
 }
 
-// Lines says what the files set, and where.
+// Lines describes the settings in the files, with their files.
 func (p Projects) Lines() (lines []string) {
 	add := func(f *File, key string, words ...config.Word) {
 		var texts []string
@@ -129,8 +130,8 @@ func (p Projects) Lines() (lines []string) {
 	return lines
 }
 
-// problemsOf returns the problems of a section that its table cannot know: labels that no
-// project has, and tool sets that do not exist.
+// problemsOf returns the problems of a section that its table cannot detect: unknown labels and
+// unknown tool sets.
 func problemsOf(p config.Project) (problems []skill.Problem) {
 	known := slices.DeleteFunc(WellKnownLabels(), func(label string) bool { return !strings.HasSuffix(label, "-project") })
 	for _, x := range p.Exclude {
@@ -148,7 +149,7 @@ func problemsOf(p config.Project) (problems []skill.Problem) {
 	return problems
 }
 
-// nearest is a fix that names the nearest word or, if none is near, all of them.
+// nearest returns a fix that names the nearest word or, if none is near, all words.
 func nearest(typed string, words []string, what string) string {
 	if best := typo.Nearest(typed, words); best != "" {
 		return "did you mean " + best + "?"

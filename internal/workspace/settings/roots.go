@@ -22,8 +22,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Roots returns the roots that the file names, in its order. The URI of a skill begins with
-// the label of its root, however many roots there are.
+// Roots returns the roots that the file names, in its order. The URI of a skill begins with the
+// label of its root, even with a single root.
 func (f *File) Roots(env *console.Env) (roots []skill.Root) {
 	if f == nil {
 		return nil
@@ -48,8 +48,8 @@ func (f *File) UnusableRoot() error {
 	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), p.Fix, false}
 }
 
-// ProblemsOfRoots returns what is wrong with the folders of the roots on the disk, in the
-// order of the file.
+// ProblemsOfRoots returns the problems with the folders of the roots on disk, in the order of the
+// file.
 func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 	var seen []string
 	for i, r := range f.Config.Roots {
@@ -83,8 +83,8 @@ func (f *File) EmptyRoots() (warnings []string) {
 	return warnings
 }
 
-// Overlap returns two of the folders if they are the same or one contains the other, by
-// whatever paths and links.
+// Overlap returns two of the folders if they are the same or one contains the other, even through
+// links.
 func Overlap(folders []string) (one, other string, found bool) {
 	for i, at := range folders {
 		if j, _ := overlaps(at, folders[:i]); j >= 0 {
@@ -94,14 +94,13 @@ func Overlap(folders []string) (one, other string, found bool) {
 	return "", "", false
 }
 
-// RealOf returns the path of a folder without links, or the path itself if its disk does not
-// answer.
+// RealOf returns the real path of a folder, or the path itself if its disk does not answer.
 func RealOf(folder string) string {
 	return soon(folder, func() string { return realpath.Of(folder) })
 }
 
-// overlaps returns the index of the first of the folders that a folder is, contains or is in,
-// or -1, and which of these in words.
+// overlaps returns the index of the first other folder that equals, contains or is in a folder, and
+// the relation in words. The index is -1 if there is none.
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
 		type relation struct{ in, around bool }
@@ -119,11 +118,11 @@ func overlaps(folder string, others []string) (index int, how string) {
 	return -1, ""
 }
 
-// patience is how long a comparison of folders waits for their disks. Without an answer, they
-// are compared as they are written.
+// patience bounds how long a comparison of folders waits for their disks. Without an answer, their
+// paths are compared as written.
 const patience = 2 * time.Second
 
-// soon returns the result of a question to the disk, or otherwise if that takes too long.
+// soon returns the result of ask, which reads the disk, or otherwise if ask takes too long.
 func soon[T any](otherwise T, ask func() T) T {
 	answer := make(chan T, 1)
 	go func() { answer <- ask() }()
@@ -144,8 +143,8 @@ func below(path, other string) bool {
 // ownLabel matches the labels that knack gives roots by number.
 var ownLabel = lazyregexp.New(`^(dir|env|project)-[0-9]+$`)
 
-// isOwn reports whether a label is that of one of knack's own roots, or the first part of the
-// URI of a built-in skill.
+// isOwn reports whether a label belongs to one of knack's own roots, or begins the URI of a
+// built-in skill.
 func isOwn(label string) bool {
 	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(WellKnownLabels(), WithoutNumber(label)) || slices.Contains(BuiltinNames(), label)
 }
@@ -162,8 +161,8 @@ func BuiltinNames() (names []string) {
 	return names
 }
 
-// problemsOfRoots returns the problems of roots that their table cannot know: labels that are
-// knack's own, and rules that fit none of the roots.
+// problemsOfRoots returns the problems of roots that their table cannot detect: reserved labels,
+// and rules that fit none of the roots.
 func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	if len(c.Roots)+len(c.Sources) == 0 {
 		return nil
@@ -185,7 +184,7 @@ func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	}
 	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
 		if !a.Denies && a.Label != "" {
-			continue // it shows nothing, see [File.UnknownLabels]
+			continue // the rule shows nothing, see [File.UnknownLabels]
 		}
 		message, fix := AstrayWords(a, LabelsOf(c))
 		problems = append(problems, skill.Problem{Rule: "config-value", Position: c.Access.Positions[a.Pattern.String()], Field: "access.rules", Message: message, Fix: fix})
@@ -224,7 +223,7 @@ func (f *File) UnknownLabels() (warnings []string) {
 	return warnings
 }
 
-// AstrayWords says what is wrong with a pattern that fits no root, and what to write.
+// AstrayWords returns the message and the fix for a pattern that fits no root.
 func AstrayWords(a access.Astray, labels []string) (message, fix string) {
 	if a.Label == "" {
 		return "the pattern " + a.Pattern.String() + " has a * in its first part, which is the label of a root", "begin it with a label (" + strings.Join(labels, ", ") + "), or with ** for every root"
@@ -251,9 +250,9 @@ func LabelsOf(c config.Config) (labels []string) {
 	return labels
 }
 
-// Moves returns an error if a server must not take over another version of a file while it
-// runs: it goes on to serve the roots of served, or others if that is nil or names none.
-// sameRules reports whether both have the same access rules.
+// Moves returns an error if a running server must not apply another version of a file: it continues
+// to serve the roots of served, or other roots if served is nil or names none. sameRules reports
+// whether both have the same access rules.
 func Moves(served, now *File, sameRules bool) error {
 	const hint = "; restart the server to take over both"
 	before, next := rootsOf(served), rootsOf(now)
@@ -288,7 +287,7 @@ func Moves(served, now *File, sameRules bool) error {
 	return nil
 }
 
-// placed is a root by its label and its folder, or for a source by what it is.
+// placed identifies a root by its label and its folder, or a source by its reference.
 type placed struct{ label, folder string }
 
 // isAt reports whether two roots have the same folder. The disk is asked only if their paths

@@ -7,10 +7,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ScanPolicy returns the section scan of the file in effect, or of the user's if that is nil, with
-// the file. A server that reads no other settings, since it speaks over standard input and output,
-// obeys it too. A user's file that cannot be used is an error if it may have the section: what it
-// holds back must not be served because of a typing error, or since the file cannot be read.
+// ScanPolicy returns the section scan of the file in effect, or of the user's file if inEffect is
+// nil, with the file. A server on stdio obeys it too, although it reads no other settings. An
+// unusable user's file is an error if it may contain the section: held-back skills must not be
+// served because of a typing error or an unreadable file.
 func ScanPolicy(env *console.Env, inEffect *File) (config.Scan, *File, error) {
 	if inEffect != nil {
 		return inEffect.Config.Scan, inEffect, nil
@@ -28,7 +28,7 @@ func ScanPolicy(env *console.Env, inEffect *File) (config.Scan, *File, error) {
 	return config.Scan{}, nil, nil
 }
 
-// scanKey finds what may be the key scan, however it is written.
+// scanKey matches a possible key scan, in any notation.
 var scanKey = lazyregexp.New(`scan["']?\s*:`)
 
 // scanOfProject refuses the section scan in a project's file.

@@ -1,5 +1,5 @@
-// Package settings finds and reads knack.yaml: the user's, and that of a project, which is as
-// trustworthy as the project. It says what a project's file means for the roots.
+// Package settings finds and reads knack.yaml: the user's file, and a project's file, which is as
+// trustworthy as the project. It also derives the roots from these files.
 package settings
 
 import (
@@ -25,7 +25,7 @@ type File struct {
 	Data     []byte
 	Config   config.Config
 	Problems []skill.Problem
-	IsUsers  bool // and not a project's, which may be a clone
+	IsUsers  bool // not a project's file, which may come with a clone
 }
 
 // Finder finds and reads the configuration files of one command, each once.
@@ -91,8 +91,8 @@ func (s *Finder) Project(folder string) (*File, error) {
 	return nil, nil
 }
 
-// Trusted returns the file of --config, or the user's, or nil. It never reads a project's,
-// which may be a clone.
+// Trusted returns the file of --config, or the user's file, or nil. It never reads the file of a
+// project, which may be a clone.
 func (s *Finder) Trusted() (*File, error) {
 	file, shown := s.env.Absolute(s.given), s.given
 	if s.given == "" {
@@ -113,8 +113,8 @@ func (s *Finder) Trusted() (*File, error) {
 	return f, nil
 }
 
-// Check returns the settings of check for a folder. A file with a problem is wrong usage,
-// since half a configuration is not usable.
+// Check returns the settings of check for a folder. A file with a problem is a usage error, since a
+// partial configuration is not usable.
 func (s *Finder) Check(folder string) (config.Check, error) {
 	files, err := s.Files(folder)
 	if err != nil {
@@ -170,11 +170,11 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	return f, nil
 }
 
-// Error says why a file cannot be used, and what to do.
+// Error is the reason that a file cannot be used, with a hint.
 type Error struct {
 	Err   error
 	Hint  string
-	Usage bool // the file has a problem; otherwise it cannot be read
+	Usage bool // the file has a problem; otherwise it is unreadable
 }
 
 // Error implements error.
@@ -230,8 +230,8 @@ func refusedFor(f *File, problems []skill.Problem) error {
 	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), hint, true}
 }
 
-// HintOf says what to do about a file that the user named and that cannot be read. other is
-// the hint if the file exists.
+// HintOf returns the hint for an unreadable file that the user named. other is the hint if the file
+// exists.
 func HintOf(err error, other string) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

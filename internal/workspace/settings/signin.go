@@ -13,9 +13,9 @@ import (
 // maxSecret bounds the secret of a client, in bytes. Providers make far shorter ones.
 const maxSecret = 4096
 
-// SignIn returns the provider of the section sign-in, nil without one. The file of the client's
-// secret is read once now, so that a wrong path is found at the start, and again at each sign-in.
-// path resolves a path of the configuration.
+// SignIn returns the provider of the section sign-in, or nil without the section. It reads the file
+// of the client's secret once, so that a wrong path is found at the start; each sign-in reads it
+// again. path resolves a path of the configuration.
 func SignIn(c config.SignIn, path func(string) string, log *slog.Logger) (*openid.Provider, error) {
 	if c.Issuer == "" {
 		return nil, nil

@@ -18,8 +18,8 @@ func trustOfProject(at skill.Position) skill.Problem {
 		Fix:     "write trust in your own " + config.Name + ", or in a file for --config"}
 }
 
-// Trust returns the rules of the file of --config, or of the user's, with their keys; nil without
-// one. A key that cannot be read is an error, since a rule without it would mean something else.
+// Trust returns the rules of the file of --config, or of the user's file, with their keys, or nil
+// without a file. An unreadable key is an error, since a rule without it would mean something else.
 func (s *Finder) Trust() (*trust.Policy, error) {
 	f, err := s.Trusted()
 	if f == nil || err != nil {
@@ -32,7 +32,7 @@ func (s *Finder) Trust() (*trust.Policy, error) {
 	return p, nil
 }
 
-// Trust returns the rules of the file with their keys, and what is wrong with these.
+// Trust returns the rules of the file with their keys, and the problems with the keys.
 func (f *File) Trust() (*trust.Policy, []skill.Problem) {
 	p := &trust.Policy{}
 	var problems []skill.Problem
@@ -68,7 +68,7 @@ func (f *File) key(name string) (trust.Key, *trust.KeyError) {
 	return k, nil
 }
 
-// ProblemsOfTrust returns what is wrong with the keys of the file's rules.
+// ProblemsOfTrust returns the problems with the keys of the file's rules.
 func (f *File) ProblemsOfTrust() []skill.Problem {
 	_, problems := f.Trust()
 	return problems

@@ -1,4 +1,4 @@
-// Package usagefile keeps the counts of usage in a file, from one process to the next.
+// Package usagefile stores the counts of usage in a file, across processes.
 package usagefile
 
 import (
@@ -18,45 +18,46 @@ import (
 )
 
 const (
-	// interval is the time between two writes. A process that is killed loses as much.
+	// interval is the time between two writes. A killed process loses at most the counts of one
+	// interval.
 	interval = 5 * time.Minute
 	// maxSize bounds the file, in bytes: the counts of 10,000 skills and five clients take 2 MB.
 	maxSize = 32 << 20
-	// maxAside bounds the files that are set aside.
+	// maxAside bounds the number of files set aside.
 	maxAside = 100
 	// fileMode lets only the operator read the file. An existing file keeps its mode.
 	fileMode fs.FileMode = 0o600
-	// closeGrace is how long Close waits for a disk.
+	// closeGrace bounds how long Close waits for a disk.
 	closeGrace = 5 * time.Second
 )
 
 var (
 	// errOther is returned if another program has written the file meanwhile.
 	errOther = errors.New("another program has changed it")
-	// errForeign is returned for a file that never had counts.
+	// errForeign is returned for a file that is no file of counts.
 	errForeign  = errors.New("it is not a file of counts")
 	errTooLarge = fmt.Errorf("it has more than %d MiB", maxSize>>20)
 )
 
-// Ledger writes the counts of a tally to a file at intervals. A file that cannot be used keeps
-// no server from starting: the tally counts on in memory, the log says why, and the file is
-// tried again at each interval.
+// Ledger writes the counts of a tally to a file at intervals. A server starts even if the file is
+// unusable: the tally then counts in memory, the log has the reason, and each interval tries the
+// file again.
 type Ledger struct {
 	path  string
 	tally *usage.Tally
 	log   *slog.Logger
 
 	unlock  func()            // nil until the file is locked
-	read    bool              // the file was restored, or was not there
-	written [sha256.Size]byte // of the file's content when it was read or written last
+	read    bool              // the file was restored, or did not exist
+	written [sha256.Size]byte // hash of the file's content when last read or written
 	there   bool              // the file existed then
-	trouble string            // what the log said last
+	trouble string            // the last reason logged
 
 	ending chan struct{}
 	ended  chan struct{}
 }
 
-// Open restores the counts that the file at path has, if any, and keeps it up to date until
+// Open restores the counts of the file at path, if any, and keeps the file up to date until
 // [Ledger.Close]. It does not wait for the disk.
 func Open(path string, t *usage.Tally, log *slog.Logger) *Ledger {
 	l := &Ledger{path: path, tally: t, log: log, ending: make(chan struct{}), ended: make(chan struct{})}
@@ -86,8 +87,8 @@ func (l *Ledger) run() {
 	}
 }
 
-// Close writes the counts and lets go of the file, unless the disk hangs. A nil ledger has
-// nothing to write.
+// Close writes the counts and releases the file, unless the disk hangs. A nil ledger has nothing to
+// write.
 func (l *Ledger) Close() {
 	if l == nil {
 		return
@@ -100,8 +101,8 @@ func (l *Ledger) Close() {
 	}
 }
 
-// keep restores and writes the file, and says when that begins to fail, and when it succeeds
-// again. It reports whether the file is up to date.
+// keep restores and writes the file, and logs when that begins to fail and when it succeeds again.
+// It reports whether the file is up to date.
 func (l *Ledger) keep() bool {
 	err := l.begin()
 	if err == nil {
@@ -122,7 +123,7 @@ func (l *Ledger) keep() bool {
 	return false
 }
 
-// wordsOf says why the file cannot be used, and what to do.
+// wordsOf returns the reason that the file cannot be used, and the fix.
 func wordsOf(err error) (reason, fix string) {
 	reason = cause(err).Error()
 	switch {
@@ -142,7 +143,7 @@ func wordsOf(err error) (reason, fix string) {
 	return reason, "check the file, its folder and its disk"
 }
 
-// cause returns what a path's error is about, without the path.
+// cause returns the underlying error of a path error, without the path.
 func cause(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -172,7 +173,7 @@ func (l *Ledger) begin() error {
 	}
 	if len(data) > maxSize {
 		err = errTooLarge
-	} else if len(bytes.TrimSpace(data)) > 0 { // an administrator may make the file, for its mode
+	} else if len(bytes.TrimSpace(data)) > 0 { // an administrator may create an empty file to set its mode
 		err = l.tally.Restore(data)
 	}
 	if err != nil && !hasCounts(data) {
@@ -191,16 +192,16 @@ func (l *Ledger) begin() error {
 	return nil
 }
 
-// hasCounts reports whether data is a file of counts, or what a crash left of one: the beginning
-// of it, or zeros. Any other file is something else that usage.file names by mistake, such as the
-// settings, a key or the audit log.
+// hasCounts reports whether data is a file of counts, or its remains after a crash: its beginning,
+// or zeros. Any other file is named in usage.file by mistake, such as the settings, a key or the
+// audit log.
 func hasCounts(data []byte) bool {
 	begin := []byte(`{"version":`)
 	data = bytes.TrimSpace(data)
 	return bytes.HasPrefix(data, begin) || bytes.HasPrefix(begin, data) || data[0] == 0
 }
 
-// setAside renames the file, so that nothing is lost that a person could repair.
+// setAside renames the file, so that a person can still repair it.
 func (l *Ledger) setAside() (to string, err error) {
 	for n := range maxAside {
 		to = filepath.Base(l.path) + ".bak"

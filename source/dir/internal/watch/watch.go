@@ -24,11 +24,10 @@ import (
 // file in a watched folder, and macOS gives a process 10,240.
 var DefaultMax = map[bool]int{true: 32768, false: 256}[runtime.GOOS == "linux" || runtime.GOOS == "windows"]
 
-// Watcher watches the folders of several roots through one watcher of the system. Linux
-// grants a user 128 of them by default (max_user_instances, inotify(7)), which the user's
-// editor needs too. The roots share the bound on watched folders. A root that does not fit
-// gets an error, and the others keep what they have. The system's watcher is open while
-// there are roots.
+// Watcher watches the folders of several roots through one watcher of the system. Linux grants a
+// user 128 of them by default (max_user_instances, inotify(7)), which the user's editor needs too.
+// The roots share the bound on watched folders. A root that does not fit gets an error, and the
+// others keep their watches. The system's watcher is open while there are roots.
 type Watcher struct {
 	max int
 
