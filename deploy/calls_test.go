@@ -40,7 +40,10 @@ func (r *replica) get(path string) (int, string) {
 // ready waits until the replica is ready.
 func (r *replica) ready() {
 	r.Helper()
-	testwait.Until(r, func() bool { code, _ := r.get("/readyz"); return code == http.StatusOK }, "the replica is not ready", r.said)
+	testwait.Until(r, func() bool {
+		code, text := r.get("/readyz")
+		return code == http.StatusOK && !strings.Contains(text, "missing")
+	}, "the replica is not ready", r.said)
 }
 
 // serves waits until the replica serves a release.

@@ -263,7 +263,7 @@ func skillNotNamed(v catalog.View, name string) string {
 	lines := append([]string{fmt.Sprintf("Skill '%s' not found.", display.Echo(name))}, hints(v, name)...)
 	title := "The nearest names: "
 	if len(near) == 0 {
-		title = "Skills that there are: "
+		title = "Available skills: "
 		order := listing.Order(v, v.Listed, false)
 		for _, i := range order[:min(len(order), nearest)] {
 			near = append(near, v.Listed[i])

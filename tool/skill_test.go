@@ -51,7 +51,7 @@ func sameIn(t *testing.T, set string, got, want Result) {
 	if before, rest, ok := strings.Cut(want.Text, "\n\nAvailable skills:\n"); ok && set == "default" {
 		_, hints, _ := strings.Cut(rest, "to load a skill.")
 		want.Text = before + hints + "\nfind_skills searches all skills by topic, and lists them without a query."
-		for _, title := range []string{"\nThe nearest names: ", "\nSkills that there are: "} {
+		for _, title := range []string{"\nThe nearest names: ", "\nAvailable skills: "} {
 			if before, after, ok := strings.Cut(got.Text, title); ok {
 				names, rest, _ := strings.Cut(after, "\n")
 				if n := strings.Count(names, ", ") + 1; n > nearest {

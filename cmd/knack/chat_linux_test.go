@@ -95,11 +95,8 @@ I look.
 
 <[Tool Call] skill(name="\u001b[2Jgit")>
 <[Tool Result] Skill '\x1b[2Jgit' not found.>
-
-<Available skills:>
-<- git: About git.>
-
-<Use the exact skill name (case-insensitive) to load a skill.>
+<Available skills: git>
+<find_skills searches all skills by topic, and lists them without a query.>
 
 Loaded.
 You: slow

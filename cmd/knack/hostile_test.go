@@ -136,11 +136,11 @@ func TestSkillChangesBetweenListAndCall(t *testing.T) {
 		"faulty": {change: func() error { return os.WriteFile(file, []byte("---\nname: git\n---\n"), 0o644) },
 			text: "'git' exists but was skipped: "},
 		"renamed": {change: func() error { return os.WriteFile(file, []byte(skillMD("git-two", "")), 0o644) },
-			text: "Skill 'git' not found.\n\nAvailable skills:\n- git-two: About git-two.\n- tar: About tar.\n"},
+			text: "Skill 'git' not found.\nDid you mean 'git-two'? (its folder is called git)\n"},
 		"emptied": {change: func() error { return os.WriteFile(file, nil, 0o644) },
 			text: "'git' exists but was skipped: "},
 		"gone": {change: func() error { return os.RemoveAll(filepath.Dir(file)) },
-			text: "Skill 'git' not found.\n\nAvailable skills:\n- tar: About tar.\n"},
+			text: "Skill 'git' not found.\nAvailable skills: tar\n"},
 		"a folder": {change: func() error { _ = os.Remove(file); return os.Mkdir(file, 0o755) },
 			// A registered skill whose file cannot be read now (contract 004).
 			text: "'git' exists but was skipped: ", read: "# git\n\nSkill content is temporarily unavailable.\nURI: skill://git/SKILL.md"},

@@ -41,9 +41,6 @@ func (in *Installer) scan(ctx context.Context, p *Plan) error {
 		}
 		return s
 	})
-	if ctx.Err() != nil {
-		return ProblemOf(ctx.Err())
-	}
 	stopped := false
 	for _, s := range brought {
 		if rules := in.forbiddenRules(s); len(rules) > 0 {

@@ -62,7 +62,7 @@ var mutations = []mutation{
 		{"skill/verified.go", "v.right = Digest(v.hash.Sum(nil)) == v.digest", "v.right = true"},
 		{"internal/distribution/release/release.go", "case k.Digest != p.folder.main:", "case false:"}}},
 	{"forward-only", "a server that goes forward only serves no lower version", "./internal/distribution/follow ^TestForwardOnly$", "events", []change{
-		{"internal/distribution/follow/poll.go", "is.Compare(most) < 0", "is.Compare(most) < -1"}}},
+		{"internal/distribution/release/update.go", "u.ForwardOnly && known && semver.Lower(r.Version, most)", "u.ForwardOnly && known && false"}}},
 	{"changes-are-kept", "what a user changed in an installed skill is kept before it is replaced", "./internal/distribution/install ^TestTable$/^folder$", "is lost", []change{
 		{"internal/distribution/install/do.go", "!s.keep && now.missing", "now.missing"}}},
 	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./internal/distribution/install ^TestNothingBelowGit$", "is done", []change{
@@ -117,7 +117,7 @@ var mutations = []mutation{
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
 		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
 	{"whole-files", "a file that knack writes is the old or the new one, on a full disk too", "faults/disk-full", "status 0", []change{
-		{"internal/base/edit/edit.go", "	temp, err := write(path, info, new)\n", "	if true {\n		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n	temp, err := write(path, info, new)\n"}}},
+		{"internal/base/edit/edit.go", "		temp, err := write(in, name, info, new)\n", "		if true {\n		f, err := in.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n		temp, err := write(in, name, info, new)\n"}}},
 	{"rule-hides", "a skill that a rule hides is absent from every answer", "secrets/forbidden", "leaks|is told apart", []change{
 		{"catalog/filter.go", " && !filter.Visible(e); at = parent(at) {\n", " && false; at = parent(at) {\n"}}},
 	{"secrets", "no argument is in a log", "secrets/canaries", "the log leaks", []change{
