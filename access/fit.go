@@ -6,9 +6,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// FitsAny reports whether the pattern matches at least one possible place of the skill: its URI or,
-// if it has no URI, the places that its folder and its name could give it. An unread name matches
-// every pattern. Rules that restrict use it.
+// FitsAny reports whether the pattern matches at least one possible place of the skill. That is its
+// URI or, without one, each place that its folder and its name could give it. An unread name
+// matches every pattern. Rules that restrict use it.
 func (p Pattern) FitsAny(e *catalog.Entry) bool {
 	return slices.ContainsFunc(places(e, anyName), func(at []string) bool { return matchAll(p.segments, at) })
 }

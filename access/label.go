@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Astray is a pattern that fits no root of a server on which the URI of each skill begins
-// with a label that the operator chose, or with a number of --dir.
+// Astray is a pattern that fits no root of a server. The URIs of the server's skills begin with
+// labels that the operator chose, or with numbers of --dir.
 type Astray struct {
 	Pattern Pattern
 	// Label is the pattern's first segment, which is no root's label. It is empty if the segment
@@ -64,8 +64,8 @@ func (s segment) isPlain() bool { return !s.deep && len(s.parts) == 1 }
 // isDeep reports whether the pattern begins with **.
 func (p Pattern) isDeep() bool { return p.segments[0].deep }
 
-// IsMovable reports whether the URIs of a root's skills contain a label that depends on settings:
-// the label of a named root, or a number of --dir.
+// IsMovable reports whether the URIs of a root's skills contain a label that depends on settings.
+// That is the label of a named root, or a number of --dir.
 func IsMovable(r *skill.Root) bool {
 	return r.Prefix != "" && (r.Publisher != nil || IsNumbered(r.Label))
 }
@@ -108,7 +108,7 @@ func unlabelled(root *skill.Root, at []string) ([]string, bool) {
 }
 
 // named reports whether one of the rules allows a place by a pattern that begins with a label and a
-// folder, and so was written for the labelled root.
+// folder. Such a pattern was written for the labelled root.
 func named(rules []*Rule, at []string) bool {
 	return slices.ContainsFunc(rules, func(r *Rule) bool {
 		return slices.ContainsFunc(r.Allow, func(one Pattern) bool {
@@ -118,7 +118,7 @@ func named(rules []*Rule, at []string) bool {
 }
 
 // Twofold lists the patterns that begin with a number of --dir if a folder in that root has the
-// same name: for a single --dir, the pattern would mean that folder alone.
+// same name. For a single --dir, the pattern would mean that folder alone.
 func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(e, "") {

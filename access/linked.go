@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// linked reports whether a skill was found through a link to a hidden skill: a rule denies the
+// linked reports whether a skill was found through a link to a hidden skill. A rule denies the
 // link's target in one of the roots, or no rule allows it in another root than the link's.
 // Otherwise the authors of one root could show the skills of another.
 func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootStatus) bool {
@@ -28,9 +28,9 @@ func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootSta
 	return false
 }
 
-// target returns the places that a skill would have, by its folder's name and by its own, if the
-// target of its link were found in a root with the path real. It returns none if the target is not
-// in the root.
+// target returns the places that a skill would have if its link's target were found in a root with
+// the path real. There is one by the folder's name and one by the skill's name. It returns nil if
+// the target is not in the root.
 func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
 	separator := string(filepath.Separator)
 	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(real, separator)+separator)

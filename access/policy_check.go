@@ -39,7 +39,7 @@ func unmatched(patterns []Pattern, entries []*catalog.Entry) []Pattern {
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
-	// Matched is set if the pattern also matches as written: it can mean a folder that is now below
+	// Matched is set if the pattern also matches as written. It can mean a folder that is now below
 	// the label of a root, or the root whose label is the folder's name.
 	Matched bool
 }
@@ -48,9 +48,9 @@ func (m Misspelt) in(all []Misspelt) bool {
 	return slices.ContainsFunc(all, func(o Misspelt) bool { return o.Pattern.text == m.Pattern.text && o.As == m.As })
 }
 
-// Misspelt lists, in the order of the rules, the patterns that match a skill only after
-// the leading root label is added, removed or replaced, or if case, Unicode normalization and
-// the encoding of a slash are ignored. A pattern is in the list once for each spelling.
+// Misspelt lists, in the order of the rules, the patterns that match a skill only in another
+// spelling. The spelling may differ in the leading root label, or in case, Unicode normalization
+// and the encoding of a slash. A pattern is in the list once for each spelling.
 func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
 	for _, m := range misspellings(p.Unmatched(in.Entries), in) {
 		for _, e := range in.Entries {

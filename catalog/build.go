@@ -152,8 +152,8 @@ func (s *Snapshot) shadowSameKeys() {
 	}
 }
 
-// unlistCopies removes a skill from the lists if an unlisted root contains it too, at any path: a
-// skill of the same name with the same SKILL.md. The client that shows that root's skills already
+// unlistCopies removes a skill from the lists if an unlisted root contains a copy, at any path. A
+// copy has the same name and the same SKILL.md. The client that shows that root's skills already
 // shows this one.
 func (s *Snapshot) unlistCopies() {
 	type content struct {
@@ -179,8 +179,9 @@ func (s *Snapshot) unlistCopies() {
 	}
 }
 
-// byKey compares two served skills by key, then by precedence for the name: a listed skill before
-// an unlisted one, and an unlisted one before its copy; then in the order of [Snapshot.Precedence].
+// byKey compares two served skills by key, and then by precedence for the name. A listed skill
+// comes before an unlisted one, and an unlisted one before its copy; the rest is in the order of
+// [Snapshot.Precedence].
 func (s *Snapshot) byKey(a, b *Entry) int {
 	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
 		return order

@@ -99,9 +99,9 @@ func (s *Snapshot) placed(label, name string) *Entry {
 	return nil
 }
 
-// InFolder finds a skill by its folder's exact name, first in root order: a
-// direct child of a root before one at any depth, and in a root the shallowest. Skipped skills are
-// found too; contract 000 reads them without judging.
+// InFolder finds the first skill in root order by its folder's exact name. A direct child of a root
+// comes before a skill at any depth, and within a root the shallowest skill wins. Skipped skills
+// are found too; contract 000 reads them without judging.
 func (s *Snapshot) InFolder(name string) *Entry {
 	return shallowest(s.inFolder(name))
 }

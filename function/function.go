@@ -1,6 +1,5 @@
-// Package function gives the tools to programs that talk to a model themselves:
-// tool definitions and tool calls as OpenAI, Anthropic and Gemini write them, and
-// as MCP does.
+// Package function provides the tools to programs that talk to a model themselves. It supports the
+// tool definitions and tool calls of OpenAI, Anthropic, Gemini and MCP.
 //
 // An agent loop passes [Definitions] to the model, each call of the model to [Call], and the answer
 // back to the model:

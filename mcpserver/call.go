@@ -20,9 +20,9 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// A call arrives as bytes, which this package decodes and answers itself, or through the SDK, which
-// handles the handshake, notifications and everything that this package declines. Both paths lead
-// to [Server.answer] and from there to [Server.perform].
+// A call arrives as bytes or through the SDK. This package decodes and answers bytes itself; the
+// SDK handles the handshake, notifications and everything that this package declines. Both paths
+// lead to [Server.answer] and from there to [Server.perform].
 
 // request is one call, however it arrived.
 type request struct {

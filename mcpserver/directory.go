@@ -73,8 +73,8 @@ func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
 	return res, nil
 }
 
-// childrenAfter describes one page of the children of a folder whose URIs sort after the given one,
-// and returns the cursor of the next page, if any.
+// childrenAfter describes one page of a folder's children whose URIs sort after the given one. It
+// also returns the cursor of the next page, if any.
 func childrenAfter(ctx context.Context, v catalog.View, e *catalog.Entry, dir, after string) (page []*mcp.Resource, next string, err error) {
 	names, err := children(e, dir)
 	start := sort.Search(len(names), func(i int) bool { return names[i].uri.String() > after })

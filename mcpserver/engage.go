@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// The server answers for skill://engage even if no source has that skill: a server must answer
+// The server answers for skill://engage even if no source has that skill. A server must answer
 // skills/get for every skill that it serves, in a list or not (SEP-2640).
 const (
 	engageBase = "engage"

@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Use is one use of skills by a client: it listed the tools (tools/list), called one (tools/call),
-// read a resource (resources/read) or got a prompt (prompts/get). With [Options.Audit] every
-// request is a Use.
+// Use is one use of skills by a client. The client listed the tools (tools/list), called one
+// (tools/call), read a resource (resources/read) or got a prompt (prompts/get). With
+// [Options.Audit] every request is a Use.
 type Use struct {
 	Client string // the client's own name, or empty
 	Method string

@@ -61,8 +61,8 @@ func promptArguments(c profile.Client) []*mcp.PromptArgument {
 	return []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill", Required: c.Profile().Argument == profile.ArgumentRequired}}
 }
 
-// promptStart returns the position at which a cursor continues: after the last skill of the
-// previous page at its present position, or at its former position if it is gone.
+// promptStart returns the position at which a cursor continues. That is after the present position
+// of the previous page's last skill, or at its former position if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil

@@ -122,8 +122,8 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	return s.contents(asked, file, data), nil
 }
 
-// readDocument answers with a SKILL.md as contract 004's tool does: the same text, always as text,
-// and the last text served if the file cannot be read for the moment.
+// readDocument answers with a SKILL.md as contract 004's tool does. It returns the same text,
+// always as text, and the last text served if the file cannot be read for the moment.
 func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string, uri skill.URI, known bool) (reply, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {

@@ -22,8 +22,8 @@ func declared[P mcp.Params](context.Context, *mcp.ServerSession, P) (*result, er
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 }
 
-// sdkCopies is the largest number of copies of an answer in the SDK until it is written: as JSON,
-// in a message, and in grown buffers.
+// sdkCopies is the largest number of copies of an answer in the SDK until it is written. There are
+// copies as JSON, in a message, and in grown buffers.
 const sdkCopies = 6
 
 // middleware answers the calls that arrive through the SDK.

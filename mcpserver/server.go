@@ -50,8 +50,8 @@ type Options struct {
 	// folders are also named by URI for a request that a proxy forwarded, that bears a token, or
 	// that comes while a policy is in force: then others than this machine's user may ask.
 	Remote bool
-	// Private keeps answers out of shared caches: some clients that can reach the server may not
-	// ask, or the skills are one person's own (over stdio).
+	// Private keeps answers out of shared caches. It is for servers whose reachable clients may not
+	// all ask, or whose skills belong to one person (over stdio).
 	Private bool
 	// Access authorizes HTTP callers and limits their views; nil lets everyone see everything.
 	// [Server.SetAccess] replaces its state.

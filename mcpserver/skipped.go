@@ -18,9 +18,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// A session that sets a level of "warning" or below gets a log message for every skipped skill,
-// with the reason: at once for the present ones, later for new ones. 2026-07-28 has no logging, and
-// knack does not declare it there.
+// A session that sets a level of "warning" or below gets a log message for every skipped skill.
+// Present ones are reported at once, new ones later. Version 2026-07-28 has no logging, and knack
+// does not declare it there.
 
 // levels are the protocol's logging levels; the SDK accepts any word.
 var levels = map[mcp.LoggingLevel]bool{

@@ -183,7 +183,7 @@ func (p *pipe) take(c wire.Call) (wire.Work, bool) {
 }
 
 // withHandshake completes a request with its session's handshake. It reports false if the request
-// needs a handshake and there was none.
+// needs a handshake that has not taken place.
 func (r *request) withHandshake(init *mcp.InitializeParams) bool {
 	if init == nil {
 		return r.modern

@@ -76,8 +76,8 @@ func (r Root) Labels() []string {
 	return append([]string{r.Label}, strings.Split(r.Also, ",")...)
 }
 
-// Name returns the root's folder as answers name it: as a user of this machine would write it, or
-// the root's label if clients on other machines ask too.
+// Name returns the root's folder as answers name it. That is the folder as a user of this machine
+// would write it, or the root's label if clients on other machines ask too.
 func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
 
 // LocalName returns the name of the root's folder in the log for the server's operator.
@@ -115,8 +115,8 @@ type Extra struct {
 	Others []string
 	// Link is the path that a linked folder was resolved to, else empty.
 	Link string
-	// Fault, if not nil, is the reason that the entry cannot be served although it was found: a
-	// link out of the folder, a pipe, no permission. Stamp may then be zero.
+	// Fault, if not nil, is the reason that the entry cannot be served although it was found, such
+	// as a link out of the folder, a pipe or no permission. Stamp may then be zero.
 	Fault error
 }
 

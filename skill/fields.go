@@ -172,8 +172,8 @@ func quoteName(name string) string {
 	return display.Quote(name)
 }
 
-// folderFix suggests how to make name and folder equal: rename the folder, since agents and
-// other skills use the name, unless only the folder's name is valid.
+// folderFix suggests how to make name and folder equal. Usually the folder is renamed, since agents
+// and other skills use the name, unless only the folder's name is valid.
 func (s *Skill) folderFix() string {
 	switch {
 	case ValidName(s.Name):

@@ -261,10 +261,9 @@ func (s *Skill) tooLarge() error {
 // hashBuffer is the size of the buffer through which files are hashed.
 const hashBuffer = 64 << 10
 
-// Hash reads one file of the skill by the path under which it is served, and describes the
-// bytes it read: size, digest and stamp belong together, even if the file changes
-// meanwhile. It returns errors of the file system, [ErrNotRegular]
-// and [ErrUnstable].
+// Hash reads one file of the skill by its served path, and describes the bytes read. Size, digest
+// and stamp belong together, even if the file changes meanwhile. It returns errors of the file
+// system, [ErrNotRegular] and [ErrUnstable].
 func (s *Skill) Hash(path string) (File, error) {
 	f := File{Path: path}
 	info, err := fs.Stat(s.FS, s.OnDisk(path))

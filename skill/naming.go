@@ -15,10 +15,9 @@ import (
 // maxName is the specification's limit for a name, in characters.
 const maxName = 64
 
-// Suggest returns a valid name for any text: its words in lower case, without the marks
-// on letters, joined by hyphens. It leaves out words that cannot be written with a-z and
-// 0-9; without a word left, it returns "my-skill". It appends "-skill" to the name of a Windows
-// device.
+// Suggest returns a valid name for any text: its words in lower case, without the marks on letters,
+// joined by hyphens. It leaves out words that cannot be written with a-z and 0-9; if no word is
+// left, it returns "my-skill". It appends "-skill" to the name of a Windows device.
 func Suggest(s string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {

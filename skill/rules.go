@@ -19,9 +19,8 @@ type (
 // Severity is the severity of a problem for the author of a skill.
 type Severity string
 
-// The severities: an error breaks the Agent Skills specification or makes the
-// skill unusable, a warning works here and may fail elsewhere, an info is worth
-// knowing.
+// The severities. An error breaks the Agent Skills specification or makes the skill unusable, a
+// warning works here and may fail elsewhere, an info is worth knowing.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"

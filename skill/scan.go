@@ -34,15 +34,15 @@ type Folder struct {
 // Scan is the result of scanning a source.
 type Scan struct {
 	Bundles []*Bundle // in path order; must not be changed
-	// Skills are the skills that a source read during the scan, in the order of Bundles; an
-	// entry is nil if its skill must still be loaded. It may be empty.
+	// Skills are the skills that a source read during the scan, in the order of Bundles. An entry
+	// is nil if its skill must still be loaded. It may be empty.
 	Skills  []*Skill
 	Notices []Notice
 	// Version, if not zero, identifies the scanned state within a process. Two scans with
 	// one version have the same bundles, notices and stamps.
 	Version uint64
-	// Real is the path of the root without links when it was scanned, if [Root.Real] is set:
-	// a root is moved by replacing a link on the way to it.
+	// Real is the path of the root with links resolved when it was scanned, if [Root.Real] is set.
+	// A root can be moved by replacing a link on the way to it.
 	Real string
 	// Missing is true if the root does not exist. That alone is not an error: a well-known
 	// root may be absent. Together with an error it means that a requested root is gone,

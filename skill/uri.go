@@ -155,9 +155,8 @@ func CleanPath(p string) error {
 	return nil
 }
 
-// isPlainPath reports whether a path is made of unreserved characters (RFC 3986) and single
-// inner slashes, and none of its segments begins with a dot: it is clean, and needs no
-// encoding in a URI.
+// isPlainPath reports whether a path is made of unreserved characters (RFC 3986) and single inner
+// slashes, and no segment begins with a dot. Such a path is clean, and needs no encoding in a URI.
 func isPlainPath(p string) bool {
 	before := byte('/')
 	for i := range len(p) {
@@ -216,9 +215,9 @@ func escapeInto(b *strings.Builder, seg string, keep *[256]bool) {
 var (
 	// inSegment reports whether a byte is a pchar of RFC 3986.
 	inSegment = byteSet("!$&'()*+,;=:@")
-	// inAuthority reports whether a byte needs no encoding in the first segment, which
-	// generic URI parsers read as a host: unreserved characters, and sub-delimiters without
-	// a meaning there.
+	// inAuthority reports whether a byte needs no encoding in the first segment, which generic URI
+	// parsers read as a host. These are unreserved characters, and sub-delimiters without a meaning
+	// there.
 	inAuthority = byteSet("!*'()")
 	unreserved  = byteSet("")
 )

@@ -35,7 +35,7 @@ const (
 	maxBytes = skill.MaxSkillSize
 )
 
-// Skill is an entry: everything that a host needs to show one skill, to ask for approval, and
+// Skill is an entry. It has everything that a host needs to show a skill, to ask for approval, and
 // to verify every file that it reads later.
 type Skill struct {
 	URI         string      `json:"uri"` // of SKILL.md

@@ -98,8 +98,8 @@ func canonical(uri string) string {
 	return uri
 }
 
-// frontmatterDifferences compares the frontmatter of an entry and of a SKILL.md: every field,
-// in both directions, mappings in any order, lists in order, numbers by their value, without
+// frontmatterDifferences compares the frontmatter of an entry and of a SKILL.md. It compares every
+// field, in both directions, mappings in any order, lists in order, numbers by their value, without
 // type conversion.
 func frontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
 	d := frontmatter.Parse(data)

@@ -1,5 +1,6 @@
-// Package clientconfig describes the clients' configuration files: the path of each file, the form
-// of an MCP server's entry in it, and how to add an entry without changing anything else.
+// Package clientconfig describes and edits the clients' configuration files. It knows the path of
+// each file and the form of an MCP server's entry, and adds an entry without changing anything
+// else.
 //
 // The caller provides the folders and the entry. A merge is a function from bytes to bytes. Every
 // result is parsed again and compared with the original, so that a file changes exactly as intended
@@ -32,8 +33,8 @@ type Client struct {
 	// Command returns the client's own command that adds the entry to the user's
 	// configuration; nil if there is no such command.
 	Command func(Server) string
-	// NeedsApproval is set if the client ignores a project's entry until the user has approved it,
-	// and uses the user's own entry of the same name until then.
+	// NeedsApproval is set if the client ignores a project's entry until the user has approved it.
+	// Until then it uses the user's own entry of the same name.
 	NeedsApproval bool
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
@@ -102,8 +103,8 @@ func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 // CanTrust reports whether an entry can make the client call the tools without asking.
 func (c Client) CanTrust() bool { return len(c.trust) > 0 }
 
-// DuplicateHint warns that skills show twice if a server behind a URL reads the folders that the
-// client reads itself, and names a remedy; server is the text for the server, such as "that
+// DuplicateHint warns that skills show twice if a server reads the folders that the client reads
+// itself, and names a remedy. server is the text for the server behind a URL, such as "that
 // server". The result is an unfinished sentence, to which more remedies can be added, or "" if the
 // client reads no such folder.
 func (c Client) DuplicateHint(server string) string {

@@ -36,8 +36,8 @@ const (
 	Local   Scope = "local"   // for one user, in one project
 )
 
-// location is a file in which a client looks for entries, with the key path of the servers if it
-// differs from the client's usual one.
+// location is a file in which a client looks for entries. keys is set if the key path of the
+// servers differs from the client's usual one.
 type location struct {
 	scope Scope
 	file  func(Env) string
@@ -122,7 +122,7 @@ func base(file func(Env) string) func(Env) string {
 	}
 }
 
-// Installed reports whether the client is used on this machine: its program is in a folder of PATH,
+// Installed reports whether the client is used on this machine. Its program is in a folder of PATH,
 // or its own folder contains more than skills, which another tool may have put there.
 func (c Client) Installed(p Env) bool {
 	return c.onPath(p) || c.folder != nil && inUse(filepath.FromSlash(c.folder(p)))

@@ -38,8 +38,8 @@ type Change struct {
 	URL     string   // the URL of the existing entry
 	// CommandAfter are the command and arguments after [Change.Write].
 	CommandAfter []string
-	// Suspicion is the reason that a project's entry that looks like knack's is [Foreign]: its
-	// program can come with the project, which may be a clone. It is "" for any other entry.
+	// Suspicion is the reason that a project's entry is [Foreign] although it looks like knack's.
+	// Its program can come with the project, which may be a clone. It is "" for any other entry.
 	Suspicion string
 	// Off is the field that turns the entry off, or "" if it is on.
 	Off string
@@ -52,9 +52,9 @@ type Change struct {
 	// Shared is set for an entry of the project under another name than [Name], if the
 	// choice did not ask for the project. Write then changes nothing.
 	Shared bool
-	// OverriddenBy is the entry of the same name that the client uses instead of this one, in a
-	// file that it prefers; nil if this entry takes effect. It may need an approval, without which
-	// some clients use this one.
+	// OverriddenBy is the entry of the same name that the client uses instead of this one, or nil
+	// if this entry takes effect. It is in a file that the client prefers. It may need an approval,
+	// without which some clients use this one.
 	OverriddenBy *Change
 	// Differences are the changed fields of the entry, empty for a new entry.
 	Differences []Difference
@@ -258,9 +258,10 @@ func sameFile(a, b string) bool {
 	return err == nil && other == nil && os.SameFile(x, y)
 }
 
-// choose returns the index of the file to change, or -1, and the name of the entry in it: the first
-// file with an entry, else the first existing file of the requested scope. An entry knack in the
-// project's file, which its team shares, is not the user's: then the user's own file gets one.
+// choose returns the index of the file to change, or -1, and the name of the entry in it. It
+// prefers the first file with an entry, then the first existing file of the requested scope. An
+// entry knack in the project's file, which its team shares, is not the user's: then the user's own
+// file gets one.
 func choose(p Env, all []candidate, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
 		if _, ok := f.all[Name]; ok && !f.borrowed && (f.scope != Project || choice != Choice{}) {

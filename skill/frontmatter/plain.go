@@ -159,7 +159,7 @@ func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 	return v, ok
 }
 
-// below reads the value of a key without text after it: a list or mapping on the lines
+// below reads the value of a key without text after it. That is a list or mapping on the lines
 // below, or an empty value, which has the position after the colon at i.
 func (r *plainReader) below(i, indent int) (v Value, ok bool) {
 	null := Value{Kind: Null, Position: r.at(i)}

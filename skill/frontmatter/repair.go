@@ -16,10 +16,11 @@ import (
 // alone. A field that still fails is read as text, so that a fault in one field does not
 // affect the others. A name is never guessed.
 
-// reKey matches a top-level key: a word, or one in quotes, and a colon before a blank
-// or the line's end. reUnspacedKey matches a key without the blank: one of the
-// specification's, or in any case one that restricts the skill's use. reLooseKey matches
-// any other plain key: with blanks or letters beyond ASCII it may also be continued text.
+// Patterns of top-level keys. reKey matches a word, plain or in quotes, and a colon before a blank
+// or the line's end. reUnspacedKey matches a key without the blank, for the keys of the
+// specification and, in any case, the keys that restrict the skill's use. reLooseKey matches any
+// other plain key, which may also be continued text, since it can contain blanks or letters beyond
+// ASCII.
 var (
 	reKey         = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
 	reUnspacedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
@@ -28,9 +29,9 @@ var (
 	reBlock       = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
 )
 
-// The bounds of the repair, so that a hostile block costs no more than a real one: the
-// number of fields that are read as YAML (name and description always are), and the lines
-// and bytes over which a value in quotes or brackets may continue.
+// Bounds of the repair, so that a hostile block costs no more than a real one. They limit the
+// number of fields read as YAML (name and description always are), and the lines and bytes over
+// which a value in quotes or brackets may continue.
 const (
 	maxRepairs    = 256
 	maxJoined     = 4
@@ -307,9 +308,8 @@ func (c chunk) size() (n int) {
 	return n
 }
 
-// text returns the value as one line of text: lines joined by blanks, without a block
-// indicator before text, without quotes around a value that is valid alone, and otherwise
-// unchanged.
+// text returns the value as one line of text. It joins lines by blanks, drops a block indicator
+// before text and the quotes around a value that is valid alone, and changes nothing else.
 func (c chunk) text() string {
 	parts := make([]string, 0, len(c.lines))
 	for i, l := range c.lines {

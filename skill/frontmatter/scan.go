@@ -26,8 +26,8 @@ func wideName(s string) string {
 	return ""
 }
 
-// unsafeCharacter finds a character that must not reach a YAML parser: control characters,
-// line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
+// unsafeCharacter finds a character that must not reach a YAML parser. These are control
+// characters, line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
 // forbids.
 func unsafeCharacter(block string) *yamlFault {
 	if wide, control := scanBytes(block); min(wide, control) == len(block) {

@@ -64,10 +64,10 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	return v, w.notes, fault
 }
 
-// ParseYAML parses a whole YAML document under the rules for frontmatter: one document, at
-// most [maxDepth] deep, without anchors, aliases, merge keys, tags and control
-// characters. Positions refer to the text. With problems, the value holds the readable
-// part, which may be empty.
+// ParseYAML parses a whole YAML document under the rules for frontmatter. It accepts one document,
+// at most [maxDepth] deep, without anchors, aliases, merge keys, tags and control characters.
+// Positions refer to the text. With problems, the value holds the readable part, which may be
+// empty.
 func ParseYAML(text string) (Value, []Problem) {
 	fault := unsafeCharacter(text)
 	switch i := strings.IndexByte(text, 0); {

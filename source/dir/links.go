@@ -127,8 +127,8 @@ func (w *walk) bound(p *node) string {
 	return p.bound
 }
 
-// inSkill returns the reason that a link in p is not followed by the rules of the skill that
-// contains p, or nil if it is.
+// inSkill returns the reason that the skill around p does not follow a link in p, or nil if it
+// does.
 func (w *walk) inSkill(p *node, name string, in *lazyFolder) error {
 	rel := path.Join(p.path, name)
 	if p.skill.path != "." {

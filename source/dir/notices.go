@@ -39,8 +39,8 @@ func AtLimit(rule skill.RuleID) bool {
 	return rule == ruleDepthLimit || rule == ruleFolderLimit || rule == ruleNoticesCut
 }
 
-// Unsearched reports whether a notice of this rule says that there may be skills that the
-// scan has not found: it could not read a folder, skipped one, or reached a bound.
+// Unsearched reports whether a notice of this rule means that the scan may have missed skills. It
+// could not read a folder, skipped one, or reached a bound.
 func Unsearched(rule skill.RuleID) bool {
 	return rule == ruleUnreadable || rule == ruleNameNotUTF8 || rule == ruleLinkIgnored || AtLimit(rule)
 }

@@ -207,8 +207,8 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 	}
 	buf = buf[:cap(buf)]
 	n := 0
-	// An empty file is read too. A file that the system makes up as it is read, or
-	// that cannot be read, has the size 0.
+	// An empty file is read too. A file that the system generates while it is read, or that cannot
+	// be read, has the size 0.
 	size := max(before.Size, 1)
 	for int64(n) < size {
 		m := 0

@@ -206,10 +206,10 @@ func (s *Source) signalScanned() {
 	}
 }
 
-// Check returns the reason that the folder at an absolute path cannot be a root: [fs.ErrNotExist],
-// [skill.ErrNotFolder], [fs.ErrPermission], a link loop ([syscall.ELOOP]) or another error of the
-// system. It returns nil if the folder can be a root, or if its disk does not answer within
-// seconds: a scan will tell.
+// Check returns the reason that the folder at an absolute path cannot be a root. It is
+// [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop ([syscall.ELOOP]) or
+// another error of the system. It returns nil if the folder can be a root, or if its disk does not
+// answer within seconds: a scan will tell.
 func Check(dir string) error { return inTime(func() error { return check(dir) }) }
 
 // checkPatience bounds how long [Check] waits for a disk.

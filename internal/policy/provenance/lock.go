@@ -146,10 +146,10 @@ func (f *lock) resolved() *lock {
 	return &now
 }
 
-// isAbout reports whether a lock applies to a folder with skills, given its real path: a skill of
-// the lock is in it or around it, or it is the default folder for installed skills. An unreadable
-// lock applies to every folder; the unreadable lock for all projects applies only to its own
-// folders.
+// isAbout reports whether a lock applies to a folder with skills, given its real path. It does if a
+// skill of the lock is in it or around it, or if it is the default folder for installed skills. An
+// unreadable lock applies to every folder; the unreadable lock for all projects applies only to its
+// own folders.
 func (f *lock) isAbout(folder string, global bool) bool {
 	if f.fault != nil {
 		return !global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(skillsFolder)), folder)

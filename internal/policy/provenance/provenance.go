@@ -42,8 +42,8 @@ type Options struct {
 // fresh is how long the result of a search for locks stays valid, except for scans.
 const fresh = time.Second
 
-// outside is the number of folders above a root outside of a repository that are searched for its
-// lock: two, because .agents/skills is two levels deep.
+// outside is the number of folders searched for a lock above a root outside of a repository. It is
+// two because .agents/skills is two levels deep.
 const outside = 2
 
 // mostAreas bounds the cached folders, except folders whose locks must be remembered. mostStates
@@ -168,9 +168,9 @@ func (l *Locks) sweep() {
 	l.sweepAt = len(l.areas) + mostAreas
 }
 
-// candidates lists the folders that may contain a lock for a folder with skills: its real path and
-// the parents of that path, then the parents of each link on the way to it, last the folder of the
-// lock for all projects, which it also returns as global. All are real paths.
+// candidates lists the folders that may contain a lock for a folder with skills, as real paths.
+// They are its real path with its parents, then the parents of each link on the way to it, and last
+// the folder of the lock for all projects, which is also returned as global.
 func (l *Locks) candidates(folder, real string) (all []string, global string) {
 	all = above(real)
 	for _, link := range realpath.Links(folder) {

@@ -25,7 +25,7 @@ type Access struct {
 }
 
 // Omits returns the key whose absence from a later file would reveal skills that this section
-// hides: an emptied or truncated file must not reveal anything. It returns "" if the later file can
+// hides. An emptied or truncated file must not reveal anything. It returns "" if the later file can
 // be accepted. To drop the rules on purpose, write default: allow and rules: [].
 func (a Access) Omits(now Access) string {
 	switch {

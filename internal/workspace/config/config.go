@@ -137,7 +137,7 @@ const (
 // LockModes are the values of the key lock. The first is the default.
 var LockModes = []string{LockWarn, LockEnforce, LockOff}
 
-// LockIn returns the value of the key lock in a file, even if the file has other faults: a typing
+// LockIn returns the value of the key lock in a file, even if the file has other faults. A typing
 // error in another key must not turn enforcement off. It returns [LockWarn] without the key.
 func LockIn(data []byte) string {
 	if len(data) > MaxSize {

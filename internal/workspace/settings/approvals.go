@@ -20,8 +20,8 @@ func approvalsOfProject(at skill.Position) skill.Problem {
 		Fix:     "write approvals in your own " + config.Name + ", or in a file for --config"}
 }
 
-// Approvals returns the path of the file of approvals: named by the file of --config or by the
-// user's own file, or else beside the user's file. It is "" if the system has no place for it.
+// Approvals returns the path of the file of approvals. The file of --config or the user's own file
+// names it; by default it is beside the user's file. It is "" if the system has no place for it.
 func (s *Finder) Approvals() (string, error) {
 	f, err := s.Trusted()
 	switch user := s.UserFile(); {

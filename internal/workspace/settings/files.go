@@ -18,9 +18,9 @@ import (
 // credentials is the folder of systemd's credentials, which exist only while their service runs.
 const credentials = "/run/credentials/"
 
-// UnusableFiles returns a warning for each file of tokens or certificates in the section http with
-// which a server would not start, and for a certificate that clients would refuse now. It does not
-// judge files that only the server's user may read.
+// UnusableFiles returns warnings about the files of tokens and certificates in the section http. It
+// warns of files with which a server would not start, and of a certificate that clients would
+// refuse now. It does not judge files that only the server's user may read.
 func (f *File) UnusableFiles(now time.Time) (warnings []string) {
 	h := f.Config.HTTP
 	var data [3][]byte

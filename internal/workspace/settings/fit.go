@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Check refuses access rules that do not fit the roots of a catalogue, with the line of the rule:
-// rules written for other roots would hide less than intended. It waits for the first list of
+// Check refuses access rules that do not fit the roots of a catalogue, with the line of the rule.
+// Rules written for other roots would hide less than intended. It waits for the first list of
 // skills. more are further labels that the rules may name.
 func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Access, more ...string) error {
 	if given.Policy == nil {

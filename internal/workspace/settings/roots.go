@@ -100,7 +100,7 @@ func RealOf(folder string) string {
 }
 
 // overlaps returns the index of the first other folder that equals, contains or is in a folder, and
-// the relation in words. The index is -1 if there is none.
+// the relation in words. The index is -1 without such a folder.
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
 		type relation struct{ in, around bool }
@@ -250,9 +250,9 @@ func LabelsOf(c config.Config) (labels []string) {
 	return labels
 }
 
-// Moves returns an error if a running server must not apply another version of a file: it continues
-// to serve the roots of served, or other roots if served is nil or names none. sameRules reports
-// whether both have the same access rules.
+// Moves returns an error if a running server must not apply another version of a file. The server
+// continues to serve the roots of served, or other roots if served is nil or names no roots.
+// sameRules reports whether both have the same access rules.
 func Moves(served, now *File, sameRules bool) error {
 	const hint = "; restart the server to take over both"
 	before, next := rootsOf(served), rootsOf(now)

@@ -59,8 +59,8 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 }
 
-// Bounds on the client data that the SDK keeps while a session or a stream is open: one copy for a
-// session, up to five for a stream. Real handshakes have less than 1 KiB and 60 values.
+// Bounds on the client data that the SDK keeps while a session or a stream is open. A session has
+// one copy, a stream up to five. Real handshakes have less than 1 KiB and 60 values.
 const (
 	maxInitialize = 16 << 10
 	maxListen     = 8 << 10

@@ -190,7 +190,7 @@ func (t *sessions) count() int {
 	return len(t.of)
 }
 
-// reserve takes room for one more session of a client. If there is none, refusal says why. The
+// reserve takes room for one more session of a client. If no room is left, refusal says why. The
 // caller closes the account if no session is created.
 func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) {
 	t.mu.Lock()

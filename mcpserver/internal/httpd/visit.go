@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/server/httpguard"
 )
 
-// Visit is an HTTP request as the SDK's middleware sees it: its caller, and the place and memory it
-// holds until both the request and its handler have ended. A client of a session may leave before
+// Visit is an HTTP request as the SDK's middleware sees it. It holds the caller, and a place and
+// memory until both the request and its handler have ended. A client of a session may leave before
 // its handler ends; if that freed the place, clients that leave at once could have any number of
 // calls running.
 type Visit struct {

@@ -213,8 +213,8 @@ func rejected(why string) error {
 	return &jsonrpc.Error{Code: -32005, Message: why}
 }
 
-// respond does the work of a call that the core accepted, and sends the answer, unless the call was
-// cancelled meanwhile and so is answered already.
+// respond does the work of a call that the core accepted, and sends the answer. A call that was
+// cancelled meanwhile is answered already.
 func (c *conn) respond(call *working) {
 	defer call.work.Close()
 	defer call.cancel()

@@ -20,8 +20,9 @@ const listenMethod = "subscriptions/listen"
 // answered after it; the SDK sees to that.
 const initializeMethod = "initialize"
 
-// maxUnwritten bounds the bytes of answers waiting for the client to read: the largest answer (a
-// file of 16 MiB, in Base64) and as much again. Further calls are refused while more are waiting.
+// maxUnwritten bounds the bytes of answers waiting for the client to read. It allows the largest
+// answer (a file of 16 MiB, in Base64) and as much again. Further calls are refused while more are
+// waiting.
 const maxUnwritten = 48 << 20
 
 // ledger records the calls in flight of one session: the client's calls, with their owed answers,

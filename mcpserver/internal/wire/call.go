@@ -238,7 +238,7 @@ func parseArgument(raw []byte, to *Argument) bool {
 }
 
 // plainID reports whether an id is written as every encoder writes it, so that it can be echoed
-// unchanged: a whole number of at most 15 digits, or ASCII without escapes.
+// unchanged. Such an id is a whole number of at most 15 digits, or ASCII without escapes.
 func plainID(raw []byte) bool {
 	if raw[0] == '"' {
 		return !bytes.ContainsFunc(raw[1:len(raw)-1], func(c rune) bool { return c < ' ' || c > '~' || c == '\\' })

@@ -179,9 +179,9 @@ func RefusalOf(status int, text string) (int, *jsonrpc.Error) {
 	return status, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.ToLower(http.StatusText(status))}
 }
 
-// clientFaults are the beginnings of log lines that the SDK (v1.8.0) writes as errors or warnings
-// if a client breaks the protocol or leaves before a notification. Any client can cause them, and
-// the log is for the operator.
+// clientFaults are the beginnings of log lines about clients that the SDK (v1.8.0) writes as errors
+// or warnings. The client has broken the protocol, or has left before a notification. Any client
+// can cause them, and the log is for the operator.
 var clientFaults = []string{
 	"calling notifications/", "method invalid during initialization", "method removed in the new protocol",
 	"initialized before initialize", "duplicate initialized notification", "duplicate initialize request", "rejecting request with protocol version",
