@@ -19,8 +19,7 @@ import (
 type Finding struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
-	// File is the file's path below the skill's folder, in its spelling there; "" means the
-	// folder.
+	// File is the file's path below the skill's folder, as spelled there; "" means the folder.
 	File string
 	// Position is the token's, or zero if the finding is about the whole file. Its Length
 	// is counted in characters; it ends on the same line.
@@ -28,21 +27,21 @@ type Finding struct {
 	Length   int
 	Field    string // the frontmatter key it is about, if any
 	Message  string
-	Notes    []string // what else is known
-	Fix      string   // what to do; may be empty
-	// Fixable is the level at which the function [Fix] writes that fix, None if it cannot.
+	Notes    []string // further facts
+	Fix      string   // advice; may be empty
+	// Fixable is the level at which [Fix] writes the fix, or None if it cannot.
 	Fixable Level
 	// Related is another place that the finding refers to, or nil.
 	Related *Place
 }
 
-// Kind says which of the two judges has a finding.
+// Kind tells findings about the format from findings about the contents.
 type Kind string
 
 // The kinds of findings.
 const (
 	KindFormat Kind = "format" // this package: the skill can fail in a client, or for its reader
-	KindScan   Kind = "scan"   // package scan: what the skill would do
+	KindScan   Kind = "scan"   // package scan: the effects of the skill
 )
 
 // Kind returns the kind of the finding.
@@ -61,8 +60,8 @@ func (f Finding) Lane() scan.Lane {
 	return scan.Review
 }
 
-// Cost is what a skill costs its reader. Tokens are estimated, four characters each, as
-// model vendors do for English text.
+// Cost is the length of the texts that a model reads of a skill. Tokens are estimated, four
+// characters each, as model vendors do for English text.
 type Cost struct {
 	ListingCharacters, ListingTokens int
 	BodyCharacters, BodyTokens       int
@@ -85,16 +84,17 @@ type Report struct {
 	nameLength int // in characters
 }
 
-// Publishable reports whether the Skills extension's lists would have the skill: it is
-// available, and no finding keeps it out of them.
+// Publishable reports whether the Skills extension lists the skill: it is available, and no
+// finding keeps it out of the lists.
 func (r Report) Publishable() bool {
 	return r.Skill.Available && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return Unpublishes(f.Rule) })
 }
 
-// maxListed bounds the files that are listed. The largest real skill has 1,104.
+// maxListed bounds the listed files. The largest real skill has 1,104.
 const maxListed = 10_000
 
-// subject is what the rules check. All strings are parts of text.
+// subject is a skill and its parsed SKILL.md, as the rules read them. All strings are parts of
+// text.
 type subject struct {
 	skill    *skill.Skill
 	doc      *frontmatter.Document
@@ -105,7 +105,7 @@ type subject struct {
 	first    int // the first line of the body, from 0
 	files    []skill.File
 	more     bool
-	lacks    string          // what cannot be listed, if anything
+	lacks    string          // the unlistable path, if any
 	unlisted error           // why the list of files is not whole
 	names    map[string]bool // every file and folder that is served
 	cost     Cost
@@ -113,19 +113,20 @@ type subject struct {
 }
 
 // Format judges and measures a skill by its format alone. It reads SKILL.md again, since a skill
-// does not keep its text; if the file has changed, it judges what it is now. It never fails:
+// does not keep its text. If the file has changed, it judges the new text. It never fails:
 // anything that cannot be read is a finding.
 func Format(ctx context.Context, s *skill.Skill) Report { return report(ctx, s, nil) }
 
-// Skill judges a skill as [Format] does, and adds what package scan finds in all of its files: a
-// finding to enforce is an error, and one to review an info. That takes ten times as long.
+// Skill judges a skill as [Format] does, and adds the findings of package scan in all of its
+// files. A finding to enforce is an error, and one to review an info. That takes ten times as
+// long.
 func Skill(ctx context.Context, s *skill.Skill, o scan.Options) Report {
 	return report(ctx, s, func(sub *subject) (scan.Report, error) {
 		return scan.Listed(ctx, served{sub.skill, sub.data}, sub.files, sub.more, sub.unlisted, o)
 	})
 }
 
-// Known judges a skill as [Skill] does, given the report of the scan of its bytes.
+// Known judges a skill as [Skill] does, given a scan report of its bytes.
 func Known(ctx context.Context, s *skill.Skill, r scan.Report) Report {
 	return report(ctx, s, func(*subject) (scan.Report, error) { return r, nil })
 }
@@ -167,8 +168,8 @@ func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	return r
 }
 
-// masked returns SKILL.md with its secrets masked, so that no message can quote one. They are
-// masked in the skill's fields, too.
+// masked returns SKILL.md with its secrets masked, so that no message can quote one. It masks them
+// in the skill's fields too.
 func (s *subject) masked(stamp skill.Stamp) []byte {
 	text := scan.MaskSecrets(string(s.data))
 	if text != string(s.data) {
@@ -184,7 +185,7 @@ func (s *subject) read(data []byte) {
 	s.body = s.text[s.doc.Body:]
 	s.first = lineAt(s.lines, s.doc.Body)
 	if len(s.doc.Fields) == 0 && s.body == "" {
-		s.body, s.first = s.text, 0 // without frontmatter, all of it is text
+		s.body, s.first = s.text, 0 // without frontmatter, the whole file is text
 	}
 	s.links = linksOf(s.body, s.first, s.lines)
 }
@@ -224,7 +225,7 @@ func (s *subject) measure() {
 // tokens estimates, rounding up.
 func tokens(characters int) int { return (characters + 3) / 4 }
 
-// judge applies the rules of this package. contents has the findings of package scan.
+// judge applies the rules of this package. contents are the findings of package scan.
 func (s *subject) judge(contents []Finding) []Finding {
 	var all []Finding
 	for _, p := range s.skill.Problems {
@@ -280,8 +281,8 @@ func (s *subject) finding(p skill.Problem) Finding {
 	return f
 }
 
-// tokenLength returns the length of the token at a position. A value ends with its
-// line, or with its closing quote; a key at its colon; anything else at the next blank.
+// tokenLength returns the length of the token at a position. A value ends with its line, or with
+// its closing quote; a key at its colon; any other token at the next blank.
 func (s *subject) tokenLength(p skill.Position) int {
 	rest := s.lines[p.Line-1].from(p.Column)
 	for _, f := range s.doc.Fields {
@@ -316,7 +317,7 @@ func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
 	return out
 }
 
-// exists reports whether a served file or folder has that path, and if not, why.
+// exists reports whether a served file or folder has the path, with an error that says why not.
 func (s *subject) exists(p string) (bool, error) {
 	if p == "." || s.names[p] {
 		return true, nil

@@ -8,7 +8,7 @@ import (
 
 var nameDuplicate = Rule{ruleNameDuplicate, skill.SeverityWarning, groupPortability, "knack", "no two skills have the same name; agents load the first"}
 
-// Place is a position in a file, which has its name for people.
+// Place is a position in a file, with the file's name for people.
 type Place struct {
 	File     string
 	Position skill.Position
@@ -22,8 +22,8 @@ func (p Place) String() string {
 	return p.File
 }
 
-// Duplicate returns the finding about a skill whose name an earlier skill has, at the given
-// place. A copy of the other, byte by byte, costs agents nothing and is only an info.
+// Duplicate returns the finding about a skill whose name an earlier skill has, at the given place.
+// An identical copy costs agents nothing and is only an info.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	f := Finding{
 		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,

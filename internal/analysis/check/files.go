@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// windowsNames checks the names of the files and their folders. It reads the folders if the
-// list of files lacks some, since a name that no URI can carry is in no list. It also checks
-// the skill's own name, since clients that install a skill name a folder after it.
+// windowsNames checks the names of the files and their folders. It reads the folders if the list
+// of files is incomplete, since names that no URI can carry are not listed. It also checks the
+// skill's own name, since clients that install a skill name a folder after it.
 func windowsNames(s *subject) (out []Finding) {
 	at := s.skill.Path
 	if at == "." {
@@ -160,8 +160,7 @@ func incomplete(s *subject) []Finding {
 	return []Finding{f}
 }
 
-// unlistable returns why a file or folder of a skill is in no list of its files, and what to
-// do.
+// unlistable returns why a file or folder of a skill cannot be listed, and the fix.
 func unlistable(at string) (message, fix string) {
 	const consequence = ", so the Skills extension's lists leave the skill out"
 	switch {

@@ -81,9 +81,9 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 	}
 }
 
-// markFixable fixes the file and judges it again, to record which findings a fix solves.
-// Their suggestion becomes that of the fix, so that the user is asked to write what Fix
-// would write.
+// markFixable fixes the file and judges it again, to record which findings a fix solves. It
+// replaces their suggestion by the fix's own, so that the user is asked to write exactly the text
+// that Fix would write.
 func markFixable(s *subject, findings []Finding) {
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return fixable[f.Rule] }) {
 		return
@@ -154,9 +154,8 @@ func consequences(changes []Change, findings []Finding) (out []Change) {
 // maxWritten is the longest line that a suggestion quotes whole.
 const maxWritten = 200
 
-// request words the fix as a suggestion, with the lines that it writes. If a later fix
-// changes these lines again, the final ones count. If the lines cannot be quoted, it
-// returns otherwise.
+// request words the fix as a suggestion, with the lines that it writes. If a later fix changes
+// these lines again, the final ones count. If the lines cannot be quoted, it returns otherwise.
 func (m Change) request(later []Change, file []line, otherwise string) string {
 	lines := m.lines
 	for _, l := range later {
@@ -210,7 +209,7 @@ func written(old, now []line) []string {
 	return textsOf(now[from : len(now)-end])
 }
 
-// fixable lists the rules for which there is a fix.
+// fixable lists the rules that have a fix.
 var fixable = map[skill.RuleID]bool{
 	frontmatter.FenceBlanks: true, frontmatter.FenceGlued: true, frontmatter.FenceLate: true, frontmatter.FenceUnclosed: true,
 	frontmatter.FenceOpener: true, frontmatter.YAMLSyntax: true, frontmatter.YAMLDuplicate: true, frontmatter.NameType: true,

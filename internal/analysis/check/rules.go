@@ -23,7 +23,7 @@ const (
 	groupPublication Group = "publication"   // limits of the Skills extension
 	groupText        Group = "text"          // characters and words
 	groupScan        Group = "scan"          // reports of the scan
-	groupContent     Group = "content"       // what package scan finds
+	groupContent     Group = "content"       // the findings of package scan
 )
 
 // Rule is one row of the table.
@@ -31,11 +31,11 @@ type Rule struct {
 	ID       skill.RuleID
 	Severity skill.Severity
 	Group    Group
-	// Source is the origin of the rule: "spec" is agentskills.io/specification, "SEP-2640"
-	// the MCP Skills extension, "UAX #9" a report of Unicode, "knack" our own promise,
-	// limit or measurement.
+	// Source is the origin of the rule. "spec" is agentskills.io/specification, "SEP-2640" the MCP
+	// Skills extension, "UAX #9" a report of Unicode, and "knack" our own promise, limit or
+	// measurement.
 	Source string
-	Title  string // the requirement, or what a rule of package scan finds, in one line
+	Title  string // the requirement, or the subject of a rule of package scan, in one line
 }
 
 // The rules that this package adds to those in package skill.
@@ -101,15 +101,15 @@ var rows = []row{
 	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
 }
 
-// scanRules lists the rules of notices from a source. They are repeated here, since this
-// package does not import sources.
+// scanRules lists the rules of source notices. They are repeated here, since this package does not
+// import sources.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
 	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
 }
 
-// Rules is the table of all rules: those of package skill, of this package, of the sources, and
-// of package scan.
+// Rules is the table of all rules: the rules of package skill, of this package, of the sources,
+// and of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
 	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+len(scan.Rules)+2)

@@ -13,15 +13,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// laneSeverities maps the lanes of package scan to severities: honest skills have findings to
+// laneSeverities maps the lanes of package scan to severities. Honest skills have findings to
 // review, and none to enforce.
 var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityError, scan.Review: skill.SeverityInfo}
 
-// characterRules lists the rules of package scan about characters that people do not see.
+// characterRules lists the rules of package scan about invisible characters.
 var characterRules = []skill.RuleID{"text-tags", "text-selectors", "text-zero-width-run", "zero-width-in-word", "text-bidi"}
 
-// contents returns what a scanner finds in all files of the skill, and whether it judged them.
-// Without a scanner, it returns the characters of SKILL.md that people do not see.
+// contents returns the findings of a scanner in all files of the skill, and whether it judged
+// them. Without a scanner, it returns the invisible characters of SKILL.md.
 func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, whole bool) {
 	if whole = by != nil && s.skill.FS != nil; !whole {
 		if !hasUnseen(s.text) {
@@ -47,8 +47,7 @@ func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, 
 	return out, whole
 }
 
-// hasUnseen reports whether a text has a character that people do not see and the text does not
-// need.
+// hasUnseen reports whether a text has an invisible character that it does not need.
 func hasUnseen(text string) bool {
 	if isASCII(text) {
 		return false
@@ -61,8 +60,8 @@ func hasUnseen(text string) bool {
 	return false
 }
 
-// withoutTwins drops what text-zero-width says of characters about which a rule of package scan
-// has a finding.
+// withoutTwins drops the findings of text-zero-width about characters for which a rule of package
+// scan has a finding.
 func withoutTwins(all, found []Finding) []Finding {
 	return slices.DeleteFunc(all, func(f Finding) bool {
 		return f.Rule == ruleTextZeroWidth && slices.ContainsFunc(found, func(o Finding) bool {
@@ -72,8 +71,8 @@ func withoutTwins(all, found []Finding) []Finding {
 	})
 }
 
-// served is a skill's file system by the names under which its files are served. It has the main
-// file as it was read already.
+// served is a skill's file system by the names under which its files are served. It serves the
+// main file from memory.
 type served struct {
 	skill *skill.Skill
 	main  []byte // nil if it could not be read
@@ -98,7 +97,7 @@ func (*mainFile) ModTime() time.Time           { return time.Time{} }
 func (*mainFile) IsDir() bool                  { return false }
 func (*mainFile) Sys() any                     { return nil }
 
-// OfNotice returns a notice of a source as a finding. Its file is the place below the root.
+// OfNotice returns a notice of a source as a finding. Its file is the path below the root.
 //
 // A link out of a skill is a warning, and an error if it leads to credentials.
 func OfNotice(n skill.Notice) Finding {

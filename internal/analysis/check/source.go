@@ -19,7 +19,7 @@ type Source struct {
 }
 
 // NewSource splits a file at LF, CRLF and CR. Bytes that are not UTF-8 become U+FFFD, and the
-// characters of secrets stars.
+// characters of secrets become stars.
 func NewSource(data []byte) *Source {
 	if len(data) == 0 {
 		return &Source{}
@@ -47,15 +47,15 @@ func (s *Source) Hide(hide func(n int, text string) string) {
 	s.number = 0
 }
 
-// shownColumns is how much of a line is shown around a token if there is room for it: lines
-// of real skills have up to 129,733 characters.
+// shownColumns is the width of an excerpt around a token, if the output has room. Lines of real
+// skills have up to 129,733 characters.
 const shownColumns = 100
 
-// Excerpt returns the line of a position, shortened to the text around the token, and a
-// mark to print below it: a caret at the token's first character, tildes under the rest.
-// Characters that a terminal would not show, or would interpret, become question marks, so
-// that the mark is below the token. The text has at most room columns; 0 stands for 100. ok
-// is false if there is no such line.
+// Excerpt returns the line of a position, shortened around the token, and a mark to print below
+// it. The mark has a caret at the token's first character and tildes under the others. Characters
+// that a terminal would not show, or would interpret, become question marks, so that the mark is
+// below the token. The text has at most room columns; 0 stands for 100. ok is false if the line
+// does not exist.
 func (s *Source) Excerpt(at skill.Position, length, room int) (text, under string, ok bool) {
 	line, ok := s.Line(at.Line)
 	if !ok {

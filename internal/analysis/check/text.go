@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// runs finds runs of characters and calls visit for each with its offset, its end
-// and its length in characters. It asks in for each character with its offset.
+// runs calls visit for each run of characters for which in returns true. visit gets the run's
+// offset, its end and its length in characters; in gets each character with its offset.
 func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
 	start, n := -1, 0
 	for i, r := range text {
@@ -39,8 +39,8 @@ func zeroWidth(s *subject) (out []Finding) {
 	if isASCII(s.text) {
 		return nil
 	}
-	// Other rules speak of tags, and of a mark at the beginning. Marks of direction are in
-	// daily use.
+	// Other rules cover tags, and a byte-order mark at the beginning. Direction marks are in daily
+	// use.
 	isInvisible := func(at int, r rune) bool {
 		return display.IsHidden(s.text, at, r) && !display.IsBidiControl(r) && !display.IsTag(r) && (at > 0 || r != '\ufeff')
 	}
@@ -91,14 +91,14 @@ func comments(s *subject) (out []Finding) {
 	return out
 }
 
-// rePlaceholder matches what templates leave behind, at the start of a
-// description or as the whole of it where the words alone could be meant.
+// rePlaceholder matches leftovers of templates: at the start of a description, or as the whole of
+// it if the words alone could be meant.
 var rePlaceholder = lazyregexp.New(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
 	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
 
-// placeholderParts are such that every match of rePlaceholder contains one of them. To look
+// placeholderParts is a prefilter: every match of rePlaceholder contains one of them. Searching
 // for them takes a tenth of the time.
 var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
 
@@ -119,7 +119,7 @@ func placeholder(s *subject) []Finding {
 	return []Finding{s.field(f, display.Quote(m)+" is left over from a template", "say what the skill does and when to use it")}
 }
 
-// reWhen matches the words with which descriptions say when, in English.
+// reWhen matches the words with which English descriptions say when to use a skill.
 var reWhen = lazyregexp.New(`(?i)\b(when|whenever|if|use|used|using|useful|for|before|after|during|while|trigger|triggers|invoke|applies|apply|need|needs|asks?|mentions?|helps?)\b`)
 
 func neverWhen(s *subject) []Finding {
@@ -130,8 +130,8 @@ func neverWhen(s *subject) []Finding {
 	return []Finding{s.field(f, "description never says when to use the skill", "add a sentence: Use when …")}
 }
 
-// isEnglish: no other script, and none of the letters that most other languages
-// in Latin script have somewhere in a sentence.
+// isEnglish reports whether a text is Latin script without the letters that most other languages
+// in that script use in a sentence.
 func isEnglish(text string) bool {
 	for _, r := range text {
 		if r >= 0x80 && unicode.IsLetter(r) {

@@ -1,8 +1,8 @@
-// Package doctor explains the state of every skill that was found.
+// Package doctor explains the state of every skill that knack finds.
 //
-// It prints the verdicts of package judgement. A [Report] holds everything as a value, with
-// the roots and the lists that clients are shown. An [Explanation] is about one name. Both can be
-// printed as text or JSON.
+// It prints the verdicts of package judgement. A [Report] holds everything as a value, with the
+// roots and the clients' lists. An [Explanation] is about one name. Both can be printed as text or
+// JSON.
 package doctor
 
 import (
@@ -27,9 +27,9 @@ type Options struct {
 	// Serving returns the command that serves a folder in addition to the others, given its
 	// absolute path.
 	Serving func(folder string) string
-	// Verbose makes the text of a report name the roots that are not there.
+	// Verbose makes the text of a report name the missing roots.
 	Verbose bool
-	// Settings are lines that say what a project's file sets, and where.
+	// Settings are lines that describe the settings of a project's file, with their position.
 	Settings []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
@@ -44,7 +44,7 @@ type Report struct {
 	Roots  []Root          `json:"roots"`
 	Skills []Skill         `json:"skills"`
 	Lists  []List          `json:"lists"`
-	// Settings are those of [Options].
+	// Settings is a copy of [Options.Settings].
 	Settings []string            `json:"projectSettings,omitempty"`
 	Followed []Followed          `json:"sources,omitempty"`
 	Locks    []LockStatus        `json:"locks,omitempty"`
@@ -64,7 +64,7 @@ type Root struct {
 	Polling  string `json:"pollingBecause,omitempty"`
 }
 
-// List is the part of the list of skills that a client is shown.
+// List is the part of the list of skills that a client sees.
 type List struct {
 	Client    string    `json:"client,omitempty"` // empty for all clients without a known limit
 	Limit     int       `json:"limit,omitempty"`
@@ -76,9 +76,9 @@ type List struct {
 	Left      []string  `json:"left,omitempty"`
 }
 
-// Examine judges every skill of a view and looks at everything that a scan ignores. The
-// view should be complete: Examine reports a root that is still being read as such. The
-// only error is the context's.
+// Examine judges every skill of a view and examines everything that a scan ignores. The view
+// should be complete: Examine reports a root that is still being read as such. The only error is
+// the context's.
 func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	all, err := o.Judge.All(ctx, v)
 	if err != nil {
@@ -106,7 +106,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	return r, nil
 }
 
-// blank returns a report in which nothing is judged yet.
+// blank returns a report before any judgement.
 func blank(v catalog.View, o Options) *Report {
 	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Scan: judgement.NewScanCount(), Settings: o.Settings, Followed: o.Followed, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
@@ -136,7 +136,7 @@ type watcher interface {
 // at most a million folders.
 const watchPatience = 30 * time.Second
 
-// watchAll begins to watch all roots at once, as a server does, to learn whether the system
+// watchAll watches all roots at the same time, as a server does, to learn whether the system
 // reports changes below each.
 func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)

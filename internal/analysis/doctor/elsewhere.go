@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// The kinds of finds that a scan does not reach: a skill in an ignored folder or outside
-// the roots, a folder without SKILL.md, a single file of that name.
+// The kinds of finds that a scan does not reach: a skill in an ignored folder or outside the
+// roots, a folder without SKILL.md, a single file of the name.
 
 // The bounds of that search. It is the last resort, and may run in a home folder.
 const (

@@ -23,8 +23,8 @@ type Explanation struct {
 	// Skills have the name, or are in a folder of it; Near have nearly the name.
 	Skills []Skill `json:"skills"`
 	Near   []Skill `json:"near"`
-	// Folders have that name and no SKILL.md, Strays are in places from which no skill is
-	// served, and Notices are the scan's notices about that name.
+	// Folders have the name but no SKILL.md, and Strays are in places from which no skill is
+	// served. Notices are the scan's notices about the name.
 	Folders    []BareFolder `json:"foldersWithoutSkill"`
 	Strays     []Stray      `json:"elsewhere"`
 	Notices    []Notice     `json:"passedOver"`
@@ -39,7 +39,7 @@ type Explanation struct {
 	notices []rootNotice     // Notices
 }
 
-// bareFiles is the number of files that are named of a folder without a skill.
+// bareFiles bounds the listed files of a folder without a skill.
 const bareFiles = 20
 
 // BareFolder is a folder without a skill.
@@ -116,8 +116,8 @@ func (s *Explanation) collect(key skill.Key) {
 	}
 }
 
-// findFolders finds folders and files of the name in the roots and, if there is no skill
-// of the name, in all other places.
+// findFolders finds folders and files of the name in the roots and, if no skill has the name, in
+// all other places.
 func (s *Explanation) findFolders(ctx context.Context) {
 	for _, source := range s.report.o.Sources {
 		f, ok := source.(folders)
@@ -176,8 +176,7 @@ func (s *Explanation) isExplained(b BareFolder) bool {
 // loadable reports whether an agent can load the skill by any name.
 func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
 
-// byFolder returns the skill in a folder of the requested name, if it can be loaded by another
-// name only.
+// byFolder returns the skill in a folder of the requested name, if it loads only by another name.
 func (s *Explanation) byFolder() *catalog.Entry {
 	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {
 		return s.entries[i]
@@ -218,7 +217,7 @@ func entriesOf(folder string) []fs.DirEntry {
 	return entries
 }
 
-// newCommand returns the command that writes a new skill in a folder, or "" if the folder
+// newCommand returns the command that writes a new skill in a folder. It returns "" if the folder
 // cannot have one or a shell would misread its path.
 func newCommand(folder string) string {
 	name, parent := path.Base(folder), path.Dir(folder)

@@ -85,7 +85,7 @@ func (s *Explanation) printAnswer(p *console.Printer) {
 	}
 }
 
-// Failure says in a few words that no agent can load it. It is empty if one can.
+// Failure says in a few words that no agent can load the skill. It is empty if an agent can.
 func (s *Explanation) Failure() string {
 	switch {
 	case s.Available:
@@ -167,7 +167,7 @@ func printBare(p *console.Printer, b BareFolder) {
 	}
 }
 
-// printSearched prints where a skill would have been found.
+// printSearched prints the places in which a skill would be found.
 func (s *Explanation) printSearched(p *console.Printer) {
 	var there []string
 	for _, r := range s.report.view.Roots {
@@ -318,8 +318,8 @@ func (r *Report) forModels(e *catalog.Entry) string {
 	return text
 }
 
-// printProblems prints each error and warning with its place in the file, beginning with
-// those that skip the skill. Infos are left to check --info.
+// printProblems prints each error and warning with its place in the file, beginning with the
+// problems that skip the skill. Infos are left to check --info.
 func printProblems(p *console.Printer, d *judgement.Verdict) {
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
@@ -365,7 +365,7 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 	}
 }
 
-// severityStyle returns the colour of a finding that is printed here: an error or a warning.
+// severityStyle returns the colour of a printed finding: an error or a warning.
 func severityStyle(f check.Finding) console.Style {
 	if f.Severity == skill.SeverityError {
 		return console.Red

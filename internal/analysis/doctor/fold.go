@@ -7,12 +7,12 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// foldedFrom is the number of roots from which one line stands for all.
+// foldedFrom is the least number of roots that share one line.
 const foldedFrom = 3
 
-// Folded returns one line for the roots that cannot be read for the same reason, as those of a
-// home folder without permission, if there are at least three. The line belongs to the label
-// of the first root; the labels of the others have an empty one.
+// Folded returns one line for at least three roots that cannot be read for the same reason. Such
+// roots are those in a home folder without permission. The line belongs to the label of the first
+// root; the labels of the others have an empty one.
 func Folded(roots []catalog.RootStatus) map[string]string {
 	same := map[string][]catalog.RootStatus{}
 	for _, r := range roots {

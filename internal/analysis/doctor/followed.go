@@ -7,14 +7,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Followed is the JSON form of a source that a server follows, with what its store has of the
+// Followed is the JSON form of a source that a server follows, with the store's record of the
 // source. The source itself is not asked.
 type Followed struct {
 	Name      string     `json:"name"` // the label of its root
 	From      string     `json:"from"`
 	Release   string     `json:"release,omitempty"` // the digest of the release that is served
 	Version   string     `json:"version,omitempty"`
-	Signature string     `json:"signature,omitempty"` // the state in which it was found
+	Signature string     `json:"signature,omitempty"` // the state of its last check
 	Signer    string     `json:"signer,omitempty"`
 	Since     *time.Time `json:"since,omitempty"` // when it was first served
 	Skills    int        `json:"skills"`

@@ -22,7 +22,7 @@ type Problem struct {
 	Field    string         `json:"field,omitempty"`
 	Message  string         `json:"message"`
 	Fix      string         `json:"fix,omitempty"`
-	Fixable  string         `json:"fixable,omitempty"` // the level at which check --fix does it
+	Fixable  string         `json:"fixable,omitempty"` // the level at which check --fix writes it
 }
 
 // ProblemOf returns the JSON form of a finding. file is the name under which people know the
@@ -61,7 +61,7 @@ type Skill struct {
 	More        bool      `json:"more,omitempty"` // there are more files than were counted
 	Bytes       int64     `json:"bytes"`
 	Hidden      int       `json:"dotEntries"`
-	Lock        *Lock     `json:"lock,omitempty"` // what the lock of its folder says; absent without a lock
+	Lock        *Lock     `json:"lock,omitempty"` // the state by the lock of its folder; absent without a lock
 }
 
 // SkillOf returns the JSON form of a judged skill.
@@ -128,8 +128,8 @@ func Roots(v catalog.View) []RootStatus {
 	return out
 }
 
-// notFor000 explains how contract 000, which reads SKILL.MD or else SKILL.md, reads another
-// file than everything else, or no file. It returns "" if it reads the same file.
+// notFor000 explains a skill of which contract 000 reads another file, or none. That contract
+// reads SKILL.MD or else SKILL.md. The result is "" if it reads the same file.
 func notFor000(e *catalog.Entry) string {
 	all := append([]string{e.Entry}, e.Others()...)
 	for _, want := range []string{"SKILL.MD", "SKILL.md"} {

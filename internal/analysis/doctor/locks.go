@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Lock is the JSON form of what the lock of a skill's folder says about the skill.
+// Lock is the JSON form of a skill's state by the lock of its folder.
 type Lock struct {
 	Locked   catalog.LockState `json:"locked"`
 	Reason   string            `json:"reason,omitempty"`
@@ -26,7 +26,7 @@ type Lock struct {
 	Digest   string            `json:"digest,omitempty"` // of all files, as locked
 }
 
-// LockOf returns the JSON form of what a lock says, or nil if there is no lock.
+// LockOf returns the JSON form of a lock state, or nil if there is no lock.
 func LockOf(l catalog.Locked) *Lock {
 	if l.State == "" {
 		return nil
@@ -44,7 +44,7 @@ type LockStatus struct {
 	Skills int    `json:"skills"`
 	Error  string `json:"error,omitempty"` // why it cannot be used
 	Fix    string `json:"fix,omitempty"`
-	// Missing are the first of the skills that it has and no root; Absent counts all of them.
+	// Missing are the first of the locked skills that no root has; Absent counts all of them.
 	Missing []Missing `json:"missing,omitempty"`
 	Absent  int       `json:"missingCount,omitempty"`
 }
@@ -70,8 +70,8 @@ func Locks(v catalog.View) (all []LockStatus) {
 	return all
 }
 
-// PrintLocks prints for each lock which skills are as locked, which are not, and which are missing.
-// It prints nothing if there is no lock. locked returns what the lock of a skill says.
+// PrintLocks prints for each lock the skills that match it, those that differ, and those that are
+// missing. It prints nothing without a lock. locked returns a skill's state by its lock.
 func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) catalog.Locked) {
 	locks := v.Locks()
 	if len(locks) == 0 {
@@ -100,7 +100,7 @@ func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) 
 	}
 }
 
-// lockLine says in one line what a lock says about a skill; "" without a usable lock.
+// lockLine returns a skill's state by its lock in one line, or "" without a usable lock.
 func lockLine(l catalog.Locked) string {
 	line := cmp.Or(l.Reason, l.Words())
 	switch {
@@ -115,7 +115,7 @@ func lockLine(l catalog.Locked) string {
 	return line
 }
 
-// origin says where a skill came from: "from github.com/acme/skills 1.2.0, git:9f2b1e4".
+// origin returns the origin of a skill: "from github.com/acme/skills 1.2.0, git:9f2b1e4".
 func origin(source, version, revision string) string {
 	text := "from " + display.OneLine(source)
 	if version != "" {

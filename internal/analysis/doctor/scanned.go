@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// scanned returns what a scan found in a skill in one lane.
+// scanned returns the findings of a scan of a skill in one lane.
 func scanned(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
 	for _, f := range d.Findings {
 		if f.Kind() == check.KindScan && f.Lane() == lane {
@@ -46,7 +46,7 @@ func (r *Report) printScans(p *console.Printer) {
 	}
 }
 
-// scanLine says what a scan found in one skill, or that it was not scanned.
+// scanLine summarises the scan of one skill, or says that it was not scanned.
 func (r *Report) scanLine(d *judgement.Verdict) string {
 	if !d.Whole {
 		return map[bool]string{false: "not scanned"}[d.Entry.Status == catalog.Skipped]
@@ -83,11 +83,11 @@ func ruleNames(ids []skill.RuleID) string {
 	return strings.Join(names, ", ")
 }
 
-// heldBecause is in front of each reason why a skill is held back.
+// heldBecause precedes each reason for holding back a skill.
 const heldBecause = "held back: "
 
-// HeldReason returns why the operator's policy holds a skill back, without the words that say that
-// it does, and what to do. Both are "" if it does not.
+// HeldReason returns why the operator's policy holds a skill back, without the prefix that says
+// so, and the fix. Both are "" if the skill is not held back.
 func HeldReason(e *catalog.Entry) (why, fix string) {
 	p, _ := e.SkipReason()
 	if p.Rule != frontmatter.HeldBack {
@@ -96,7 +96,7 @@ func HeldReason(e *catalog.Entry) (why, fix string) {
 	return strings.TrimPrefix(p.Message, heldBecause), p.Fix
 }
 
-// SplitSkipped parts the skipped skills from those that are held back.
+// SplitSkipped separates the skipped skills from the held-back ones.
 func SplitSkipped(v catalog.View) (skipped, held []*catalog.Entry) {
 	if v.Snapshot == nil {
 		return nil, nil

@@ -53,12 +53,12 @@ func Heading(r skill.Root) string {
 	return r.Label + " (" + r.Shown + ")"
 }
 
-// Absent says how many roots are not there, and which command names them.
+// Absent counts the missing roots and names the command that lists them.
 func Absent(roots int) string {
 	return display.Count(roots, "root") + " not there; knack doctor --verbose lists them"
 }
 
-// UnreadReason says why a root is not read and what to do, for a line that names it.
+// UnreadReason says why a root is not read, and the fix, for a line that names the root.
 func UnreadReason(r catalog.RootStatus) string {
 	reason, fix := r.Reason()
 	if r.State() == catalog.RootUnreadable {
@@ -182,7 +182,7 @@ func (r *Report) printSkills(p *console.Printer) {
 	}
 }
 
-// fixWord is before what to do.
+// fixWord precedes a fix.
 var fixWord = console.Cyan.Of("fix:")
 
 func (r *Report) printSkill(p *console.Printer, d *judgement.Verdict) {
@@ -272,7 +272,7 @@ func leftOver(names []string) string {
 	return firstOf(names) + ": knack was interrupted while it wrote here (delete what it left)"
 }
 
-// shownTo describes in one line what a client sees of the list.
+// shownTo describes in one line how much of the list a client sees.
 func shownTo(f tool.Fit) string {
 	who := "other clients: "
 	if f.Client != "" {

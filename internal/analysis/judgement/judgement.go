@@ -1,8 +1,8 @@
-// Package judgement says what is wrong with a skill.
+// Package judgement judges skills.
 //
-// It is the one answer to that question: the format problems of package check, the findings of
-// package scan, and the place of the skill among the others. Commands, pages and the API print
-// verdicts and count them; none of them judges.
+// It is the one place that does: a verdict joins the format problems of package check, the
+// findings of package scan, and the place of the skill among the others. Commands, pages and the
+// API print verdicts and count them; none of them judges.
 package judgement
 
 import (
@@ -25,15 +25,15 @@ import (
 // folder.
 type Verdict struct {
 	Entry *catalog.Entry
-	// Report is the report of package check on the skill itself, with the findings about its
-	// place: a name that another skill has, or a URI that does not end with the name.
+	// Report is the report of package check on the skill itself. It includes the findings about
+	// the skill's place: a name that another skill has, or a URI that does not end with the name.
 	check.Report
 	// Hidden are the first of its dot-entries, which are never served. NHidden is their
 	// number. Left are the files that an interrupted knack left behind.
 	Hidden  []string
 	NHidden int
 	Left    []string
-	// Locked is what the lock of the folder says about it. [Judge.Of] does not ask.
+	// Locked is the skill's state by the lock of the folder. [Judge.Of] does not set it.
 	Locked catalog.Locked
 }
 
@@ -44,14 +44,14 @@ const (
 	hiddenCounted = 1000
 )
 
-// hiddenLister is a file system that can count what it does not show.
+// hiddenLister is a file system that can count its hidden entries.
 type hiddenLister interface {
 	Hidden(ctx context.Context, limit int) ([]string, int, error)
 }
 
-// InPlace returns the verdict on a skill in its place, given the report on the skill itself.
-// by is the position of the name in the SKILL.md of the skill that shadows it, if one does.
-// The verdict has no dot-entries.
+// InPlace returns the verdict on a skill in its place, given the report on the skill itself. If
+// another skill shadows it, by is the position of the name in that skill's SKILL.md. The verdict
+// has no dot-entries.
 func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	d := &Verdict{Entry: e, Report: own}
 	d.Findings = slices.Clip(d.Findings)
@@ -69,19 +69,19 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	return d
 }
 
-// Judge judges skills. The zero Judge is that of the rules as they are.
+// Judge judges skills. The zero Judge uses the rules unchanged.
 type Judge struct {
-	// Lanes has the rules of package scan that an operator put into another lane.
+	// Lanes overrides the lanes of rules of package scan, as the operator sets them.
 	Lanes map[skill.RuleID]scan.Lane
-	// Known, if not nil, returns the report of a scan of exactly the bytes that are served of a
-	// skill, or nil if it has none. A skill that is held back has no other.
+	// Known, if not nil, returns a scan report of exactly the bytes served of a skill, or nil.
+	// Such a report is the only one of a held-back skill.
 	Known func(*catalog.Entry) *scan.Report
 	// Quick judges the format alone, unless Known has a report. Such a verdict is not whole.
 	Quick bool
 }
 
-// Own judges a skill on its own. It reads the skill's files as they are now. It never fails:
-// anything that cannot be read is a finding. If the context ends, the report lacks something.
+// Own judges a skill on its own. It reads the skill's files in their present state. It never
+// fails: anything that cannot be read is a finding. If the context ends, the report is incomplete.
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
 	var known *scan.Report
 	if j.Known != nil {
@@ -185,14 +185,14 @@ func (s *Severities) Of(severity skill.Severity) *int {
 // Summary is a verdict in numbers.
 type Summary struct {
 	Status catalog.Status
-	// Severities count all findings, and Scan those of package scan among them.
+	// Severities count all findings, and Scan the findings of package scan among them.
 	Severities
 	Scan Severities
 	// Judged reports whether the contents were judged, and not the format alone.
 	Judged bool
 	// Published reports whether the Skills extension's lists have the skill.
 	Published bool
-	Held      bool // the operator's policy holds it back; its status is skipped
+	Held      bool // the operator's policy holds the skill back; its status is skipped
 }
 
 // Summary returns the verdict in numbers.
@@ -215,8 +215,8 @@ func (s *Summary) Add(f check.Finding) {
 // State is the state of a skill in one word.
 type State string
 
-// The states. A shadowed or unlisted skill has that state even if it has findings, since
-// its author has to know of its name first.
+// The states. A shadowed or unlisted skill has that state even if it has findings, since its
+// author has to know of its name first.
 const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
@@ -224,7 +224,8 @@ const (
 	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
 	Skipped  State = "skipped"  // not served, because of a fault
 	Held     State = "held"     // not served, because of the operator's policy
-	// NotJudged is that of a served skill whose contents are unknown, and whose format has no fault.
+	// NotJudged is the state of a served skill whose format has no fault and whose contents are
+	// unknown.
 	NotJudged State = "not judged"
 )
 
@@ -257,15 +258,15 @@ type Count struct {
 	Shadowed    int `json:"shadowed"`
 	Copies      int `json:"copies"`
 	Unlisted    int `json:"unlisted"`
-	Skipped     int `json:"skipped"` // without those that are held back
+	Skipped     int `json:"skipped"` // without held-back skills
 	Held        int `json:"held"`
 	Publishable int `json:"publishable"`
 	// Fine, Problems and NotJudged are the available skills by [State].
 	Fine      int `json:"fine"`
 	Problems  int `json:"problems"`
 	NotJudged int `json:"notJudged,omitempty"`
-	// Severities count the findings about skills and the notices of a root; Scan counts those of
-	// package scan among them.
+	// Severities count the findings about skills and the notices of a root; Scan counts the
+	// findings of package scan among them.
 	Severities
 	Scan    Severities `json:"scan"`
 	Notices int        `json:"notices"` // also included in the severities

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Key is what the findings have in common that a [Tally] counts together.
+// Key identifies the findings that a [Tally] counts together.
 type Key struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
@@ -27,11 +27,11 @@ func (d *Verdict) Tally() Tally {
 	return out
 }
 
-// ScanCount counts what scans found in the skills of a view: at most 100 findings of each.
+// ScanCount counts the scan findings of a view's skills: at most 100 findings of each.
 type ScanCount struct {
 	Enforce LaneCount `json:"enforce"`
 	Review  LaneCount `json:"review"`
-	// Unscanned is the number of skills that are not scanned yet, or cannot be.
+	// Unscanned is the number of skills that are not scanned yet, or cannot be scanned.
 	Unscanned int `json:"unscanned,omitempty"`
 }
 

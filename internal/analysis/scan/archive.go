@@ -23,7 +23,7 @@ func (s *scanner) archive(name string, data []byte, depth int) {
 	}
 }
 
-// entries judges what an archive has in it.
+// entries judges the entries of an archive.
 type entries struct{ *scanner }
 
 func (o entries) Entry(path string) {
@@ -40,7 +40,7 @@ func (o entries) File(path string, data []byte, depth int) { o.judge(path, data,
 
 func (o entries) Fault(path string, err error) { o.fault(path, err) }
 
-// fault notes what is wrong with an archive or an entry.
+// fault notes a fault of an archive or of an entry.
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
 	var large archive.TooLarge

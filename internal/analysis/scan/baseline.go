@@ -1,6 +1,3 @@
-// Package baseline reads and writes the file of the findings of a scan that are known. A finding is
-// known by its rule, its file, and the digest of its text and message, so it stays known when its
-// line moves. The message has what is far from the line: the URL of a file that is run.
 package scan
 
 import (
@@ -18,14 +15,16 @@ import (
 // Baseline counts the findings that are known. The zero value has none.
 type Baseline struct{ known map[key]int }
 
-// key is what equal findings have in common. file is a path below the folder that was scanned.
+// key identifies equal findings in a baseline, so a finding stays known when its line moves. file
+// is a path below the scanned folder. text is the digest of the finding's text and message. The
+// message carries facts from other lines, such as the URL of a file that is run.
 type key struct {
 	file string
 	rule skill.RuleID
-	text skill.Digest // zero for those of the rule more
+	text skill.Digest // zero for the rule more
 }
 
-// more is the rule of the findings that a report counts and does not list. Their file is the
+// more is the rule of the findings that a report counts but does not list. Their file is the
 // skill's folder.
 const more skill.RuleID = "more"
 
@@ -41,7 +40,8 @@ func moreOf(folder string) key {
 // unlisted returns how many findings a report counts and does not list.
 func unlisted(r *Report) int { return r.Enforce + r.Review - len(r.Findings) }
 
-// Add notes the findings of a skill as known. folder is its place below the folder that was scanned.
+// Add records the findings of a skill as known. folder is the skill's path below the scanned
+// folder.
 func (b *Baseline) Add(folder string, r *Report) {
 	if b.known == nil {
 		b.known = map[key]int{}
@@ -54,17 +54,17 @@ func (b *Baseline) Add(folder string, r *Report) {
 	}
 }
 
-// Silence takes the known findings of a skill out of its report and returns how many there were. Of
-// equal findings it takes the first, as many as are known. Each known finding is taken once in all
-// calls.
+// Silence removes the known findings of a skill from its report and returns their number. Of equal
+// findings it removes the first ones, as many as are known. Each known finding is used once across
+// all calls.
 func (b *Baseline) Silence(folder string, r *Report) (silenced int) {
 	rest := unlisted(r)
 	known := min(rest, b.known[moreOf(folder)])
 	silenced = known
 	if known > 0 {
 		b.known[moreOf(folder)] -= known
-		// The report lists findings to enforce first, so those that it does not list are to review
-		// as long as it has such.
+		// The report lists findings to enforce first. While it leaves some of those out, all the
+		// findings to review are unlisted too.
 		review := min(known, r.Review)
 		r.Review -= review
 		r.Enforce -= known - review
@@ -86,10 +86,10 @@ func (b *Baseline) Silence(folder string, r *Report) (silenced int) {
 	return silenced
 }
 
-// kind tells a baseline from other files.
+// kind marks a file as a baseline.
 const kind = "knack scan baseline"
 
-// Format returns the file: JSON with a line for each finding, by file, rule and text.
+// Format returns the baseline as JSON, one line per finding, sorted by file, rule and text.
 func (b *Baseline) Format() []byte {
 	keys := slices.Collect(maps.Keys(b.known))
 	sorting.Func(keys, func(a, b key) int {

@@ -11,17 +11,17 @@ type firing struct {
 	file *passage.File
 }
 
-// firings counts how often a rule fires in a file, and has in which lanes that counts.
+// firings counts how often a rule fires in a file, and in which lanes.
 type firings struct {
 	n               int
 	enforce, review bool
 }
 
-// maxFired bounds how often a rule fires in one file before the rest is only counted.
+// maxFired bounds how often a rule fires in one file before further firings are only counted.
 const maxFired = 1000
 
-// Full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
-// A caller may ask before it makes a message.
+// Full reports whether a rule has fired so often in a file that another firing is only counted. If
+// so, it counts this firing. A caller may ask before it builds a message.
 func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	all := s.fired[firing{id, f}]
 	if all.n < maxFired {
@@ -35,7 +35,8 @@ func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	return true
 }
 
-// fires notes that a rule fires in a file. The function that it returns is called when that has been added.
+// fires notes that a rule fires in a file. The caller calls the returned function after adding the
+// finding.
 func (s *scanner) fires(id skill.RuleID, f *passage.File) func() {
 	enforce, review := s.enforce, s.review
 	return func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// image judges the texts in an image, which no viewer shows.
+// image judges the texts in an image, which no viewer displays.
 func (s *scanner) image(name string, data []byte) {
 	rest, whole := picture.Texts(data, func(where, text string) { s.imageText(name, where, text) })
 	switch rest = bytes.Trim(rest, "\x00\r\n "); {

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// fileKind is what a file is, by its first bytes, then its extension, then its first line.
+// fileKind is the kind of a file, by its first bytes, then its extension, then its first line.
 type fileKind int
 
 const (
@@ -24,7 +24,7 @@ const (
 	kindPython
 	kindJavaScript // and TypeScript
 	kindSettings   // JSON, YAML and TOML
-	kindLines      // a language of which single lines are judged
+	kindLines      // a language judged line by line
 	kindArchive
 	kindProgram // an executable of a system, or compiled code
 	kindImage
@@ -59,8 +59,8 @@ var interpreters = sync.OnceValue(func() map[string]fileKind {
 	}
 })
 
-// kindOf returns the kind of a file. A file that can be read as text has a kind of text whatever its
-// first bytes are: a model reads it as that.
+// kindOf returns the kind of a file. A file readable as text has a kind of text whatever its first
+// bytes are: a model reads it as text.
 func kindOf(name string, data []byte) fileKind {
 	ext := extension(name)
 	kind, named := textKinds()[ext]
@@ -92,8 +92,8 @@ func extension(name string) string { return strings.ToLower(path.Ext(baseOf(name
 // baseOf returns the last element of a path, also of an archive's entry.
 func baseOf(name string) string { return path.Base(name[strings.LastIndexByte(name, '!')+1:]) }
 
-// isText reports whether a file can be read as text: UTF-8, UTF-16 with a mark, or bytes without
-// control characters.
+// isText reports whether a file is readable as text: UTF-8, UTF-16 with a byte order mark, or
+// bytes without control characters.
 func isText(data []byte) bool {
 	if isUTF16(data) {
 		return len(data)%2 == 0
@@ -122,7 +122,7 @@ func interpreterKind(data []byte) fileKind {
 	return kindText
 }
 
-// programOf returns what kind of program begins with these bytes, or "".
+// programOf returns the kind of program that begins with these bytes, or "".
 func programOf(data []byte) string {
 	has := func(magic string) bool { return bytes.HasPrefix(data, []byte(magic)) }
 	switch {
@@ -133,7 +133,8 @@ func programOf(data []byte) string {
 	case has("\xfe\xed\xfa\xce"), has("\xfe\xed\xfa\xcf"), has("\xce\xfa\xed\xfe"), has("\xcf\xfa\xed\xfe"):
 		return "a Mach-O program"
 	case has("\xca\xfe\xba\xbe") && len(data) >= 8:
-		// Mach-O for several processors has their number here, and Java the version of its format.
+		// Mach-O for several processors has their number here, and a Java class its version of the
+		// format.
 		if binary.BigEndian.Uint32(data[4:]) < 20 {
 			return "a Mach-O program"
 		}
@@ -148,7 +149,7 @@ func programOf(data []byte) string {
 	return ""
 }
 
-// The kinds of compiled code, which a runtime runs and not the system.
+// The kinds of compiled code that a runtime executes, not the system.
 const (
 	javaClass   = "a compiled class of Java"
 	dexCode     = "compiled code of Android"
@@ -156,8 +157,8 @@ const (
 	wasmProgram = "a WebAssembly program"
 )
 
-// isPE reports whether a file that begins with MZ has the header that it points to. Two letters
-// alone are no program.
+// isPE reports whether a file that begins with MZ has the header that it points to. The two
+// letters alone do not make a program.
 func isPE(data []byte) bool {
 	if len(data) < 0x40 {
 		return false
@@ -176,8 +177,9 @@ func isPyc(data []byte) bool {
 	return n == 62211 || n >= 3000 && n < 4000
 }
 
-// matters reports whether a skill must not be served if a file of this name could not be judged: it
-// is the main file, or a script. A file without an extension is one in a folder of programs.
+// matters reports whether a skill must not be served if a file of this name could not be judged.
+// That holds for the main file and scripts. A file without an extension is a script if its folder
+// is for programs.
 func matters(name string) bool {
 	if slices.Contains(skill.EntryNames[:], name) {
 		return true
@@ -189,8 +191,8 @@ func matters(name string) bool {
 	return isProgramName(name)
 }
 
-// isProgramName reports whether a file has the name of a program: no extension, in a folder of programs. Such
-// names of documents begin with a capital.
+// isProgramName reports whether a file has the name of a program: no extension, in a folder of
+// programs. Documents there have names that begin with a capital.
 func isProgramName(name string) bool {
 	base := baseOf(name)
 	if extension(name) != "" || base[0] >= 'A' && base[0] <= 'Z' {

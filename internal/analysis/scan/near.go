@@ -17,25 +17,25 @@ import (
 // Named is a skill of a catalogue.
 type Named struct {
 	Name   string
-	Origin string // where it comes from, as it is shown: its root, or a repository
+	Origin string // displayed origin: its root, or a repository
 }
 
-// The fewest and the most characters of a name that can be near to another. Short words are one letter
+// The least and the greatest length of a name that can be near another. Short words are one letter
 // from many others, and the specification has no longer names.
 const (
 	leastNear = 5
 	mostNear  = 64
 )
 
-// maxCompared bounds the names with which a name is compared for each of its parts.
+// maxCompared bounds the names that are compared with a name for each of its parts.
 const maxCompared = 100
 
-// maxNearShown bounds the names that a finding shows.
+// maxNearShown bounds the names that a finding lists.
 const maxNearShown = 3
 
-// Near returns a finding of the rule name-near, by their index, for the skills whose name is one
-// character, or a swap of two neighbours, away from that of a skill of another origin. Names that differ
-// in capitals, or in blanks and underscores for hyphens, are the same.
+// Near returns findings of the rule name-near, by the skill's index. Such a skill's name is one
+// character, or a swap of two neighbours, away from the name of a skill of another origin. Names
+// that differ in capitals, or in blanks and underscores for hyphens, are equal.
 func Near(skills []Named, o Options) map[int]Finding {
 	out := map[int]Finding{}
 	n := neighboursOf(skills)
@@ -64,14 +64,14 @@ func Near(skills []Named, o Options) map[int]Finding {
 	return out
 }
 
-// Add adds a finding that is about more than the files of the skill: see [Near].
+// Add adds a finding that concerns more than the files of the skill: see [Near].
 func (r *Report) Add(f Finding) {
 	s := scanner{findings: r.Findings, enforce: r.Enforce, review: r.Review}
 	s.keep(f)
 	r.Findings, r.Enforce, r.Review = s.sorted(), s.enforce, s.review
 }
 
-// neighbours finds names that are near to one another. Two such names are the same without one character
+// neighbours finds names that are near one another. Two such names are equal without one character
 // of each.
 type neighbours struct {
 	skills map[string][]Named // by folded name, and in the order of origins
@@ -79,7 +79,7 @@ type neighbours struct {
 	seed   maphash.Seed
 }
 
-// part is a name as it is, or without one of its characters.
+// part is a name, whole or without one of its characters.
 type part struct {
 	hash uint64
 	name string
@@ -125,7 +125,7 @@ func (n *neighbours) hashes(name string) []uint64 {
 	return slices.Compact(all)
 }
 
-// nearKey returns a name as it is compared, or "" for one that is too short or too long.
+// nearKey returns the form of a name that is compared, or "" if the name is too short or too long.
 func nearKey(name string) string {
 	if len(name) > 4*mostNear {
 		return ""
@@ -139,8 +139,8 @@ func nearKey(name string) string {
 
 var nearFolds = strings.NewReplacer(" ", "-", "_", "-")
 
-// of returns a skill of another origin for each name that is near to that of a skill. If an origin has
-// both names, they are two of its own.
+// of returns a skill of another origin for each name near the name of a skill. If one origin has
+// both names, they do not count.
 func (n *neighbours) of(k Named) (all []Named) {
 	name := nearKey(k.Name)
 	own := n.skills[name]
@@ -174,7 +174,7 @@ func (n *neighbours) of(k Named) (all []Named) {
 	return all
 }
 
-// from reports whether one of the skills, which are in the order of their origins, is of an origin.
+// from reports whether one of the skills has the given origin. The skills are sorted by origin.
 func from(skills []Named, origin string) bool {
 	i := sort.Search(len(skills), func(i int) bool { return skills[i].Origin >= origin })
 	return i < len(skills) && skills[i].Origin == origin

@@ -14,7 +14,7 @@ import (
 // MaxSize bounds a baseline, in bytes.
 const MaxSize = 16 << 20
 
-// Error says what is wrong with a file, and where. Column counts characters.
+// Error is a fault of a baseline file and its position. Column counts characters.
 type Error struct {
 	Line, Column int
 	Message, Fix string
@@ -23,7 +23,7 @@ type Error struct {
 // Error returns the position and the message.
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
 
-// restore is what to do about a text that knack has not written.
+// restore is the fix for a text that knack has not written.
 const restore = "restore the file from version control, or delete it and let --write make it anew"
 
 // Parse reads a baseline strictly. Its error is an [*Error].
@@ -59,7 +59,7 @@ func Parse(data []byte) (b *Baseline, err error) {
 	return p.baseline(), nil
 }
 
-// parser reads the tokens of a text that is JSON. A fault is a panic with an [*Error].
+// parser reads the tokens of a JSON text. A fault is a panic with an [*Error].
 type parser struct {
 	data []byte
 	d    *json.Decoder

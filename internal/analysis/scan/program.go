@@ -14,10 +14,10 @@ import (
 // packages lists the extensions of archives that are a program's own package.
 var packages = words.Set{Rows: ".jar .war .ear .aar .apk .aab .ipa .whl .egg .conda .vsix .xpi .nupkg .gem .crate .mcpb .dxt"}
 
-// compiledPackages lists those whose content is compiled. They are programs themselves.
+// compiledPackages lists the packages with compiled content. They are programs themselves.
 var compiledPackages = words.Set{Rows: ".jar .war .ear .aar .apk .aab .ipa"}
 
-// dataNames lists the extensions of texts, images and data beside those of textKinds.
+// dataNames lists the extensions of texts, images and data, besides textKinds.
 var dataNames = []string{
 	".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".tif", ".tiff", ".avif", ".heic", ".psd",
 	".pdf", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods", ".rtf", ".epub",
@@ -25,7 +25,7 @@ var dataNames = []string{
 	".ttf", ".otf", ".woff", ".woff2", ".zip", ".tar", ".gz", ".tgz", ".dat", ".data", ".db", ".sqlite", ".parquet", ".npy", ".npz", ".pem", ".crt",
 }
 
-// program notes a program, and one that has the name of something else.
+// program notes a program, and a program under the name of another kind of file.
 func (s *scanner) program(name string, data []byte) {
 	kind, ext := programOf(data), extension(name)
 	s.Fact(passage.FactBinary, name)
@@ -48,7 +48,8 @@ func (s *scanner) program(name string, data []byte) {
 	}
 }
 
-// python notes compiled Python without its source, or that Python runs without a look at the source.
+// python notes compiled Python without its source, or that Python runs without checking the
+// source.
 func (s *scanner) python(name string, data []byte) {
 	switch {
 	case programOf(data) == "":
@@ -71,7 +72,8 @@ func sourceOfPyc(name string) string {
 	return strings.TrimSuffix(name, path.Ext(name)) + ".py"
 }
 
-// sourceOfClass returns the path of the source of a class, which can be one within another.
+// sourceOfClass returns the path of the source of a class. A nested class is in its outer one's
+// source.
 func sourceOfClass(name string) string {
 	folder, file := path.Split(name)
 	class, _, _ := strings.Cut(strings.TrimSuffix(file, path.Ext(file)), "$")
@@ -87,7 +89,7 @@ func outerOf(name string) (outer string, packed bool) {
 	return name[:i], true
 }
 
-// macros is the name of the part of an office file with its macros (MS-OFFMACRO2).
+// macros is the name of the part of an office file that holds its macros (MS-OFFMACRO2).
 const macros = "vbaProject.bin"
 
 // binary notes data that no reader opens.

@@ -12,12 +12,12 @@ import (
 type Rule struct {
 	ID     skill.RuleID
 	Lane   Lane
-	Title  string // what the rule finds, in one line
+	Title  string // one line
 	Source string // where the mechanism is described
-	Fix    string // what an author can do
-	// Fires is the content of a file at which the rule fires, and Quiet that of an honest neighbour.
-	// A test scans both. In holds the name of the file, "SKILL.md" if it is empty. Those of
-	// name-near are names, beside a skill "code-review" of another origin.
+	Fix    string // advice to the author
+	// Fires is the content of a file at which the rule fires, and Quiet a harmless file like it. A
+	// test scans both. In is the name of the file, "SKILL.md" if it is empty. For name-near they
+	// are names, compared with a skill "code-review" of another origin.
 	Fires, Quiet, In string
 }
 

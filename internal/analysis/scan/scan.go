@@ -1,6 +1,6 @@
-// Package scan says what a skill would do, line by line: what no honest skill does, what is worth a
-// look, and which programs, hosts and paths it names. The same bytes give the same report. Nothing
-// is run, and nothing is asked.
+// Package scan reports the effects of a skill, line by line. It reports acts of no honest skill,
+// lines worth a look, and the named programs, hosts and paths. The same bytes give the same
+// report. Nothing is run, and nothing is asked.
 package scan
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Lane is what a finding is good for.
+// Lane is the use of a finding: enforcement or review.
 type Lane string
 
 // The lanes.
@@ -23,43 +23,43 @@ const (
 	Review  Lane = "review"  // a fact that is worth a look, and no more
 )
 
-// Finding is one place at which a rule fires.
+// Finding is one position at which a rule fires.
 type Finding struct {
 	Rule skill.RuleID
 	Lane Lane
 	// File is the file's path in the skill. An entry of an archive is "a.zip!b/c.sh".
 	File string
-	// Position is that of the bytes which fire, or zero if the finding is about the whole file.
-	// Length is counted in characters; it ends on the same line.
+	// Position is the start of the bytes that fire, or zero if the finding is about the whole
+	// file. Length is counted in characters; it ends on the same line.
 	Position skill.Position
 	Length   int
-	Message  string   // what is there
-	Notes    []string // what else is known: a decoded text, the rules that this fires
-	Fix      string   // what the author can do
-	// Text is the digest of the lines that fire. With Rule, File and Message it names the finding
-	// when its line moves.
+	Message  string   // the fact
+	Notes    []string // further facts: a decoded text, the rules that this fires
+	Fix      string   // advice to the author
+	// Text is the digest of the lines that fire. With Rule, File and Message it identifies the
+	// finding when its line moves.
 	Text skill.Digest
 }
 
-// maxFindings bounds the findings of a skill that a report has. More are counted.
+// maxFindings bounds the findings in a skill's report. Further findings are counted.
 const maxFindings = 100
 
-// Report is what a scan of one skill found.
+// Report is the result of scanning one skill.
 type Report struct {
 	Findings []Finding // by file, position and rule: at most 100
-	// Enforce and Review count all findings, also those that Findings lacks.
+	// Enforce and Review count all findings, including the unlisted ones.
 	Enforce, Review int
 	Facts           Facts
 	// Unread reports that the main file or a script could not be judged.
 	Unread bool
 	// TooLarge reports that a file is too large to judge, so that anything may be in it.
 	TooLarge bool
-	// Failed reports that a file could not be read. The report is not one of its bytes: another scan
-	// may find more.
+	// Failed reports that a file could not be read. The report does not describe the skill's
+	// bytes: another scan may find more.
 	Failed bool
 }
 
-// Facts are what a skill names. Each list is sorted and has no duplicates.
+// Facts are the names in a skill's commands. Each list is sorted and has no duplicates.
 type Facts struct {
 	Programs  []string `json:"programs,omitempty"`  // that its commands start
 	Hosts     []string `json:"hosts,omitempty"`     // in commands and scripts
@@ -74,11 +74,11 @@ type Facts struct {
 	NotRead   []string `json:"notRead,omitempty"`   // files that could not be judged
 }
 
-// Options change what a scan reports.
+// Options change the contents of a report.
 type Options struct {
-	// Lanes has the rules that are in another lane than [Rules] says. "" turns one off.
+	// Lanes overrides the lanes of [Rules]. "" turns a rule off.
 	Lanes map[skill.RuleID]Lane
-	// Only leaves out the findings of the other lane, if it is not empty.
+	// Only, if not empty, leaves out the findings of the other lane.
 	Only Lane
 }
 
@@ -108,9 +108,9 @@ type served struct{ k *skill.Skill }
 
 func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDisk(name)) }
 
-// Skill scans the files of a skill, which are those that its resources would list. The main file is
-// judged first. A file that cannot be read or judged is a finding of the rule not-read, and the
-// error is only that of the context.
+// Skill scans the files of a skill, which are the files that its resources would list. The main
+// file is judged first. A file that cannot be read or judged is a finding of the rule not-read;
+// the error is only the context's.
 func Skill(ctx context.Context, fsys fs.FS, files []skill.File, o Options) (Report, error) {
 	return newScanner(o).all(ctx, fsys, files)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// setting is a string of a settings file, with the keys that lead to it. Elements of a list have no key.
+// setting is a string of a settings file, with the keys that lead to it. Elements of a list have
+// no key.
 type setting struct {
 	keys     []string
 	value    string
@@ -68,7 +69,7 @@ var topHooks = lazyregexp.New(`(?m)^(\x{feff}?hooks\s*:|["'?{])`)
 // lifecycle lists the scripts that npm runs at an install (npm, scripts: life cycle scripts).
 var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"}
 
-// text returns a setting as a part of its own. A text with escapes has one place for all its bytes.
+// text returns a setting as a part. A text with escapes has one position for all its bytes.
 func (v setting) text(p passage.Part) passage.Part {
 	if v.to-v.from == len(v.value)+2 && p.Text[v.from+1:v.to-1] == v.value {
 		return p.Slice(v.from+1, v.to-1)
@@ -81,8 +82,8 @@ var (
 	errSettingsLarge = errors.New("it nests too deep or has too many values, so that what it runs is not known")
 )
 
-// walkJSON visits the strings of a JSON text that a key leads to. Comments and commas at the end of
-// a list are allowed, as editors have them.
+// walkJSON visits the strings of a JSON text that have a key. Comments and trailing commas are
+// allowed, as editors allow them.
 func walkJSON(text string, visit func(setting)) error {
 	plain := plainJSON(text)
 	if strings.HasPrefix(plain, "\ufeff") {
@@ -139,7 +140,7 @@ func withoutEmpty(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "" })
 }
 
-// plainJSON makes spaces of comments and of commas in front of a closing bracket. Nothing moves.
+// plainJSON replaces comments, and commas before a closing bracket, by spaces. Nothing moves.
 func plainJSON(text string) string {
 	if !strings.Contains(text, "//") && !strings.Contains(text, "/*") && !strings.Contains(text, ",") {
 		return text
@@ -182,7 +183,7 @@ func plainJSON(text string) string {
 	return string(b)
 }
 
-// walkYAML visits the strings of a YAML text that a key leads to.
+// walkYAML visits the strings of a YAML text that have a key.
 func walkYAML(f *passage.File, visit func(setting)) error {
 	if !bound.YAML.Fits(f.Text) {
 		return errSettingsLarge
@@ -212,7 +213,7 @@ func walkYAML(f *passage.File, visit func(setting)) error {
 	return nil
 }
 
-// runner returns what runs a file when its folder is used, or "".
+// runner says which program runs a file when its folder is used, and when, or returns "".
 func runner(name string) string {
 	switch name {
 	case "conftest.py": // pytest, local plugins

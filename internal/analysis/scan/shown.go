@@ -7,17 +7,17 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// NamesCredentials reports whether a path is one that holds credentials, such as ~/.ssh/id_ed25519.
+// NamesCredentials reports whether a path holds credentials, such as ~/.ssh/id_ed25519.
 func NamesCredentials(path string) bool { return words.Credential(path) }
 
-// MaskSecrets replaces each character of a secret by a star, but for the first ones and ends of
-// lines. What stands behind the secret keeps its line and column.
+// MaskSecrets replaces each character of a secret by a star, except its first ones and line ends.
+// Text after the secret keeps its line and column.
 func MaskSecrets(text string) string { return secrets.Mask(text) }
 
-// maxLine bounds what lineOf returns on each side of a place, in bytes.
+// maxLine bounds the bytes that lineOf returns on each side of a range.
 const maxLine = 4 << 10
 
-// lineOf returns the lines of a place, with those that a backslash joins to them.
+// lineOf returns the lines of a range, with the lines that a backslash joins to them.
 func lineOf(text string, from, to int) string {
 	begin, end := from, max(from, to)
 	for {

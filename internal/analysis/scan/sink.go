@@ -22,7 +22,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// scanner collects what the readers find in the files of one skill.
+// scanner collects the findings of the readers in the files of one skill.
 type scanner struct {
 	o        Options
 	fired    map[firing]firings
@@ -66,7 +66,7 @@ func (s *scanner) Find(id skill.RuleID, p passage.Part, from, to int, message st
 	s.add(Finding{Rule: id, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
 }
 
-// Look notes a finding like Find, but in the lane review also if the rule is of the lane enforce.
+// Look notes a finding like Find, but in the lane review even if the rule is of the lane enforce.
 func (s *scanner) Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
 	at, length := p.Place(from, to)
 	s.add(Finding{Rule: id, Lane: Review, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
@@ -128,7 +128,8 @@ func (s *scanner) keep(f Finding) {
 		s.findings = append(s.findings, f)
 		return
 	}
-	// A finding to enforce, or one that may hold the skill back, is worth more than another to review.
+	// Findings to enforce, and findings that may hold the skill back, displace other findings to
+	// review.
 	weighty := func(f Finding) bool { return f.Lane == Enforce || f.Rule == passage.TooLarge }
 	if i := slices.IndexFunc(s.findings, func(o Finding) bool { return !weighty(o) }); weighty(f) && i >= 0 {
 		s.findings = append(slices.Delete(s.findings, i, i+1), f)
@@ -141,7 +142,7 @@ func (s *scanner) NotRead(path, why string) {
 	s.findFile(passage.NotRead, path, why)
 }
 
-// TooLarge notes that a file is over a bound, so that not all of it was judged, and why.
+// TooLarge notes that a file exceeds a bound, so that not all of it was judged, and the reason.
 func (s *scanner) TooLarge(path, why string) {
 	s.tooLarge = true
 	s.Fact(passage.FactNotRead, path)
@@ -168,7 +169,7 @@ func (s *scanner) report() Report {
 	return r
 }
 
-// open reads a file of the skill and judges it. The error is that of the context.
+// open reads a file of the skill and judges it. The error is the context's.
 func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File) error {
 	leave, err := bound.Enter(ctx, f.Size)
 	if err != nil {
@@ -193,8 +194,8 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File) error {
 	return nil
 }
 
-// judge judges the content of a file, or of an entry of an archive, so many archives deep. A reader
-// that panics leaves the file unread.
+// judge judges the content of a file, or of an entry depth archives deep. A reader that panics
+// leaves the file unread.
 func (s *scanner) judge(path string, data []byte, depth int) {
 	defer func() {
 		if recover() != nil {
@@ -229,7 +230,7 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 	}
 }
 
-// cost weighs the text of a kind by the time that its readers take: up to 0.7 s for 1 MiB of Markdown.
+// cost weighs a text by the time its readers take: up to 0.7 s for 1 MiB of Markdown.
 func cost(kind fileKind) int {
 	switch kind {
 	case kindMarkdown, kindShell:
@@ -240,7 +241,7 @@ func cost(kind fileKind) int {
 	return 1
 }
 
-// text judges a file of text by every reader that is for it.
+// text judges a text file by every reader for its kind.
 func (s *scanner) text(f *passage.File, kind fileKind) {
 	p := f.Whole()
 	characters.Judge(s, p)

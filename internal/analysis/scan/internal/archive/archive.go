@@ -1,5 +1,5 @@
-// Package archive reads archives in memory, within bounds, and tells those that are made to harm their
-// reader from those that are damaged.
+// Package archive reads archives in memory, within bounds. It tells archives made to harm their
+// reader from damaged ones.
 package archive
 
 import (
@@ -20,38 +20,38 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of what is unpacked. They count bytes that arrive, whatever headers say.
+// Limits of unpacking. They count the bytes that arrive, whatever the headers say.
 const (
-	// leastEntry is what an entry counts at least, so that there are not too many.
+	// leastEntry is the least cost of an entry, in bytes. It bounds the number of entries.
 	leastEntry = 1 << 10
 	maxNesting = 3
-	// maxRatio bounds how many bytes one packed byte becomes, beyond the first freeRatio. Deflate
-	// reaches 1,032, and documents 30.
+	// maxRatio bounds the bytes that one packed byte unpacks to, beyond the first freeRatio.
+	// Deflate reaches 1,032, and documents 30.
 	maxRatio  = 100
 	freeRatio = 1 << 20
-	// maxEntryName bounds the name of an entry, in bytes: PATH_MAX of the systems in use.
+	// maxEntryName bounds the name of an entry, in bytes: PATH_MAX of current systems.
 	maxEntryName = 4096
 )
 
 // MaxEntries is how many entries the archives of a skill can have.
 const MaxEntries = bound.Unpacked / leastEntry
 
-// Hostile is an error about an archive that is made to harm its reader. Other errors are about
-// archives that cannot be read.
+// Hostile is an error about an archive made to harm its reader. Other errors are about archives
+// that cannot be read.
 type Hostile string
 
-// Error returns what is wrong with the archive.
+// Error returns the fault of the archive.
 func (h Hostile) Error() string { return string(h) }
 
-// Visitor takes what is in an archive.
+// Visitor receives the entries and files of an archive.
 type Visitor interface {
-	Entry(path string)                        // the archive has an entry: for all of them, before the first file
+	Entry(path string)                        // called for every entry of the archive, before the first File
 	Locked(archive, entry string)             // the archive is encrypted, this entry first
 	File(path string, data []byte, depth int) // the content of an entry, so many archives deep
 	Fault(path string, err error)             // an entry cannot be read, or is hostile
 }
 
-// Budget is what the archives of one skill may unpack to.
+// Budget bounds the unpacked bytes of the archives of one skill.
 type Budget struct {
 	unpacked int64 // bytes so far
 	top      int   // the bytes of the file of the skill that is unpacked
@@ -66,7 +66,7 @@ type reader struct {
 // TooLarge is an error about an archive or an entry that is too large to judge.
 type TooLarge string
 
-// Error returns what is too large.
+// Error names the archive or entry, and its excess.
 func (t TooLarge) Error() string { return string(t) }
 
 const errSwells = Hostile("it unpacks to more than 100 times its size")
@@ -77,7 +77,8 @@ var (
 	errTooMuch  = TooLarge(fmt.Sprintf("the archives of the skill have more than %d MiB in them", bound.Unpacked>>20))
 )
 
-// Walk visits the entries of an archive that is so many archives deep in the file of a skill.
+// Walk visits the entries of an archive. depth is how many archives surround it in the skill's
+// file.
 func (b *Budget) Walk(name string, data []byte, depth int, v Visitor) error {
 	if depth == 0 {
 		b.top = len(data)
@@ -98,7 +99,7 @@ func (b *Budget) Walk(name string, data []byte, depth int, v Visitor) error {
 	}
 }
 
-// Format returns the format of an archive that begins with these bytes, or "".
+// Format returns the format of an archive by its first bytes, or "".
 func Format(data []byte) string {
 	for _, a := range formats {
 		if a.at <= len(data) && bytes.HasPrefix(data[a.at:], []byte(a.magic)) {
@@ -118,11 +119,11 @@ var formats = []struct {
 	{0, "MSCF", "cabinet"}, {0, "!<arch>\n", "ar"}, {0, "xar!", "xar"}, {0, "\x04\x22\x4d\x18", "lz4"}, {0, "LZIP", "lzip"},
 }
 
-// entryEscapes writes what findings and their paths have a meaning for.
+// entryEscapes escapes the characters that findings and their paths give a meaning.
 var entryEscapes = strings.NewReplacer("!", "%21", "\n", "%0A", "\r", "%0D", "\t", "%09")
 
 // entryPath returns the path of an archive's entry for findings, without characters that would
-// make it look like another.
+// make it look like another path.
 func entryPath(archive, entry string) (string, error) {
 	plain := strings.ReplaceAll(strings.ToValidUTF8(entry, "\uFFFD"), `\`, "/")
 	switch {
@@ -139,15 +140,15 @@ func entryPath(archive, entry string) (string, error) {
 	return archive + "!" + display.Visible(plain, display.Escaped), nil
 }
 
-// spend counts bytes against what may be unpacked, and reports whether they may.
+// spend charges bytes to the budget, and reports whether they fit.
 func (b *Budget) spend(n int) bool {
 	b.unpacked += int64(max(n, leastEntry))
 	return b.unpacked <= bound.Unpacked
 }
 
-// unpack reads what so many packed bytes become, up to a limit. An archive in another counts
-// against the outer one's size too. It returns what it read even if
-// that is not all. size is how many bytes the archive promises.
+// unpack reads the unpacked form of packed bytes, up to a limit. A nested archive counts against
+// the size of the outer one too. It returns the bytes read even if more follow. size is the number
+// of bytes that the archive declares.
 func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	swells := max(freeRatio, maxRatio*min(packed, b.top))
 	left := int(max(bound.Unpacked-b.unpacked, 0))
@@ -170,7 +171,7 @@ func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	return data[:most], errTooMuch
 }
 
-// readAll reads a text of about so many bytes. Its memory grows by little, since that is bounded.
+// readAll reads about size bytes. Its buffer grows in small steps, since memory is bounded.
 func readAll(in io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, size+bytes.MinRead)
 	for {
@@ -188,7 +189,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	}
 }
 
-// gunzip visits what gzip packed: a tar, or one file.
+// gunzip visits the content of a gzip file: a tar, or one file.
 func (r reader) gunzip(name string, data []byte, depth int) error {
 	in, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -256,7 +257,7 @@ func (r reader) untar(name string, data []byte, depth int) error {
 	})
 }
 
-// walkTar visits the entries of a tar, which has nothing behind its end.
+// walkTar visits the entries of a tar, which must have nothing after its end.
 func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 	in := bytes.NewReader(data)
 	r := tar.NewReader(in)
@@ -278,8 +279,8 @@ func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 	return nil
 }
 
-// leads reports whether a link leads out of its archive. Links within are usual: source archives of
-// many projects have some.
+// leads reports whether a link leads out of its archive. Links within it are usual: the source
+// archives of many projects have some.
 func leads(from, to string) bool {
 	to = strings.ReplaceAll(to, "\\", "/")
 	at := path.Join(path.Dir(from), to)

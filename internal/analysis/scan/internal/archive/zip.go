@@ -15,8 +15,9 @@ import (
 )
 
 // The structures of a zip (APPNOTE.TXT 6.3, section 4.3): signatures, and lengths without their
-// variable parts. The standard library's reader believes one of the two lists that a zip has;
-// knack's own for transport refuses what honest programs write. Thus this reader compares the lists itself.
+// variable parts. A zip lists its files twice. The standard library's reader believes one of the
+// lists, and knack's own reader for transport refuses files that honest programs write. This
+// reader compares both lists.
 const (
 	sigLocal, lenLocal     = "PK\x03\x04", 30
 	sigCentral, lenCentral = "PK\x01\x02", 46
@@ -81,7 +82,7 @@ func (r reader) zip(name string, data []byte, depth int) error {
 	return nil
 }
 
-// swells reports whether so many bytes are too many for what they are unpacked from.
+// swells reports whether size is too many bytes to unpack from packed bytes.
 func swells(size, packed uint64) bool { return size > freeRatio && size/maxRatio > packed }
 
 // zipEntry visits one file of a zip. An error ends the archive.
@@ -112,7 +113,7 @@ func (r reader) zipEntry(entry string, f zipped, data []byte, depth int) error {
 	return nil
 }
 
-// zipFiles returns the files of a zip by its directory, which has to be the only one.
+// zipFiles returns the files in a zip's directory, which must be the only one.
 func zipFiles(data []byte) ([]zipped, error) {
 	end, from, to, count := zipDirectory(data)
 	if end < 0 {
@@ -149,8 +150,8 @@ func zipFiles(data []byte) ([]zipped, error) {
 	return files, onlyOnce(data, files, from, to, end)
 }
 
-// zipDirectory returns where the record at the end and the directory lie, and how many files it
-// says that it has, modulo 65,536. Without a record, end is -1.
+// zipDirectory returns the offsets of the end record and of the directory, and the declared number
+// of files, modulo 65,536. Without an end record, end is -1.
 func zipDirectory(data []byte) (end, from, to, count int) {
 	tail := max(0, len(data)-lenEnd-maxZipComment)
 	end = bytes.LastIndex(data[tail:], []byte(sigEnd))
@@ -172,7 +173,7 @@ func zipDirectory(data []byte) (end, from, to, count int) {
 	return end, int(start), int(start + length), count
 }
 
-// zipCentral reads one entry of the directory and returns its length, 0 if it is damaged.
+// zipCentral reads one entry of the directory and returns its length, or 0 if it is damaged.
 func zipCentral(b []byte) (f zipped, length int) {
 	le := binary.LittleEndian
 	if len(b) < lenCentral || !bytes.HasPrefix(b, []byte(sigCentral)) {
@@ -194,7 +195,7 @@ func zipCentral(b []byte) (f zipped, length int) {
 		}
 		value := extra[:n]
 		extra = extra[n:]
-		for _, field := range []*uint64{&f.size, &f.packed, &header} { // Zip64: those that are filled with ones
+		for _, field := range []*uint64{&f.size, &f.packed, &header} { // Zip64: the fields that are all ones
 			if id == 1 && *field == 1<<32-1 && len(value) >= 8 {
 				*field, value = le.Uint64(value), value[8:]
 			}
@@ -207,7 +208,7 @@ func zipCentral(b []byte) (f zipped, length int) {
 	return f, length
 }
 
-// local finds the packed bytes of a file by its own header, and compares the two.
+// local finds the packed bytes of a file by its local header, and compares the two headers.
 func (f *zipped) local(data []byte) error {
 	if f.header+lenLocal > len(data) || !bytes.HasPrefix(data[f.header:], []byte(sigLocal)) {
 		return errDamaged

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory is what one parser may take at its peak, in bytes, and what all files that are judged at the
-// same moment may take together. A server of 384 MiB stays up with it.
+// Memory bounds the peak memory of one parser, in bytes, and the total of all files being judged
+// at the same time. A server of 384 MiB survives it.
 const Memory = 24 << 20
 
 // The bounds of a skill.
@@ -20,25 +20,26 @@ const (
 	Unpacked = 32 << 20 // bytes of all archives together
 )
 
-// The bounds of a file, beside those of its parser.
+// The bounds of a file, besides the bounds of its parser.
 const (
 	Words     = 1 << 20 // of its commands: reading them takes about 2 s
 	Names     = 1 << 14 // variables, functions, or written files that are followed
-	Looks     = 1 << 24 // at tokens of expressions, which may be within one another
+	Looks     = 1 << 24 // looks at tokens of expressions, which may nest
 	Decoded   = 3       // how often a text may be decoded
 	Nested    = 8       // how often a string may hold a command with another string
-	Brackets  = 3000    // levels of a command, of which one takes up to 8 KiB of stack
+	Brackets  = 3000    // nesting of a command; one level takes up to 8 KiB of stack
 	Quotes    = 64      // quotes and lists around a line of Markdown
 	Levels    = 100     // of a settings file
 	Paragraph = 1 << 20 // bytes of a paragraph that can have HTML in it: expressions of the parser read them
-	// Product bounds the bytes of the paragraphs of Markdown times their marks: the parser's time grows with it.
+	// Product bounds the bytes of Markdown paragraphs times their marks. The parser's time grows
+	// with this product.
 	Product = 300_000_000
 )
 
-// Parser is one that makes a tree, or a list, of the nodes of a text.
+// Parser describes a parser that builds a tree or a list of nodes from a text.
 type Parser struct {
 	node  int    // bytes that a node takes at the peak, as measured
-	marks string // what can begin or end a node
+	marks string // the characters that can begin or end a node
 	words bool   // all but letters and digits can
 }
 
@@ -53,10 +54,10 @@ var (
 // Most is how many nodes a text may have.
 func (p Parser) Most() int { return Memory / p.node }
 
-// Fits reports whether a text has no more nodes than the parser may make.
+// Fits reports whether a text has no more nodes than the parser may build.
 func (p Parser) Fits(text string) bool { return len(text) <= p.Most() || p.Nodes(text) <= p.Most() }
 
-// Nodes returns how many nodes a text has at most. It looks at each byte, and parses nothing.
+// Nodes returns an upper bound of the nodes in a text. It looks at each byte, and parses nothing.
 func (p Parser) Nodes(text string) (n int) {
 	for i := range len(text) {
 		if p.begins(text[i]) {
@@ -73,7 +74,8 @@ func (p Parser) begins(c byte) bool {
 	return strings.IndexByte(p.marks, c) >= 0
 }
 
-// Marks counts what can begin or end a node in a line. A mark that is repeated counts once, but for "[".
+// Marks counts the characters of a line that can begin or end a node. A repeated mark counts once,
+// except "[".
 func (p Parser) Marks(line string) (n int) {
 	for i := range len(line) {
 		if p.begins(line[i]) && (i == 0 || line[i-1] != line[i] || line[i] == '[') {
@@ -83,8 +85,9 @@ func (p Parser) Marks(line string) (n int) {
 	return n
 }
 
-// MarkdownNodes returns how many nodes a line of Markdown makes at most, with so many marks in it, and
-// so deep in quotes and lists, if it begins one: a paragraph with its text, what is around it, a link.
+// MarkdownNodes returns the most nodes that a line of Markdown makes, by its marks and its depth
+// in quotes and lists. It assumes that the line begins them all: a paragraph with its text, its
+// surroundings, and a link.
 func MarkdownNodes(line string, marks, depth int) int {
 	if strings.TrimSpace(line) == "" {
 		return 1
@@ -92,13 +95,13 @@ func MarkdownNodes(line string, marks, depth int) int {
 	return 2 + marks + 2*depth + strings.Count(line, "[")
 }
 
-// share is how many bytes a parser takes at most for a byte of a file.
+// share is the most memory a parser takes for a byte of a file, in bytes.
 const share = 256
 
 var room = semaphore.NewWeighted(Memory)
 
-// Enter waits until there is room to judge a file of so many bytes beside those that are judged now, in
-// all scans of the process. The caller calls leave afterwards, and enters only once at a time.
+// Enter waits until a file of the given size fits beside the files being judged in all scans of
+// the process. The caller calls leave afterwards, and holds one entry at a time.
 func Enter(ctx context.Context, size int64) (leave func(), err error) {
 	weight := max(1, min(size, Memory/share)*share)
 	if err := room.Acquire(ctx, weight); err != nil {

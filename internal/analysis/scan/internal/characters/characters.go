@@ -36,15 +36,15 @@ func Judge(r passage.Report, p passage.Part) {
 	s.words(p)
 }
 
-// The fewest characters in a row that carry more than an accident does.
+// The shortest runs of characters that are not an accident.
 const (
 	minSelectors = 3 // an emoji has one
 	minUnseen    = 8 // a joined emoji, or a letter of a script that joins, has one
 )
 
-// isUnseen reports whether the character at an offset is one that people do not see and the text does
-// not need. The blank Braille pattern is as wide as a letter, and pictures in Braille are full
-// of it. Private characters are icons of a font.
+// isUnseen reports whether the character at an offset is invisible and the text does not need it.
+// The blank Braille pattern is as wide as a letter, and pictures in Braille are full of it.
+// Private characters are icons of a font.
 func isUnseen(text string, at int, r rune) bool {
 	switch {
 	case r == '\u2800', r >= 0xf0000:
@@ -59,15 +59,15 @@ func isSelector(r rune) bool {
 	return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r >= 0x180b && r <= 0x180d || r == 0x180f
 }
 
-// isTagLike reports whether r is of the plane of tags, of which Unicode gives a meaning to tags and
-// selectors only.
+// isTagLike reports whether r is in Unicode's plane of tags, in which only tags and selectors have
+// a meaning.
 func isTagLike(r rune) bool { return r >= 0xe0000 && r <= 0xe0fff && !isSelector(r) }
 
-// reorders reports whether r is an embedding, an override, an isolate or the end of one. The marks of
-// direction change nothing but their neighbours and are in daily use.
+// reorders reports whether r is an embedding, an override, an isolate or the end of one. Direction
+// marks affect only their neighbours and are in daily use.
 func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
-// unseen judges the run of unseen characters at an offset and returns its length in bytes.
+// unseen judges the run of invisible characters at an offset and returns its length in bytes.
 func (s reader) unseen(p passage.Part, from int) int {
 	var all, tags, selectors, row, bidi int
 	to := from
@@ -121,8 +121,8 @@ func runeAfter(text string, at int) rune {
 	return r
 }
 
-// isWordLetter reports whether r is a letter or digit of a script whose words have no invisible
-// characters in them. Thai, Khmer and others mark the ends of words with them.
+// isWordLetter reports whether r is a letter or digit of a script that needs no invisible
+// characters within words. Thai, Khmer and others mark the ends of words with them.
 func isWordLetter(r rune) bool {
 	return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) || r >= '0' && r <= '9'
 }
@@ -147,7 +147,7 @@ func tagged(r rune) rune {
 	return -1
 }
 
-// selected returns the byte that a selector spells: the 256 selectors are numbered.
+// selected returns the byte that a variation selector spells: the 256 selectors are numbered.
 func selected(r rune) rune {
 	switch {
 	case r >= 0xfe00 && r <= 0xfe0f:
@@ -163,14 +163,14 @@ func selected(r rune) rune {
 	return r
 }
 
-// lookalikes are letters of other alphabets that look like a Latin letter in every usual font (UTS #39,
-// confusables.txt). Greek letters that stand for quantities are left out.
+// lookalikes are letters of other alphabets that look like a Latin letter in every usual font (UTS
+// #39, confusables.txt). Greek letters that name quantities are left out.
 const lookalikes = "асеорхуѕіјԁһӏԛԝҽ" + "АВЕКМНОРСТУХЅІЈԌ" + // Cyrillic
 	"οΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + // Greek
 	"օսոհցԼՏՍՕ" // Armenian
 
-// words judges the words that have letters of two alphabets. One is suspect if it has more Latin letters
-// than others, and each of the others looks like a Latin one.
+// words judges words with letters of two alphabets. A word is suspect if most of its letters are
+// Latin and each of the others looks like a Latin letter.
 func (s reader) words(p passage.Part) {
 	for i := 0; i < len(p.Text); {
 		r, size := utf8.DecodeRuneInString(p.Text[i:])
@@ -214,11 +214,11 @@ func foreign(word string) (out []string) {
 const (
 	farLines  = 60
 	farBlanks = 200
-	maxFar    = 4 << 10 // bytes of the text behind it that are one with it
+	maxFar    = 4 << 10 // bytes after it that belong to the same text
 )
 
-// far judges text that stands below many blank lines, or to the right of many blanks. A table's
-// columns are wide because of their other rows, so a cell is no such text.
+// far judges text below many blank lines, or to the right of many blanks. Table cells do not
+// count: other rows make their columns wide.
 func (s reader) far(p passage.Part) {
 	blank := 0 // lines
 	at := 0
@@ -240,7 +240,7 @@ func (s reader) far(p passage.Part) {
 	}
 }
 
-// farRight judges the text that stands in a line after many blanks.
+// farRight judges the text in a line after many blanks.
 func (s reader) farRight(p passage.Part, at int, text string) {
 	if len(text) < farBlanks {
 		return

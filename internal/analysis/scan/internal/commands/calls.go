@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// What functions do, by their name with or without the module. Sources: the standard libraries of
-// Python and of Node.js, and the documentation of requests, httpx, axios and execa.
+// The effects of functions, by their name with or without the module. Sources: the standard
+// libraries of Python and of Node.js, and the documentation of requests, httpx, axios and execa.
 var (
 	// runners run a text as code of the same language.
 	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext ?.runInThisContext ?.runInNewContext ?.constructor.constructor execScript"}
@@ -20,18 +20,18 @@ var (
 		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen " +
 		"execSync spawn spawnSync execFile execFileSync execa execaSync execaCommand child_process.exec child_process.execSync child_process.spawn child_process.spawnSync child_process.execFile " +
 		"cp.exec cp.execSync cp.spawn cp.spawnSync childProcess.exec childProcess.execSync childProcess.spawn execAsync execPromise sp.run sp.call sp.Popen sp.check_output Bun.spawn Bun.spawnSync Deno.Command"}
-	// decodingCalls turn letters back into what they stand for.
+	// decodingCalls decode a text.
 	decodingCalls = words.Set{Rows: "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode a85decode b85decode unhexlify a2b_hex a2b_base64 fromhex atob fromCharCode decodebytes decompress decodeURIComponent unescape inflateSync gunzipSync brotliDecompressSync"}
-	// fetchingCalls return what a URL delivers.
+	// fetchingCalls return the response of a URL.
 	fetchingCalls = words.Set{Rows: "requests.get requests.post requests.request httpx.get urllib.request.urlopen urllib.urlopen urllib2.urlopen urlopen request.urlopen fetch axios.get axios got needle session.get"}
 	// sendingCalls send their arguments to a URL.
 	sendingCalls = words.Set{Rows: "requests.post requests.put requests.patch requests.get requests.request httpx.post httpx.put httpx.get httpx.request urllib.request.urlopen urllib.request.Request urlopen Request request.urlopen session.post session.put " +
 		"fetch axios axios.post axios.put axios.get axios.request got got.post needle navigator.sendBeacon"}
-	// readingCalls return what a file holds, or its path.
+	// readingCalls return the content of a file, or its path.
 	readingCalls = words.Set{Rows: "open readFileSync readFile fs.readFileSync fs.readFile fs.promises.readFile io.open codecs.open createReadStream"}
 	// writingCalls write the file that their first argument names.
 	writingCalls = words.Set{Rows: "writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync"}
-	// passingCalls return what they are given, in another form.
+	// passingCalls return their arguments in another form.
 	passingCalls = words.Set{Rows: "str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy " +
 		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join format encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
@@ -102,7 +102,7 @@ func (c *codeReader) language() lang {
 	return langJavaScript
 }
 
-// keeps notes what is written into a file, if it is decoded or fetched.
+// keeps notes decoded or fetched content that is written into a file.
 func (c *codeReader) keeps(file string, v value) {
 	if file != "" && (len(v.fetched) > 0 || v.decoder != "") {
 		c.save(file, v)
@@ -175,7 +175,7 @@ func (c *codeReader) words(words []value) {
 	c.network = c.network || r.network
 }
 
-// list returns the words of a list of strings, or nil if the argument is none.
+// list returns the words of a list of strings, or nil if the argument is not a list.
 func (c *codeReader) list(a [2]int) []value {
 	if a[0] >= a[1] || !c.isMark(a[0], "[") {
 		return nil
@@ -205,7 +205,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 	}
 }
 
-// opens notes the files that a call reads or writes outside of the skill.
+// opens notes the files outside the skill that a call reads or writes.
 func (c *codeReader) opens(i int, name string) {
 	l := last(name)
 	write := writingCalls.Has(l)
@@ -240,8 +240,8 @@ func (c *codeReader) opens(i int, name string) {
 	}
 }
 
-// eval returns what an expression holds, as far as that can be said. It knows strings, names that
-// were assigned, and calls of the tables above.
+// eval returns the value of an expression, as far as it is known without running it. It knows
+// strings, assigned names, and calls of the tables above.
 func (c *codeReader) eval(from, to, depth int) value {
 	to = min(to, from+maxExpression, len(c.tokens))
 	if depth > 20 || !c.looks(to-from) {
@@ -265,7 +265,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 			v := c.result(n, depth)
 			open := n + 1
 			n = int(c.tokens[open].Match)
-			if strings.HasPrefix(v.text, "\x00") { // a method of what stands before
+			if strings.HasPrefix(v.text, "\x00") { // a method of the value before it
 				read = read || strings.HasPrefix(v.text, "\x00read")
 				if method := v.text[1:]; (method == "join" || method == "format") && len(all) > 0 {
 					all[len(all)-1] = c.applied(method, all[len(all)-1], open, depth)
@@ -311,8 +311,8 @@ func (c *codeReader) eval(from, to, depth int) value {
 	return v
 }
 
-// result returns what a call in an expression returns. For a method that passes on what stands
-// before it, that is a text of NUL.
+// result returns the value of a call in an expression. For a method that passes on its receiver,
+// the text is a NUL.
 func (c *codeReader) result(n, depth int) value {
 	name := c.dotted(n)
 	l := last(name)
@@ -356,14 +356,14 @@ func (c *codeReader) result(n, depth int) value {
 	return value{}
 }
 
-// isVariable reports whether a dotted name begins with a name that was assigned.
+// isVariable reports whether a dotted name begins with an assigned name.
 func (c *codeReader) isVariable(name string) bool {
 	root, _, ok := strings.Cut(name, ".")
 	_, assigned := c.vars[root]
 	return ok && assigned
 }
 
-// decodes returns what a decoding call returns.
+// decodes returns the value of a decoding call.
 func (c *codeReader) decodes(name string, args [][2]int, arg func(int) value) value {
 	v := arg(0)
 	out := value{decoder: last(name), from: v.from, to: v.to}.with(v)

@@ -12,22 +12,22 @@ import (
 
 // codeReader judges Python, JavaScript or TypeScript by its calls and strings.
 type codeReader struct {
-	*shellReader // for what code and commands have in common
+	*shellReader // shared with the reader of shell commands
 	tokens       []lexer.Token
 	python       bool
 	vars         map[string]value // of the last assignment
 	processes    bool             // JavaScript's child_process is named
 	looked       int              // at so many tokens of expressions
-	minified     bool             // a name of one letter stands for many things
+	minified     bool             // so a name of one letter stands for many things
 	imported     map[string]string
 	lists        map[string][]value
 	files        map[string]string // names that are open for writing, and the file
-	got          value             // what was fetched last
-	args         value             // what its arguments hold together
+	got          value             // the last fetched value
+	args         value             // its arguments together
 	// A shell on a socket is made in several steps.
 	socket  bool
 	address string
-	sockets map[string]bool // the names that hold it
+	sockets map[string]bool // the names that hold a socket
 	joins   *lexer.Token    // the call that gives a shell the socket
 }
 
@@ -63,13 +63,13 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 	}
 }
 
-// isMinified reports whether JavaScript was packed by a program: its lines are long. Names are not
-// followed in it.
+// isMinified reports whether JavaScript is minified: its lines are long. Names are not followed in
+// it.
 func isMinified(text string) bool {
 	return len(text) > 4096 && len(text)/(1+strings.Count(text, "\n")) > 200
 }
 
-// token judges what begins at a token.
+// token judges the construct that begins at a token.
 func (c *codeReader) token(i int) {
 	t := c.tokens[i]
 	switch {
@@ -121,17 +121,17 @@ func (c *codeReader) name(i int) string {
 	return ""
 }
 
-// defines reports whether a name is that of a function which is defined here.
+// defines reports whether the name at a token is being defined there.
 func (c *codeReader) defines(i int) bool {
 	before := c.name(i - 1)
 	return before == "def" || before == "function" || before == "class"
 }
 
-// dotted returns the name of a call with what stands before it: "os.path.join". What is no name
-// before a dot is "?".
+// dotted returns the name of a call with its receiver: "os.path.join". A receiver that is not a
+// name becomes "?".
 func (c *codeReader) dotted(i int) string { return c.aliased(c.written(i)) }
 
-// written is dotted without what names were imported as.
+// written is dotted without resolving import aliases.
 func (c *codeReader) written(i int) string {
 	name := c.tokens[i].Text
 	for n := 0; n < 4 && c.isMark(i-1, "."); n++ {
@@ -151,8 +151,8 @@ func (c *codeReader) written(i int) string {
 // maxExpression is how many tokens of an expression are looked at.
 const maxExpression = 400
 
-// maxUnknown is the most text that a name keeps of a value with unknown parts: text of names that are
-// assigned from one another grows without end.
+// maxUnknown bounds the text that a name keeps of a value with unknown parts. Without it, the text
+// of names assigned from one another grows without end.
 const maxUnknown = 1024
 
 // looks takes room for looking at so many tokens.
@@ -164,7 +164,7 @@ func (c *codeReader) looks(n int) bool {
 	return false
 }
 
-// statementEnd returns where a statement ends that goes on at a token.
+// statementEnd returns the end of the statement that contains a token.
 func (c *codeReader) statementEnd(i int) int {
 	for n := i; n < len(c.tokens) && n < i+maxExpression; n++ {
 		t := c.tokens[n]
@@ -178,7 +178,7 @@ func (c *codeReader) statementEnd(i int) int {
 	return min(i+maxExpression, len(c.tokens))
 }
 
-// arguments returns the ranges of the arguments of a call whose bracket is a token.
+// arguments returns the token ranges of a call's arguments. open is the call's bracket.
 func (c *codeReader) arguments(open int) [][2]int {
 	var all [][2]int
 	end := min(int(c.tokens[open].Match), open+maxExpression)
@@ -200,8 +200,8 @@ func (c *codeReader) arguments(open int) [][2]int {
 
 var codeParts = lazyregexp.New(`\$?\{([^{}]{0,60})\}`)
 
-// literal returns what a string holds. Its computed parts are filled in if they are names of
-// strings, and are variables of a shell if not.
+// literal returns the value of a string literal. Its computed parts are filled in if they name
+// strings, and otherwise become shell variables.
 func (c *codeReader) literal(t lexer.Token) value {
 	v := value{text: t.Text, known: true, from: int(t.From), to: int(t.To)}
 	if t.Coded {

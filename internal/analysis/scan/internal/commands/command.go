@@ -42,7 +42,7 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 // maxWrappers bounds how many programs that start another one are looked through.
 const maxWrappers = 20
 
-// call judges a command by its words and returns what it writes.
+// call judges a command by its words and returns its output.
 func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 	if len(args) == 0 || wrapped > maxWrappers {
 		return value{}
@@ -84,10 +84,10 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 	return r.effect(name, args, io)
 }
 
-// binFolders has the folders in which people put programs that they then start by name.
+// binFolders lists the folders in which people put programs to start them by name.
 var binFolders = [...]string{"/usr/local/bin/", "/usr/bin/", "~/.local/bin/", "~/bin/"}
 
-// installed returns what the file of a program holds, as far as the commands before said it.
+// installed returns the content of a program's file, as far as earlier commands determine it.
 func (r *shellReader) installed(program string) (value, bool) {
 	v, ok := r.saved[fileName(program)]
 	if !ok && len(r.saved) > 0 && !strings.Contains(program, "/") {
@@ -100,7 +100,7 @@ func (r *shellReader) installed(program string) (value, bool) {
 	return v, ok
 }
 
-// effect judges a program by what it does with its input and its arguments.
+// effect judges a program by its use of its input and arguments.
 func (r *shellReader) effect(name string, args []value, io redirect) value {
 	rest := args[1:]
 	switch {
@@ -237,7 +237,7 @@ func (r *shellReader) spaced(args []value) value {
 	return v
 }
 
-// printed returns what echo and printf write.
+// printed returns the output of echo and printf.
 func (r *shellReader) printed(name string, args []value) value {
 	escapes := name == "printf"
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && strings.Trim(args[0].text, "-neE") == "" {
@@ -261,7 +261,7 @@ func (r *shellReader) printed(name string, args []value) value {
 	return v
 }
 
-// filtered returns what a program writes that passes on, or changes, what it reads.
+// filtered returns the output of a program that passes on or changes its input.
 func (r *shellReader) filtered(args []value, in value) value {
 	out := in
 	files := 0
@@ -283,13 +283,13 @@ func (r *shellReader) filtered(args []value, in value) value {
 	return out
 }
 
-// option is an option of a command, with its value if it takes one.
+// option is a command's option, with its value if it takes one.
 type option struct {
 	name  string // "o" or "output"
 	value value
 }
 
-// options splits arguments into options and the rest. The options of short and long take a value.
+// options splits arguments into options and operands. The options of short and long take a value.
 func options(args []value, short, long string) (opts []option, rest []value) {
 	for i := 0; i < len(args); i++ {
 		v := args[i]

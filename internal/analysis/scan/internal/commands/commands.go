@@ -1,5 +1,5 @@
-// Package commands says what commands of shells do, and Python, JavaScript and TypeScript by their calls.
-// Nothing is expanded, and nothing is run.
+// Package commands judges the effects of shell commands, and of Python, JavaScript and TypeScript
+// by their calls. Nothing is expanded, and nothing is run.
 package commands
 
 import (
@@ -12,13 +12,13 @@ type Judge struct {
 	passage.Report
 	parser   *syntax.Parser // of shells, for one text after another
 	commands *commands
-	args     []value // of the text that an interpreter is told to run
+	args     []value // of the text that an interpreter runs
 }
 
-// New returns a judge that reports what it finds.
+// New returns a judge that reports to r.
 func New(r passage.Report) *Judge { return &Judge{Report: r} }
 
-// Origin says where commands stand.
+// Origin is the kind of text that holds commands.
 type Origin int
 
 // The origins.
@@ -30,17 +30,17 @@ const (
 	decoded               // a text that another command decodes
 )
 
-// commands is what the readers of the commands in one file share.
+// commands is the state shared by the readers of one file's commands.
 type commands struct {
 	file  *passage.File
 	spent int // bytes of text that were made from the file's
 	words int // of its commands that were read
-	// How often its commands name a host that is no one's, and another.
+	// How often the commands name a reserved host, and any other host.
 	examples, others int
 	ran              map[string]bool // URLs whose content a command runs
 }
 
-// commandsOf returns what the readers of a file share.
+// commandsOf returns the state shared by the readers of a file.
 func (s *Judge) commandsOf(f *passage.File) *commands {
 	if s.commands == nil || s.commands.file != f {
 		s.commands = &commands{file: f}
@@ -48,8 +48,8 @@ func (s *Judge) commandsOf(f *passage.File) *commands {
 	return s.commands
 }
 
-// spend takes room for a text that is made from the file's, so that commands which double a text
-// cannot take more time than the file is long.
+// spend charges a text that is derived from the file's. It reports whether the text fits, so that
+// commands which double a text take no more time than the file is long.
 func (c *commands) spend(n int) bool {
 	c.spent += n
 	return c.spent <= 2*len(c.file.Text)+1<<20

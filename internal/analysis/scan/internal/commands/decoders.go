@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// decode returns what a decoder writes. ok is false if it is not told to decode.
+// decode returns the output of a decoder. ok is false if its options do not ask it to decode.
 func (r *shellReader) decode(name string, args []value, in value) (value, bool) {
 	source := in
 	for _, v := range args {
@@ -37,7 +37,7 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 	return out.with(source), true
 }
 
-// openedBy returns what a decoder with options of its own reads.
+// openedBy returns the input of a decoder that has its own options.
 func openedBy(r *shellReader, name string, args []value, in value) value {
 	for i, v := range args {
 		if v.text == "-in" && i+1 < len(args) || v.stream {
@@ -60,12 +60,12 @@ func texts(args []value) []string {
 	return all
 }
 
-// flag reports whether one of the options is given: as a letter, or as a word.
+// flag reports whether an option is given, as a letter or as a word.
 func flag(args []value, letters, long string) bool {
 	return slices.ContainsFunc(args, func(v value) bool { return words.IsFlag(v.text, letters, long) })
 }
 
-// decodedUTF16 returns what PowerShell makes of an encoded command.
+// decodedUTF16 decodes an encoded command of PowerShell.
 func decodedUTF16(v value) value {
 	text, ok := decode.UTF16(v.text)
 	if !ok || !v.known {

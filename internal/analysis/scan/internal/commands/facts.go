@@ -27,8 +27,8 @@ func (r *shellReader) program(word value, name string) {
 // documents has the extensions of files that no one starts.
 var documents = words.Set{Rows: ".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml"}
 
-// variable notes a variable of the environment that a command reads. By custom their names are in
-// capitals, and those of a script are not.
+// variable notes an environment variable that a command reads. By custom, only the names of
+// environment variables are in capitals.
 func (r *shellReader) variable(name string) {
 	if len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9' {
 		r.s.Fact(passage.FactVariable, name)
@@ -38,7 +38,7 @@ func (r *shellReader) variable(name string) {
 // fileReaders has the programs whose arguments are files that they read.
 var fileReaders = words.Set{Rows: "cat head tail less more grep source . diff cp mv tar zip base64 jq wc sed awk open xxd strings"}
 
-// facts notes what a command reads, writes and installs.
+// facts notes the files that a command reads and writes, and the packages that it installs.
 func (r *shellReader) facts(name string, args []value) {
 	for _, v := range args {
 		if v.text == "" || v.text[0] == '-' {
@@ -63,7 +63,7 @@ func (r *shellReader) facts(name string, args []value) {
 // installer says how a program installs packages.
 type installer struct {
 	kind     string // of its packages
-	commands string // any of them; none if all arguments are packages
+	commands string // any of them; empty if all arguments are packages
 }
 
 // installers has the programs that install packages. Source: the manual of each.
@@ -114,7 +114,7 @@ func (r *shellReader) install(in installer, args []value) {
 			}
 			r.s.Fact(passage.FactPackage, in.kind+":"+text)
 			if in.commands == "" || text == "dlx" {
-				return // the rest are the program's arguments
+				return // the remaining arguments belong to the program
 			}
 		}
 	}

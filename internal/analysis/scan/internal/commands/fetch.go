@@ -17,7 +17,7 @@ const (
 	wgetLong  = "output-document output-file append-output directory-prefix user-agent tries timeout header post-data post-file body-data body-file method input-file load-cookies user password ca-certificate"
 )
 
-// request is what a program fetches or sends.
+// request is the URLs and files that a program fetches or sends.
 type request struct {
 	urls   []value
 	bodies []value // that are sent; "@path" is a file of curl
@@ -108,7 +108,7 @@ func wgetRequest(args []value) request {
 	return q
 }
 
-// fetch judges a program that fetches, and returns what it writes.
+// fetch judges a program that fetches, and returns its output.
 func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	q := requestOf(name, args[1:])
 	var urls []string
@@ -140,7 +140,7 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	return value{}
 }
 
-// runsFetched notes that what URLs deliver is run.
+// runsFetched notes that the response of a URL is run.
 func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
@@ -167,7 +167,7 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	r.s.Find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
 }
 
-// runs notes that a command runs what a URL delivers.
+// runs notes that a command runs the response of a URL.
 func (c *commands) runs(u string) {
 	if c.ran == nil {
 		c.ran = map[string]bool{}
@@ -175,7 +175,7 @@ func (c *commands) runs(u string) {
 	c.ran[u] = true
 }
 
-// urlUse is a URL that leads to a passing host or an address.
+// urlUse is a URL whose host is transient or an address.
 type urlUse struct {
 	url      string
 	from, to int
@@ -234,7 +234,7 @@ func (r *shellReader) passingHosts() {
 	}
 }
 
-// urlHost notes a URL that leads to a passing host or an address.
+// urlHost notes a URL whose host is transient or an address.
 func (s *Judge) urlHost(p passage.Part, from, to int, u string) {
 	switch host, kind := words.Of(u); kind {
 	case words.Transient:

@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// applied returns a text on which a method is called with the arguments behind a bracket: '{}'.format(x),
-// or ' '.join([x, y]).
+// applied returns the result of a method called on a text, with the arguments behind a bracket:
+// '{}'.format(x), or ' '.join([x, y]).
 func (c *codeReader) applied(method string, text value, open, depth int) value {
 	args := c.arguments(open)
 	if len(args) == 0 {
@@ -38,14 +38,14 @@ func (c *codeReader) applied(method string, text value, open, depth int) value {
 	return c.spent(out)
 }
 
-// filledIn returns a text of Python with a value in place of its first %s.
+// filledIn returns a Python format string with a value in place of its first %s.
 func (c *codeReader) filledIn(text, v value) value {
 	text.text = strings.Replace(text.text, "%s", v.text, 1)
 	text.known = text.known && v.known
 	return c.spent(text.with(v))
 }
 
-// spent returns a value that was put together, without its text if there is no room for that.
+// spent returns a combined value, without its text if the text exceeds the bound.
 func (c *codeReader) spent(v value) value {
 	if len(v.text) > 64 && !c.of.spend(len(v.text)) {
 		v.text, v.known = "", false
@@ -91,11 +91,11 @@ func split(v value) []value {
 	return all
 }
 
-// disguises has the programs that a command can start by a pattern, or with variables in the name that are
-// not set.
+// disguises lists the programs that a command can start through a pattern, or through unset
+// variables in the name.
 const disguises = "curl wget sh bash zsh dash base64 python python3 perl node nc ncat openssl xxd eval"
 
-// undisguised returns the first word of a command with the name of the program that it stands for.
+// undisguised returns the first word of a command, with a disguised program name resolved.
 func (r *shellReader) undisguised(v value, w *syntax.Word) value {
 	name := path.Base(v.text)
 	isPattern := strings.ContainsAny(name, "?*[")

@@ -7,10 +7,10 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// nodeModules has the modules of Node.js whose functions are known by their module.
+// nodeModules lists the modules of Node.js whose functions are known by their module.
 var nodeModules = words.Set{Rows: "child_process vm net"}
 
-// aliased returns a dotted name with what its first part was imported as.
+// aliased returns a dotted name with its first part replaced by the imported name.
 func (c *codeReader) aliased(name string) string {
 	first, rest, more := strings.Cut(name, ".")
 	real, ok := c.imported[first]
@@ -23,7 +23,7 @@ func (c *codeReader) aliased(name string) string {
 	return real
 }
 
-// alias notes that a name stands for another one.
+// alias records that a name stands for another one.
 func (c *codeReader) alias(name, of string) {
 	if c.imported == nil {
 		c.imported = map[string]string{}
@@ -33,8 +33,8 @@ func (c *codeReader) alias(name, of string) {
 	}
 }
 
-// imports notes the names that a statement imports: "import a.b as c", "from a import b as c", and those of
-// JavaScript.
+// imports notes the names that a statement imports: "import a.b as c", "from a import b as c", and
+// JavaScript's imports.
 func (c *codeReader) imports(i int) {
 	end := min(c.statementEnd(i+1), i+maxNames)
 	if !c.looks(8 * (end - i)) { // each is looked at several times
@@ -80,7 +80,8 @@ func (c *codeReader) isFrom(i int) bool {
 	return false
 }
 
-// requires notes the names that get a module of Node.js: "p = require('child_process')", or "{ exec: r }".
+// requires notes the names assigned from a Node.js module: "p = require('child_process')", or "{
+// exec: r }".
 func (c *codeReader) requires(i int) {
 	if i+2 >= len(c.tokens) || c.tokens[i+2].Kind != lexer.String || !c.isMark(i-1, "=") {
 		return
@@ -113,7 +114,7 @@ func (c *codeReader) requires(i int) {
 // maxNames bounds the tokens of names that are imported at once.
 const maxNames = 200
 
-// renames notes a name that is assigned the name of a call, as in "run = os.system".
+// renames notes a name that is assigned a function's name, as in "run = os.system".
 func (c *codeReader) renames(i int) {
 	delete(c.imported, c.tokens[i].Text)
 	n := i + 2

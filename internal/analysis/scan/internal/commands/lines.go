@@ -17,8 +17,9 @@ var (
 // lineStems are in each text that Lines has a finding about.
 var lineStems = []string{"powershell", "pwsh", "iex", "invoke-expression", "scriptblock", "eval", "socket", "tcpclient", "do shell script"}
 
-// Lines judges a text in a language that no reader is for, line by line: PowerShell, batch files, Perl, Ruby,
-// PHP and Lua. It sees what is decoded or fetched and run in one line, or kept in a variable in between.
+// Lines judges a text in a language without a reader, line by line: PowerShell, batch files, Perl,
+// Ruby, PHP and Lua. It sees content that is decoded or fetched and run in one line, or kept in a
+// variable in between.
 func (s *Judge) Lines(p passage.Part) {
 	low := strings.ToLower(p.Text)
 	stem := func(text string) bool {

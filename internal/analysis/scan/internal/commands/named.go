@@ -16,8 +16,8 @@ type named struct {
 	alias string       // the words of an alias
 }
 
-// callNamed judges what a function or an alias does with its arguments and its input, and returns what it
-// writes.
+// callNamed judges the use a function or an alias makes of its arguments and input, and returns
+// its output.
 func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out value, ok bool) {
 	n, ok := r.named[args[0].text]
 	if !ok || r.calls >= maxWrappers {
@@ -59,7 +59,7 @@ func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out val
 	return out, true
 }
 
-// aliases notes what alias is given.
+// aliases notes the aliases that the alias command defines.
 func (r *shellReader) aliases(args []value) {
 	for _, v := range args {
 		name, words, ok := strings.Cut(v.text, "=")

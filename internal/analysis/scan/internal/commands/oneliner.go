@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// Words of Perl, Ruby, PHP, PowerShell, Python and JavaScript in a line that an option holds. Sources: the
-// functions of each language for what MITRE ATT&CK T1140, T1105 and T1059 describe.
+// Words of Perl, Ruby, PHP, PowerShell, Python and JavaScript in one-line programs. Sources: each
+// language's functions for the techniques MITRE ATT&CK T1140, T1105 and T1059.
 var (
 	decodingWords = lazyregexp.New(`(?i)\b(?:b64decode|decode_base64|base64_decode|Base64\.(?:strict_|urlsafe_)?decode64|FromBase64String|a85decode|b85decode|b32decode|unhexlify|fromhex|hex2bin|atob|gzinflate|str_rot13)\b|\bmap\(\s*chr\b|` +
 		`\bBuffer\.from\([^)]*["'](?:base64|hex)["']|\b(?:un)?pack1?\s*\(?\s*["'][mH]`)
@@ -21,7 +21,7 @@ var (
 	webAddress    = lazyregexp.New(`https?://[^\s"'()<>;|]+`)
 )
 
-// made returns what a line of code decodes or fetches.
+// made returns the content that a line of code decodes or fetches.
 func made(text string) (v value) {
 	if word := decodingWords().FindString(text); word != "" {
 		v.decoder = strings.Trim(word, `"'(`)
@@ -37,7 +37,7 @@ func made(text string) (v value) {
 	return v
 }
 
-// oneLiner judges a text that an interpreter is told to run, and returns what that prints.
+// oneLiner judges a text that an interpreter is given to run, and returns its output.
 func (r *shellReader) oneLiner(code, place value, by string, language lang) value {
 	out := r.runsCode(code, place, by, language)
 	if language == langShell {
@@ -63,8 +63,8 @@ func (r *shellReader) oneLiner(code, place value, by string, language lang) valu
 	return value{}
 }
 
-// runsValue reports whether a line of code can run what it decodes or fetches. A block of Perl's eval only
-// catches errors, and a text without variables holds nothing that was decoded.
+// runsValue reports whether a line of code can run the content that it decodes or fetches. A block
+// of Perl's eval only catches errors, and a text without variables holds no decoded content.
 func runsValue(text, by string) bool {
 	for at := 0; ; {
 		m := runningWords().FindStringIndex(text[at:])
@@ -101,7 +101,7 @@ var (
 	awkRuns    = lazyregexp.New(`system\(\s*\$|\|\s*"(?:\S*/)?(?:ba|z|da|k)?sh\b`)
 )
 
-// awk judges a program of awk: the commands in it, and what it gives to a shell.
+// awk judges an awk program: the commands in it, and the text it pipes to a shell.
 func (r *shellReader) awk(args []value, io redirect) value {
 	if _, rest := options(args[1:], "Ffv", "file assign field-separator"); len(rest) > 0 {
 		for _, m := range awkCommand().FindAllStringSubmatch(rest[0].text, maxFetched) {

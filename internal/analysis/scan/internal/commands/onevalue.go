@@ -7,20 +7,20 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// Texts that name one key of a file of variables, which is their group: for grep, sed and awk.
+// Texts that select one key of a file of variables, for grep, sed and awk. The group is the key.
 var (
 	grepKey = lazyregexp.New(`^(?:\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=?|([A-Za-z][A-Za-z0-9_]*)=)(?:\.\*)?\$?$`)
 	sedKey  = lazyregexp.New(`^s([/|,#])\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=(?:\\?\(?\.[*+]\\?\)?)?[/|,#](?:\\1)?[/|,#]p$`)
 	awkKey  = lazyregexp.New(`^(?:/\^([A-Za-z][A-Za-z0-9_]*)=?/|\$1 ?== ?"([A-Za-z][A-Za-z0-9_]*)") ?\{ ?print(?: \$2)? ?\}$`)
-	// plainGrep matches options of grep by which it writes no other lines.
+	// plainGrep matches options of grep that print no additional lines.
 	plainGrep = lazyregexp.New(`^-(?:[EFGhHinoqswx]+|m ?\d+|-only-matching|-ignore-case|-max-count=\d+)$`)
 )
 
-// secretKeys are parts of the names of keys whose value is a secret, or has one in it.
+// secretKeys are parts of the names of keys whose value is or contains a secret.
 var secretKeys = strings.Fields("secret token key pass pwd cred auth priv cert seed mnemonic phrase cookie session salt sign jwt bearer pin otp hash dsn uri conn database db redis mongo postgres mysql amqp webhook hook url login account user")
 
-// oneValue returns what a filter writes of a file of variables: if it picks one value by a key that names no
-// secret, sending that is no more than worth a look.
+// oneValue returns the output of a filter over a file of variables. If the filter picks one value
+// by a key that names no secret, sending it is only worth a look.
 func oneValue(program string, args []value, v value) value {
 	if v.secret == "" || !words.IsDotEnv(v.secret) {
 		return v

@@ -33,7 +33,7 @@ func (r *shellReader) reads(v value) {
 	}
 }
 
-// copies judges cp, mv, ln and install: the last argument, or that of -t, is written.
+// copies judges cp, mv, ln and install, which write to the last argument or to the argument of -t.
 func (r *shellReader) copies(name string, args []value) {
 	opts, rest := options(args, "tmogS", "target-directory mode owner group suffix")
 	for _, o := range opts {
@@ -65,7 +65,7 @@ func (r *shellReader) copies(name string, args []value) {
 	r.writes(to)
 }
 
-// persists judges programs that make something start by itself, or turn off a guard.
+// persists judges programs that make something start automatically, or that turn off a protection.
 func (r *shellReader) persists(name string, args []value) {
 	rest := args[1:]
 	switch name {

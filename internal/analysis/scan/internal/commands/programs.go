@@ -17,7 +17,8 @@ const (
 	langOther // one that no reader is for
 )
 
-// languages has the programs that run a text, and its language. Source: MITRE ATT&CK T1059 and its parts.
+// languages maps the programs that run a text to its language. Source: MITRE ATT&CK T1059 and its
+// sub-techniques.
 var languages = sync.OnceValue(func() map[string]lang {
 	return map[string]lang{
 		"sh": langShell, "bash": langShell, "zsh": langShell, "dash": langShell, "ksh": langShell, "mksh": langShell, "ash": langShell, "fish": langShell, "su": langShell, "script": langShell,
@@ -26,12 +27,12 @@ var languages = sync.OnceValue(func() map[string]lang {
 	}
 })
 
-// fetchers has the programs that write what a URL delivers. Source: MITRE ATT&CK T1105; the last two
-// rows are the commands of PowerShell and their aliases.
+// fetchers lists the programs that print the response of a URL. Source: MITRE ATT&CK T1105; the
+// last two rows are the commands of PowerShell and their aliases.
 var fetchers = words.Set{Rows: "curl wget fetch aria2c http https xh lynx w3m lwp-request httpie axel " +
 	"iwr irm invoke-webrequest invoke-restmethod"}
 
-// filters has the programs that write what they read, as it is or changed. Source: POSIX, and the
+// filters lists the programs that print their input, unchanged or changed. Source: POSIX, and the
 // manuals of GNU coreutils, gzip, xz, zstd, zip, openssl and jq.
 var filters = words.Set{Rows: "cat tac nl head tail sed grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts " +
 	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix"}
@@ -41,15 +42,15 @@ var unpackers = words.Set{Rows: "unzip 7z 7za 7zz unrar rar"}
 
 var awks = words.Set{Rows: "awk gawk mawk nawk"}
 
-// senders has the programs that send a file, their input or a name to a host. Source: MITRE ATT&CK T1048.
-// curl and wget send too: see fetch.
+// senders lists the programs that send a file, their input or a name to a host. Source: MITRE
+// ATT&CK T1048. curl and wget send too: see fetch.
 var senders = words.Set{Rows: "nc ncat netcat socat telnet scp rsync ssh dig nslookup host mail mailx mutt sendmail"}
 
-// writers has the programs that write the file which their last argument names.
+// writers lists the programs that write the file named by their last argument.
 var writers = words.Set{Rows: "cp mv ln install rsync"}
 
-// keychain returns the commands of a program that write out secrets of a keychain. Source:
-// MITRE ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
+// keychain returns the commands of a program that print secrets from a keychain. Source: MITRE
+// ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
 func keychain(program string) string {
 	switch program {
 	case "security":
@@ -62,6 +63,6 @@ func keychain(program string) string {
 
 const wholeEnvironment = "the whole environment"
 
-// builtins has the words of shells that start no program. Source: POSIX, and the manual of bash.
+// builtins lists the shell words that start no program. Source: POSIX, and the manual of bash.
 var builtins = words.Set{Rows: "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local logout " +
 	"mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait . : [ ]"}

@@ -13,12 +13,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// minEscapes is how many characters of a text must be written as numbers for it to count as
-// decoded: colours of a terminal need fewer.
+// minEscapes is the least number of numeric escapes in a decoded text. Colours of a terminal need
+// fewer.
 const minEscapes = 8
 
-// interpret judges a program that runs a text: its argument, a file, or its input. It returns what a
-// shell writes that takes commands.
+// interpret judges a program that runs a text: its argument, a file, or its input. It returns the
+// output of a shell that takes commands.
 func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	language := languages()[name]
 	code, file, rest := interpreted(name, args[1:])
@@ -38,8 +38,8 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	return value{}
 }
 
-// withArguments judges a text that an interpreter is told to run, with arguments. One that is decoded or
-// fetched is code only if the text runs it, as sh -c '$0' does.
+// withArguments judges a text that an interpreter runs with arguments. A decoded or fetched
+// argument is code only if the text runs it, as sh -c '$0' does.
 func (r *shellReader) withArguments(code value, args []value, place value, by string, language lang) value {
 	var given value
 	for _, v := range args {
@@ -68,7 +68,7 @@ func (r *shellReader) withArguments(code value, args []value, place value, by st
 // argumentWords matches the arguments of a program in Perl, Ruby, PHP, Lua and AppleScript.
 var argumentWords = lazyregexp.New(`(?i)\bargv?\b|\bshift\b|\$_\b|@_`)
 
-// looking judges something whose findings are to look at, whatever the lane of their rules.
+// looking calls judge with all its findings in the lane review, whatever the lane of their rules.
 func (s *Judge) looking(judge func()) {
 	before := s.Report
 	s.Report = looks{before}
@@ -84,7 +84,7 @@ func (l looks) Find(id skill.RuleID, p passage.Part, from, to int, message strin
 	l.Look(id, p, from, to, message, notes...)
 }
 
-// codeOptions has the options of languages whose value is the text to run, and those with
+// codeOptions maps programs to the options whose value is the text to run, and to the options with
 // another value. Source: the manual of each.
 var codeOptions = sync.OnceValue(func() map[string][2]string {
 	return map[string][2]string{
@@ -95,8 +95,8 @@ var codeOptions = sync.OnceValue(func() map[string][2]string {
 	}
 })
 
-// interpreted returns the text that an interpreter is told to run, or the file, or neither if it runs
-// its input, and the arguments after it.
+// interpreted returns the text or the file that an interpreter runs, and the arguments after it.
+// Both are nil if it runs its input.
 func interpreted(name string, args []value) (code, file *value, rest []value) {
 	if name == "powershell" || name == "pwsh" {
 		return powershell(args)
@@ -155,8 +155,8 @@ func at(args []value, i int) *value {
 
 func valuesFrom(args []value, i int) []value { return args[min(i, len(args)):] }
 
-// powershell returns what it is told to run. Its options may be cut short: -e is -EncodedCommand.
-// Source: about_Pwsh.
+// powershell returns the text or the file that PowerShell runs. Its options may be abbreviated: -e
+// is -EncodedCommand. Source: about_Pwsh.
 func powershell(args []value) (code, file *value, rest []value) {
 	for i, v := range args {
 		name := strings.ToLower(strings.TrimLeft(v.text, "-/"))
@@ -194,12 +194,13 @@ func (r *shellReader) runsFile(file, in, place value, by string) {
 	}
 }
 
-// runs judges a text that a shell runs, and returns what that writes.
+// runs judges a text that a shell runs, and returns its output.
 func (r *shellReader) runs(v, place value, by string) value {
 	return r.runsCode(v, place, by, langShell)
 }
 
-// runsCode judges a text that is run: where it comes from, and what it does. It returns what a shell writes.
+// runsCode judges a text that is run, by its origin and its effects. It returns the output of a
+// shell.
 func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
 	if len(v.fetched) > 0 {
 		r.runsFetched(v.fetched, place, by)
@@ -215,7 +216,8 @@ func (r *shellReader) runsCode(v, place value, by string, language lang) (out va
 	return out
 }
 
-// inside returns the text of a value as a part: at its own place if it stands in the file as it is.
+// inside returns the text of a value as a part. If the file has the text unchanged, the part is at
+// its own position.
 func (r *shellReader) inside(v value) passage.Part {
 	if from, to := min(v.from, len(r.p.Text)), min(v.to, len(r.p.Text)); from < to && v.text != "" {
 		if i := strings.Index(r.p.Text[from:to], v.text); i >= 0 {
@@ -288,8 +290,8 @@ func isPlainText(text string) bool {
 	return true
 }
 
-// networkFind notes a finding of a rule about a destination: nothing if that is this machine, and one
-// to look at if it is no one's.
+// networkFind notes a finding of a rule about a destination. This machine gives no finding, and a
+// reserved host one to review.
 func (s *Judge) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
 	host, kind := words.Of(destination)
 	if words.IsLocal(host) {

@@ -10,7 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// credential returns the path of a value that holds credentials, and notes that the script names it.
+// credential returns the path of a value that holds credentials, and notes that the script names
+// it.
 func (r *shellReader) credential(v value) string {
 	if v.secret != "" {
 		return v.secret
@@ -30,7 +31,7 @@ func credentialIn(text string) string {
 	return ""
 }
 
-// sent judges what a request sends.
+// sent judges the content that a request sends.
 func (r *shellReader) sent(q request, place value, io redirect) {
 	var secret value
 	for _, v := range append(q.bodies[:len(q.bodies):len(q.bodies)], q.urls...) {
@@ -70,7 +71,7 @@ func (r *shellReader) sendsSecret(v value, destination string, place value) {
 	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(v.secret)+" is sent to "+to)
 }
 
-// send judges a program that sends a file or its input, and returns what the host delivers.
+// send judges a program that sends a file or its input, and returns the host's response.
 func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 	host := ""
 	switch name {
@@ -137,7 +138,7 @@ func (r *shellReader) copied(args []value) {
 	}
 }
 
-// socatHost returns the host of an address of socat: TCP:host:port and its kin.
+// socatHost returns the host of a socat address, such as TCP:host:port.
 func socatHost(address string) (string, bool) {
 	kind, rest, ok := strings.Cut(address, ":")
 	kind = strings.ToLower(kind)
@@ -210,7 +211,7 @@ func (r *shellReader) socat(args []value) {
 	}
 }
 
-// reverse notes that a shell is connected with a socket, of a host or one that listens.
+// reverse notes that a shell is connected to a socket, whether it connects to a host or listens.
 func (r *shellReader) reverse(host string, listens bool, place value) {
 	r.network = true
 	find := func() {
@@ -238,7 +239,7 @@ var (
 	endpoint    = lazyregexp.New(`(\d{1,3}(?:\.\d{1,3}){3})|(?i:TCPClient)\(\s*["']?([A-Za-z0-9.$_{}<>-]+)|["'(]([A-Za-z0-9.$_{}<>-]+)["']?\s*[,:]\s*["']?\d{2,5}`)
 )
 
-// otherCode judges a text in a language that no reader is for: perl, ruby, php, lua, AppleScript and
+// otherCode judges a text in a language without a reader: perl, ruby, php, lua, AppleScript and
 // PowerShell.
 func (s *Judge) otherCode(p passage.Part) {
 	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && socketShell().MatchString(p.Text) {
@@ -251,8 +252,8 @@ func (s *Judge) otherCode(p passage.Part) {
 	s.appleScript(p)
 }
 
-// hostIn returns the first group that is the name or the address of a host, or else the first placeholder
-// for one.
+// hostIn returns the first group that is a host name or address, or else the first placeholder for
+// one.
 func hostIn(matches [][]string) (host string) {
 	for _, m := range matches {
 		text := strings.Join(m[1:], "")

@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxChunk is how much is parsed at once, in bytes. A longer script is read in chunks of whole lines.
+// maxChunk bounds the bytes parsed at a time. A longer script is read in chunks of whole lines.
 const maxChunk = 32 << 10
 
-// wordsOfReader is what a text of commands costs besides its words, as the time of so many.
+// wordsOfReader is the fixed cost of reading a text of commands, as a number of words.
 const wordsOfReader = 16
 
 // wordsOf counts the words of a text, and all that separates commands.
@@ -42,17 +42,16 @@ type shellReader struct {
 	vague bool
 
 	vars   map[string]value // of the last assignment
-	saved  map[string]value // what was written into a file
+	saved  map[string]value // the content written into each file
 	remote map[string]value // descriptors that are open on a socket, and its address
-	opened map[string]value // descriptors that are open on a file, and what it holds
+	opened map[string]value // descriptors open on a file, and its content
 	named  map[string]named // functions and aliases
 	kept   int              // nodes of their trees
-	calls  int              // how many of them are within one another
+	calls  int              // how deep they nest
 	params []value          // of the function whose body is read
 	arrays map[string][]value
-	stdin  value // what exec opened
-	// secret and network are set if a credential path is named, and if something is sent or
-	// fetched.
+	stdin  value // the input that exec opened
+	// secret is set if a credential path is named, and network if something is sent or fetched.
 	secret  *secretUse
 	network bool
 	passing []urlUse
@@ -68,7 +67,7 @@ type secretUse struct {
 // Shell judges commands of a shell. Nothing is expanded, and nothing is run.
 func (s *Judge) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
 
-// shell judges commands that know what was written into files, and returns what they write.
+// shell judges commands, given the content of files written before, and returns their output.
 func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
 		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
@@ -97,7 +96,7 @@ func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out 
 	return out
 }
 
-// takes notes the arguments of a text that sh -c runs: $0 is the first, and $@ has the others.
+// takes records the arguments of a text that sh -c runs: $0 is the first, and $@ has the others.
 func (r *shellReader) takes() {
 	args := r.s.args
 	if r.s.args = nil; len(args) == 0 {
@@ -126,7 +125,7 @@ func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *she
 		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]named{}, arrays: map[string][]value{}}
 }
 
-// inMarkdown reports whether the commands stand in a text that people read.
+// inMarkdown reports whether the commands are in a text that people read.
 func (r *shellReader) inMarkdown() bool {
 	return r.from == Fence || r.from == Inline || isMarkdownName(r.p.File.Path)
 }
@@ -138,8 +137,8 @@ func isMarkdownName(path string) bool {
 
 var angles = lazyregexp.New(`(^|[^<&>])<([A-Za-z][A-Za-z0-9 _./:-]{0,40})>`)
 
-// withoutAngles writes placeholders such as <HOST> with braces, so that they are no redirections. The
-// text keeps its length.
+// withoutAngles writes placeholders such as <HOST> with braces, so that they are not read as
+// redirections. The text keeps its length.
 func withoutAngles(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -156,8 +155,8 @@ func withoutAngles(text string) string {
 	return string(out)
 }
 
-// chunkLen returns how much of a text is parsed at once: all of it if it is short, else whole lines,
-// if possible up to one that begins a statement.
+// chunkLen returns how many bytes of a text to parse at a time. A long text is cut at whole lines,
+// if possible before a line that begins a statement.
 func chunkLen(text string) int {
 	if len(text) <= maxChunk {
 		return len(text)
@@ -189,7 +188,7 @@ func beginsStatement(before, after string) bool {
 	return !strings.HasSuffix(before, "\\") && !strings.HasSuffix(before, "|") && !strings.HasSuffix(before, "&&")
 }
 
-// chunk judges a chunk: whole if it parses, else line by line. It returns what the chunk writes if that
+// chunk judges a chunk: whole if it parses, else line by line. It returns the chunk's output if it
 // is known.
 func (r *shellReader) chunk(text string, base int) value {
 	if !tooDeep(text) && len(text) <= maxChunk {
@@ -206,7 +205,7 @@ func (r *shellReader) chunk(text string, base int) value {
 	return value{}
 }
 
-// line judges a line that stands for itself.
+// line judges a line on its own.
 func (r *shellReader) line(text string, base int) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -225,7 +224,7 @@ func (r *shellReader) line(text string, base int) {
 		r.statements(file.Stmts, value{})
 		return
 	}
-	// What is wrong must not hide the rest. Zsh writes =( too.
+	// A syntax error must not hide the rest. Zsh writes =( too.
 	for piece := range strings.SplitAfterSeq(strings.ReplaceAll(text, " =(", " <("), ";") {
 		if file, _ := r.s.parse(piece, 10); file != nil {
 			r.base = base
@@ -235,7 +234,7 @@ func (r *shellReader) line(text string, base int) {
 	}
 }
 
-// lineLen returns the length of the first line and those that continue it.
+// lineLen returns the length of the first line and its continuation lines.
 func lineLen(text string) int {
 	for at := 0; ; {
 		n := strings.IndexByte(text[at:], '\n')
@@ -263,7 +262,7 @@ func (s *Judge) parse(text string, errors int) (*syntax.File, error) {
 var opening = []string{"if", "while", "until", "for", "case", "select", "time", "coproc", "function"}
 
 // tooDeep reports whether a text could make the parser recurse further than the stack may grow. It
-// counts all that opens something and nothing that closes: a quoted bracket could pretend to.
+// counts everything that opens and nothing that closes: a quoted bracket could pretend to close.
 func tooDeep(text string) bool {
 	n := 0
 	if len(text) <= bound.Brackets {

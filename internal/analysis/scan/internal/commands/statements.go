@@ -11,7 +11,7 @@ import (
 	paths "github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// statements judges statements, which all read the same input, and returns what they write.
+// statements judges statements that all read the same input, and returns their output.
 func (r *shellReader) statements(list []*syntax.Stmt, in value) value {
 	var out []value
 	for _, st := range list {
@@ -47,7 +47,7 @@ func (r *shellReader) statement(st *syntax.Stmt, in value) value {
 	return value{}
 }
 
-// spine returns the commands of a pipeline, or of a list joined by && and ||, which the tree nests
+// spine returns the commands of a pipeline, or of a list joined by && and ||. The tree nests them
 // to the left.
 func spine(st *syntax.Stmt) (list []*syntax.Stmt, pipe bool) {
 	b, ok := st.Cmd.(*syntax.BinaryCmd)
@@ -77,7 +77,7 @@ func (r *shellReader) list(list []*syntax.Stmt, pipe bool, in value) value {
 	return in
 }
 
-// redirect is where a statement reads and writes.
+// redirect is the input and the output of a statement.
 type redirect struct {
 	in       value
 	file     string // that the output goes to, "" for none
@@ -146,18 +146,18 @@ func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 	return io
 }
 
-// delivered returns what a socket delivers whose address is a path below /dev/tcp.
+// delivered returns the content of a socket whose address is a path below /dev/tcp.
 func delivered(address value) value {
 	_, at, _ := strings.Cut(strings.TrimPrefix(address.text, "/dev/"), "/")
 	return value{fetched: []string{"tcp://" + strings.Replace(at, "/", ":", 1)}, from: address.from, to: address.to}
 }
 
-// isFile reports whether a redirection leads to a file that something can read later.
+// isFile reports whether a redirection leads to a file that a later command can read.
 func isFile(w value) bool {
 	return strings.Trim(w.text, "0123456789-") != "" && !strings.HasPrefix(w.text, "/dev/") && !w.stream
 }
 
-// content returns what a file holds, as far as the commands before said it.
+// content returns the content of a file, as far as earlier commands determine it.
 func (r *shellReader) content(name value) value {
 	if name.stream {
 		name.stream = false
@@ -185,7 +185,7 @@ func (r *shellReader) write(file string, v value, io redirect) {
 	}
 }
 
-// command judges a command that has its redirections, and returns what it writes.
+// command judges a command whose redirections are resolved, and returns its output.
 func (r *shellReader) command(st *syntax.Stmt, io redirect) value {
 	switch x := st.Cmd.(type) {
 	case nil:
@@ -238,7 +238,7 @@ func (r *shellReader) ifClause(x *syntax.IfClause, in value) value {
 	return r.joined(out)
 }
 
-// loop notes the value of the variable of a loop over one word.
+// loop records the value of the variable of a loop over one word.
 func (r *shellReader) loop(x *syntax.ForClause) {
 	iter, ok := x.Loop.(*syntax.WordIter)
 	if !ok {
@@ -256,8 +256,8 @@ func (r *shellReader) loop(x *syntax.ForClause) {
 	r.assign(iter.Name.Value, v)
 }
 
-// room reports whether one more name can be followed beside so many, and else notes that the file is too
-// large: a name behind many others must not be a way around.
+// room reports whether another name can be followed beside n names. Otherwise it notes that the
+// file is too large: padding with names must not be an evasion.
 func (r *shellReader) room(n int) bool {
 	if n < bound.Names {
 		return true
@@ -266,7 +266,7 @@ func (r *shellReader) room(n int) bool {
 	return false
 }
 
-// keeps reports whether the tree of one more function can be kept until the script ends.
+// keeps reports whether the tree of another function can be kept until the script ends.
 func (r *shellReader) keeps(body *syntax.Stmt) bool {
 	from, to := r.place(body)
 	const ofName = 10
@@ -283,7 +283,7 @@ func (r *shellReader) assign(name string, v value) {
 	}
 }
 
-// save notes what is written into a file.
+// save records the content written into a file.
 func (r *shellReader) save(file string, v value) {
 	if r.room(len(r.saved)) {
 		r.saved[fileName(file)] = v
@@ -317,7 +317,7 @@ func (r *shellReader) assignment(a *syntax.Assign) {
 	r.assign(a.Name.Value, v)
 }
 
-// declare judges export, local, declare and readonly. Without a name they write all variables.
+// declare judges export, local, declare and readonly. Without a name they print all variables.
 func (r *shellReader) declare(x *syntax.DeclClause) value {
 	names := 0
 	for _, a := range x.Args {

@@ -8,15 +8,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// value is what a word, a variable, a file or the output of a command holds, as far as it can be
-// said without running anything.
+// value is the content of a word, a variable, a file or a command's output, as far as it is known
+// without running anything.
 type value struct {
 	text     string
-	known    bool // text is all of it
+	known    bool // text is complete
 	from, to int  // the bytes of the part that it was made from
 	fetched  []string
 	decoder  string // the program that decoded it
-	escapes  int    // characters of it that are written as numbers
+	escapes  int    // characters of it that are numeric escapes
 	secret   string // the credentials in it
 	mild     bool   // they are one value of a file, whose key names no secret
 	stream   bool   // it is <(…): a file with this content
@@ -31,7 +31,7 @@ func (v value) empty() bool {
 	return !v.known && v.text == "" && len(v.fetched) == 0 && v.decoder == "" && v.secret == "" && !v.session
 }
 
-// with returns a value with what another one brings, but its text.
+// with returns v with everything that o brings, except its text.
 func (v value) with(o value) value {
 	for _, u := range o.fetched {
 		if len(v.fetched) < maxFetched && !slices.Contains(v.fetched, u) {
@@ -71,7 +71,7 @@ func (r *shellReader) joined(all []value) value {
 	return out
 }
 
-// offset returns where a position of the tree lies in the part.
+// offset returns the offset in the part of a position of the tree.
 func (r *shellReader) offset(p syntax.Pos) int {
 	return min(r.base+int(p.Offset()), len(r.p.Text))
 }
@@ -81,7 +81,7 @@ func (r *shellReader) place(n syntax.Node) (from, to int) {
 	return from, max(from, r.offset(n.End()))
 }
 
-// word returns what a word holds, and judges the commands in it.
+// word returns the value of a word, and judges the commands in it.
 func (r *shellReader) word(w *syntax.Word) value {
 	if w == nil {
 		return value{}
@@ -136,7 +136,7 @@ func (r *shellReader) part(part syntax.WordPart, quoted bool) value {
 	}
 }
 
-// parameter returns the value of a variable that was assigned once before, or its default.
+// parameter returns the value of a variable assigned before, or its default.
 func (r *shellReader) parameter(x *syntax.ParamExp) value {
 	if x.Param == nil {
 		r.commandsIn(x)
@@ -155,7 +155,7 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 			return of
 		}
 		if v.empty() {
-			v.text = "$" + name // it names a file, though not known which
+			v.text = "$" + name // it names an unknown file
 		}
 		if x.Exp != nil || x.Slice != nil || x.Repl != nil || x.Length || x.Excl {
 			v.known = false
@@ -190,7 +190,7 @@ func (r *shellReader) commandsIn(n syntax.Node) {
 	})
 }
 
-// unescaped removes the backslashes of a shell. Within double quotes only some are.
+// unescaped removes the backslashes of a shell. Double quotes keep some.
 func unescaped(text string, quoted bool) string {
 	if !strings.Contains(text, "\\") {
 		return text

@@ -15,8 +15,8 @@ type wrapper struct {
 	word        string // a word before all these
 }
 
-// wrappers has the programs that start the program which their arguments name, with the options
-// that take a value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
+// wrappers maps the programs that start the program in their arguments to the options that take a
+// value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
 var wrappers = sync.OnceValue(func() map[string]wrapper {
 	return map[string]wrapper{
 		"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
@@ -105,7 +105,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	return args, in, true
 }
 
-// filledIn returns the words of find -exec with the folder that is searched in place of {}.
+// filledIn returns the words of find -exec with the searched folder in place of {}.
 func filledIn(args []value, folder string) []value {
 	if strings.HasPrefix(folder, "-") {
 		return args

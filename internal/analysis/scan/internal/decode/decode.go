@@ -1,4 +1,4 @@
-// Package decode turns letters back into what they stand for.
+// Package decode decodes texts as programs such as base64, xxd and tr do.
 package decode
 
 import (
@@ -16,14 +16,13 @@ import (
 // Is reports whether a program can decode.
 func Is(program string) bool { return decoders()[program] != nil }
 
-// By returns what a program that can decode makes of a text, if that is known, and whether its arguments
-// tell it to decode.
+// By returns the decoded form of a text, if it is known, and whether the program's arguments ask
+// it to decode.
 func By(program string, args []string, text string) (out string, known, decodes bool) {
 	return decoders()[program](args, text)
 }
 
-// decoders has the programs that turn letters back into what they stand for, and how. Source: MITRE
-// ATT&CK T1140.
+// decoders maps decoding programs to their functions. Source: MITRE ATT&CK T1140.
 var decoders = sync.OnceValue(func() map[string]func(args []string, text string) (out string, known, decodes bool) {
 	return map[string]func(args []string, text string) (out string, known, decodes bool){
 		"base64": decodeBase64, "gbase64": decodeBase64, "base32": decodeBase32, "basenc": decodeBasenc,
@@ -64,7 +63,8 @@ func decodeBasenc(args []string, text string) (string, bool, bool) {
 	return decodeBase64(args, text)
 }
 
-// decodeOpenssl decodes openssl base64 -d and openssl enc -base64 -d. What a cipher hides is not known.
+// decodeOpenssl decodes openssl base64 -d and openssl enc -base64 -d. The content of a cipher is
+// unknown.
 func decodeOpenssl(args []string, text string) (string, bool, bool) {
 	plain, decodes := false, false
 	for _, v := range args {
@@ -86,7 +86,7 @@ func decodeXxd(args []string, text string) (string, bool, bool) {
 	return out, ok && given(args, "p", ""), given(args, "r", "")
 }
 
-// decodeJq decodes what jq does by @base64d: a text in its program, or else its input.
+// decodeJq decodes the argument of @base64d: a text in jq's program, or else its input.
 func decodeJq(args []string, text string) (string, bool, bool) {
 	for _, word := range args {
 		before, _, ok := strings.Cut(word, "@base64d")
@@ -124,7 +124,7 @@ func decodeTr(args []string, text string) (string, bool, bool) {
 	return out, ok, ok
 }
 
-// Tr decodes as tr does with two alphabets that turn each other round: ROT13 and its kin.
+// Tr decodes as tr does with two alphabets that are rotations of each other, such as ROT13.
 func Tr(from, to, text string) (string, bool) {
 	from, to = ranges(from), ranges(to)
 	if len(from) < 26 || len(from) != len(to) || strings.EqualFold(from, to) {
@@ -180,7 +180,7 @@ func Hex(text string) (string, bool) {
 	return string(out), err == nil && len(out) > 0
 }
 
-// UTF16 returns what PowerShell makes of an encoded command: base64 of UTF-16.
+// UTF16 decodes an encoded command of PowerShell: base64 of UTF-16.
 func UTF16(text string) (string, bool) {
 	text, ok := Base64(text)
 	if !ok || len(text)%2 != 0 {
@@ -193,7 +193,7 @@ func UTF16(text string) (string, bool) {
 	return string(utf16.Decode(units)), true
 }
 
-// Escapes resolves the escapes of $'…', printf and echo -e, and counts those that are numbers.
+// Escapes resolves the escapes of $'…', printf and echo -e, and counts the numeric ones.
 func Escapes(text string) (string, int) {
 	if !strings.Contains(text, "\\") {
 		return text, 0

@@ -15,11 +15,11 @@ type Token struct {
 	Open     bool   // a string with parts that are computed: f"{x}", `${x}`
 	Coded    bool   // a string that is mostly written in numbers: "\x61\x62"
 	From, To int32  // in the text
-	Text     string // of a name or a mark, or what a string holds
+	Text     string // of a name or a mark, or the content of a string
 	Match    int32  // of an opening bracket: the token that closes it, or the end
 }
 
-// Kind is what a token is.
+// Kind is the kind of a token.
 type Kind int8
 
 // The kinds.
@@ -42,7 +42,8 @@ type lexer struct {
 	count  int
 }
 
-// large is the length from which a text is read twice, so that the memory of its tokens need not grow.
+// large is the length at which a text is read twice, so that the memory of its tokens need not
+// grow.
 const large = 128 << 10
 
 // Tokens returns the tokens of a text. whole is false if there are too many.
@@ -119,8 +120,8 @@ func (l *lexer) next() {
 	}
 }
 
-// bracket notes which bracket closes which. A wrong one closes the last all the same: the reader
-// judges calls, and no grammar.
+// bracket pairs brackets. A wrong closing bracket closes the last open one all the same: the
+// reader judges calls, not grammar.
 func (l *lexer) bracket(c byte) {
 	i := int32(len(l.tokens) - 1)
 	switch c {
@@ -136,7 +137,7 @@ func (l *lexer) bracket(c byte) {
 	}
 }
 
-// until returns where a text is next, or the end.
+// until returns the offset of the next occurrence of a text, or the end.
 func (l *lexer) until(text string) int {
 	if i := strings.Index(l.text[l.at:], text); i >= 0 {
 		return l.at + i
@@ -144,7 +145,7 @@ func (l *lexer) until(text string) int {
 	return len(l.text)
 }
 
-// quoted reads a string in quotes, of which Python has some with letters in front or three marks.
+// quoted reads a string in quotes. Python's may have a prefix of letters, or three quotes.
 func (l *lexer) quoted(start int, prefix string) {
 	mark := l.text[l.at : l.at+1]
 	if l.python && strings.HasPrefix(l.text[l.at:], strings.Repeat(mark, 3)) {
@@ -179,7 +180,7 @@ func (l *lexer) quoted(start int, prefix string) {
 	l.tokens[len(l.tokens)-1].Open = strings.Contains(prefix, "f") && strings.Contains(text, "{")
 }
 
-// template reads a template of JavaScript as one string. What stands in ${…} is part of its text.
+// template reads a JavaScript template as one string. The content of ${…} is part of its text.
 func (l *lexer) template(start int) {
 	l.at++
 	from := l.at
@@ -214,7 +215,7 @@ func (l *lexer) beginsPattern() bool {
 	return true
 }
 
-// pattern skips a regular expression. If its line has no end of one, the slash was a division.
+// pattern skips a regular expression. If the line has no closing slash, the slash was a division.
 func (l *lexer) pattern() {
 	class := false
 	for i := l.at + 1; i < len(l.text) && l.text[i] != '\n' && i < l.at+2000; i++ {
@@ -242,7 +243,8 @@ func IsNameByte(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
 }
 
-// codeUnescaped resolves the escapes of a string, and reports whether most of it was written in numbers.
+// codeUnescaped resolves the escapes of a string, and reports whether most of it was numeric
+// escapes.
 func codeUnescaped(text string) (out string, coded bool) {
 	if !strings.Contains(text, "\\") {
 		return text, false
@@ -251,5 +253,5 @@ func codeUnescaped(text string) (out string, coded bool) {
 	return out, n >= fewestCoded && 2*n >= len(out)
 }
 
-// fewestCoded is how many characters of a string are numbers in one that is mostly written so.
+// fewestCoded is the least number of numeric escapes in a string that is mostly numeric escapes.
 const fewestCoded = 8

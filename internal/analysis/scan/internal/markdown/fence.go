@@ -20,7 +20,7 @@ var (
 	scriptNames  = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
 )
 
-// fence judges a block of code. Its language is the first word of an info string.
+// fence judges a block of code. The first word of its info string is its language.
 func (m *page) fence(p passage.Part, info string) {
 	language := strings.ToLower(strings.Trim(info, " \t"))
 	language = strings.TrimPrefix(strings.TrimPrefix(language, "{"), ".")
@@ -62,11 +62,12 @@ func firstLine(text string) int {
 	return n
 }
 
-// rePrompt matches what a shell, or Python, writes before a command. A "# " is a comment more often.
+// rePrompt matches the prompt of a shell or of Python before a command. A "# " is more often a
+// comment.
 var rePrompt = lazyregexp.New(`^[ \t]*(?:\([\w.-]{1,40}\) ?)?(?:[$%] |>>> |\.\.\. |[\w.-]{1,40}@[\w.-]{1,60}[ :][^$#%\n]{0,60}[$#%] |\[[\w.-]{1,40}@[^\]\n]{1,60}\][$#%] |PS [A-Za-z]:\\[^>\n]{0,80}> ?)`)
 
-// withoutPrompts returns a block of code without the prompts in it. If it has some, its other lines are
-// what the commands print, and only those that look like commands stay.
+// withoutPrompts returns a block of code without its prompts. If it has some, its other lines are
+// output, and only the lines that look like commands stay.
 func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	at := 0
 	var c passage.Copy
@@ -88,7 +89,7 @@ func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	return c.Part(p), true
 }
 
-// maxPrompt bounds how much of a line is looked at for a prompt.
+// maxPrompt bounds the bytes of a line that are searched for a prompt.
 const maxPrompt = 200
 
 func promptLength(line string) int {
@@ -98,7 +99,7 @@ func promptLength(line string) int {
 	return len(rePrompt().FindString(line[:min(len(line), maxPrompt)]))
 }
 
-// inlineCode judges code in a sentence: as a command if it begins with a program.
+// inlineCode judges code in a sentence as a command if it begins with a program.
 func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 	if m.loads && runsHere(n, m.p.Text) {
 		m.Find(passage.RunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
@@ -111,14 +112,14 @@ func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 	}
 }
 
-// runsHere reports whether code has one backtick, and before it a "!" that ends no word.
+// runsHere reports whether code has one backtick, and before it a "!" that does not end a word.
 func runsHere(n *ast.CodeSpan, text string) bool {
 	t, ok := n.FirstChild().(*ast.Text)
 	if !ok {
 		return false
 	}
 	at := t.Segment.Start - len("!`")
-	for at > 0 && text[at+1] == ' ' { // blanks around the code are no part of it
+	for at > 0 && text[at+1] == ' ' { // blanks around the code are not part of it
 		at--
 	}
 	if at < 0 || text[at:at+2] != "!`" {
@@ -127,15 +128,15 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 	return at == 0 || strings.IndexByte(" \t\n\r(*_>:\"'[|-", text[at-1]) >= 0
 }
 
-// Commands by which a text is known as one: programs whose name is no English word, and others.
+// Commands that identify a text as one: programs whose name is not an English word, and others.
 var (
 	programs = words.Set{Rows: "curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
 		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs"}
 	verbs = words.Set{Rows: "node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install"}
 )
 
-// commandIn returns the first command of a known program with an argument. Unless code is set, the text
-// is prose, and words of English are no programs.
+// commandIn returns the first command of a known program with an argument. Unless code is set, the
+// text is prose, and English words do not count as programs.
 func commandIn(text string, code bool) (from, to int, ok bool) {
 	for at := 0; at < len(text); {
 		end := at + strings.IndexAny(text[at:], "\n|;&(`")
@@ -150,7 +151,8 @@ func commandIn(text string, code bool) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// startsProgram reports whether a text is a program with an argument, and where it begins.
+// startsProgram reports whether a text begins with a program and an argument, and the program's
+// offset.
 func startsProgram(text string, code bool) (int, bool) {
 	const room = 100
 	rest := strings.TrimLeft(text, " \t$'\"")

@@ -80,7 +80,8 @@ func (m *page) hookCommands(p passage.Part, v frontmatter.Value) {
 	}
 }
 
-// valueOf returns a text of the frontmatter as a part: at its own place if it stands in the file as it is.
+// valueOf returns a text of the frontmatter as a part. If the file has the text unchanged, the
+// part is at its own position.
 func valueOf(p passage.Part, v frontmatter.Value) passage.Part {
 	from := p.File.Offset(v.Position)
 	if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(v.Text))], v.Text); n >= 0 {
@@ -96,7 +97,7 @@ func keys(fields []frontmatter.Field) (out []string) {
 	return out
 }
 
-// toolsOf returns the names in allowed-tools: a list, or a text with blanks or commas between them.
+// toolsOf returns the names in allowed-tools: a list, or a text separated by blanks or commas.
 func toolsOf(v frontmatter.Value) (out []string) {
 	texts := []string{v.Text}
 	for _, item := range v.Items {
@@ -120,7 +121,8 @@ func toolsOf(v frontmatter.Value) (out []string) {
 	return slices.DeleteFunc(out, func(tool string) bool { return tool == "" })
 }
 
-// grantsAll reports whether a tool is every command: Bash without commands, or with a pattern that all fit.
+// grantsAll reports whether a tool allows every command: Bash without commands, or with a pattern
+// that matches all.
 func grantsAll(tool string) bool {
 	if tool == "*" {
 		return true
@@ -129,7 +131,8 @@ func grantsAll(tool string) bool {
 	return ok && (rest == "" || strings.HasPrefix(rest, "(") && strings.Trim(rest, "(*: )") == "")
 }
 
-// yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is none.
+// yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is not
+// a comment.
 func (m *page) yamlComments(p passage.Part) {
 	inText := -1 // the indentation of the key whose block of text this is
 	at := 0
@@ -154,7 +157,7 @@ func (m *page) yamlComments(p passage.Part) {
 	}
 }
 
-// commentAt returns where the comment of a line of YAML begins, or -1.
+// commentAt returns the offset of the comment in a line of YAML, or -1.
 func commentAt(text string) int {
 	var quoted byte
 	for i := range len(text) {

@@ -12,15 +12,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// minHidden is how many bytes a title, an alternative text or a comment in YAML has to have to be judged
-// by its commands and instructions. Shorter ones are labels.
+// minHidden is the least length, in bytes, of a title, an alternative text or a YAML comment that
+// is judged by its commands and instructions. Shorter ones are labels.
 const minHidden = 60
 
-// maxNotice bounds the bytes in which the first line of a notice is looked for.
+// maxNotice bounds the bytes that are searched for the first line of a notice.
 const maxNotice = 400
 
-// hidden judges a text that people do not see, and calls it what it is. One that is shorter than a
-// number of bytes is judged by what it overrides only.
+// hidden judges a text that people do not see. Findings call it by the name in what. A text of at
+// most least bytes is judged only by the phrases in it that override instructions or hide acts.
 func (m *page) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
@@ -50,8 +50,8 @@ func (m *page) hidden(p passage.Part, what string, least int) {
 	}
 }
 
-// reNotice matches the first line of a licence, one that names a source, and what a tool that checks or
-// makes Markdown writes for itself.
+// reNotice matches the first line of a licence, a line that names a source, and the directives of
+// tools that check or generate Markdown.
 var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed?|spdx|sources?|sourced|based on|adapted|derived|credits?|attribution|cc by|generated)\b|` +
 	`\W{0,10}(?:markdownlint|prettier|eslint|vale|textlint|cspell|toc|doctoc|yaml-language-server|mdformat|remark)\b)`)
 
@@ -61,7 +61,7 @@ func (m *page) noteHidden(f *passage.File) {
 	m.Fact(passage.FactHidden, f.Path)
 }
 
-// asking returns what a text that people do not see asks its reader for, and where.
+// asking returns the request that a hidden text makes of its reader, and its range.
 func asking(text string) (what string, from, to int) {
 	if from := strings.Index(text, "://"); from >= 0 {
 		if from, to := addressAt(text, from); to > from {
@@ -77,8 +77,7 @@ func asking(text string) (what string, from, to int) {
 	return "", 0, 0
 }
 
-// asksNothingBeside reports whether a text asks its reader for nothing, but for the bytes from one offset to
-// another.
+// asksNothingBeside reports whether a text makes no request outside the given range of bytes.
 func asksNothingBeside(text string, from, to int) bool {
 	for _, rest := range [...]string{text[:from], text[to:], text[:from] + "x" + text[to:]} {
 		if asks, _, _ := asking(rest); asks != "" || words.Overrides(rest) {
@@ -88,7 +87,8 @@ func asksNothingBeside(text string, from, to int) bool {
 	return true
 }
 
-// attribute judges the title or the alternative text of a link or an image, which begins at an offset.
+// attribute judges the title or the alternative text of a link or an image, which begins at an
+// offset.
 func (m *page) attribute(value []byte, pos int, what string) {
 	if len(value) == 0 {
 		return
@@ -102,7 +102,7 @@ func (m *page) attribute(value []byte, pos int, what string) {
 	m.hidden(m.p.With(string(value), pos), what, minHidden)
 }
 
-// maxNear bounds how far behind the beginning of a link its parts are looked for.
+// maxNear bounds the distance of a link's parts from its beginning, in bytes.
 const maxNear = 4 << 10
 
 // linesOf returns bytes of the page as a part.
@@ -112,8 +112,8 @@ func (m *page) linesOf(from, to int) passage.Part {
 	return c.Part(m.p)
 }
 
-// reference judges a definition of a link, which is never shown. Many are comments:
-// "[//]: # (text)".
+// reference judges the definition of a link, which is never rendered. Many are comments: "[//]: #
+// (text)".
 func (m *page) reference(n *ast.LinkReferenceDefinition) {
 	pos := n.Pos()
 	least := minHidden
@@ -133,13 +133,14 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 	}
 }
 
-// void are the elements that have no end, and so hide nothing behind them.
+// void are the elements that have no end tag, and so hide nothing after them.
 var void = words.Set{Rows: "area base br col embed hr img input link meta source track wbr"}
 
 // unshown are the elements whose text is not shown.
 var unshown = words.Set{Rows: "script style template title datalist"}
 
-// elements reads a piece of HTML: its texts, its comments, and the elements that hide what is in them.
+// elements reads a piece of HTML: its texts, its comments, and the elements that hide their
+// content.
 func (m *page) elements(q passage.Part) {
 	at := 0
 	if m.comment {
@@ -176,10 +177,10 @@ func (m *page) elements(q passage.Part) {
 	}
 }
 
-// inline are the elements within a line of text, so that a word can go on behind their tags.
+// inline are the elements within a line of text: a word can continue after their tags.
 var inline = words.Set{Rows: "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby s samp small span strike strong sub sup time tt u var wbr"}
 
-// apart keeps words apart that an element does which is a block.
+// apart writes a blank at the tag of a block element, which separates words.
 func (m *page) apart(q passage.Part, name string, at int) {
 	if !inline.Has(name) {
 		m.out().Write(" ", q.Offset(at))
@@ -199,7 +200,7 @@ func (m *page) note(q passage.Part, from, to int) {
 	}
 }
 
-// start reads the tag at which an element begins.
+// start reads the start tag of an element.
 func (m *page) start(p piece, q passage.Part, from int) {
 	hides := unshown.Has(p.name)
 	for _, a := range p.attributes {

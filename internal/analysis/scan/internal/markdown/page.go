@@ -1,5 +1,4 @@
-// Package markdown judges Markdown: what people see when it is rendered, what they do not see of it, and
-// the commands in it.
+// Package markdown judges Markdown: its rendered text, its hidden text, and the commands in it.
 package markdown
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Judge judges a file as people see it when it is rendered, and what they do not see of it.
+// Judge judges a Markdown file by its rendered text and its hidden text.
 func Judge(r passage.Report, c *commands.Judge, p passage.Part) {
 	m := &page{Report: r, commands: c, loads: isEntry(p.File.Path)}
 	if _, body, ok := frontmatter.Cut([]byte(p.Text)); ok {
@@ -43,7 +42,7 @@ type page struct {
 	p             passage.Part
 	source        []byte       // the bytes of p
 	loads         bool         // commands in it run when the skill is loaded
-	shown, unseen passage.Copy // the text of the block that is read, and what rendering does not show of it
+	shown, unseen passage.Copy // the visible and the hidden text of the current block
 	links         []link       // of the block
 	before        block        // the block before it
 	open          []string     // elements that are not shown and still open
@@ -55,13 +54,13 @@ type page struct {
 // link is an address in a text.
 type link struct {
 	url      string
-	from, to int // where it, or what is shown in place of it, stands in the text
+	from, to int // the range in the text of the link, or of the text that replaces it
 }
 
-// maxBlank is how many blank lines in a row are read. The parser takes memory for each.
+// maxBlank bounds the blank lines in a row that are read. The parser takes memory for each.
 const maxBlank = 2
 
-// squeeze returns a part without most lines of a run of blank lines.
+// squeeze returns a part with long runs of blank lines shortened.
 func squeeze(p passage.Part) passage.Part {
 	if !strings.Contains(p.Text, "\n\n\n") && !strings.Contains(p.Text, "\r\n\r\n\r\n") {
 		return p
@@ -156,7 +155,7 @@ func (m *page) tooMuch() string {
 	return ""
 }
 
-// nesting follows how deep the lists of a text are: it has the indentations of the open ones.
+// nesting tracks the depth of a text's lists: the indentations of the open ones.
 type nesting []int
 
 // of returns how many quotes and lists can be around a line.
@@ -176,8 +175,8 @@ func (n *nesting) of(line string) int {
 	return len(*n) + marks
 }
 
-// opened counts the marks of quotes and lists at the beginning of a line. A blank follows the mark of a list.
-// A line of one repeated mark is a rule or the underline of a heading.
+// opened counts the marks of quotes and lists at the beginning of a line. A list's mark is
+// followed by a blank. A line of one repeated mark is a rule or the underline of a heading.
 func opened(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
@@ -199,8 +198,8 @@ func opened(line string) (n int) {
 	return n
 }
 
-// plain judges a text that is not parsed: its paragraphs as they stand, its comments, and its lines as
-// commands.
+// plain judges a text that is not parsed: its paragraphs as written, its comments, and its lines
+// as commands.
 func (m *page) plain() {
 	m.raw = true
 	m.elements(m.p)
@@ -208,7 +207,7 @@ func (m *page) plain() {
 	m.commands.Shell(m.p, commands.Fence)
 }
 
-// blocks judges a node and what is in it.
+// blocks judges a node and its children.
 func (m *page) blocks(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.FencedCodeBlock:
@@ -231,7 +230,7 @@ func (m *page) blocks(n ast.Node) {
 	case *ast.Paragraph, *ast.TextBlock, *ast.Heading:
 		inner := len(m.open)
 		m.inlines(n)
-		m.open = m.open[:min(inner, len(m.open))] // an element in a paragraph ends with it
+		m.open = m.open[:min(inner, len(m.open))] // an element opened in a paragraph ends with it
 		m.end()
 	default:
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -257,7 +256,7 @@ func (m *page) out() *passage.Copy {
 	return &m.shown
 }
 
-// inlines reads what is in a paragraph.
+// inlines reads the content of a paragraph.
 func (m *page) inlines(n ast.Node) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		switch c := c.(type) {
@@ -294,15 +293,15 @@ func (m *page) inlines(n ast.Node) {
 	}
 }
 
-// link notes the address of a link whose text begins at an offset of the shown text.
+// link records the address of a link whose text begins at an offset of the visible text.
 func (m *page) link(destination []byte, from int) {
 	if m.out() == &m.shown {
 		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.shown.Len()})
 	}
 }
 
-// prose copies bytes of a part as they are rendered: without the backslash of an escape, and with the
-// characters that references stand for.
+// prose copies bytes of a part as rendered: without the backslash of an escape, and with character
+// references resolved.
 func (m *page) prose(p passage.Part, from, to int) {
 	out := m.out()
 	done := from
@@ -338,7 +337,8 @@ func (m *page) prose(p passage.Part, from, to int) {
 // maxReference is the length of the longest name of a character.
 const maxReference = 40
 
-// reference returns the character that a text begins with a reference to, and the bytes of that.
+// reference returns the character of the reference that a text begins with, and the reference's
+// length.
 func reference(text string) (char string, size int) {
 	n := strings.IndexByte(text[:min(len(text), maxReference)], ';')
 	if n < 0 {

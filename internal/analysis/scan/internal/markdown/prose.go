@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// block is what a block of text links to, for the block behind it.
+// block records the links of a block of text, for the next block.
 type block struct {
 	download string // an archive or a program
 	paste    string
@@ -68,7 +68,7 @@ func or(a, b string) string {
 	return b
 }
 
-// phrases judges what the sentences of a text say.
+// phrases judges the meaning of a text's sentences.
 func (m *page) phrases(p passage.Part) {
 	if from, to, ok := words.Overriding(p.Text); ok {
 		m.Find(passage.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
@@ -86,7 +86,7 @@ func (m *page) addresses(p passage.Part) {
 	}
 }
 
-// address judges where a text links to.
+// address judges the destination of a link.
 func (m *page) address(p passage.Part, l link, host string, kind words.Kind) {
 	switch {
 	case kind == words.Transient && !m.Full(passage.URLTransient, p.File):
@@ -104,7 +104,7 @@ func written(p passage.Part, l link) string {
 	return p.File.Text[p.Offset(l.from) : p.Offset(l.to-1)+1]
 }
 
-// findLink notes a finding about a link, whose digest is that of its address.
+// findLink notes a finding about a link, with the digest of its address.
 func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string) {
 	q := p.Slice(l.from, l.to)
 	if l.from == l.to || p.Text[l.from:l.to] != l.url {
@@ -113,7 +113,7 @@ func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string)
 	m.Find(id, q, 0, len(q.Text), message)
 }
 
-// all returns links, and behind them the addresses that stand in a text.
+// all returns the links, followed by the bare addresses in a text.
 func all(links []link, text string) iter.Seq[link] {
 	return func(yield func(link) bool) {
 		for _, l := range links {
@@ -165,14 +165,14 @@ func addressAt(text string, at int) (from, to int) {
 	return from, to + len(trimmed)
 }
 
-// The extensions of programs and of archives that can have programs in them. Sources: the
-// lists of types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
+// The extensions of programs, and of archives that can contain programs. Sources: the lists of
+// types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
 var (
 	programTypes = words.Set{Rows: ".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin"}
 	archiveTypes = words.Set{Rows: ".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img"}
 )
 
-// download returns what a link to a file with an extension delivers, or "".
+// download returns the kind of download that a file extension means, or "".
 func download(ext string) string {
 	switch {
 	case programTypes.Has(ext):

@@ -27,11 +27,11 @@ const (
 
 type attribute struct{ key, value string }
 
-// rawElements are the elements in which a tag is text, but for their own end.
+// rawElements are the elements whose content is text: only their own end tag ends it.
 var rawElements = words.Set{Rows: "script style textarea title xmp iframe noembed noframes"}
 
-// pieces splits HTML as browsers do (WHATWG HTML, 13.2.5). The parser of golang.org/x/net/html costs each
-// start of knack 113 KB for its tables.
+// pieces splits HTML as browsers do (WHATWG HTML, 13.2.5). The parser of golang.org/x/net/html
+// would cost each start of knack 113 KB for its tables.
 type pieces struct {
 	rest string
 	raw  string // the element whose text this is
@@ -70,7 +70,7 @@ func (s *pieces) read() piece {
 			p.kind = endTag
 			return p
 		}
-		return piece{size: len(text)} // a tag without an end is none
+		return piece{size: len(text)} // a tag without an end is text
 	case isLetter(c):
 		if p, ok := tag(text, 1); ok {
 			return p
@@ -97,7 +97,8 @@ func textSize(text string, from int) int {
 	return len(text)
 }
 
-// endOf returns where the end of an element whose content is text begins in a text, or its length.
+// endOf returns the offset of the end tag of an element whose content is text, or the text's
+// length.
 func endOf(text, name string) int {
 	for from := 0; ; {
 		n := strings.Index(text[from:], "</")

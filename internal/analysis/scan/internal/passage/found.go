@@ -1,28 +1,30 @@
-// Package found has what the readers of a scan report: findings of rules, and facts.
 package passage
 
 import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Report takes what readers find.
+// Report receives the findings of readers.
 type Report interface {
 	// Find notes that a rule fires on the bytes of a part from one offset to another.
 	Find(id skill.RuleID, p Part, from, to int, message string, notes ...string)
-	// Look is Find, but asks for a look only, also by a rule of the lane enforce.
+	// Look is Find in the lane review, also for a rule of the lane enforce.
 	Look(id skill.RuleID, p Part, from, to int, message string, notes ...string)
-	// Full reports whether a rule has fired so often in a file that one more is only counted, and counts it.
+	// Full reports whether a rule has fired so often in a file that another firing is only
+	// counted. If so, it counts this firing.
 	Full(id skill.RuleID, f *File) bool
 	// Fact notes a fact.
 	Fact(kind Fact, value string)
 	// NotRead notes that a file could not be judged, and why.
 	NotRead(path, why string)
-	// Unjudged is NotRead for content that must be judged if it is a script's or the main file's.
+	// Unjudged is NotRead for content that must be judged if it belongs to a script or the main
+	// file.
 	Unjudged(path, why string)
-	// TooLarge notes that a file is over a bound, so that not all of it was judged, and why.
+	// TooLarge notes that a file exceeds a bound, so that not all of it was judged, and the
+	// reason.
 	TooLarge(path, why string)
-	// During calls a function, and returns the rules that fire meanwhile and whether one of them is in
-	// the lane enforce.
+	// During calls a function, and returns the rules that fire during the call and whether one of
+	// them is in the lane enforce.
 	During(judge func()) (ids []string, enforced bool)
 }
 
@@ -91,11 +93,11 @@ const (
 	Facts                    // how many kinds there are
 )
 
-// Bounds of the facts: how many are in a list, and the length of one, in bytes.
+// Bounds of the facts: the length of a list, and the length of one fact, in bytes.
 const (
 	MaxFacts = 1000
 	MaxFact  = 200
-	// MaxProgram bounds the name of a program. A longer word where a command begins is data, such as a
-	// line of a key.
+	// MaxProgram bounds the name of a program. A longer word at the beginning of a command is
+	// data, such as a line of a key.
 	MaxProgram = 40
 )

@@ -1,4 +1,5 @@
-// Package passage has texts that know where they stand in a file.
+// Package passage maps texts to their positions in a file. It has the rules and facts that the
+// readers of a scan report.
 package passage
 
 import (
@@ -13,7 +14,7 @@ import (
 type File struct {
 	Path string // "a.zip!b/c.sh" for an entry
 	Text string
-	// ended counts the lines that end before each block of the text. It is made when a place is asked for.
+	// ended counts the lines that end before each block of the text. It is built at the first use.
 	ended []int
 	last  place
 }
@@ -38,8 +39,8 @@ func (f *File) blocks() []int {
 	return f.ended
 }
 
-// Position returns the line and the column of an offset, and how many characters of the line follow up
-// to another offset.
+// Position returns the line and the column of an offset, and the number of characters from there
+// to another offset on the line.
 func (f *File) Position(from, to int) (skill.Position, int) {
 	block := min(from/blockSize, len(f.blocks())-1)
 	line := f.ended[block] + strings.Count(f.Text[block*blockSize:from], "\n")
@@ -51,7 +52,8 @@ func (f *File) Position(from, to int) (skill.Position, int) {
 	return skill.Position{Line: line + 1, Column: f.last.column}, max(utf8.RuneCountInString(f.Text[from:end]), 1)
 }
 
-// place returns the place of an offset. It is counted from the last one if that is before it on its line.
+// place returns the place of an offset. It counts from the last place if that is earlier on the
+// same line.
 func (f *File) place(at int) place {
 	start := place{column: 1}
 	if f.last.offset <= at && f.last.column > 0 {
@@ -87,7 +89,7 @@ func (f *File) Offset(at skill.Position) int {
 	return from
 }
 
-// Part is a text that a reader judges: a whole file, or a part of it, such as a block of code.
+// Part is a text for a reader to judge: a whole file, or a part of it, such as a block of code.
 type Part struct {
 	File  *File
 	Text  string
@@ -120,7 +122,8 @@ func (p Part) Slice(from, to int) Part {
 	return out
 }
 
-// With returns a text that was made from the bytes of the part at an offset. All of it is found there.
+// With returns a text made from the bytes of the part at an offset. Findings in it have that
+// position.
 func (p Part) With(text string, at int) Part {
 	place := p.Offset(at)
 	p.Text = text
@@ -128,17 +131,17 @@ func (p Part) With(text string, at int) Part {
 	return p
 }
 
-// Decoded returns a text that was decoded from the bytes of the part at an offset.
+// Decoded returns a text decoded from the bytes of the part at an offset.
 func (p Part) Decoded(text string, at int) Part {
 	p = p.With(text, at)
 	p.Depth++
 	return p
 }
 
-// Anchored reports whether all of the part stands at one offset of the file: see [Part.With].
+// Anchored reports whether the whole part has one offset of the file: see [Part.With].
 func (p Part) Anchored() bool { return len(p.spans) == 2 && p.spans[0] == p.spans[1] }
 
-// Offset returns where a byte of the part lies in the file.
+// Offset returns the offset in the file of a byte of the part.
 func (p Part) Offset(at int) int {
 	if p.Anchored() {
 		return p.spans[0].at
@@ -150,7 +153,7 @@ func (p Part) Offset(at int) int {
 	return min(p.spans[i].at+at-p.spans[i].from, len(p.File.Text))
 }
 
-// Place returns where the bytes of the part from one offset to another lie in the file.
+// Place returns the position in the file of a range of the part, and its length.
 func (p Part) Place(from, to int) (skill.Position, int) {
 	lo := p.Offset(from)
 	hi := lo
@@ -160,8 +163,8 @@ func (p Part) Place(from, to int) (skill.Position, int) {
 	return p.File.Position(lo, hi)
 }
 
-// Around returns bytes as the file has them, with the words around them. In rendered text, a secret can
-// lack characters that are marks.
+// Around returns a range as written in the file, with the words around it. In rendered text, a
+// secret can lack characters that are marks.
 func (p Part) Around(from, to int) string {
 	lo, hi := p.Offset(from), p.Offset(max(to-1, from))+1
 	if p.Anchored() || lo >= hi {
@@ -170,8 +173,8 @@ func (p Part) Around(from, to int) string {
 	return around(p.File.Text, lo, hi)
 }
 
-// around returns bytes with the words around them on their line. No word is cut: a part of a secret is not
-// known as one.
+// around returns a range with the words around it on its line. Words stay whole: a cut secret is
+// not recognised.
 func around(text string, begin, end int) string {
 	const room, blank = 60, " \t\r\n"
 	from, to := max(0, begin-room/2), min(len(text), end+room)
@@ -192,7 +195,7 @@ func around(text string, begin, end int) string {
 	return strings.TrimSpace(text[from:to])
 }
 
-// Copy is a text that is put together from parts of a file.
+// Copy is a text put together from parts of a file.
 type Copy struct {
 	text  strings.Builder
 	spans []span
@@ -201,7 +204,7 @@ type Copy struct {
 // Len returns how many bytes were copied.
 func (c *Copy) Len() int { return c.text.Len() }
 
-// Add copies the bytes of a part from one offset to another. The spans of a part begin at lines only.
+// Add copies a range of a part. The spans of a part begin only at lines.
 func (c *Copy) Add(p Part, from, to int) {
 	if len(p.spans) == 1 {
 		c.Write(p.Text[from:to], p.Offset(from))
@@ -213,7 +216,7 @@ func (c *Copy) Add(p Part, from, to int) {
 	}
 }
 
-// Write appends a text that stands at an offset of the file.
+// Write appends a text and its offset in the file.
 func (c *Copy) Write(text string, at int) {
 	n := len(c.spans)
 	if n == 0 || c.spans[n-1].at+c.text.Len()-c.spans[n-1].from != at {
@@ -222,7 +225,7 @@ func (c *Copy) Write(text string, at int) {
 	c.text.WriteString(text)
 }
 
-// Part returns what was copied as a part of the same file as p, and begins anew.
+// Part returns the copied text as a part of the same file as p, and resets c.
 func (c *Copy) Part(p Part) Part {
 	out := Part{File: p.File, Text: c.text.String(), spans: c.spans, Depth: p.Depth}
 	*c = Copy{}

@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// exifTags lists the tags with texts of people (Exif 2.3, 4.6; the XP tags are Microsoft's), and
-// exifFolder is the one that leads to more tags.
+// exifTags lists the tags with texts by people (Exif 2.3, 4.6; the XP tags are Microsoft's).
+// exifFolder is the tag that leads to more tags.
 var exifTags = map[uint16]string{
 	0x010e: "ImageDescription", 0x010f: "Make", 0x0110: "Model", 0x0131: "Software", 0x013b: "Artist", 0x8298: "Copyright",
 	0x9286: "UserComment", 0x9c9b: "XPTitle", 0x9c9c: "XPComment", 0x9c9d: "XPAuthor", 0x9c9e: "XPKeywords", 0x9c9f: "XPSubject",
@@ -19,8 +19,8 @@ const (
 	maxTags    = 1000 // of a folder
 )
 
-// exifTexts visits the texts of EXIF, which has the form of a TIFF. Values that point outside
-// of the data are left out.
+// exifTexts visits the texts of EXIF, which has the form of a TIFF. Values that point outside the
+// data are left out.
 func exifTexts(data []byte, found func(where, text string)) {
 	if len(data) < 8 {
 		return
@@ -41,7 +41,7 @@ func exifTexts(data []byte, found func(where, text string)) {
 			if tag == exifFolder {
 				folders = append(folders, uint64(order.Uint32(data[at+8:])))
 			}
-			size := uint64(order.Uint32(data[at+4:])) // of what is judged, an element is a byte
+			size := uint64(order.Uint32(data[at+4:])) // for the types judged here, an element is a byte
 			name, known := exifTags[tag]
 			if from := uint64(order.Uint32(data[at+8:])); known && size > 4 && from+size <= uint64(len(data)) {
 				found("EXIF "+name, exifText(tag, data[from:from+size], order))

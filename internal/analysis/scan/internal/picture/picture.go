@@ -1,4 +1,4 @@
-// Package picture reads the texts in images, which no viewer shows.
+// Package picture reads the texts in images, which no viewer displays.
 package picture
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets"
 )
 
-// MinText is how many characters a text in an image has before it is worth a look: programs
+// MinText is the least length, in characters, of a text in an image that is worth a look. Programs
 // leave their names and dates there.
 const MinText = 40
 
-// maxText bounds a text in an image when it is unpacked, in bytes.
+// maxText bounds the unpacked size of a text in an image, in bytes.
 const maxText = 1 << 20
 
 const pngMagic = "\x89PNG\r\n\x1a\n"
@@ -40,8 +40,8 @@ func Format(data []byte) string {
 	return ""
 }
 
-// Texts visits the texts of an image that has a [Format], and returns what is behind its end. whole
-// reports that the image has an end.
+// Texts visits the texts of an image that has a [Format]. It returns the bytes after the image's
+// end, and whether the image has an end.
 func Texts(data []byte, found func(where, text string)) (rest []byte, whole bool) {
 	switch Format(data) {
 	case "png":
@@ -56,10 +56,10 @@ func Texts(data []byte, found func(where, text string)) (rest []byte, whole bool
 	return nil, false
 }
 
-// usualTexts lists how texts begin that programs and authors put into every image.
+// usualTexts lists the beginnings of texts that programs and authors put into every image.
 var usualTexts = []string{"copyright", "(c) ", "©", "all rights reserved", "cc attribution", "matplotlib version", "@(#)imagemagick", "adobe ", "created with ", "creator: ", "xv version", "lead technologies"}
 
-// IsUsual reports whether a text is in an image as a matter of course, and short.
+// IsUsual reports whether a text is short and common in images.
 func IsUsual(text string) bool {
 	if utf8.RuneCountInString(text) > 3*MinText {
 		return false
@@ -73,8 +73,8 @@ func IsUsual(text string) bool {
 	return false
 }
 
-// pngTexts visits the texts of a PNG (PNG 3rd edition, 11.3.3 and 11.3.4.5) and returns what is behind its
-// end; whole reports that there is one.
+// pngTexts visits the texts of a PNG (PNG 3rd edition, 11.3.3 and 11.3.4.5). It returns the bytes
+// after the image's end, and whether it has one.
 func pngTexts(data []byte, found func(where, text string)) (rest []byte, whole bool) {
 	for len(data) >= 12 {
 		n := uint64(binary.BigEndian.Uint32(data))
@@ -121,7 +121,7 @@ func pngTexts(data []byte, found func(where, text string)) (rest []byte, whole b
 	return nil, false
 }
 
-// pngText visits a text of a PNG, which can have XMP or EXIF in it.
+// pngText visits a text of a PNG, which can contain XMP or EXIF.
 func pngText(keyword, where string, text []byte, found func(where, text string)) {
 	switch {
 	case keyword == "XML:com.adobe.xmp":
@@ -165,8 +165,8 @@ const (
 	xmpHeader  = "http://ns.adobe.com/xap/1.0/\x00"
 )
 
-// jpegTexts visits the texts of a JPEG up to its first scan (ITU T.81, annex B; Exif 2.3, 4.5.4)
-// and returns what is behind its end; whole reports that there is a scan.
+// jpegTexts visits the texts of a JPEG up to its first scan (ITU T.81, annex B; Exif 2.3, 4.5.4).
+// It returns the bytes after the image's end; whole reports whether there is a scan.
 func jpegTexts(data []byte, found func(where, text string)) (rest []byte, whole bool) {
 	for len(data) >= 4 && data[0] == 0xff {
 		marker := data[1]
@@ -198,8 +198,8 @@ func jpegTexts(data []byte, found func(where, text string)) (rest []byte, whole 
 	return nil, false
 }
 
-// gifTexts visits the comments of a GIF (GIF89a, 24) and returns what is behind its end; whole reports
-// that there is one.
+// gifTexts visits the comments of a GIF (GIF89a, 24). It returns the bytes after the image's end,
+// and whether it has one.
 func gifTexts(data []byte, found func(where, text string)) (rest []byte, whole bool) {
 	if len(data) < 13 {
 		return nil, false
@@ -240,7 +240,7 @@ func gifTexts(data []byte, found func(where, text string)) (rest []byte, whole b
 	return nil, false
 }
 
-// gifBlocks joins the blocks at an offset, if they are wanted, and returns the offset behind them.
+// gifBlocks joins the blocks at an offset, if they are wanted, and returns the offset after them.
 func gifBlocks(data []byte, at int, wanted bool) (text []byte, end int) {
 	for at < len(data) {
 		n := int(data[at])
@@ -256,8 +256,8 @@ func gifBlocks(data []byte, at int, wanted bool) (text []byte, end int) {
 	return text, at
 }
 
-// webpTexts visits the texts of a WebP (RFC 9649, 2.7) and returns what is behind its end; whole reports
-// that there is one.
+// webpTexts visits the texts of a WebP (RFC 9649, 2.7). It returns the bytes after the image's
+// end, and whether it has one.
 func webpTexts(data []byte, found func(where, text string)) (rest []byte, whole bool) {
 	size := min(8+uint64(binary.LittleEndian.Uint32(data[4:])), uint64(len(data)))
 	data, rest = data[12:max(12, size)], data[max(12, size):]
@@ -281,7 +281,7 @@ func webpTexts(data []byte, found func(where, text string)) (rest []byte, whole 
 // xmpNames lists the names in XMP whose texts programs write.
 var xmpNames = []string{"xmptk", "parameters", "CreatorTool", "rights", "Copyright", "UsageTerms", "WebStatement"}
 
-// xmpTexts visits the texts of XMP that have words: identifiers and dates have none.
+// xmpTexts visits the texts of XMP that contain words: identifiers and dates have none.
 func xmpTexts(data []byte, found func(where, text string)) {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.Strict = false

@@ -1,4 +1,4 @@
-// Package secrets finds private keys and tokens, and keeps them out of what is shown.
+// Package secrets finds private keys and tokens, and keeps them out of output.
 package secrets
 
 import (
@@ -43,8 +43,8 @@ func Hide(text string) string {
 	return b.String()
 }
 
-// Mask replaces each character of a secret by a star, but for the first ones and ends of
-// lines. What stands behind the secret keeps its line and column.
+// Mask replaces each character of a secret by a star, except its first ones and line ends. Text
+// after the secret keeps its line and column.
 func Mask(text string) string {
 	found := In(text)
 	if len(found) == 0 {
@@ -74,12 +74,12 @@ func Quote(text string) string {
 	return "'" + display.Echo(display.Cut(text, maxQuote)) + "'"
 }
 
-// maxQuoted bounds what Quote searches for secrets, in bytes. It is more than what Quote shows.
+// maxQuoted bounds the bytes that Quote searches for secrets. It is more than Quote returns.
 const maxQuoted = 4096
 
 const maxQuote = 160
 
-// In returns the secrets of a text in their order, without those in another.
+// In returns the secrets of a text in order, without those inside another.
 func In(text string) (found []Secret) {
 	for i := range Forms {
 		found = Forms[i].in(text, found)
@@ -113,9 +113,9 @@ const (
 	hexes   = digits + "abcdef"
 )
 
-// Forms lists the forms that issuers document, or that their own secret scanning looks for.
+// Forms lists the token forms that issuers document, or that their own secret scanning looks for.
 var Forms = []Form{
-	// AWS, IAM identifiers: AKIA is a key for a long time and ASIA one for a session; base32.
+	// AWS, IAM identifiers: AKIA is a long-term key and ASIA a session's; base32.
 	{Issuer: "AWS", Prefix: "AKIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
 	{Issuer: "AWS", Prefix: "ASIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
 	// GitHub, authentication token formats.
@@ -231,11 +231,11 @@ func IsSample(random string) bool {
 	return entropy(random) < leastEntropy
 }
 
-// leastEntropy bounds the bits a character of a token. 16 random characters of 32 have 3.6, and
-// fewer than 2.75 once in 100,000.
+// leastEntropy bounds the entropy of a token, in bits per character. 16 random characters of 32
+// have 3.6, and fewer than 2.75 once in 100,000.
 const leastEntropy = 2.75
 
-// entropy returns the bits that a character of a text has, by how often each occurs.
+// entropy returns the bits per character of a text, by how often each character occurs.
 func entropy(text string) (bits float64) {
 	var count [256]int
 	for i := range len(text) {
@@ -284,8 +284,8 @@ func keysIn(text string, found []Secret) []Secret {
 	}
 }
 
-// keyBody returns where the base64 of a key is behind its title, and the base64 without white
-// space and headers. A line end may be written as \n.
+// keyBody returns the range of a key's base64 after its title, and the base64 without white space
+// and headers. A line end may be written as \n.
 func keyBody(text string) (at [2]int, base64ed string) {
 	i := 0
 	for range maxHeaders {
@@ -324,7 +324,7 @@ func escapedEnd(text string) bool {
 	return len(text) >= 2 && text[0] == '\\' && (text[1] == 'n' || text[1] == 'r')
 }
 
-// isKey reports whether base64 begins with a structure that private keys have: DER, OpenSSH's or
+// isKey reports whether base64 begins with the structure of a private key: DER, OpenSSH's or
 // OpenPGP's. The end may be cut off.
 func isKey(base64ed string) bool {
 	base64ed = base64ed[:min(len(base64ed), 64)/4*4]

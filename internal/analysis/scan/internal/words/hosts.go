@@ -1,4 +1,3 @@
-// Package hosts says what is known of a host by its name or its address alone.
 package words
 
 import (
@@ -9,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Kind is what is known of a host by its name.
+// Kind is the class of a host, by its name.
 type Kind int
 
 // The kinds.
@@ -24,8 +23,8 @@ const (
 // maxHost is the length of the longest name that DNS can have.
 const maxHost = 253
 
-// Of returns the host of a URL, or of what a command takes as one, and what is known of it. The
-// host is "" if there is none, or if it is a variable whose value is not known.
+// Of returns the host of a URL or of a command's destination, and its kind. The host is "" if
+// there is none, or if it is a variable with an unknown value.
 func Of(url string) (host string, kind Kind) {
 	host = strings.ToLower(authority(url))
 	if host == "" || len(host) > maxHost {
@@ -58,7 +57,7 @@ func IsLocal(host string) bool {
 	return ok && (addr.IsLoopback() || addr.IsUnspecified())
 }
 
-// IsPaste reports whether an address is that of one text at a paste host.
+// IsPaste reports whether an address is a single text at a paste host.
 func IsPaste(host, url string) bool {
 	if !pasteHosts.Has(strings.TrimPrefix(host, "www.")) {
 		return false
@@ -68,7 +67,7 @@ func IsPaste(host, url string) bool {
 	return strings.Trim(file, "/") != "" && !strings.HasPrefix(file, "api") && !strings.HasPrefix(file, "doc")
 }
 
-// authority returns the host that a URL, an address of scp or a bare name has, as it is written.
+// authority returns the host of a URL, of an scp address or of a bare name, as it is written.
 func authority(text string) string {
 	text = strings.Trim(text, " \t\r\n\"'")
 	if scheme, rest, ok := strings.Cut(text, "://"); ok && !strings.ContainsAny(scheme, "/?#@") {
@@ -150,8 +149,9 @@ func kindOfName(host string) Kind {
 	return Named
 }
 
-// isPlaceholderName reports whether a name that is not ASCII can be no host: it has quotes, brackets or an
-// ellipsis, or neither a dot nor a number. Programs read full-width digits and dots as plain ones.
+// isPlaceholderName reports whether a name that is not ASCII cannot be a host. It has quotes,
+// brackets or an ellipsis, or neither a dot nor a number. Programs read full-width digits and dots
+// as plain ones.
 func isPlaceholderName(host string) bool {
 	other, dot := false, false
 	for _, r := range host {
@@ -166,8 +166,8 @@ func isPlaceholderName(host string) bool {
 	return other && !dot
 }
 
-// address reads an address in each form that programs take: as IPv6, and as IPv4 in one to four
-// numbers, each decimal, octal or hexadecimal (inet_aton of POSIX).
+// address reads an address in each form that programs take. These are IPv6, and IPv4 in one to
+// four numbers, each decimal, octal or hexadecimal (inet_aton of POSIX).
 func address(host string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return embedded(addr.WithZone("")), true
@@ -203,8 +203,8 @@ func addressNumber(text string) (uint64, bool) {
 	return n, err == nil
 }
 
-// embedded returns the IPv4 address that an IPv6 address stands for: a mapped one, or one of NAT64
-// (RFC 6052).
+// embedded returns the IPv4 address in an IPv6 address: a mapped address, or one of NAT64 (RFC
+// 6052).
 func embedded(addr netip.Addr) netip.Addr {
 	if nat64.Contains(addr) {
 		b := addr.As16()

@@ -1,4 +1,3 @@
-// Package paths says what is known of a path by its name alone.
 package words
 
 import (
@@ -6,10 +5,11 @@ import (
 	"strings"
 )
 
-// maxPath is the most bytes of a path that is looked at. A longer text is none that people write.
+// maxPath bounds the bytes of a path. People write no longer paths.
 const maxPath = 200
 
-// Credential reports whether a text is the path of a file with credentials, such as ~/.ssh/id_ed25519.
+// Credential reports whether a text is the path of a file with credentials, such as
+// ~/.ssh/id_ed25519.
 func Credential(text string) bool {
 	if len(text) < 4 || len(text) > maxPath || !strings.ContainsAny(text, "./") {
 		return false
@@ -28,7 +28,7 @@ func Credential(text string) bool {
 	return slices.ContainsFunc(credentials, func(p string) bool { return strings.HasPrefix(home, p) || home+"/" == p })
 }
 
-// HoldsCredentials reports whether a path is that of a folder with credentials in it, such as ~/.aws.
+// HoldsCredentials reports whether a path is a folder with credentials in it, such as ~/.aws.
 func HoldsCredentials(path string) bool {
 	home, ok := belowHome(strings.ToLower(path))
 	if home = strings.Trim(home, "/"); !ok || home == "" || slices.Contains(commonFolders, home) {
@@ -55,7 +55,7 @@ func belowHome(path string) (string, bool) {
 	return "", false
 }
 
-// IsDotEnv reports whether a path is that of a file with the variables of a project: .env of dotenv.
+// IsDotEnv reports whether a path is a project's file of variables: .env of dotenv.
 func IsDotEnv(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	switch name {
@@ -83,14 +83,14 @@ func Outside(path string) bool {
 	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasPrefix(path, "//") || strings.HasPrefix(path, "../../")
 }
 
-// Starts reports whether what a path has in it starts by itself.
+// Starts reports whether the system or a shell runs the content of a path automatically.
 func Starts(path string) bool { return match(path, starting) }
 
-// IsOfAgents reports whether agents read a path as settings or instructions. A template and a copy for a
-// test are not the agent's own.
+// IsOfAgents reports whether agents read a path as settings or instructions. Templates and copies
+// for tests are not the agent's own.
 func IsOfAgents(path string) bool { return match(path, agents) && !strings.HasPrefix(path, "/tmp/") }
 
-// match reports whether a path is one of a table: a row that ends with / has all below it.
+// match reports whether a path is in a table. A row that ends with / covers everything below it.
 func match(path string, table []string) bool {
 	low := "/" + strings.ToLower(path)
 	return slices.ContainsFunc(table, func(p string) bool {

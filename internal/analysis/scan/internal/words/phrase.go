@@ -1,4 +1,3 @@
-// Package phrase finds what sentences say, by words and their order. It knows no grammar.
 package words
 
 import (
@@ -17,7 +16,7 @@ type word struct {
 	last     bool // the sentence ends behind it
 }
 
-// maxWord bounds the bytes of a word. What is longer is no word of a language.
+// maxWord bounds the bytes of a word. No language has longer words.
 const maxWord = 64
 
 // wordAt returns the first word of a text from an offset on.
@@ -62,8 +61,9 @@ func wordAt(text string, at int) (word, bool) {
 	return w, true
 }
 
-// Words of sentences that override instructions: "ignore all previous instructions", "forget everything
-// above", "disregard what you were told". The words are ours: OWASP LLM01 describes what such sentences do.
+// Words of sentences that override instructions: "ignore all previous instructions", "forget
+// everything above", "disregard what you were told". The words are knack's own: OWASP LLM01
+// describes the effect of such sentences.
 var (
 	overrideVerbs = Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
 	overrideWhose = Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
@@ -93,8 +93,8 @@ func Overriding(text string) (from, to int, ok bool) {
 	})
 }
 
-// Words of sentences that hide an act from the user: "do not tell the user", "keep this from the user",
-// "without the user knowing". A sentence that only says what to tell instead, as in "do not tell
+// Words of sentences that hide an act from the user: "do not tell the user", "keep this from the
+// user", "without the user knowing". A sentence that only gives a replacement, as in "do not tell
 // the user to …", hides nothing.
 var (
 	concealStart = Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
@@ -124,7 +124,7 @@ func Concealing(text string) (from, to int, ok bool) {
 	})
 }
 
-// mayHave reports whether a text has one of some beginnings of words, or characters that can hide in one.
+// mayHave reports whether a text has one of the stems, or characters that can hide in a word.
 func mayHave(text string, stems ...string) bool {
 	if !display.IsASCII(text) {
 		return true
@@ -133,7 +133,7 @@ func mayHave(text string, stems ...string) bool {
 	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(lower, stem) })
 }
 
-// follow calls step with the words behind w, at most eight of the same sentence, until it is done.
+// follow calls step with the words after w, at most eight of the same sentence, until it is done.
 func follow(text string, w word, step func(word) (ok, done bool)) (int, bool) {
 	for range 8 {
 		next, found := wordAt(text, w.to)
@@ -185,9 +185,9 @@ func untold(text string, w word) (int, bool) {
 	})
 }
 
-// firstPhrase returns the first phrase that begins with a word of a set, and is no part of a sentence
-// that forbids it: "never ignore previous instructions". The function is given the first word and
-// returns where the phrase ends.
+// firstPhrase returns the first phrase that begins with a word of a set and that its sentence does
+// not forbid: "never ignore previous instructions". The function receives the first word and
+// returns the end of the phrase.
 func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
 	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
 	for at := 0; ; {
@@ -215,14 +215,14 @@ func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (
 
 var negations = Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
 
-// quotes has the marks that begin a quotation, and those that end it.
+// quotes lists the marks that begin a quotation, and their counterparts.
 var quotes = [][2]string{{"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"‘", "’"}, {"«", "»"}}
 
-// testWords are words of a sentence about a text that is looked for, or that a test has.
+// testWords are words of a sentence about a text that is searched for or used in a test.
 var testWords = Set{Rows: "test tests tested testing fixture fixtures sample samples example examples detect detects detected detection detector flag flags flagged match matches pattern patterns phrase phrases string strings payload payloads scanner rule rules"}
 
-// Quoted reports whether a phrase is quoted by itself, with two more words at most, in a sentence about a
-// test.
+// Quoted reports whether a phrase is quoted on its own, with two more words at most, in a sentence
+// about a test.
 func Quoted(text string, from, to int) bool {
 	const room = 20
 	before, after := text[:from], text[to:]

@@ -25,22 +25,22 @@ var (
 	passWith  = Set{Rows: "with using use enter"}
 )
 
-// rePassword matches what stands between the word and the password, which is its group: "is", a colon, or
-// after "with" nothing.
+// rePassword matches the text between the word and the password, which is its group: "is", a
+// colon, or nothing after "with".
 var (
 	rePassword     = lazyregexp.New(`^(?:["'*]{0,4}\s+(?:for|of|to)\s[^.\n:=]{0,30})?["'*]{0,4}(?:\s+is\b|\s*[:=\x{2013}\x{2014}]|\s+-)\s*["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
 	rePasswordWith = lazyregexp.New(`^\s+["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
 )
 
-// reUnpack matches words about opening an archive, and reLogin those about an account.
+// reUnpack matches words about opening an archive, and reLogin words about an account.
 var (
 	reUnpack = lazyregexp.New(`(?i)\b(?:extract|unzip|unpack|unarchive|decompress|unrar|archive|zip|rar|7z|7zip)`)
 	reLogin  = lazyregexp.New(`(?i)\b(?:user(?:name)?|login|log in|sign in|account|credentials?|ssh|sudo|database|root)\b`)
 )
 
-// Password returns where a text says the password of a download. The download ends at an offset of the
-// text, or stands in the block before if that is negative. Only a password beside words about
-// opening an archive counts, or one right behind the link: others are those of accounts.
+// Password returns the range of a download's password in a text. The download ends at an offset of
+// the text, or is in the block before if that is negative. Only a password beside words about
+// opening an archive counts, or one right after the link: others belong to accounts.
 func Password(text string, link int) (from, to int, ok bool) {
 	const near = 60
 	if lower := strings.ToLower(text); !strings.Contains(lower, "pass") && !strings.Contains(lower, "pw") {
@@ -65,7 +65,7 @@ func Password(text string, link int) (from, to int, ok bool) {
 				if n < 0 {
 					n = len(text) - end
 				}
-				end += min(n, maxWhole) // the whole word: what is shown must not end in it
+				end += min(n, maxWhole) // the whole word, so that output never ends within it
 				around := text[max(0, w.from-near):min(len(text), end+near)]
 				beside := link >= 0 && w.from >= link && w.from-link <= near
 				if reUnpack().MatchString(around) || beside && !reLogin().MatchString(around) {
@@ -77,14 +77,14 @@ func Password(text string, link int) (from, to int, ok bool) {
 	}
 }
 
-// maxWhole bounds the bytes that are taken for the whole of a password.
+// maxWhole bounds the bytes that are taken for a whole password.
 const maxWhole = 2 << 10
 
-// maxPassword bounds the bytes in which a password stands behind the word for it.
+// maxPassword bounds the distance from the word to its password, in bytes.
 const maxPassword = 160
 
-// isPlaceholder reports whether a password is one of the reader's choice, or no password but a word of
-// the sentence.
+// isPlaceholder reports whether a password is one of the reader's choice, or just a word of the
+// sentence.
 func isPlaceholder(value string) bool {
 	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
 	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords.Has(lower)
@@ -92,15 +92,16 @@ func isPlaceholder(value string) bool {
 
 var passwordWords = Set{Rows: "protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx"}
 
-// Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its object.
+// Words with which a text asks its reader to act: a verb at the beginning of a sentence, and its
+// object.
 var (
 	askVerbs   = Set{Rows: "run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you"}
 	askObjects = Set{Rows: "must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +
 		"conversation history tool tools server endpoint webhook user users instruction instructions this following"}
 )
 
-// Instruction returns the first verb at the beginning of a sentence, up to its object, that tells the
-// reader to act.
+// Instruction returns the first instruction to the reader: a verb at the beginning of a sentence,
+// up to its object.
 func Instruction(text string) (from, to int, ok bool) {
 	begins := true
 	for at := 0; ; {

@@ -1,4 +1,5 @@
-// Package words has sets of words, for the tables of a scan.
+// Package words has the word tables of a scan. It classifies hosts and paths by their names alone,
+// and finds the meaning of sentences by words and their order, without a grammar.
 package words
 
 import (
@@ -6,7 +7,7 @@ import (
 	"sync"
 )
 
-// Set is a set of words. It is made at its first use, since a server that does not scan starts
+// Set is a set of words. It is built at its first use, since a server that does not scan starts
 // without it.
 type Set struct {
 	Rows string // the words, with blanks between them
@@ -35,7 +36,7 @@ func Has(row, word string) bool {
 	return false
 }
 
-// IsFlag reports whether a word of a command is one of the options: as a letter, or as a long word.
+// IsFlag reports whether a command's word is one of the options, as a letter or as a long word.
 func IsFlag(word, letters, long string) bool {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		return name != "" && Has(long, name)
