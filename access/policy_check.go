@@ -166,8 +166,8 @@ func foldAll(texts []string) []string {
 	return keys
 }
 
-// spelling returns the spelling in which the pattern would match one of a skill's places, or "" if
-// they differ in more ways than a [Misspelt] may.
+// spelling returns the spelling in which the pattern would match one of a skill's places. It
+// returns "" if they differ in more ways than a [Misspelt] may.
 func (m *misspelling) spelling(spots []spot) string {
 	for _, s := range spots {
 		if m.matches(0, s, 0) {

@@ -128,8 +128,8 @@ func (v View) ReadReserved(ctx context.Context, e *Entry, most, copies int64, re
 	return nil, skill.Stamp{}, skill.ErrUnstable
 }
 
-// RecordRead records in the request's trace that a file of the skill was read, or the error
-// of the read; see package reads. [View.Read] and [View.ReadFile] call it themselves.
+// RecordRead records in the request's trace that a file of the skill was read, or the error of the
+// read; see [Trace]. [View.Read] and [View.ReadFile] call it themselves.
 func (e *Entry) RecordRead(ctx context.Context, path string, data []byte, err error) {
 	trace := TraceOf(ctx)
 	switch {

@@ -115,8 +115,8 @@ type Extra struct {
 	Others []string
 	// Link is the path that a linked folder was resolved to, else empty.
 	Link string
-	// Fault, if not nil, is the reason that the entry cannot be served although it was found, such
-	// as a link out of the folder, a pipe or no permission. Stamp may then be zero.
+	// Fault, if not nil, is the reason that the entry was found but cannot be served, such as a
+	// link out of the folder, a pipe or no permission. Stamp may then be zero.
 	Fault error
 }
 

@@ -54,8 +54,8 @@ func KeyOf(name string) Key {
 	return Key(Fold(name))
 }
 
-// Fold returns a text in the form in which the least strict file system compares names:
-// texts that are a canonical caseless match (Unicode D145) become equal.
+// Fold returns a text in the form in which the least strict file system compares names. Texts that
+// are a canonical caseless match (Unicode D145) become equal.
 func Fold(text string) string {
 	if display.IsASCII(text) {
 		return strings.ToLower(text)

@@ -24,8 +24,8 @@ type tomlTable struct {
 	end   int // after the header and a comment on its line
 }
 
-// tomlKey is one key with its value: a string, a bool, a list, or for any other type the
-// text as a [json.Number] or a [json.RawMessage].
+// tomlKey is one key with its value. The value is a string, a bool, a list, or for any other type
+// the text as a [json.Number] or a [json.RawMessage].
 type tomlKey struct {
 	table, path        []string
 	value              any

@@ -64,7 +64,7 @@ func Cut(data []byte) (block, body []byte, ok bool) {
 	return data[f.start:f.end], data[f.body:], true
 }
 
-// parse is Parse with two ways to save memory: keep copies the frontmatter, which values and
+// parse is Parse with two ways to save memory. keep copies the frontmatter, which values and
 // messages share, and the fields use buf if they fit.
 func parse(data []byte, keep func(string) string, buf []Field) *Document {
 	d := &Document{Body: len(data)}

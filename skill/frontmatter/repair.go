@@ -46,8 +46,8 @@ type chunk struct {
 	line  int // of lines[0] in the block, from 1
 }
 
-// part is the result of reading a chunk: fields with positions in the block, and the fault,
-// if any, for which its only field was read as text.
+// part is the result of reading a chunk: fields with positions in the block. A chunk with a fault
+// has one field, which was read as text.
 type part struct {
 	chunk  chunk
 	fields []Field

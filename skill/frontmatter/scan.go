@@ -109,9 +109,9 @@ func scanBytes(s string) (wide, control int) {
 // Masks for eight bytes at once: the lowest and the highest bit of each.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// specialBytes sets the highest bit of at least one byte if any of the eight bytes is not ASCII,
-// is DEL, or is below the blank and not a line feed. A carry out of a byte that is not ASCII
-// does not matter: that byte sets its own bit.
+// specialBytes sets the highest bit of at least one byte if any of the eight is special. A special
+// byte is not ASCII, is DEL, or is below the blank and not a line feed. A carry out of a byte that
+// is not ASCII does not matter: that byte sets its own bit.
 func specialBytes(w uint64) uint64 {
 	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
 }
