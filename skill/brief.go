@@ -11,10 +11,10 @@ import (
 // opening matches the words in which a description says when a skill is used and by whom, before it
 // names the purpose. They come from the openings of 776 real descriptions.
 var opening = lazyregexp.New(`(?i)^(?:(?:always |proactively )?(?:(?:use|invoke|activate|load|apply) (?:this|the)(?: skill)?|(?:this|the) skill (?:should|must|can) be (?:used|invoked|activated|loaded)|use)` +
-	`(?: proactively)?,? (?:when(?:ever)?|any ?time|every time|if|for|to)\b|(?:when(?:ever)?|if) (?:the |a )?(?:users?|you|someone)\b)\W?`)
+	`(?: proactively)?,? (?:when(?:ever)?|any ?time|every time|if|for|to)|(?:when(?:ever)?|if) (?:the |a )?(?:users?|you|someone))[:,]?\s`)
 
 // wish matches the words for a user's wish at the beginning of the text after an opening.
-var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:explicitly )?(?:(?:wants?|needs?|asks?|requests?|mentions?)|(?:is|are) asking|would like)(?: you)?(?: to | for | about | help (?:with |to )?| )`)
+var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:explicitly )?(?:(?:wants?|needs?|asks?|requests?|mentions?)|(?:is|are) asking|would like)(?: you)?(?: to | about |(?: for)? help (?:with |to )?| for | )`)
 
 // leastGist is the shortest text, in bytes, that can replace a description.
 const leastGist = 12
@@ -34,6 +34,9 @@ func Gist(description string) string {
 		return description
 	}
 	first, size := utf8.DecodeRuneInString(rest)
+	if second, _ := utf8.DecodeRuneInString(rest[size:]); unicode.IsUpper(second) { // iOS, eBPF
+		return rest
+	}
 	return string(unicode.ToUpper(first)) + rest[size:]
 }
 

@@ -159,8 +159,7 @@ func (l *layout) describe(a *Arrangement) bool {
 	longest := 0
 	for i := range l.items {
 		it := &l.items[i]
-		it.description = display.OneLine(l.entries[it.index].Description)
-		it.gist = skill.Gist(it.description)
+		it.describe(display.OneLine(l.entries[it.index].Description))
 		longest = max(longest, utf8.RuneCountInString(it.description))
 	}
 	all := len(l.items)
@@ -320,6 +319,11 @@ func (l *layout) placed() (n int) {
 		}
 	}
 	return n
+}
+
+// describe gives the item its description.
+func (it *item) describe(description string) {
+	it.description, it.gist = description, skill.Gist(description)
 }
 
 // brief returns the description in at most n characters, and at least 30 of a longer one.
