@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
 
@@ -82,6 +84,48 @@ func TestLeastLimit(t *testing.T) {
 					t.Errorf("%s of %s with %d skills: %d characters, the limit is %d", tl.Name, set, n, got, least)
 				}
 			}
+		}
+	}
+}
+
+// TestLimitTakesEffect checks that each limit, also an enormous one, bounds the description and
+// is used: 85 % of it while anything is cut. Without a limit the list has 16,000 characters. A
+// client that shows less gets less.
+func TestLimitTakesEffect(t *testing.T) {
+	v := viewOf(t, hostOf(t, many(200, 300)))
+	define := func(n int, c profile.Client) string {
+		limited, err := Limit(toolsOf(t, "default"), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return limited[0].Define(v, c).Description
+	}
+	whole := define(math.MaxInt, profile.Client{})
+	if strings.Contains(whole, " to fit") || display.Length(whole) < 60_000 {
+		t.Errorf("without a bound the list has %d characters: %.600s", display.Length(whole), whole)
+	}
+	for _, c := range append(profile.Known(), profile.Client{}, profile.Client{Limit: profile.Unlimited}) {
+		for _, n := range []int{0, 700, 2000, 15_999, 16_000, 16_001, 17_000, 20_000, 40_000, 60_000, 1 << 40, math.MaxInt} {
+			text, most := define(n, c), n
+			if n == 0 {
+				most = listing.Budget + display.Length(defaultHead) + display.Length(skillTail)
+			}
+			if shows := c.Profile().Description; shows > 0 {
+				most = min(most, shows)
+			}
+			switch used := c.Profile().Unit.Length(text); {
+			case display.Length(text) > most:
+				t.Errorf("%s with %d: %d characters", c.Name, n, display.Length(text))
+			case strings.Contains(text, " to fit") && used*100 < most*85:
+				t.Errorf("%s with %d: only %d are used of %d", c.Name, n, used, most)
+			case most > 2*len(whole) && text != whole:
+				t.Errorf("%s with %d: the list is cut", c.Name, n)
+			}
+		}
+	}
+	for _, n := range []int{-1, math.MinInt, 1} {
+		if _, err := Limit(toolsOf(t, "default"), n); err == nil {
+			t.Errorf("the limit %d is accepted", n)
 		}
 	}
 }

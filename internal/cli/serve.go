@@ -83,7 +83,7 @@ more.`,
 	f.web.register(cmd)
 	f.op.register(cmd)
 	cmd.Flags().StringVar(&f.set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	cmd.Flags().IntVar(&f.limit, "description-limit", 0, "the most characters of a tool's description with its list of skills: `N`, or what the client shows if that is less; 0 gives a list 16,000")
+	cmd.Flags().IntVar(&f.limit, "description-limit", 0, "the most characters of a tool's description with its list of skills: `N`; 0 limits the list alone, to 16,000; a client that shows less gets less")
 	cmd.Flags().StringVar(&f.from.source, "source", "", "fetch, serve and follow the skills of `SOURCE`, for example oci://REGISTRY/REPO:TAG, instead of the well-known folders")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -69,7 +69,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 	from.registerConfig(cmd)
 	with.register(cmd, function.MCP)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "print the list of skills as text for a system prompt, in place of definitions")
-	cmd.Flags().IntVar(&limit, "description-limit", 0, "the most characters of a description with its list of skills: `N`; 0 gives a list 16,000 (default 1024 for openai, which refuses longer ones, else 0)")
+	cmd.Flags().IntVar(&limit, "description-limit", 0, "the most characters of a description with its list of skills: `N`; 0 limits the list alone, to 16,000 (default 1024 for openai, which refuses longer ones, else 0)")
 	return cmd
 }
 
@@ -77,7 +77,7 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 func limitTools(tools []*tool.Tool, limit int) ([]*tool.Tool, error) {
 	limited, err := tool.Limit(tools, limit)
 	if err != nil {
-		err = command.UsageError("allow more, give 0 for no limit, or choose another set with --tools", "--description-limit %d: %w", limit, err)
+		err = command.UsageError("allow more, give 0 for a list of 16,000 characters, or choose another set with --tools", "--description-limit %d: %w", limit, err)
 	}
 	return limited, err
 }

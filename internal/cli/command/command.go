@@ -72,8 +72,11 @@ func FlagError(err error) error {
 		return err
 	}
 	want := "give a whole number"
-	if n.Func == "ParseBool" {
+	switch {
+	case n.Func == "ParseBool":
 		want = "give true or false, or no value for true"
+	case errors.Is(n.Err, strconv.ErrRange):
+		want = "give a number with fewer digits"
 	}
 	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
 }
