@@ -1,14 +1,20 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -56,13 +62,16 @@ func TestPartOf(t *testing.T) {
 var readOn = regexp.MustCompile("(?m)^\\[Lines? .*(?: It ends here\\.\\]| To read on: `(\\S+)` (\\{.*\\})\\])$")
 
 // readWhole reads a file like a model: it makes the call that each answer names, and joins
-// the parts. It returns the text and the number of calls.
-func readWhole(t *testing.T, h *Host, c profile.Client, first Result, name, path string) (text string, calls int) {
+// the parts. It returns the text and the number of calls, and gives each answer to seen.
+func readWhole(t *testing.T, h *Host, c profile.Client, first Result, name, path string, seen ...func(Result)) (text string, calls int) {
 	t.Helper()
 	limits, r := c.Profile(), first
 	for {
 		calls++
-		if r.IsError || len(r.Text) > limits.Result || limits.Lines > 0 && strings.Count(r.Text, "\n") >= limits.Lines {
+		for _, f := range seen {
+			f(r)
+		}
+		if r.IsError || limits.ResultUnit.Length(r.Text) > limits.Result || limits.Lines > 0 && strings.Count(r.Text, "\n") >= limits.Lines {
 			t.Fatalf("answer %d to %s has %d bytes, %d lines: %.200s", calls, c.Name, len(r.Text), strings.Count(r.Text, "\n"), r.Text)
 		}
 		at := readOn.FindStringSubmatchIndex(r.Text)
@@ -151,6 +160,83 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLongRealFilesInCodeMode checks that each long file of the real skills reaches a model of
+// Codex whose script prints results as JSON: each answer has at most 40,000 bytes then, with its
+// frame, and the parts join without a gap.
+func TestLongRealFilesInCodeMode(t *testing.T) {
+	const long, printed = 36_000, 40_000
+	c := profile.Client{Name: "codex-mcp-client", Version: "0.171.0", Scripted: true}
+	at := corpus.Dir(t, "skills")
+	count, inParts := 0, 0
+	err := filepath.WalkDir(at, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if info, err := d.Info(); err != nil || info.Size() < long {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+			return err
+		}
+		folder := filepath.Dir(file)
+		for !isFile(filepath.Join(folder, skill.MainFile)) && folder != at {
+			folder = filepath.Dir(folder)
+		}
+		if folder == at {
+			return nil // in no skill
+		}
+		count++
+		path, err := filepath.Rel(folder, file)
+		if err != nil {
+			return err
+		}
+		path = filepath.ToSlash(path)
+		name, tree := "owner", map[string]string{"owner/SKILL.md": md("owner", "Has a long file")}
+		tree["owner/"+path] = string(data)
+		if path == skill.MainFile {
+			name = skill.Load(&skill.Bundle{Path: "owner", Entry: skill.MainFile, FS: os.DirFS(folder)}).Name
+		}
+		h := hostOf(t, project(tree))
+		wholeFile = string(data)
+		check := func(first Result, before string) {
+			got, calls := readWhole(t, h, c, first, name, path, func(r Result) {
+				var b bytes.Buffer
+				e := json.NewEncoder(&b)
+				e.SetEscapeHTML(false)
+				_ = e.Encode(map[string]any{"content": []any{map[string]any{"type": "text", "text": before + r.Text}}, "isError": false})
+				if b.Len() > printed {
+					t.Errorf("%s: an answer is printed in %d bytes", file, b.Len())
+				}
+				before = ""
+			})
+			if got != wholeFile {
+				t.Errorf("%s has %d bytes, and %d were read, in %d calls", file, len(wholeFile), len(got), calls)
+			}
+			if calls > 1 {
+				inParts++
+			}
+		}
+		check(callBy(t, h, c, "default", "read_file_in_skill", read(name, path)), "")
+		if path == skill.MainFile {
+			loaded := callBy(t, h, c, "default", "skill", args{"name": name})
+			head, rest, _ := strings.Cut(loaded.Text, "\n\n")
+			loaded.Text = strings.Replace(rest, continues, "", 1)
+			check(loaded, head+"\n\n"+continues)
+		}
+		return nil
+	})
+	if err != nil || count != 51 {
+		t.Errorf("%d files of %d bytes and more, want 51; %v", count, long, err)
+	}
+	t.Logf("%d files; %d readings of them, by skill too, take several answers", count, inParts)
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // The exact last line of a part.
