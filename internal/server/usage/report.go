@@ -89,7 +89,7 @@ func (t *Tally) Seen(v catalog.View) Report {
 		out.Skills = append(out.Skills, s)
 		for i := range out.Hours {
 			at := out.Hours[i].At
-			if h := &t.hours[at.Unix()/3600%maxHours]; of.uses > 0 && h.at.Equal(at) {
+			if h := &t.hours[at.Unix()/3600%maxHours]; t.usesOf(uri) > 0 && h.at.Equal(at) {
 				out.Hours[i].add(h.by[uri])
 			}
 		}

@@ -205,7 +205,7 @@ func (t *Tally) add(s stored, keep map[string]bool) {
 					t.inWeek(p, week(at), n[0], n[1])
 				}
 			}
-			t.skills[uri].uses += kept.Used()
+			t.addUses(uri, kept.Used())
 		}
 	}
 	for name, m := range s.Missing {

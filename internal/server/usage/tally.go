@@ -54,6 +54,7 @@ type Tally struct {
 	mu      sync.Mutex
 	since   time.Time
 	skills  map[string]*ofSkill // by URI
+	uses    sync.Map            // loads and reads of each skill, *atomic.Uint64 by URI; mu is not needed, since lists ask while fold holds it
 	pairs   int                 // pairs of a skill and a client
 	weeks   int                 // of all pairs
 	beyond  uint64              // uses without room to count them
@@ -66,8 +67,7 @@ type Tally struct {
 
 // ofSkill counts the uses of one skill.
 type ofSkill struct {
-	uses uint64 // loads and reads
-	by   []pair
+	by []pair
 }
 
 // pair counts the uses of one skill by one client.
@@ -276,7 +276,7 @@ func (t *Tally) count(client string, e *catalog.Entry, n Counts) {
 	p.add(n)
 	p.last = weekOf(now)
 	t.inWeek(p, p.last, uint32(n.Loaded), uint32(n.Read))
-	t.skills[uri].uses += n.Used()
+	t.addUses(uri, n.Used())
 	now = now.Truncate(time.Hour)
 	h := &t.hours[now.Unix()/3600%maxHours]
 	if !h.at.Equal(now) {
@@ -366,12 +366,19 @@ func (t *Tally) Uses(e *catalog.Entry) uint64 {
 	if e.Status == catalog.Skipped {
 		return 0
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if of := t.skills[e.URI().String()]; of != nil {
-		return of.uses
+	return t.usesOf(e.URI().String())
+}
+
+func (t *Tally) usesOf(uri string) uint64 {
+	if n, ok := t.uses.Load(uri); ok {
+		return n.(*atomic.Uint64).Load()
 	}
 	return 0
+}
+
+func (t *Tally) addUses(uri string, n uint64) {
+	sum, _ := t.uses.LoadOrStore(uri, new(atomic.Uint64))
+	sum.(*atomic.Uint64).Add(n)
 }
 
 // Of returns how often all clients loaded and read from a skill. Offered is 0: it follows from

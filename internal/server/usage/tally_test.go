@@ -228,3 +228,30 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 	t.Error("after a restart there is no room for another client")
 }
+
+// TestListsAskForUses checks that a list of a catalogue that orders skills by their uses can be
+// counted: the tally is asked while it counts.
+func TestListsAskForUses(t *testing.T) {
+	counts := New()
+	files := map[string]string{}
+	for i := range 400 { // too many for any client's whole list
+		files[fmt.Sprintf("s%d/SKILL.md", i)] = skilltest.Document(fmt.Sprintf("s%d", i), strings.Repeat("word ", 40))
+	}
+	all := catalog.New([]catalog.Source{skilltest.Project(files)}, catalog.Options{Uses: counts.Uses})
+	if err := all.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v := skilltest.View(t, all)
+	counts.Listed(v, "editor")
+	counts.Called(v, "editor", "skill", []byte(`{"name":"s7"}`))
+	done := make(chan Report, 1)
+	go func() { done <- counts.Seen(v) }()
+	select {
+	case r := <-done:
+		if r.Total.Loaded != 1 || r.Total.Offered == 0 {
+			t.Errorf("%+v", r.Total)
+		}
+	case <-time.After(testwait.Patience):
+		t.Fatal("the tally waits for itself")
+	}
+}
