@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full
 
 check:
 	bash .ci/gofmt
@@ -131,6 +131,19 @@ safety:
 # commands that are killed. It takes some 20 minutes.
 patient:
 	SAFETY=full KNACK_KILLS=500 go test -count=1 -timeout 0 ./internal/analysis/scan ./internal/distribution/store ./internal/cli/distcmd
+
+# The second lane: tests of minutes on real skills, of kills, and of fleets, which go test ./... skips.
+slow:
+	KNACK_SLOW=1 go test -count=1 -timeout 30m ./internal/cli/... ./internal/analysis/check ./deploy
+
+# Everything that neither go test ./... nor .ci/run does and that ends by itself: before a release.
+full: slow patient links distribution fleet interop agents windows safety
+	go -C interop/model test -count=1 ./...
+	go -C deploy/image test -count=1 ./...
+	go -C deploy/fleet test -count=1 ./...
+	go -C internal/tools/searcheval run . "$${KNACK_CORPUS:-../shared/corpus}"
+	bash .ci/findable "$${KNACK_CORPUS:-../shared/corpus}"
+	go test -run '^$$' -bench . -skip FirstPages -benchtime 1x ./...
 
 # Ten thousand writing commands while folders are exchanged for links that lead out.
 links:

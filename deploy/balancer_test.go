@@ -21,6 +21,7 @@ import (
 // server by a cookie, and any other client its server by the token. Without the line that sticks by
 // session, a session ends.
 func TestBalancer(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	if _, err := exec.LookPath("haproxy"); err != nil {
 		if os.Getenv("CI") != "" {

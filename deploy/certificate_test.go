@@ -23,6 +23,7 @@ import (
 // served. How long that took is in the log; that it takes two looks at the files at most, a
 // second apart, is a test of internal/workspace/certificate.
 func TestCertificateUnderLoad(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	t.Parallel()
 	dir := t.TempDir()

@@ -212,6 +212,7 @@ func (c *tally) walker(client *http.Client, url string, stable int) {
 // verify and walk over pages. No call fails. No answer mixes two releases. A read fits the list
 // before it, but for the second around a change. A walk has each skill of all releases once.
 func TestFleet(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	s := fleetSize(t)
 	registry := registrytest.Start(t)

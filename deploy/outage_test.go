@@ -78,6 +78,7 @@ func watched(r *replica, releases ...int) func() int64 {
 // ready, names the source that is missing, says why once, and serves after the registry is back. With a store it is ready at once,
 // and no call fails for as long as the registry is down.
 func TestReplicaAlone(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	t.Parallel()
 	registry := registrytest.Start(t)
@@ -164,6 +165,7 @@ func metric(r *replica, series string) float64 {
 // one is served meanwhile, and the new one when the fault ends. Nothing is left over: no file, no
 // descriptor and no goroutine.
 func TestPullFaults(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	t.Parallel()
 	registry := registrytest.Start(t)

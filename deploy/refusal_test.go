@@ -19,6 +19,7 @@ import (
 // metrics, the page /health and the audit log have the reason, and the release before is served. So
 // it is while the registry does not answer.
 func TestRefusals(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	t.Parallel()
 	registry := registrytest.Start(t)

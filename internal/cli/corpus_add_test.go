@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // Of each repository of the corpus, with links of each kind, add --all installs every skill that list
 // calls available, and prints at most 200 lines.
 func TestCorpusAdd(t *testing.T) {
+	testwait.Slow(t)
 	from := corpus.Dir(t, "skills")
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

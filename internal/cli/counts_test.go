@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -145,9 +146,7 @@ func agree(t *testing.T, dir string) judgement.Count {
 
 func TestCountsOfCorpus(t *testing.T) {
 	agree(t, corpus.Dir(t, "edge"))
-	if testing.Short() {
-		t.Skip("the real skills take more than a second")
-	}
+	testwait.Slow(t)
 	if c := agree(t, corpus.Dir(t, "skills")); c.Skills != 776 || c.Publishable != 772 {
 		t.Errorf("%+v", c)
 	}

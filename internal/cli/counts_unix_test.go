@@ -24,7 +24,12 @@ func TestCountsOverHTTP(t *testing.T) {
 	for name, dir := range map[string]func(*testing.T) string{
 		"corpus": func(t *testing.T) string { return corpus.Dir(t, "skills") }, "edge": func(t *testing.T) string { return corpus.Dir(t, "edge") }, "states": inEveryState, "hostile": hostileSkills,
 	} {
-		t.Run(name, func(t *testing.T) { agreeOverHTTP(t, dir(t)) })
+		t.Run(name, func(t *testing.T) {
+			if name == "corpus" {
+				testwait.Slow(t)
+			}
+			agreeOverHTTP(t, dir(t))
+		})
 	}
 }
 

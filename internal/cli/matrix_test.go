@@ -177,6 +177,7 @@ func (h *house) enter(r role) {
 }
 
 func TestMatrix(t *testing.T) {
+	testwait.Slow(t)
 	if testing.Short() {
 		t.Skip("thousands of requests")
 	}

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Fix keeps its promises for 15,418 real blocks of frontmatter, and repairs most of those
 // that YAML refuses.
 func TestFixBlocks(t *testing.T) {
+	testwait.Slow(t)
 	if testing.Short() {
 		t.Skip("long")
 	}

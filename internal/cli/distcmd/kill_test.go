@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestKilled kills knack add, update, remove and sync at random moments. It checks that each
@@ -27,6 +28,7 @@ import (
 // meant, that no temporary folder is where agents look, and that no hand-made change is lost.
 // The same command, run again, then does the rest. KNACK_KILLS is how many are killed.
 func TestKilled(t *testing.T) {
+	testwait.Slow(t)
 	t.Run("folder", func(t *testing.T) { killOften(t, false, 15) })
 	t.Run("git", func(t *testing.T) { killOften(t, true, 5) })
 }

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestPublishKilled kills knack publish at random moments. It checks that each tag leads to a whole
 // release, the one before or the new one, of which all can be copied.
 // The next publish succeeds. KNACK_KILLS is how many are killed.
 func TestPublishKilled(t *testing.T) {
+	testwait.Slow(t)
 	registry := registrytest.Start(t)
 	kills := 15
 	if n, err := strconv.Atoi(os.Getenv("KNACK_KILLS")); err == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -28,6 +29,7 @@ import (
 // whole, that each release has all of its skills, and that the head names a release. The next pull
 // succeeds, and leaves nothing temporary. KNACK_KILLS is how many are killed.
 func TestPullKilled(t *testing.T) {
+	testwait.Slow(t)
 	registry := registrytest.Start(t)
 	kills := 20
 	if n, err := strconv.Atoi(os.Getenv("KNACK_KILLS")); err == nil {

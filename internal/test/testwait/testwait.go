@@ -16,6 +16,14 @@ const Patience = time.Minute
 // Full reports whether tests do all of their work, even what takes minutes: with SAFETY=full.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
+// Slow skips a test of the second lane: `make slow` runs it, and .ci/run a part of them.
+func Slow(t testing.TB) {
+	t.Helper()
+	if os.Getenv("KNACK_SLOW") == "" {
+		t.Skip("in the second lane: make slow")
+	}
+}
+
 // Until waits until ok returns true and fails the test after Patience. The failure names
 // what is missing; a value of type func() string is called first.
 func Until(t testing.TB, ok func() bool, what ...any) {
