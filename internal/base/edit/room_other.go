@@ -2,5 +2,5 @@
 
 package edit
 
-// Room returns false: see the file for Linux and macOS.
-func Room(string) (bytes int64, known bool) { return 0, false }
+// RoomOf returns false: see the file for Linux and macOS.
+func RoomOf(string) (Space, bool) { return Space{}, false }

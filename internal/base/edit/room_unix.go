@@ -3,17 +3,34 @@
 package edit
 
 import (
+	"errors"
+	"io/fs"
 	"math"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// Room returns how many bytes the user may still write below a folder, if the system tells it.
-func Room(dir string) (bytes int64, known bool) {
-	var s unix.Statfs_t
-	if unix.Statfs(dir, &s) != nil {
-		return 0, false
+// maxBlock bounds the block of a file system, in bytes: disks use at most 64 KiB, and file systems of
+// networks name the size of a transfer instead.
+const maxBlock = 64 << 10
+
+// RoomOf returns the space of the file system that has a folder, or will have it once it is made, if the
+// system tells it.
+func RoomOf(dir string) (s Space, known bool) {
+	var stat unix.Statfs_t
+	err := unix.Statfs(dir, &stat)
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		err = unix.Statfs(dir, &stat)
 	}
-	size := uint64(max(s.Bsize, 1))
-	return int64(min(s.Bavail, math.MaxInt64/size) * size), true
+	if err != nil {
+		return Space{}, false
+	}
+	size := uint64(max(stat.Bsize, 1))
+	s = Space{Bytes: int64(min(stat.Bavail, math.MaxInt64/size) * size), Block: int64(min(size, maxBlock)), Inodes: -1}
+	if stat.Files > 0 { // some file systems, as btrfs, do not count inodes
+		s.Inodes = int64(min(stat.Ffree, math.MaxInt64))
+	}
+	return s, true
 }

@@ -53,6 +53,10 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 			return err
 		}
 	}
+	if err := in.fit(slices.Concat(writes, replaces)); err != nil {
+		p.Steps = nil
+		return err
+	}
 	in.writeAll(ctx, writes)
 	for chunk := range slices.Chunk(replaces, 32) { // each holds four descriptors
 		in.replaceAll(ctx, chunk)
@@ -69,6 +73,31 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 		_ = edit.Sweep(at, nil) // removes the folder if it is empty
 	}
 	return in.writeLock(changed)
+}
+
+// fit checks that the disk has room for the skills that the steps write.
+func (in *Installer) fit(steps []*Step) error {
+	need := map[string]edit.Extent{} // by folder
+	for _, s := range steps {
+		if s.Do == Write || s.Do == Replace {
+			dir := filepath.Dir(s.place)
+			all := need[dir]
+			all.Add(lockfile.Extent(s.Entry.Files))
+			need[dir] = all
+		}
+	}
+	room := in.o.Room
+	if room == nil {
+		room = edit.RoomOf
+	}
+	for dir, all := range need {
+		if s, known := room(dir); known {
+			if err := s.Fit(all); err != nil {
+				return problem("free some space, or name a folder on another disk with --to", "nothing was done, since the disk of %s %w", in.shown(dir), err)
+			}
+		}
+	}
+	return nil
 }
 
 // canLock checks that the lock can be written, so that no folder changes that it would not record.

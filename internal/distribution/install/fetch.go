@@ -77,14 +77,12 @@ var errGone = errors.New("its source has no skill in this folder any more")
 // take gets skills of an open library into the store.
 func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill) (map[string]got, error) {
 	out := map[string]got{}
-	var sound []origin.Skill
 	for _, s := range skills {
 		if s.Fault != nil {
 			out[s.Path] = got{source: s, err: s.Fault}
-			continue
 		}
-		sound = append(sound, s)
 	}
+	sound := origin.Sound(skills)
 	if len(sound) == 0 {
 		return out, nil
 	}
@@ -93,8 +91,14 @@ func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill
 		return nil, err
 	}
 	defer b.Close()
+	if err := b.Expect(sound); err != nil {
+		return nil, tooMany(err)
+	}
 	if err := l.Fetch(ctx, sound, b); err != nil {
 		return nil, err
+	}
+	if err := b.Err(); errors.Is(err, origin.ErrLimit) {
+		return nil, tooMany(err)
 	}
 	for _, s := range sound {
 		g := got{source: s, verdict: l.verdict}
@@ -104,6 +108,14 @@ func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill
 		out[s.Path] = g
 	}
 	return out, nil
+}
+
+// tooMany says what to do if more is asked for than is taken from one source.
+func tooMany(err error) error {
+	if errors.Is(err, origin.ErrLimit) {
+		return &Problem{Err: err, Fix: "name the skills that you want, with --skill"}
+	}
+	return err
 }
 
 // unserved returns why knack does not offer a skill of the store, or "".

@@ -8,10 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// A full disk is named, and every skill and the lock are as they were.
+// TestFullDisk checks that a disk without room is named before anything is written, and one that fills up
+// meanwhile too, and that every skill and the lock are as they were.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t, "folder")
 	if err := syscall.Mount("tmpfs", w.project(), "tmpfs", 0, "size=128k"); err != nil {
@@ -28,7 +30,13 @@ func TestFullDisk(t *testing.T) {
 			must(t, os.RemoveAll(w.place()))
 			before = files(t, w.project())
 		}
-		p, err := map[string]func(install.Options) (*install.Plan, error){"update": w.update, "add": w.add}[command](w.options())
+		run := map[string]func(install.Options) (*install.Plan, error){"update": w.update, "add": w.add}[command]
+		if _, err := run(w.options()); err == nil || !strings.Contains(err.Error(), "MB left, and what is to be written may need 1.") {
+			t.Errorf("%s: %v", command, err)
+		}
+		o := w.options()
+		o.Room = func(string) (edit.Space, bool) { return edit.Space{}, false }
+		p, err := run(o)
 		if err != nil || p.Outcome() != install.Failed || !strings.Contains(p.Steps[0].Problem.Error(), "is full") || p.Steps[0].Problem.Fix == "" {
 			t.Errorf("%s: %v %+v", command, err, p.Steps[0].Problem)
 		}

@@ -64,6 +64,8 @@ type Options struct {
 	Now       func() time.Time
 	// Warn is told what the user should know although the command goes on, or is nil.
 	Warn func(text string)
+	// Room tells the space of the file system of a folder; nil is [edit.RoomOf].
+	Room func(dir string) (s edit.Space, known bool)
 	// Shown writes a path for people, and Command a command of knack that concerns this lock, as
 	// a shell reads it. Without them, both are plain.
 	Shown   func(path string) string

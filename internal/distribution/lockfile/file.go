@@ -4,10 +4,12 @@ package lockfile
 
 import (
 	"crypto/sha256"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
 
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -23,6 +25,21 @@ type File struct {
 // Sort orders files by path, in byte order.
 func Sort(files []File) {
 	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
+}
+
+// Extent returns how many files and folders a skill with these files has, with its own folder, and their
+// bytes.
+func Extent(files []File) edit.Extent {
+	folders := map[string]bool{".": true}
+	all := edit.Extent{Entries: len(files)}
+	for _, f := range files {
+		all.Bytes += f.Size
+		for at := path.Dir(f.Path); !folders[at]; at = path.Dir(at) {
+			folders[at] = true
+		}
+	}
+	all.Entries += len(folders)
+	return all
 }
 
 // Digest returns the digest of a skill with these files: the SHA-256 over one line for each

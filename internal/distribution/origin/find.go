@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -92,6 +93,7 @@ func FindAt(at string, entries []Entry, sub string) []Skill {
 	for _, f := range found {
 		f.choose()
 		f.resolve(at)
+		f.Extent = edit.Extent{Entries: f.paths.Entries() + 1, Bytes: f.size}
 		skills = append(skills, f.Skill)
 	}
 	SortSkills(skills)

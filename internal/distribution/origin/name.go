@@ -96,6 +96,9 @@ type place struct {
 	file     bool
 }
 
+// Entries returns how many files and folders the set has.
+func (p *Paths) Entries() int { return len(p.names) }
+
 // Add adds the path of a file. It refuses a path that [CheckPath] refuses, one that is there
 // already, one that is a folder of another, and one that a file system may take for another
 // since they differ only in case or in Unicode's normal form. The error is an [ErrName].

@@ -7,6 +7,8 @@ import (
 	"io"
 	"path"
 	"slices"
+
+	"github.com/knack-dev/knack/internal/base/edit"
 )
 
 // Kind is a kind of source.
@@ -81,6 +83,8 @@ type Skill struct {
 	// Unserved says why knack does not offer it although it can be installed: no frontmatter, no
 	// description. It is "" if it is offered, or if that is not known yet.
 	Unserved string
+	// Extent has the files and folders of the skill, as far as they are known before they are fetched.
+	Extent edit.Extent
 	// Fault says why it cannot be installed: no main file, too many files, no name.
 	Fault error
 }

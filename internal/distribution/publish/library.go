@@ -70,6 +70,9 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 	if len(skills) == 0 {
 		return nil, refuse("a skill is a folder with a SKILL.md", "%s has no skills", cmp.Or(p.From, "the library"))
 	}
+	if _, err := origin.Bounded(skills); err != nil {
+		return nil, refuse("", "%s: %w", cmp.Or(p.From, "the library"), err)
+	}
 	if c.spool, err = p.Spool(); err != nil {
 		return nil, err
 	}

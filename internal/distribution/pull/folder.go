@@ -54,6 +54,9 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 	if err != nil {
 		return false, err
 	}
+	if err := f.fit(r); err != nil {
+		return false, err
+	}
 	tree, err := edit.NewTree(beside)
 	if err != nil {
 		return false, err
@@ -90,6 +93,26 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 		return false, err
 	}
 	return true, nil
+}
+
+// fit fails if the folder's disk has no room for a release.
+func (f Folder) fit(r store.Release) error {
+	room, known := edit.RoomOf(f.Dir)
+	if !known {
+		return nil
+	}
+	var need edit.Extent
+	for _, m := range r.Skills {
+		if m.Fault == "" {
+			if one, err := f.Store.Extent(m.Skill); err == nil { // else it is found damaged
+				need.Add(one)
+			}
+		}
+	}
+	if err := room.Fit(need); err != nil {
+		return fmt.Errorf("the disk of %s %w: free some space, or name another folder", f.Dir, err)
+	}
+	return nil
 }
 
 // content is what is in a folder: the digest of each file, by path.

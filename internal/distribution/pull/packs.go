@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
@@ -23,6 +24,7 @@ const (
 	atOnce = 8 // packs under way
 	// unpacked is how many bytes of disk one packed byte is taken to need, when the disk is asked
 	// for room. Real skills need 4, and small files a block each.
+	// What they do need is known, and asked for, once they are here.
 	unpacked = 8
 )
 
@@ -63,8 +65,8 @@ func (w *work) missing(packs []origin.Pack) (layers []store.Layer, missing []int
 			total += p.Size
 		}
 	}
-	if room, known := w.Store.Room(); known && room/unpacked < total {
-		return nil, nil, because(Disk, fmt.Errorf("%s may need %s MB of disk, and the store %s has %s MB left: free some space", w.report.Source, mb(total*unpacked), w.Store.Dir(), mb(room)))
+	if err := w.Store.Fit(edit.Extent{Bytes: min(total, math.MaxInt64/unpacked) * unpacked}); err != nil {
+		return nil, nil, err
 	}
 	w.update(func(r *Report) {
 		r.Layers, r.Done, r.Fetched, r.Total = len(packs), len(packs)-len(missing), len(missing), total
@@ -112,9 +114,6 @@ func (w *work) pack(ctx context.Context, lib origin.Packed, p origin.Pack, batch
 	return l, nil
 }
 
-// mb is a number of bytes in megabytes.
-func mb(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) }
-
 // part takes the skills of one pack into a batch.
 type part struct {
 	batch  *store.Batch
@@ -124,6 +123,8 @@ type part struct {
 func (p part) File(path string, f origin.File, content io.Reader) error {
 	return p.batch.File(p.prefix+path, f, content)
 }
+
+func (p part) Expect(skills []origin.Skill) error { return p.batch.Expect(skills) }
 
 func (p part) Fail(path string, err error) { p.batch.Fail(p.prefix+path, err) }
 

@@ -162,13 +162,11 @@ func (w *work) whole(ctx context.Context, lib origin.Library, batch *store.Batch
 	if err != nil {
 		return nil, err
 	}
-	var sound []origin.Skill
-	for _, s := range skills {
-		if s.Fault == nil {
-			sound = append(sound, s)
-		}
+	sound := origin.Sound(skills)
+	if err := batch.Expect(sound); err != nil {
+		return nil, fmt.Errorf("%s: %w", w.report.Source, err)
 	}
-	if err := lib.Fetch(ctx, sound, batch); err != nil {
+	if err := cmp.Or(lib.Fetch(ctx, sound, batch), batch.Err()); err != nil {
 		return nil, err
 	}
 	return finish(batch, skills)
@@ -200,8 +198,11 @@ func finish(batch finisher, skills []origin.Skill) ([]store.Member, error) {
 	return members, nil
 }
 
-// judge refuses a release without skills, and one with a skill in two places.
+// judge refuses a release without skills, and one with too many.
 func judge(skills []store.Member, source string) error {
+	if len(skills) > origin.MaxSkills {
+		return fmt.Errorf("%s: %w", source, origin.TooManySkills(len(skills)))
+	}
 	if !slices.ContainsFunc(skills, func(m store.Member) bool { return m.Fault == "" }) {
 		err := fmt.Errorf("%s has no skills", source)
 		if len(skills) > 0 {

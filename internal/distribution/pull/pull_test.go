@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/origin/archive"
 	"github.com/knack-dev/knack/internal/distribution/origin/folder"
 	"github.com/knack-dev/knack/internal/distribution/origin/oci"
 	"github.com/knack-dev/knack/internal/distribution/pull"
@@ -47,7 +48,8 @@ func newReplica(t *testing.T, dir string) *replica {
 	t.Cleanup(servers.Close)
 	r := &replica{t: t, dir: dir, store: s, servers: servers}
 	kinds := map[origin.Kind]origin.Origin{
-		origin.Folder: folder.Origin{},
+		origin.Folder:  folder.Origin{},
+		origin.Archive: archive.New(archive.Options{Spool: s.Spool}),
 		origin.OCI: oci.New(oci.Options{Spool: s.Spool, Options: registry.Options{Fetcher: servers, Read: os.ReadFile, Wait: func(ctx context.Context, d time.Duration) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()

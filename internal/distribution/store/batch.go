@@ -23,11 +23,15 @@ type Batch struct {
 	ctx  context.Context
 	tree *edit.Tree
 
-	mu     sync.Mutex
-	skills map[string]*taken
-	parts  int
-	failed error // the store cannot accept more
-	closed bool
+	mu       sync.Mutex
+	skills   map[string]*taken
+	parts    int
+	count    int         // skills that were announced
+	expected edit.Extent // of the skills that were announced
+	coming   edit.Extent // of those, what has not been written yet
+	entries  int         // that have come
+	failed   error       // the store cannot accept more
+	closed   bool
 }
 
 // taken is the received part of a skill.
@@ -67,6 +71,34 @@ func (b *Batch) of(path string) *taken {
 	return t
 }
 
+// Expect fails if the skills that are about to come, with those before, are more than is taken from a
+// source, or need more room than the disk has. Nothing of them is written then. See [origin.Counter].
+func (b *Batch) Expect(skills []origin.Skill) error {
+	next, err := origin.Bounded(skills)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count += len(skills)
+	b.expected.Add(next)
+	b.coming.Add(next)
+	if b.count > origin.MaxSkills {
+		return origin.TooManySkills(b.count)
+	}
+	if err := origin.BoundEntries(b.expected.Entries); err != nil {
+		return err
+	}
+	return b.s.Fit(b.coming)
+}
+
+// Err returns the error because of which the batch takes no more, or nil.
+func (b *Batch) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
 // File receives a file of the skill with this path. See [origin.Sink].
 func (b *Batch) File(path string, f origin.File, content io.Reader) error {
 	t, limit, err := b.admit(path, f)
@@ -77,6 +109,7 @@ func (b *Batch) File(path string, f origin.File, content io.Reader) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.size += n
+	b.coming.Bytes = max(b.coming.Bytes-n, 0)
 	switch {
 	case errors.Is(err, edit.ErrTooLarge), err == nil && t.size > origin.MaxSize:
 		err = origin.TooLarge()
@@ -114,7 +147,18 @@ func (b *Batch) admit(path string, f origin.File) (t *taken, limit int64, err er
 	case f.Size > limit:
 		err = origin.TooLarge()
 	default:
+		before := t.paths.Entries()
 		err = t.paths.Add(f.Path)
+		came := t.paths.Entries() - before
+		if t.count == 1 {
+			came++ // the skill's folder
+		}
+		b.entries += came
+		b.coming.Entries = max(b.coming.Entries-came, 0)
+		if over := origin.BoundEntries(b.entries); over != nil {
+			b.failed = cmp.Or(b.failed, over)
+			err = cmp.Or(err, over)
+		}
 	}
 	t.err = err
 	return t, limit, err

@@ -197,6 +197,8 @@ func (f *Fault) Error() string {
 		reason = p.Err
 	}
 	switch {
+	case errors.As(f.Err, new(*edit.NoRoom)):
+		return fmt.Sprintf("the store %s %v: free some space (the store itself can be deleted)%s", f.Dir, f.Err, elsewhere)
 	case isFull(f.Err):
 		return fmt.Sprintf("the disk of the store %s is full: free some space (the store itself can be deleted)%s", f.Dir, elsewhere)
 	case errors.Is(f.Err, syscall.EROFS):

@@ -121,8 +121,13 @@ func (s *Store) Whole(r Release) bool {
 // Dir returns the store's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Room returns how many bytes the user may still write to the store's file system, if known.
-func (s *Store) Room() (bytes int64, known bool) { return edit.Room(s.dir) }
+// Fit fails if the store's file system has no room for files of this extent, if the system tells it.
+func (s *Store) Fit(e edit.Extent) error {
+	if room, known := s.o.Room(s.dir); known {
+		return s.fault(room.Fit(e))
+	}
+	return nil
+}
 
 // Release returns the record of a release. If it is missing or unreadable, the error is an
 // [fs.ErrNotExist]. The folders of its skills are not checked. A source's judgement is with its
@@ -300,6 +305,22 @@ func (s *Store) SetHead(source string, h Head) error {
 		}
 	}
 	return nil
+}
+
+// Extent returns the files and folders of a skill, and their bytes. It opens no file.
+func (s *Store) Extent(d skill.Digest) (all edit.Extent, err error) {
+	err = filepath.WalkDir(s.folder(d), func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		all.Entries++
+		info, err := e.Info()
+		if err == nil && !e.IsDir() {
+			all.Bytes += info.Size()
+		}
+		return err
+	})
+	return all, err
 }
 
 // Remove removes a skill whose files no longer match its digest. The next pull of a release with

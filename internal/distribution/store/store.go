@@ -31,6 +31,8 @@ type Options struct {
 	Now func() time.Time
 	// Setting names the setting of the folder in messages: "XDG_CACHE_HOME".
 	Setting string
+	// Room returns the space of the file system of a folder; nil means [edit.RoomOf].
+	Room func(dir string) (s edit.Space, known bool)
 	// Shown, if not nil, formats a path for people.
 	Shown func(path string) string
 }
@@ -81,6 +83,9 @@ func Open(dir string, o Options) (*Store, error) {
 	o.Keep = max(o.Keep, time.Hour)
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Room == nil {
+		o.Room = edit.RoomOf
 	}
 	return &Store{dir: realpath.Of(dir), named: dir, o: o}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
@@ -96,6 +97,7 @@ func (e *entry) list() error {
 	if !main {
 		return fmt.Errorf("the server does not list its %s", skill.MainFile)
 	}
+	e.Extent = edit.Extent{Entries: paths.Entries() + 1, Bytes: total}
 	e.Digest = lockfile.Digest(locked).String()
 	return nil
 }

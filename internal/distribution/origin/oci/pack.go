@@ -34,7 +34,7 @@ func (l *library) Packs() (packs []origin.Pack) {
 }
 
 // Unpack implements [origin.Packed].
-func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64), to origin.Sink) ([]origin.Skill, error) {
+func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64), to origin.Counter) ([]origin.Skill, error) {
 	packed, err := l.origin.options.Spool()
 	if err != nil {
 		return nil, err
@@ -65,12 +65,7 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 	if len(skills) == 0 {
 		return nil, notRelease("%s of %s has no skills", what, l.image.label)
 	}
-	all, sound := origin.Select(skills), origin.Selection{}
-	for _, s := range skills {
-		if s.Fault == nil {
-			sound[s.Path] = s.Copies
-		}
-	}
+	all, sound := origin.Select(skills), origin.Sound(skills)
 	for _, e := range u.entries {
 		switch {
 		case strings.HasPrefix(path.Base(e.Path), ".wh."):
@@ -79,7 +74,10 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 			return nil, notRelease("%s of %s has %s, which is in no skill of that layer", what, l.image.label, display.Quote(e.Path))
 		}
 	}
-	return skills, u.send(ctx, sound, to)
+	if err := to.Expect(sound); err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", what, l.image.label, err)
+	}
+	return skills, u.send(ctx, origin.Select(sound), to)
 }
 
 // unpacked is a pack whose files lie one after the other in a spool, so that it is decompressed

@@ -20,11 +20,8 @@ import (
 // Version 0.1.0 has no $schema.
 const schema2 = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
-// Limits of an index.
-const (
-	maxIndex   = 16 << 20 // bytes
-	maxEntries = 50_000
-)
+// maxIndex bounds an index, in bytes.
+const maxIndex = 16 << 20
 
 // entry is a skill of an index, of either version.
 type entry struct {
@@ -139,8 +136,8 @@ func (x *index) list(d *json.Decoder) error {
 		return errNotIndex
 	}
 	for d.More() {
-		if len(x.entries) == maxEntries {
-			return fmt.Errorf("it has more than %s skills", display.Thousands(maxEntries))
+		if len(x.entries) == origin.MaxSkills {
+			return fmt.Errorf("it has more than %s skills", display.Thousands(origin.MaxSkills))
 		}
 		var e entry
 		if err := d.Decode(&e); err != nil {

@@ -1,0 +1,45 @@
+package edit
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// Space is what the user may still write to a file system.
+type Space struct {
+	Bytes  int64
+	Block  int64 // what the smallest file takes, in bytes
+	Inodes int64 // how many files and folders, or -1 if they are not counted
+}
+
+// Extent is the size of files that are to be written.
+type Extent struct {
+	Entries int   // files and folders
+	Bytes   int64 // of the files' contents
+}
+
+// Add adds another extent.
+func (e *Extent) Add(other Extent) { e.Entries += other.Entries; e.Bytes += other.Bytes }
+
+// Fit fails if a file system has no room for files of this extent. Each file is taken to need a block
+// more than it has bytes, and each folder a block. The error is a [*NoRoom].
+func (s Space) Fit(e Extent) error {
+	blocks := int64(e.Entries) * s.Block
+	switch {
+	case e.Bytes > s.Bytes-blocks: // the sum may be too large for its type
+		return &NoRoom{fmt.Sprintf("has %s MB left, and what is to be written may need %s MB", megabytes(float64(s.Bytes)), megabytes(float64(e.Bytes)+float64(blocks)))}
+	case s.Inodes >= 0 && int64(e.Entries) > s.Inodes:
+		return &NoRoom{fmt.Sprintf("has %s inodes left, and what is to be written needs %s, one for each file and folder", display.Thousands(int(s.Inodes)), display.Thousands(e.Entries))}
+	}
+	return nil
+}
+
+// NoRoom is the error of a file system without room, found before anything is written.
+type NoRoom struct{ lack string }
+
+// Error says how much is there and how much is needed, to be read after the name of a folder.
+func (n *NoRoom) Error() string { return n.lack }
+
+func megabytes(n float64) string { return strconv.FormatFloat(n/1e6, 'f', 1, 64) }

@@ -1,0 +1,84 @@
+package install_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+)
+
+// crowd is an origin of folders with more skills than are taken from one source.
+type crowd struct{ origin.Origin }
+
+type crowded struct {
+	origin.Library
+}
+
+func (c crowd) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (origin.Library, error) {
+	l, err := c.Origin.Open(ctx, ref, at)
+	return crowded{Library: l}, err
+}
+
+func (c crowded) Skills(context.Context) (all []origin.Skill, err error) {
+	for i := range origin.MaxSkills + 1 {
+		name := fmt.Sprint("s", i)
+		all = append(all, origin.Skill{Path: name, Name: name, Main: "SKILL.md"})
+	}
+	return all, nil
+}
+
+// TestAddBounds checks that a source with too many skills is one refusal, before anything is fetched.
+func TestAddBounds(t *testing.T) {
+	w := newWorld(t, "folder")
+	w.publish(old)
+	w.wrap = func(o origin.Origin) origin.Origin { return crowd{o} }
+	p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, All: true})
+	})
+	must(t, err)
+	if len(p.Steps) != 1 || p.Steps[0].Problem == nil || !strings.Contains(p.Steps[0].Problem.Error(), "there are 50,001 skills, and at most 50,000 are taken from one source") {
+		t.Errorf("%d steps", len(p.Steps))
+	}
+	if got := files(t, w.project()); len(got) > 0 {
+		t.Error(got)
+	}
+}
+
+// TestNoRoom checks that the project's disk is asked for the room of all skills before one is written.
+func TestNoRoom(t *testing.T) {
+	w := newWorld(t, "folder")
+	w.publish(old)
+	o := w.options()
+	for _, c := range []struct {
+		room edit.Space
+		want string
+	}{
+		{edit.Space{Bytes: 1 << 20, Block: 4096, Inodes: 3}, "has 3 inodes left, and what is to be written needs"},
+		{edit.Space{Bytes: 4096, Block: 4096, Inodes: -1}, "has 0.0 MB left, and what is to be written may need"},
+	} {
+		o.Room = func(string) (edit.Space, bool) { return c.room, true }
+		p, err := w.add(o)
+		want := "nothing was done, since the disk of " + filepath.Dir(w.place()) + " " + c.want
+		if err == nil || !strings.Contains(err.Error(), want) || len(p.Steps) > 0 {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+		if diff := cmp.Diff(map[string]string{}, files(t, w.project())); diff != "" {
+			t.Error(diff)
+		}
+	}
+	o.Room = func(string) (edit.Space, bool) { return edit.Space{Bytes: 1 << 20, Block: 4096, Inodes: 100}, true }
+	if p, err := w.add(o); err != nil || p.Outcome() != install.Done {
+		t.Error(err)
+	}
+	if _, err := os.Stat(w.place()); err != nil {
+		t.Error(err)
+	}
+}
