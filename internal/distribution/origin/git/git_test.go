@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
@@ -69,8 +70,8 @@ func TestFetch(t *testing.T) {
 				t.Error(diff, got.fails)
 			}
 			want := []origin.Skill{
-				{Path: "skills/doc", Main: "SKILL.md", Name: "doc", Description: "Reads documents."},
-				{Path: "skills/pdf", Main: "SKILL.md", Name: "pdf", Description: "Reads PDF files.", Left: 1},
+				{Path: "skills/doc", Main: "SKILL.md", Name: "doc", Description: "Reads documents.", Extent: edit.Extent{Entries: 2}},
+				{Path: "skills/pdf", Main: "SKILL.md", Name: "pdf", Description: "Reads PDF files.", Left: 1, Extent: edit.Extent{Entries: 8}},
 			}
 			if diff := cmp.Diff(want, skills); diff != "" {
 				t.Error(diff)

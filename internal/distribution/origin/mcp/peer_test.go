@@ -212,7 +212,7 @@ func TestFetch(t *testing.T) {
 	for name, text := range got.files {
 		locked = append(locked, lockfile.File{Path: strings.TrimPrefix(name, "pdf:"), Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
 	}
-	if diff := cmp.Diff([]origin.Skill{{Path: "pdf", Main: "SKILL.md", Name: "pdf", Description: "Reads PDF files.", Left: 1, Digest: lockfile.Digest(locked).String()}}, skills); diff != "" {
+	if diff := cmp.Diff([]origin.Skill{{Path: "pdf", Main: "SKILL.md", Name: "pdf", Description: "Reads PDF files.", Left: 1, Digest: lockfile.Digest(locked).String(), Extent: lockfile.Extent(locked)}}, skills); diff != "" {
 		t.Error(diff)
 	}
 	if arrived == 0 {

@@ -245,7 +245,7 @@ func TestIndexes(t *testing.T) {
 		`{"skills":[],"skills":[]}`: "two lists",
 		`{"$schema":"https://schemas.agentskills.io/discovery/9.0.0/schema.json","skills":[]}`: "version is not known",
 		`{"$schema":7,"skills":[]}`:                                "damaged",
-		`{"skills":[` + strings.Repeat(`{},`, maxEntries) + `{}]}`: "more than 50,000 skills",
+		`{"skills":[` + strings.Repeat(`{},`, origin.MaxSkills) + `{}]}`: "more than 50,000 skills",
 		`{"skills":[]` + strings.Repeat(" ", maxIndex) + `}`:       "larger than 16 MiB",
 		`{"x":` + strings.Repeat(`[`, 20_000):                      "damaged",
 		"->https://169.254.169.254/":                               "private network",
@@ -282,7 +282,7 @@ func TestIndexMemory(t *testing.T) {
 	at, _ := url.Parse("https://example.com/.well-known/agent-skills/index.json")
 	for name, text := range map[string]string{
 		"files":   `{"skills":[{"name":"x","files":[` + strings.Repeat(`"",`, maxIndex/4) + `""]}]}`,
-		"entries": `{"skills":[` + strings.Repeat(`{"files":[""]},`, maxEntries-1) + `{}]}`,
+		"entries": `{"skills":[` + strings.Repeat(`{"files":[""]},`, origin.MaxSkills-1) + `{}]}`,
 	} {
 		var before, after runtime.MemStats
 		runtime.GC()
