@@ -244,11 +244,11 @@ func TestIndexes(t *testing.T) {
 		`{"skills":[`:               "damaged",
 		`{"skills":[],"skills":[]}`: "two lists",
 		`{"$schema":"https://schemas.agentskills.io/discovery/9.0.0/schema.json","skills":[]}`: "version is not known",
-		`{"$schema":7,"skills":[]}`:                                "damaged",
+		`{"$schema":7,"skills":[]}`:                                      "damaged",
 		`{"skills":[` + strings.Repeat(`{},`, origin.MaxSkills) + `{}]}`: "more than 50,000 skills",
-		`{"skills":[]` + strings.Repeat(" ", maxIndex) + `}`:       "larger than 16 MiB",
-		`{"x":` + strings.Repeat(`[`, 20_000):                      "damaged",
-		"->https://169.254.169.254/":                               "private network",
+		`{"skills":[]` + strings.Repeat(" ", maxIndex) + `}`:             "larger than 16 MiB",
+		`{"x":` + strings.Repeat(`[`, 20_000):                            "damaged",
+		"->https://169.254.169.254/":                                     "private network",
 	} {
 		if got, err := install(t, site(t, map[string]string{at: text}), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, %v, want %q", text, got, err, want)
