@@ -273,6 +273,49 @@ func TestOneList(t *testing.T) {
 	}
 }
 
+// TestHugeLibraries checks that 10,000 skills of any script fill what a client shows, as the
+// client counts, and never more, whatever version the client claims to be.
+func TestHugeLibraries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it lays lists of 10,000 skills out")
+	}
+	tools := toolsOf(t, "default")
+	for kind, description := range map[string]string{
+		"one word": "Cuts.", "1,024 characters": strings.Repeat("one more word ", 73) + "ok",
+		"Thai": strings.Repeat("การจัดการเอกสารและไฟล์ ", 44), "Chinese": strings.Repeat("处理各种文档和表格，", 102),
+		"equal beginnings": "Use this skill when the user wants to work with the thing of the same name, and with nothing else: thing ",
+	} {
+		var texts []string
+		for i := range 10_000 {
+			name := map[string]string{"Thai": "เอกสาร-", "Chinese": "技能-"}[kind]
+			texts = append(texts, fmt.Sprint(cmp.Or(name, "guide-to-thing-"), i), description+fmt.Sprint(i))
+		}
+		v := seen(entriesOf(texts...))
+		for _, c := range readers() {
+			p := c.Profile()
+			there, here := tools[0].Define(v, c).Description, Instructions(v, tools, c)
+			shows := cmp.Or(p.Description, listing.Budget+len(defaultHead+skillTail))
+			if n := p.Unit.Length(there); n > shows || n*100 < min(shows, listing.Budget)*85 {
+				t.Errorf("%s, %.40s: the description has %d of %d", kind, c.Name, n, shows)
+			}
+			most := p.Instructions
+			if p.RepeatsInstructions {
+				most = repeatedInstructions
+			}
+			if n := p.Unit.Length(here); n > most || !p.ShowsList && !p.RepeatsInstructions && n*100 < most*85 {
+				t.Errorf("%s, %.40s: the instructions have %d of %d", kind, c.Name, n, most)
+			}
+			if !utf8.ValidString(there + here) {
+				t.Errorf("%s, %.40s: a character is split", kind, c.Name)
+			}
+			claimed := profile.Client{Name: strings.ToUpper(c.Name), Version: strings.Repeat("9", 400)}
+			if claimed.Profile() == p && tools[0].Define(v, claimed).Description != there {
+				t.Errorf("%s: %.40s gets another description than the client that it claims to be", kind, claimed.Name)
+			}
+		}
+	}
+}
+
 // Codex gets the instructions with each tool: they are short, and their first line names the
 // project's skills.
 func TestInstructionsOfCodex(t *testing.T) {
