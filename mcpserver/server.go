@@ -23,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // serverName is the server's own name in the protocol.
@@ -213,19 +214,37 @@ func lacking(of reply, empty bool, why error) (reply, error) {
 // unsure returns the error for something that may exist but cannot be looked up now.
 func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
 
+// instructionsKey is the key of the instructions that a snapshot keeps for a client.
+type instructionsKey struct {
+	server     *Server
+	client     profile.Client
+	offersMore bool // the client offers roots, which were not asked for yet
+}
+
+// write returns the instructions, kept in the snapshot if the view is complete.
+func (k instructionsKey) write(v catalog.View) string {
+	define := func() string {
+		var notes []string
+		if k.offersMore {
+			notes = append(notes, "More skills may come from the application's folders.")
+		}
+		return tool.Instructions(v, k.server.tools, k.client, notes...)
+	}
+	if v.Snapshot == nil || v.Incomplete() != nil || !isKept(k.client) {
+		return define()
+	}
+	return catalog.Keep(v.Snapshot, k, define)
+}
+
 // instruct writes the instructions into the SDK's result, which belongs to this request.
 func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
 	v, err := s.catalog.CompleteView(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}
-	var notes []string
-	if s.roots.offeredWith(req) {
-		notes = append(notes, "More skills may come from the application's folders.")
-	}
-	c := clientOf(req)
-	c.Entry = s.entry
-	text := tool.Instructions(v, s.tools, c, notes...)
+	key := instructionsKey{s, clientOf(req), s.roots.offeredWith(req)}
+	key.client.Entry = s.entry
+	text := key.write(v)
 	switch r := res.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text

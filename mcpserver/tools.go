@@ -27,6 +27,10 @@ var (
 // maxKeptName bounds the client names, in bytes, for which the list is cached.
 const maxKeptName = 200
 
+// isKept reports whether a snapshot keeps texts for a client. One with a long name costs more to
+// keep than to answer.
+func isKept(c profile.Client) bool { return len(c.Name)+len(c.Version) <= maxKeptName }
+
 // toolsKey is the key under which a snapshot caches a client's tools/list.
 type toolsKey struct {
 	server *Server
@@ -48,7 +52,7 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 		}).members)
 	}
 	of, err := markIncomplete(v, reply{hints: &uncached}, false)
-	if len(r.client.Name)+len(r.client.Version) <= maxKeptName && of.meta == nil {
+	if isKept(r.client) && of.meta == nil {
 		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, r.client}, define)
 	} else {
 		of.encoded = define()
