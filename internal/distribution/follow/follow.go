@@ -33,23 +33,23 @@ type Source struct {
 	MinVersion  string // or ""
 }
 
-// Options are what a [Follower] needs.
+// Options are the settings of a [Follower].
 type Options struct {
 	Puller Puller
 	Store  *store.Store
 	Every  time.Duration // between two polls
-	Host   string        // of this machine, by which replicas ask at different moments of a second
-	// Serve serves a release from now on, and counts what differs.
+	Host   string        // this machine; it spreads the replicas' requests within a second
+	// Serve serves a release from now on, and counts the differences.
 	Serve func(r store.Release) release.Change
-	// Lack is told why nothing is served yet, after an attempt that failed. nil is not told.
+	// Lack, if not nil, gets the reason why nothing is served yet, after a failed attempt.
 	Lack func(*skill.UnreachableError)
-	// Admit says why a release of the store must not be served: its signature was judged by another
-	// configuration. nil admits all.
+	// Admit, if not nil, says why a release of the store must not be served: its signature was
+	// judged under another configuration.
 	Admit func(r store.Release) error
 	// Trusts reports whether a signer may sign releases of the source. nil trusts all.
 	Trusts func(signer string) bool
 	Event  func(Event)      // may be nil
-	Now    func() time.Time // the clock on the wall, which may jump
+	Now    func() time.Time // the wall clock, which may jump
 	// Random returns a number from 0 to 1, for pauses after failures.
 	Random func() float64
 	Log    *slog.Logger
@@ -66,18 +66,18 @@ type Follower struct {
 	served    store.Release // its Skills are nil
 	pending   *store.Release
 	highest   map[string]string
-	started   bool   // what was served last is known
-	judged    bool   // what is served was judged since the start
-	harmed    bool   // the store lacks a skill of what is served
+	started   bool   // the last served release is known
+	judged    bool   // the served release was judged since the start
+	harmed    bool   // the store lacks a skill of the served release
 	refused   string // the revision that was refused for good
-	reason    error  // for which it was
+	reason    error  // the reason for refused
 	failures  int    // polls in a row
 	logged    time.Time
 	wait      time.Duration          // that the source asked for, after its last answer
 	byRequest bool                   // a person asked for this poll
 	head      store.Head             // that the store is to remember; its Release is empty while nothing is served
 	unsaved   bool                   // the store could not be told
-	lack      skill.UnreachableError // what Lack was told last
+	lack      skill.UnreachableError // the last argument of Lack
 
 	mu      sync.Mutex
 	status  Status
@@ -117,8 +117,8 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Damaged tells the follower that the store no longer has a skill as it was. The skill is removed
-// there, and fetched again with the next poll.
+// Damaged tells the follower that a skill in the store is damaged. The skill is removed there, and
+// the next poll fetches it again.
 func (f *Follower) Damaged(d skill.Digest, path string) {
 	f.mu.Lock()
 	f.damaged[d] = path
@@ -126,7 +126,7 @@ func (f *Follower) Damaged(d skill.Digest, path string) {
 	poke(f.changed)
 }
 
-// Run serves what the store has, and follows the source until the context ends.
+// Run serves the store's release, and follows the source until the context ends.
 func (f *Follower) Run(ctx context.Context) {
 	f.poll(ctx)
 	for ctx.Err() == nil {
@@ -143,7 +143,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// until waits for the next poll, and does it. It does what comes before that, too.
+// until waits for the next poll, and polls. It also does earlier events.
 func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
 	for {
 		select {
@@ -164,8 +164,8 @@ func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
 	}
 }
 
-// untilMoment returns how long the release that waits still does. A clock that was put back does not
-// make it wait for longer than any other.
+// untilMoment returns the time until the pending release is swapped in. A clock that was set back
+// does not delay it beyond the usual wait.
 func (f *Follower) untilMoment() time.Duration {
 	now, at := f.o.Now(), f.Status().At
 	if at.Sub(now) > f.o.Every+swapAfter {
@@ -175,8 +175,8 @@ func (f *Follower) untilMoment() time.Duration {
 	return at.Sub(now)
 }
 
-// start serves the release of the store that was served last. With forward-only, the error says why
-// it is not known what that was.
+// start serves the last served release of the store. With forward-only, the error says why that
+// release is unknown.
 func (f *Follower) start() error {
 	h, err := f.o.Store.Head(f.source.Ref.String())
 	switch {
@@ -240,7 +240,7 @@ func (f *Follower) noteServed(r store.Release) map[string]string {
 	return f.highest
 }
 
-// serving notes what is served.
+// serving records the served release.
 func (f *Follower) serving(r store.Release, since time.Time) {
 	skills := 0
 	for _, m := range r.Skills {
@@ -256,7 +256,7 @@ func (f *Follower) serving(r store.Release, since time.Time) {
 	})
 }
 
-// drop removes damaged skills from the store, which the next poll fetches again.
+// drop removes damaged skills from the store; the next poll fetches them again.
 func (f *Follower) drop() {
 	f.mu.Lock()
 	damaged := f.damaged
@@ -321,7 +321,7 @@ func (f *Follower) remember(h store.Head) {
 	}
 }
 
-// keep sets the head again if that failed, or if it was lost with the store.
+// keep sets the head again if that failed, or if the head was lost with the store.
 func (f *Follower) keep() {
 	if f.head.Release == "" {
 		return

@@ -8,7 +8,7 @@ import (
 // Group is the sources of one server.
 type Group []*Follower
 
-// Run follows all sources until the context ends and the last of them has stopped.
+// Run follows all sources until the context ends and all have stopped.
 func (g Group) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, f := range g {
@@ -33,8 +33,8 @@ func (g Group) Status() []Status {
 	return all
 }
 
-// Waits returns the first source of which nothing is served yet since its first release is being
-// fetched, and that in words, or two empty texts. One that was asked in vain is not waited for.
+// Waits returns the first source whose first release is still being fetched, and a text that says
+// so. Both are empty if there is none. A source whose poll failed does not count.
 func (g Group) Waits() (name, why string) {
 	for _, f := range g {
 		switch s := f.Status(); {

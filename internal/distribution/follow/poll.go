@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// poll asks the source once, and fetches what is new or lacking.
+// poll asks the source once, and fetches new or missing content.
 func (f *Follower) poll(ctx context.Context) {
 	f.drop()
 	f.update(func(s *Status) { s.Asked = f.o.Now() })
@@ -60,7 +60,7 @@ func (f *Follower) poll(ctx context.Context) {
 	f.say(outcome, err, was, now)
 }
 
-// lacks tells why nothing is served yet, if that is new.
+// lacks reports why nothing is served yet, if the reason is new.
 func (f *Follower) lacks(outcome Outcome, now time.Time) {
 	if f.served.Digest != "" || outcome != Failed && outcome != Refused || f.o.Lack == nil {
 		return
@@ -76,7 +76,7 @@ func (f *Follower) lacks(outcome Outcome, now time.Time) {
 // hourly is how often a failure that lasts is logged.
 const hourly = time.Hour
 
-// say logs the result of a poll: what is new, and once an hour what lasts.
+// say logs the result of a poll: changes at once, and lasting failures once an hour.
 func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	is := f.Status()
 	about := []any{"source", f.source.Name}
@@ -113,7 +113,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 			return f.failed(ctx, err, "")
 		}
 	}
-	var lacking error // the tag may name another release, which lacks nothing
+	var lacking error // the tag may name another release, which is complete
 	mended := false
 	if f.harmed && f.served.Revision != "" {
 		lacking = f.repair(ctx)
@@ -171,7 +171,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	return Pulled, nil
 }
 
-// errAsked ends a poll, since a person asked for one meanwhile: the source may answer by now.
+// errAsked ends a poll because a person requested another one: the source may answer by now.
 var errAsked = errors.New("the source is asked again")
 
 // asked returns an error if it is errAsked.
@@ -182,8 +182,9 @@ func asked(err error) error {
 	return nil
 }
 
-// away does what waits for the source. Meanwhile a release that was fetched before is served at its
-// moment. If a person asks for a poll, the error is [errAsked]: what has arrived stays in the store.
+// away runs do, which waits for the source. Meanwhile a release that was fetched before is served
+// at its moment. If a person requests a poll, the error is [errAsked]: the bytes received stay in
+// the store.
 func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -210,8 +211,8 @@ func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error)
 	}
 }
 
-// judge judges the signatures of what is served, if that was done before the start: the rules may be
-// others since. Only a registry has signatures.
+// judge judges the signatures of the served release, if they were judged before the start: the
+// rules may have changed since. Only a registry has signatures.
 func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, error) {
 	if f.judged || digestOf(at.ID) == "" {
 		return Unchanged, nil
@@ -243,7 +244,7 @@ func (f *Follower) forget() {
 	f.update(func(s *Status) { s.Pending, s.At = "", time.Time{} })
 }
 
-// repair fetches what is damaged of the release that is served.
+// repair fetches the damaged parts of the served release.
 func (f *Follower) repair(ctx context.Context) error {
 	at := origin.Revision{ID: f.served.Revision, Version: f.served.Version}
 	r, err := f.pull(ctx, at)
@@ -253,7 +254,7 @@ func (f *Follower) repair(ctx context.Context) error {
 	return err
 }
 
-// mend serves the same release again, whole. Its moment is of no importance.
+// mend serves the same release again, complete. It need not wait for the common moment.
 func (f *Follower) mend(r store.Release) {
 	f.harmed = false
 	f.o.Serve(r)
@@ -283,7 +284,7 @@ func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release,
 	return r, err
 }
 
-// failed notes why there is no release. id is the revision that was asked for.
+// failed records why there is no release. id is the requested revision.
 func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Failed, err

@@ -1,5 +1,5 @@
-// Package follow keeps the sources of a server current. It asks each source at common times which
-// release it has, fetches a new one, and serves it from a moment that all replicas share.
+// Package follow keeps the sources of a server current. It asks each source for its release at
+// common times, fetches a new one, and serves it from a moment that all replicas share.
 package follow
 
 import "time"
@@ -9,22 +9,22 @@ type Outcome string
 
 // The outcomes.
 const (
-	Unchanged Outcome = "unchanged" // the source has what is served
-	Pulled    Outcome = "pulled"    // a release was fetched, or what was damaged of the served one
-	Failed    Outcome = "failed"    // the source did not answer, or not with what was asked for
+	Unchanged Outcome = "unchanged" // the source has the served release
+	Pulled    Outcome = "pulled"    // a release was fetched, or the damaged parts of the served one
+	Failed    Outcome = "failed"    // the source did not answer, or not with the requested content
 	Refused   Outcome = "refused"   // the source has a release that must not be served
 )
 
 // Outcomes lists the outcomes in their order in metrics.
 var Outcomes = []Outcome{Unchanged, Pulled, Failed, Refused}
 
-// Refusal is the kind of reason for which a release is not taken.
+// Refusal is the reason for refusing a release.
 type Refusal string
 
 // The refusals.
 const (
 	Gone      Refusal = "gone"      // the source no longer has the tag, or the release
-	NoSkills  Refusal = "no-skills" // what the source has is no release of skills
+	NoSkills  Refusal = "no-skills" // the source has no release of skills
 	Signature Refusal = "signature" // its signature is not one that the section trust asks for
 	Version   Refusal = "version"   // lower than forward-only or min-version allow
 	Limit     Refusal = "limit"     // larger than knack takes
@@ -34,13 +34,13 @@ const (
 // Refusals lists the refusals.
 var Refusals = []Refusal{Gone, NoSkills, Signature, Version, Limit, Disk}
 
-// Status is the state of one source. Its texts are fit for the operator of the server; none has
-// anything secret in it.
+// Status is the state of one source. Its texts are for the operator of the server and contain no
+// secrets.
 type Status struct {
 	Name string // the label of the source's root
 	From string // the source with its tag, as people write it
 
-	// What is served. Release is empty until something is.
+	// The served release. Release is empty until one is served.
 	Release   string    // the digest of the release: "sha256:…"
 	Version   string    // or ""
 	Signer    string    // "key:" and the digest of the public key, or ""
@@ -54,23 +54,23 @@ type Status struct {
 
 	Asked    time.Time // when the source was last asked; zero if it was not yet
 	Answered time.Time // when it last answered; zero if it did not since the start
-	Next     time.Time // when it is asked next
+	Next     time.Time // the time of the next request
 	Pulling  bool      // a pull is under way
 
-	// Failure says why the source did not answer at the last poll, and what to do. It is empty if
-	// the source answered. FailingSince is when the first of the polls was that failed since then.
+	// Failure says why the source did not answer at the last poll, and the fix. It is empty if the
+	// source answered. FailingSince is the time of the first failed poll since the last answer.
 	Failure      string
 	FailingSince time.Time
 
-	// Refused is set while the source has a release that is not taken.
+	// Refused is set while the source has a refused release.
 	Refused        Refusal
 	RefusedRelease string // its digest; empty if it is not known
-	RefusedReason  string // in words, with what to do
+	RefusedReason  string // in words, with the fix
 
 	// Counters since the start.
 	Polls       map[Outcome]uint64
 	Pulls       uint64        // that ended with a release
-	PullTime    time.Duration // of all of them
+	PullTime    time.Duration // in total
 	LastPull    time.Duration
 	Bytes       uint64 // that were fetched
 	Swaps       uint64
@@ -78,7 +78,7 @@ type Status struct {
 	RefusedEach map[Refusal]uint64 // releases that were refused, each once
 }
 
-// Action is what happened to a source, for the log and the audit log.
+// Action is an event of a source, for the log and the audit log.
 type Action string
 
 // The actions.
@@ -86,16 +86,16 @@ const (
 	ActionPull     Action = "pull"
 	ActionSwap     Action = "swap"
 	ActionRefuse   Action = "refuse"
-	ActionRollBack Action = "roll-back" // a swap to a release with a lower version, or to the one before
+	ActionRollBack Action = "roll-back" // a swap to a lower version, or to the release before
 	ActionDamage   Action = "damage"    // a skill of the store is not as its digest says
 )
 
-// Event is one action. A poll without news is none.
+// Event is one action. A poll without news makes no event.
 type Event struct {
 	Time                    time.Time
 	Action                  Action
 	Name, From              string // as in [Status]
-	Release, Before         string // digests: of the release, and of the one that was served before
+	Release, Before         string // digests: of the release, and of the previously served one
 	Version, Signer         string // of the release
 	Added, Changed, Removed int    // skills, of a swap
 	Refusal                 Refusal

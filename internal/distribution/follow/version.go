@@ -9,7 +9,7 @@ import (
 // Bounds of the moments.
 const (
 	swapAfter  = 10 * time.Second // after a multiple of the interval: by then most have fetched a release
-	spreadMost = time.Second      // in which the replicas ask
+	spreadMost = time.Second      // the replicas' requests are spread over it
 	pauseMost  = 5 * time.Minute  // between two polls of a source that fails
 	waitMost   = time.Hour        // that a source may ask for
 )
@@ -20,13 +20,13 @@ func multiple(after time.Time, every time.Duration) time.Time {
 	return time.Unix(0, n-n%int64(every)+int64(every))
 }
 
-// moment returns the first moment, from a time on, at which replicas swap.
+// moment returns the first moment after a time at which replicas swap.
 func moment(from time.Time, every time.Duration) time.Time {
 	offset := min(swapAfter, every/3)
 	return multiple(from.Add(-offset-time.Nanosecond), every).Add(offset)
 }
 
-// next returns when the source is asked next.
+// next returns the time of the next request to the source.
 func (f *Follower) next() time.Time {
 	now, every := f.o.Now(), f.o.Every
 	h := fnv.New32a()

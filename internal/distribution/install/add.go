@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Request is what add is asked for.
+// Request is the request of knack add.
 type Request struct {
 	Sources []string
 	Skills  []string // names, or folders within the source
@@ -79,7 +79,7 @@ func fixOfName(name string, names []string) string {
 	return "the same command without --skill lists what there is"
 }
 
-// short bounds the text of a source for a message, and shows no user name or password in it.
+// short bounds the text of a source for a message, and hides its user name and password.
 func short(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		before := text[:at]
@@ -147,8 +147,8 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	return nil
 }
 
-// byName groups skills by the folders that they would be installed into. The shallowest is the
-// first of a group, then the first by path.
+// byName groups skills by their target folder. The first of a group is the shallowest, then the
+// first by path.
 func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
 	of := map[skill.Key]int{}
 	for _, s := range skills {
@@ -168,8 +168,8 @@ func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
 	return groups
 }
 
-// stepOf returns the step for the skills of one name. Copies with the same bytes are one skill; of
-// others the user has to choose.
+// stepOf returns the step for the skills of one name. Identical copies are one skill; among others
+// the user has to choose.
 func (in *Installer) stepOf(same []origin.Skill, fetched map[string]got, ref origin.Ref, at origin.Revision, pin bool, complete func(*Step, got)) (steps []*Step) {
 	var paths []string
 	var first *got
@@ -201,8 +201,8 @@ func (in *Installer) stepOf(same []origin.Skill, fetched map[string]got, ref ori
 	return steps
 }
 
-// notInstalled returns the skills of a source that are not there only because they were
-// installed into it, as into the root of a project. The user names such a folder to mean it.
+// notInstalled returns the skills of a source that are not there only because they were installed
+// into it, as into the root of a project. The user selects such a skill by naming its folder.
 func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origin.Skill {
 	if ref.Kind != origin.Folder {
 		return skills
@@ -229,7 +229,7 @@ func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origi
 }
 
 // ownFolder refuses to take a locked skill from the folder in which it is installed, since its
-// source would be forgotten.
+// source would be lost.
 func (in *Installer) ownFolder(s *Step, ref origin.Ref, path string) {
 	was, locked := in.lock.Skills[s.Key]
 	if !locked || ref.Kind != origin.Folder || was.Source == s.Entry.Source && was.Path == s.Entry.Path {
@@ -261,7 +261,7 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	return s
 }
 
-// choose returns the skills that were asked for, all of those that have a name that was asked for.
+// choose returns the requested skills: every skill with a requested name.
 func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool) (chosen []origin.Skill) {
 	switch {
 	case len(q.Skills) > 0:
@@ -302,8 +302,8 @@ func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]b
 	return chosen
 }
 
-// refuseTwins refuses the skills of several sources that would be in one folder, with one step for
-// each folder.
+// refuseTwins refuses skills of several sources with the same target folder, with one step per
+// folder.
 func refuseTwins(steps []*Step) (left []*Step) {
 	by := map[skill.Key][]*Step{}
 	for _, s := range steps {

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Changes are paths of a skill in which two states of it differ.
+// Changes are the paths in which two states of a skill differ.
 type Changes struct {
 	Added, Changed, Removed []string
 }
@@ -29,7 +29,7 @@ type Changes struct {
 // Any reports whether there is one.
 func (c Changes) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) > 0 }
 
-// content is what is in a skill's folder.
+// content is the content of a skill's folder.
 type content struct {
 	missing bool
 	odd     string // why it is no folder: "a link"
@@ -41,12 +41,12 @@ type content struct {
 // maxOwn bounds the entries of a folder that is looked at.
 const maxOwn = 100_000
 
-// look reads what is at a place. Nothing but a folder of few files and no others is read.
+// look reads the content of a place. It reads only a folder with a bounded number of files.
 func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(place, false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// It may be a link that leads nowhere, or a file: the folder above knows.
+		// It may be a dangling link, or a file: the folder above tells.
 		return in.absent(ctx, place)
 	case err != nil:
 		if c, err := in.absent(ctx, place); err == nil && !c.missing {
@@ -65,7 +65,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 		switch {
 		case e.Mode.IsDir() && !hidden:
 			return nil
-		case path.Base(e.Path) == ".DS_Store": // the Finder's, of which nobody has another copy to lose
+		case path.Base(e.Path) == ".DS_Store": // the Finder's, which is no loss
 			return nil
 		case e.Mode.IsDir():
 			c.extra = append(c.extra, e.Path+"/")
@@ -92,7 +92,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	return c, nil
 }
 
-// absent tells nothing from something that is no folder.
+// absent tells a missing place from one that is not a folder.
 func (in *Installer) absent(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(filepath.Dir(place), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +143,7 @@ func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
 	return lockfile.File{Path: e.Path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: e.Mode.Perm()&0o111 != 0}, err
 }
 
-// is reports whether the folder holds exactly these files.
+// is reports whether the folder has exactly the files with this digest.
 func (c *content) is(d skill.Digest) bool {
 	return !c.missing && c.odd == "" && len(c.extra) == 0 && c.digest == d
 }
@@ -155,7 +155,7 @@ func (c *content) drift(locked []lockfile.File) Changes {
 	return d
 }
 
-// compare returns what changes from one list of files to another; scripts first.
+// compare returns the changes from one list of files to another; scripts first.
 func compare(from, to []lockfile.File) (c Changes) {
 	was := make(map[string]lockfile.File, len(from))
 	for _, f := range from {
@@ -180,8 +180,8 @@ func compare(from, to []lockfile.File) (c Changes) {
 	return c
 }
 
-// lostExec returns the files that the lock has as executable and the folder has not. Windows has
-// no such files.
+// lostExec returns the files that are executable in the lock and not in the folder. Windows has no
+// executable files.
 func lostExec(locked []lockfile.File, c *content) (lost []string) {
 	if runtime.GOOS == "windows" || c == nil {
 		return nil
@@ -221,7 +221,7 @@ func scriptsFirst(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Over the limits of SEP-2640 a skill is installed and served, and not published.
+// A skill over the limits of SEP-2640 is installed and served, but not published.
 const (
 	publishedFiles = 512
 	publishedSize  = 16 << 20

@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Do does exactly what the plan says, and then records it in the lock. A step that fails gets a
-// problem, and the others are done. The error is that of the lock; if it cannot be written, the
-// plan loses its steps and nothing is done. A dry run only finds the steps that a link is in the
-// way of, or that the lock cannot record.
+// Do does exactly the steps of the plan, and then records them in the lock. A step that fails gets
+// a problem, and the others are done. The error is the lock's; if the lock cannot be written, the
+// plan loses its steps and nothing is done. A dry run only finds the steps that a link blocks, or
+// that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.scan(ctx, p); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 		return err
 	}
 	in.writeAll(ctx, writes)
-	for chunk := range slices.Chunk(replaces, 32) { // each holds four descriptors
+	for chunk := range slices.Chunk(replaces, 32) { // each has four open descriptors
 		in.replaceAll(ctx, chunk)
 	}
 	for _, s := range append(writes, replaces...) {
@@ -100,7 +100,7 @@ func (in *Installer) fit(steps []*Step) error {
 	return nil
 }
 
-// canLock checks that the lock can be written, so that no folder changes that it would not record.
+// canLock checks that the lock can be written, so that no folder changes without a record.
 func (in *Installer) canLock() error {
 	spool, err := edit.NewSpool(in.real)
 	if err != nil {
@@ -134,8 +134,8 @@ func (in *Installer) fail(s *Step, err error) {
 	s.Do = Fail
 }
 
-// forbidden returns the folder that may not be written: that of the step's place, or the one above
-// the folder for new trees.
+// forbidden returns the folder without write permission: the parent of the step's place, or of the
+// folder for new trees.
 func (in *Installer) forbidden(s *Step, err error) string {
 	beside := in.beside(s.place)
 	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path == beside {
@@ -144,8 +144,8 @@ func (in *Installer) forbidden(s *Step, err error) string {
 	return filepath.Dir(s.place)
 }
 
-// writeAll writes the skills in whose places nothing is: all beside their places, synced at
-// once, and then each moved.
+// writeAll writes the skills whose places are empty. It writes all of them beside their places,
+// syncs them together, and then moves each.
 func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 	trees := map[string]*edit.Tree{}
 	defer func() {
@@ -233,7 +233,7 @@ func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
 	return in.swap(ctx, t, s)
 }
 
-// fill copies a skill from the store, and checks what it copies.
+// fill copies a skill from the store, and checks its bytes.
 func (in *Installer) fill(ctx context.Context, t *edit.Tree, below string, e lockfile.Entry) error {
 	for _, f := range e.Files {
 		if err := ctx.Err(); err != nil {
@@ -296,8 +296,8 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 	}
 }
 
-// swap puts the tree into the step's place, or takes the folder there away. It compares the old
-// folder with what was planned before that goes: what was saved in between is kept.
+// swap puts the tree into the step's place, or removes the folder there. Before the old folder
+// goes, it is compared with its planned state: files saved in the meantime are preserved.
 func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 	var err error
 	if s.Do == Delete {

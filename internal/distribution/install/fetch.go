@@ -148,7 +148,7 @@ func refProblem(text string, err error) error {
 	return err
 }
 
-// named returns the folders of the named skills, or all, and a step for each name that is none.
+// named returns the folders of the named skills, or all folders, and a step for each unknown name.
 func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 	var all []string
 	for key, e := range in.lock.Skills {
@@ -201,8 +201,8 @@ func (in *Installer) namesOf(all []string) string {
 	return "it names " + strings.Join(all, ", ") + more
 }
 
-// nameOf returns the name of a skill's folder: the frontmatter's name if that is valid, else the
-// folder's in the source.
+// nameOf returns the name of a skill's folder: the frontmatter's name if it is valid, else the
+// name of its folder in the source.
 func nameOf(s origin.Skill, r origin.Ref) string {
 	if skill.ValidName(s.Name) {
 		return s.Name

@@ -25,13 +25,13 @@ import (
 type takeover struct {
 	foreign.Entry
 	step *Step
-	ref  origin.Ref // as it was asked for
-	// err is why the state that was tried last could not be fetched.
+	ref  origin.Ref // as requested
+	// err is the error of the last fetch.
 	err error
 }
 
-// PlanFrom plans to take over what another installer recorded. Each skill is fetched from its
-// source and compared with the disk. If they are equal, it is locked; if nothing is there, it is
+// PlanFrom plans to take over the record of another installer. Each skill is fetched from its
+// source and compared with the disk. If they are equal, it is locked; if the place is empty, it is
 // written; else it is left. base is the folder to which the entries' folders are relative.
 func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entries []foreign.Entry, base string) *Plan {
 	p := &Plan{}
@@ -45,8 +45,8 @@ func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entrie
 		}
 	}
 	p.Steps = refuseTwins(p.Steps)
-	// The state that was recorded comes first, then what the source has now, then its versions:
-	// many installers record no state.
+	// The recorded state comes first, then the source's present state, then its versions: many
+	// installers record no state.
 	for _, round := range []func(context.Context, []*takeover, foreign.Format){in.tryRecorded, in.tryNow, in.tryVersions} {
 		open = slices.DeleteFunc(open, func(t *takeover) bool { return t.step.Do != "" })
 		round(ctx, open, format)
@@ -116,7 +116,7 @@ func (in *Installer) tryRecorded(ctx context.Context, open []*takeover, format f
 	}
 }
 
-// bySource groups takeovers by what is asked of which source.
+// bySource groups takeovers by their request to a source.
 func bySource(open []*takeover) (groups [][]*takeover) {
 	at := map[[2]string]int{}
 	for _, t := range open {
@@ -132,7 +132,7 @@ func bySource(open []*takeover) (groups [][]*takeover) {
 	return groups
 }
 
-// tryNow tries what the sources have now.
+// tryNow tries the present state of the sources.
 func (in *Installer) tryNow(ctx context.Context, open []*takeover, format foreign.Format) {
 	for _, group := range bySource(open) {
 		in.resolveAndTry(ctx, group, format, group[0].ref)
@@ -195,15 +195,15 @@ func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format f
 			in.resolveAndTry(ctx, group, format, ref)
 			for i, t := range group {
 				if t.step.Do == "" {
-					*t.step, t.err = was[i], errs[i] // what it differs from is what the source has now
+					*t.step, t.err = was[i], errs[i] // the comparison that counts is with the source's present state
 				}
 			}
 		}
 	}
 }
 
-// try fetches skills of one source at one revision, and decides those that are on the disk as
-// they are there.
+// try fetches skills of one source at one revision, and decides those whose copies on the disk are
+// equal.
 func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.Format, at origin.Revision) {
 	fetched, at, err := in.fetchChosen(ctx, group, at)
 	for i, t := range group {
@@ -287,8 +287,8 @@ func named(skills []origin.Skill, e foreign.Entry) (found []origin.Skill) {
 	return found
 }
 
-// sameButInstaller reports whether a skill on the disk differs from the author's only by what
-// the other installer has done to it, so that the author's files take nothing away.
+// sameButInstaller reports whether a skill on the disk differs from the author's only by the other
+// installer's changes. Then the author's files take nothing away.
 func (in *Installer) sameButInstaller(s *Step, format foreign.Format) bool {
 	c := s.found
 	if c.odd != "" || len(c.extra) > 0 {
@@ -330,7 +330,7 @@ func readMain(r io.Reader) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// notTaken leaves a skill that no state of its source fits, or replaces it if that was asked for.
+// notTaken leaves a skill that matches no state of its source, or replaces it on request.
 func (in *Installer) notTaken(t *takeover) {
 	s := t.step
 	switch {

@@ -1,5 +1,5 @@
-// Package install puts skills where agents read them, and records them in a lock. It plans
-// first, and then does exactly the plan. What knack did not write is never lost.
+// Package install installs skills for agents, and records them in a lock. It plans first, and then
+// does exactly the plan. It never loses files that knack did not write.
 package install
 
 import (
@@ -26,55 +26,56 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Options say where skills go, and with what they are fetched.
+// Options say where skills go, and how they are fetched.
 type Options struct {
 	Root string // the folder of the lock, absolute
 	To   string // the folder that gets new skills: Root, or below it
-	Dir  string // the folder at which relative paths of sources start
+	Dir  string // the base of relative source paths
 	Home string // the user's home folder, or ""
-	// Legacy is a folder around Root whose lock may have entries for folders in Root, or "": that of
-	// the home folder, which is no project. They count as entries of Root's lock, and the next
-	// write moves them there.
+	// Legacy is a folder around Root whose lock may have entries for folders in Root, or "". It is
+	// the home folder, which is not a project. Its entries count as entries of Root's lock, and
+	// the next write moves them there.
 	Legacy string
 	// Contained refuses links that lead out of Root, since the links of a clone come from its
 	// author.
 	Contained bool
-	// Kept is the folder that gets what is taken away although knack did not write it.
+	// Kept is the folder for removed files that knack did not write.
 	Kept string
 	// Guard is a path outside of Root, locked while a command changes Root; "" for none.
 	Guard string
-	// Origins returns what reads sources of a kind.
+	// Origins returns the reader of a kind of source.
 	Origins func(origin.Kind) (origin.Origin, error)
 	Store   *store.Store
 	// Trust has the rules about signatures; nil has none.
 	Trust *trust.Policy
-	// AcceptSigner takes what another than the locked signer signed, or none.
+	// AcceptSigner accepts a skill with another signer than the locked one, or without a
+	// signature.
 	AcceptSigner bool
-	// AllowDowngrade takes a lower version than the locked one, and a release under the tag of another
-	// version.
+	// AllowDowngrade accepts a lower version than the locked one, and a release under the tag of
+	// another version.
 	AllowDowngrade bool
-	// Scan says what a skill does, or is nil. Allow has the rules of findings to enforce that do not
-	// stop a command.
+	// Scan, if not nil, scans a skill. Allow lists the rules whose findings to enforce do not stop
+	// a command.
 	Scan  func(context.Context, *skill.Bundle) ([]Finding, error)
 	Allow []string
-	// Overwrite takes away what was changed by hand, and keeps it.
+	// Overwrite replaces files that were changed by hand, and moves them to Kept.
 	Overwrite bool
 	Offline   bool
 	DryRun    bool // nothing is written but into the store
 	Now       func() time.Time
-	// Warn is told what the user should know although the command goes on, or is nil.
+	// Warn, if not nil, gets the warnings of a command that goes on.
 	Warn func(text string)
 	// Room tells the space of the file system of a folder; nil is [edit.RoomOf].
 	Room func(dir string) (s edit.Space, known bool)
-	// Shown writes a path for people, and Command a command of knack that concerns this lock, as
-	// a shell reads it. Without them, both are plain.
+	// Shown formats a path for people, and Command a knack command for this lock, quoted for a
+	// shell. Without them, both are plain.
 	Shown   func(path string) string
 	Command func(words ...string) string
-	// Progress is told of each skill that is put into its place, by any goroutine, or is nil.
+	// Progress, if not nil, gets each installed skill, from any goroutine.
 	Progress origin.Progress
 }
 
-// Problem is an error with what to do about it.
+// Problem is an error with its fix.
 type Problem struct {
 	Err error
 	Fix string
@@ -93,7 +94,7 @@ func problem(fix, format string, args ...any) *Problem {
 	return &Problem{Err: fmt.Errorf(format, args...), Fix: fix}
 }
 
-// ProblemOf returns an error of a source, the store or the network as a problem, with what to do.
+// ProblemOf returns an error of a source, the store or the network as a problem, with its fix.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.Is(err, context.Canceled) {
@@ -116,7 +117,7 @@ func ProblemOf(err error) *Problem {
 	return &Problem{Err: err, Fix: fixOf(err)}
 }
 
-// fixOf returns what to do about content that is not taken, by the category of the error.
+// fixOf returns the fix for refused content, by the category of the error.
 func fixOf(err error) string {
 	switch {
 	case errors.Is(err, archive.ErrRefused):
@@ -129,7 +130,7 @@ func fixOf(err error) string {
 	return ""
 }
 
-// interruption is the error of a step that was not done since the command was ended before.
+// interruption is the error of a step that an interrupted command did not reach.
 type interruption struct{}
 
 // Error says so.
@@ -138,7 +139,7 @@ func (interruption) Error() string { return "interrupted" }
 // Is reports that an interruption is a cancellation.
 func (interruption) Is(target error) bool { return target == context.Canceled }
 
-// Installer plans and does what one command asks for.
+// Installer plans and does the work of one command.
 type Installer struct {
 	o      Options
 	real   string // Root without links
@@ -199,7 +200,7 @@ func (in *Installer) Close() {
 // LockFile returns the path of the lock.
 func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfile.Name) }
 
-// realLock is LockFile without links, which is written.
+// realLock is LockFile with its links resolved, the path that is written.
 func (in *Installer) realLock() string { return filepath.Join(in.real, lockfile.Name) }
 
 // HasLock reports whether there is a lock. It may name no skills.
@@ -215,7 +216,7 @@ func (in *Installer) Folder(key string) string {
 
 func (in *Installer) readLock() ([]byte, error) { return in.readLockOf(in.real, in.o.Root) }
 
-// readLockOf reads the lock of a folder, which people know as named. It returns nil if there is none.
+// readLockOf reads the lock of a folder, named as people know it. It returns nil without a lock.
 func (in *Installer) readLockOf(real, named string) ([]byte, error) {
 	file := in.shown(filepath.Join(named, lockfile.Name))
 	t, err := dir.OpenTree(real, false)
@@ -278,8 +279,8 @@ func (in *Installer) with(changed map[string]*lockfile.Entry) *lockfile.Lock {
 	return l
 }
 
-// writeLock records what was done. If another program changed other entries meanwhile, both
-// changes are kept.
+// writeLock records the changed entries. If another program changed other entries meanwhile, both
+// changes are preserved.
 func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 	for range 5 {
 		l := in.with(changed)
@@ -311,7 +312,7 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 	return problem("run the command again", "%s keeps changing, so it was not written", in.lockShown())
 }
 
-// reread takes in a lock that another program wrote, unless it changed the same skills.
+// reread merges a lock that another program wrote, unless it changed the same skills.
 func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
 	data, err := in.readLock()
 	if err != nil {
@@ -343,7 +344,7 @@ func sameEntry(a, b lockfile.Entry) bool {
 	return bytes.Equal(one(a), one(b))
 }
 
-// sweep removes what killed commands left. What they had taken away goes to the kept ones.
+// sweep removes the leftovers of killed commands. Files that they had removed go to Kept.
 func (in *Installer) sweep() {
 	_ = edit.SweepFiles(in.real) // of a lock that was not replaced
 	seen := map[string]bool{}
@@ -381,7 +382,7 @@ func (in *Installer) warn(format string, args ...any) {
 	}
 }
 
-// keptPath returns a new path for what is taken away.
+// keptPath returns a new path below Kept.
 func (in *Installer) keptPath(name string) string {
 	return filepath.Join(in.o.Kept, in.o.Now().UTC().Format("20060102T150405.000000000Z")+"-"+name)
 }
@@ -394,7 +395,7 @@ func cause(err error) error {
 	return err
 }
 
-// origin returns what reads a source. Offline, a source that would have to be asked is refused.
+// origin returns the reader of a source. Offline, it refuses a source that needs the network.
 func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ func (s *Step) records() bool {
 	return s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Newer
 }
 
-// judge fails the steps that a link is in the way of, or that the lock cannot record, before
-// anything is written. Sources choose the texts of an entry, and one bad text must not keep the
-// other skills out of the lock.
+// judge fails the steps that a link blocks, or that the lock cannot record, before anything is
+// written. Sources choose the texts of an entry, and one bad text must not keep the other skills
+// out of the lock.
 func (in *Installer) judge(steps []*Step) error {
 	for _, s := range steps {
 		if s.Do == Write || s.Do == Replace || s.Do == Delete {
@@ -75,7 +75,7 @@ func (in *Installer) judge(steps []*Step) error {
 	return nil
 }
 
-// judge fails the step if its entry alone makes a lock that cannot be read.
+// judge fails the step if its entry alone makes the lock unreadable.
 func (s *Step) judge() {
 	_, err := lockfile.Parse((&lockfile.Lock{Skills: map[string]lockfile.Entry{s.Key: s.Entry}}).Bytes())
 	if bad := (*lockfile.Error)(nil); errors.As(err, &bad) {
@@ -83,7 +83,7 @@ func (s *Step) judge() {
 	}
 }
 
-// unreadable is the problem of a lock that is not written since it could not be read again.
+// unreadable is the problem of a lock that is not written because it could not be read again.
 func unreadable(err error) *Problem {
 	fix := "report this as a bug of knack"
 	bad := (*lockfile.Error)(nil)
@@ -93,8 +93,8 @@ func unreadable(err error) *Problem {
 	return problem(fix, "the new %s could not be read again (%w), so it was not written", lockfile.Name, err)
 }
 
-// noLinks refuses a link at the folder for new trees, which a clone can have, and one that came
-// into the way of a place after that was resolved.
+// noLinks refuses a link at the folder for new trees, which a clone can have. It also refuses a
+// link that appeared above a place after the place was resolved.
 func (in *Installer) noLinks(place string) error {
 	for _, dir := range []string{in.beside(place), filepath.Dir(place)} {
 		if links := realpath.Links(dir); len(links) > 0 {

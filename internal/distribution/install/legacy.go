@@ -19,7 +19,7 @@ type legacy struct {
 	rest *lockfile.Lock // without those entries
 }
 
-// readLegacy takes in the entries of the lock of [Options.Legacy]. An entry of the root's own lock
+// readLegacy merges the entries of the lock of [Options.Legacy]. An entry of the root's own lock
 // wins.
 func (in *Installer) readLegacy() error {
 	in.legacy = nil
@@ -61,8 +61,8 @@ func (in *Installer) respelt(e lockfile.Entry) lockfile.Entry {
 	return e
 }
 
-// dropLegacy takes the moved entries out of the lock that had them. It is called when the root's
-// lock has them.
+// dropLegacy removes the moved entries from the old lock. It is called when the root's lock has
+// them.
 func (in *Installer) dropLegacy() {
 	from := in.legacy
 	if from == nil {

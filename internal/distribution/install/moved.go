@@ -11,7 +11,8 @@ import (
 )
 
 // follow looks for a locked skill that is no longer in its folder of the source. It returns the
-// skill of the same name that has most of its content, or else the folders of those of that name.
+// skill of the same name that shares most of its content, or else the folders of all skills of
+// that name.
 func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Skill, was lockfile.Entry) (found *got, others []string, err error) {
 	taken := map[string]bool{}
 	for _, e := range in.lock.Skills {
@@ -43,8 +44,8 @@ func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Ski
 	return found, others, nil
 }
 
-// share returns which part of two states of a skill is the same, from 0 to 1: equal files, and equal
-// lines of files that differ, if the store has the state that was locked.
+// share returns the part of a skill that is equal in two states, from 0 to 1. It counts equal
+// files, and equal lines of other files if the store has the locked state.
 func (in *Installer) share(was lockfile.Entry, now got) float64 {
 	var same, all int64
 	before := map[string]lockfile.File{}
@@ -68,7 +69,7 @@ func (in *Installer) share(was lockfile.Entry, now got) float64 {
 	return float64(same) / float64(max(all, 1))
 }
 
-// stored returns the text of a file of the store, or nil if it is not there or too long for one.
+// stored returns the text of a file in the store, or nil if it is missing or too long to compare.
 func (in *Installer) stored(d skill.Digest, path string) []byte {
 	r, err := in.o.Store.Open(d, path)
 	if err != nil {
@@ -82,7 +83,7 @@ func (in *Installer) stored(d skill.Digest, path string) []byte {
 	return text
 }
 
-// commonLines returns how many bytes of a text are lines that another has too.
+// commonLines returns the number of bytes in those lines of a text that another text has too.
 func commonLines(a, b []byte) (n int64) {
 	lines := map[string]int{}
 	for line := range bytes.Lines(a) {

@@ -11,10 +11,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A folder of a skill can hold further skills. Their files are files of the skill around them, so
+// A skill's folder can contain further skills. Their files are files of the skill around them, so
 // they are installed, locked and removed with it.
 
-// within reports whether all files of a fetched skill are among those of one around it.
+// within reports whether a fetched skill's files are all files of a skill around it.
 func within(fetched map[string]got, at string) bool {
 	inner := fetched[at]
 	if inner.err != nil || at == "." {
@@ -30,7 +30,7 @@ func within(fetched map[string]got, at string) bool {
 	}
 }
 
-// below returns a path below a folder that holds it.
+// below returns a path relative to a folder that contains it.
 func below(folder, at string) string {
 	if folder == "." {
 		return at
@@ -54,7 +54,7 @@ func find(files []lockfile.File, name string) (at int, ok bool) {
 	return slices.BinarySearchFunc(files, name, func(f lockfile.File, name string) int { return strings.Compare(f.Path, name) })
 }
 
-// nested returns the names of the skills that come with a fetched one.
+// nested returns the names of the skills inside a fetched one.
 func nested(skills []origin.Skill, ref origin.Ref, outer got) (names []string) {
 	for _, s := range skills {
 		if s.Path == outer.source.Path || outer.source.Path != "." && !strings.HasPrefix(s.Path, outer.source.Path+"/") {
@@ -67,8 +67,8 @@ func nested(skills []origin.Skill, ref origin.Ref, outer got) (names []string) {
 	return names
 }
 
-// apart refuses a folder within that of an installed skill, or around one: a lock says of each
-// file in which skill it is.
+// apart refuses a folder inside an installed skill's folder, or around one: a lock assigns each
+// file to one skill.
 func (in *Installer) apart(key string) error {
 	for other, e := range in.lock.Skills {
 		switch {
@@ -81,7 +81,7 @@ func (in *Installer) apart(key string) error {
 	return nil
 }
 
-// holder returns the folder of the locked skill that has a skill of this name within it, or "".
+// holder returns the folder of the locked skill that contains a skill of this name, or "".
 func (in *Installer) holder(name string) string {
 	for key, e := range in.lock.Skills {
 		for _, f := range e.Files {

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// networkProblem words an error of the network that no kind of source has worded, or returns
-// nil.
+// networkProblem words a network error that no kind of source has worded, or returns nil.
 func networkProblem(err error) *Problem {
 	const again = "check the address, your network and proxy, and try again"
 	var (

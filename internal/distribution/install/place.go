@@ -27,8 +27,8 @@ func (in *Installer) place(key string) (string, error) {
 	return place, nil
 }
 
-// parent returns the path, without links, of a folder of skills. Most skills are in one, so that it
-// is asked for once. Links that come there later are for noLinks to find.
+// parent returns the path, without links, of a folder of skills. It is cached, since most skills
+// share one. noLinks finds links that appear later.
 func (in *Installer) parent(dir string) (string, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -42,7 +42,7 @@ func (in *Installer) parent(dir string) (string, error) {
 	return p.real, p.err
 }
 
-// parent is a folder of skills without links, or why there can be no skills in it.
+// parent is a folder of skills without links, or the reason why it cannot hold skills.
 type parent struct {
 	real string
 	err  error
@@ -67,8 +67,7 @@ func (in *Installer) resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// beside returns the folder in which new trees are written: beside the folder that agents scan,
-// never below it.
+// beside returns the folder for new trees: beside the folder that agents scan, never below it.
 func (in *Installer) beside(place string) string {
 	parent := filepath.Dir(filepath.Dir(place))
 	if parent != in.real && !strings.HasPrefix(parent, in.real+string(filepath.Separator)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// Action is what is done with one skill.
+// Action is the action of a step.
 type Action string
 
 // The actions.
@@ -31,36 +31,36 @@ const (
 	Newer   Action = "outdated" // there is an update (update --check)
 )
 
-// Step is what is to be done with one skill, and afterwards what was done.
+// Step is the planned action for one skill, and later its result.
 type Step struct {
 	Name  string
 	Key   string // its folder, relative to the lock's; "" if it has none
 	Do    Action
 	Entry lockfile.Entry  // as it is recorded afterwards
 	Was   *lockfile.Entry // the lock's entry before
-	// Changes are those of the skill itself, between the lock and what is to be installed.
+	// Changes are the skill's own changes, from the lock to the new state.
 	Changes Changes
-	// Signature is what is known of the signatures of its source, if those were asked for.
+	// Signature is the verdict on the signatures of its source, if they were judged.
 	Signature trust.Verdict
-	// Drift are those that were made by hand, against the lock.
+	// Drift are the changes made by hand since the lock.
 	Drift Changes
 	// Problem says why it is left or failed.
 	Problem *Problem
-	// Kept is the folder into which what was in its place was moved.
+	// Kept is the folder with the former content of its place.
 	Kept     string
 	Warnings []string
-	Findings []Finding // of what it brings
+	Findings []Finding // in new content
 	With     []string  // the names of the skills within it
 	Shadowed bool      // another skill answers to its name
 	Same     []string  // the folders of its source with the same files
 
 	place string
-	found *content // what was at place when it was planned
+	found *content // the content of place at planning time
 	keep  bool     // it was changed, and is kept before it is replaced or removed
-	stays bool     // what was in its place is in a tree, which is not removed
+	stays bool     // the former content of its place is in a tree, which stays
 }
 
-// Interrupted reports whether the command was ended before it came to this step.
+// Interrupted reports whether the command ended before it reached this step.
 func (s *Step) Interrupted() bool {
 	return s.Do == Fail && s.Problem != nil && errors.Is(s.Problem, context.Canceled)
 }
@@ -73,10 +73,10 @@ type Choice struct {
 	Fault                   error  // why it cannot be installed
 }
 
-// Plan is what a command is going to do.
+// Plan is the list of a command's steps.
 type Plan struct {
 	Steps []*Step
-	// Choices are the skills of the sources of which the user has to choose, source by source.
+	// Choices are the skills among which the user has to choose, source by source.
 	Choices []Choice
 
 	names []string // of all skills that the sources have
@@ -89,7 +89,7 @@ type Outcome uint8
 const (
 	Done    Outcome = iota
 	No              // something was left, differs, is missing a choice, or has an update
-	Misused         // a source is none
+	Misused         // a source is malformed
 	Failed          // something could not be done
 )
 
@@ -123,7 +123,7 @@ func leftOut(n int) string {
 	return fmt.Sprintf("%s entries whose names begin with a dot, or submodules, were not installed", display.Thousands(n))
 }
 
-// decide sets the action that installs s.Entry at s.Key. The cells of table_test.go are its table.
+// decide sets the action that installs s.Entry at s.Key. table_test.go lists its cases.
 func (in *Installer) decide(ctx context.Context, s *Step) {
 	if was, ok := in.lock.Skills[s.Key]; ok {
 		s.Was = &was
@@ -155,7 +155,7 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 	}
 }
 
-// see looks at what is in a step's place.
+// see reads the content of a step's place.
 func (in *Installer) see(ctx context.Context, s *Step) bool {
 	var err error
 	if s.place, err = in.place(s.Key); err == nil {
@@ -187,15 +187,15 @@ func (in *Installer) leave(s *Step) {
 	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 }
 
-// What is said of a state that knack itself has fetched and that the lock does not have: a
-// command was killed before it wrote the lock, or the lock was put back.
+// The problem of a state that knack fetched and the lock does not have: a command was killed
+// before it wrote the lock, or the lock was restored.
 const notRecorded = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
 
 func (in *Installer) updateRecords(key string) string {
 	return in.command("update", in.word(key)) + " records what is there, if that is what the source has"
 }
 
-// fetched reports whether a folder holds just the files of a skill in the store.
+// fetched reports whether a folder has exactly the files of a skill in the store.
 func (in *Installer) fetched(c *content) bool {
 	if c.missing || c.odd != "" || len(c.extra) > 0 {
 		return false
@@ -250,7 +250,7 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// verify reports whether a skill's folder is as locked. If it is not, the step says how.
+// verify reports whether a skill's folder matches the lock. If not, the step gets the differences.
 func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	if !in.see(ctx, s) || s.found.is(s.Was.Digest) {
 		return s.Do != Fail
@@ -272,7 +272,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	return false
 }
 
-// PlanSync plans that every locked skill is in its place as the lock says.
+// PlanSync plans to restore every locked skill to its locked state.
 func (in *Installer) PlanSync(ctx context.Context) *Plan {
 	keys, _ := in.named(nil)
 	p := &Plan{Steps: inParallel(len(keys), func(i int) *Step {
@@ -291,7 +291,7 @@ func (in *Installer) PlanSync(ctx context.Context) *Plan {
 	return p
 }
 
-// fetchLocked gets into the store what the steps are going to write.
+// fetchLocked fetches the content that the steps write into the store.
 func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	type from struct{ source, want, revision string }
 	needed := map[from][]*Step{}
@@ -331,10 +331,10 @@ func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	}
 }
 
-// mayHave is where locked files may be that the source no longer has.
+// mayHave names places that may still have locked files after the source lost them.
 const mayHave = "another clone of the project, or the author, may still have the locked files"
 
-// takesNow says which command takes what the source of a locked skill has now.
+// takesNow says which command installs the present state of a locked skill's source.
 func (in *Installer) takesNow(key string) string {
 	command := in.command("update", in.word(key))
 	switch e := in.lock.Skills[key]; {

@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Release is what a source has at one revision.
+// Release is the content of a source at one revision.
 type Release struct {
-	Source    string // as it was asked for
+	Source    string // as typed
 	Revision  origin.Revision
 	Signature trust.Verdict // its State is "" if the source has none by its kind
 	Skills    []Verified
@@ -36,9 +36,9 @@ func (r Release) Faults() (n int) {
 	return n
 }
 
-// VerifySource judges the signatures of what a source has now, and fetches all of it into the
+// VerifySource judges the signatures of a source's present state, and fetches all of it into the
 // store, which checks the digests. If the signatures refuse it, the release has its revision and
-// their verdict, and nothing is fetched. The error is a [*Problem], or one for it.
+// their verdict, and nothing is fetched. The error is a [*Problem], or converts to one.
 func (in *Installer) VerifySource(ctx context.Context, text string) (Release, error) {
 	ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home)
 	if err != nil {

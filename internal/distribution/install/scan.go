@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Finding is what a scan of a skill found.
+// Finding is a finding of a scan of a skill.
 type Finding struct {
 	Rule         skill.RuleID
 	Enforce      bool // no honest skill does that
@@ -21,15 +21,15 @@ type Finding struct {
 	Message      string
 }
 
-// scan scans what the steps bring into the project, and stops the plan at a finding to enforce
-// that the user does not allow: the steps without one go, so that nothing is written.
+// scan scans the new content of the steps. It stops the plan at a finding to enforce that the user
+// does not allow: it drops the steps without one, so that nothing is written.
 func (in *Installer) scan(ctx context.Context, p *Plan) error {
 	if in.o.Scan == nil {
 		return nil
 	}
 	var brought []*Step
 	for _, s := range p.Steps {
-		// What was locked before was scanned when it came.
+		// Content that was locked before was scanned when it arrived.
 		if s.records() && s.Do != Newer && (s.Was == nil || s.Was.Digest != s.Entry.Digest) {
 			brought = append(brought, s)
 		}
@@ -75,7 +75,7 @@ func (in *Installer) scanStep(ctx context.Context, s *Step) error {
 	return err
 }
 
-// forbiddenRules returns the rules of the enforce lane that a step breaks and that the user does not
+// forbiddenRules returns the rules of the enforce lane that a step breaks and the user does not
 // allow.
 func (in *Installer) forbiddenRules(s *Step) (rules []string) {
 	for _, f := range s.Findings {
@@ -86,7 +86,7 @@ func (in *Installer) forbiddenRules(s *Step) (rules []string) {
 	return rules
 }
 
-// bundle returns a skill of the store as a source of skills has it.
+// bundle returns a skill of the store in the form that a source of skills gives it.
 func (in *Installer) bundle(at string, d skill.Digest, files []lockfile.File) (*skill.Bundle, error) {
 	fsys, err := dir.FS(in.o.Store.Folder(d))
 	if err != nil {
@@ -101,8 +101,8 @@ func (in *Installer) bundle(at string, d skill.Digest, files []lockfile.File) (*
 	return b, nil
 }
 
-// Bundles fetches all skills of a source into the store, and returns them as a source of skills
-// has them. Nothing is installed. left has the skills that cannot be had.
+// Bundles fetches all skills of a source into the store, and returns them in the form that a
+// source of skills gives them. Nothing is installed. left lists the skills that are unavailable.
 func (in *Installer) Bundles(ctx context.Context, text string) (bundles []*skill.Bundle, left []Verified, err error) {
 	r, err := in.VerifySource(ctx, text)
 	if err != nil {

@@ -15,13 +15,13 @@ type library struct {
 	origin.Library
 	verdict  trust.Verdict
 	at       origin.Revision
-	misnamed error // of a tag that was asked for, or nil
+	misnamed error // of a requested tag, or nil
 }
 
 // Revision returns the library's revision, with the version that its signature covers.
 func (l *library) Revision() origin.Revision { return l.at }
 
-// checkTag refuses a library whose tag is another version than its content says, unless the user
+// checkTag refuses a library whose tag is another version than its content states, unless the user
 // accepts that.
 func (in *Installer) checkTag(l *library) error {
 	if l.misnamed == nil || in.o.AllowDowngrade {
@@ -30,8 +30,8 @@ func (in *Installer) checkTag(l *library) error {
 	return &Problem{Err: l.misnamed, Fix: "ask its publisher whether the tag was moved; --allow-downgrade of add and update takes it, as the version that it says", No: true}
 }
 
-// keepVersion leaves a skill whose source now has a lower version, or a signed skill whose source now
-// has none, unless the user accepts that. It reports whether the step goes on.
+// keepVersion leaves a skill whose source now has a lower version, unless the user accepts that. A
+// missing version is lower for a signed skill. It reports whether the step goes on.
 func (in *Installer) keepVersion(s *Step) bool {
 	if s.Do == Fail || s.Do == Leave || s.Was == nil || in.o.AllowDowngrade || s.Was.Source != s.Entry.Source || s.Was.Want != s.Entry.Want {
 		return true
@@ -49,9 +49,9 @@ func (in *Installer) keepVersion(s *Step) bool {
 	return false
 }
 
-// open reads a source at a revision, and judges its signatures before anything else of it is
-// fetched. If it is locked, its digests are known, so that only a rule is a reason to ask. A library
-// that its signatures refuse is closed, and has only its revision.
+// open reads a source at a revision, and judges its signatures before it fetches anything else. If
+// the revision is locked, its digests are known, so that only a rule is a reason to ask. A library
+// refused by its signatures is closed, and has only its revision.
 func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revision, locked bool) (*library, error) {
 	o, err := in.origin(ctx, ref)
 	if err != nil {
@@ -75,13 +75,13 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 		in.warn("%s", v.Reason)
 	}
 	if _, can := l.(origin.Signed); !can {
-		v = trust.Verdict{} // no word about what cannot be signed
+		v = trust.Verdict{} // no verdict on a source that cannot be signed
 	}
 	j.verdict = v
 	return j, nil
 }
 
-// sign notes what is known of the signatures of a step's source. Of several trusted signers, the
+// sign sets the verdict on the signatures of a step's source. Of several trusted signers, the
 // locked one stays.
 func (in *Installer) sign(s *Step, v trust.Verdict) {
 	if was, ok := in.lock.Skills[s.Key]; ok {
@@ -90,8 +90,8 @@ func (in *Installer) sign(s *Step, v trust.Verdict) {
 	s.Signature, s.Entry.Signer = v, v.Signer
 }
 
-// keepSigner leaves a skill that was signed and is now signed by another, or not at all, unless
-// the user accepts that. It reports whether the step goes on.
+// keepSigner leaves a signed skill whose source is now signed by another key, or not at all,
+// unless the user accepts that. It reports whether the step goes on.
 func (in *Installer) keepSigner(s *Step) bool {
 	if s.Do == Fail || s.Do == Leave || s.Was == nil || s.Was.Signer == "" || s.Was.Signer == s.Entry.Signer || in.o.AcceptSigner {
 		return true
@@ -112,8 +112,8 @@ func (in *Installer) keepSigner(s *Step) bool {
 	return false
 }
 
-// requireSigner gives a step that an entry of the lock would be taken for this action if a rule
-// requires a signature and the entry has none by one of its keys.
+// requireSigner sets the step's action to do if a rule requires a signature that the lock's entry
+// does not have. The signature has to be by one of the rule's keys.
 func (in *Installer) requireSigner(s *Step, do Action) {
 	var r *trust.Refusal
 	if errors.As(in.o.Trust.Locked(s.Entry.Source, s.Entry.Signer), &r) {
@@ -121,8 +121,8 @@ func (in *Installer) requireSigner(s *Step, do Action) {
 	}
 }
 
-// lookForSigners asks for the signatures of skills without news if a rule for their source came
-// after they were locked, or if the source was not signed then.
+// lookForSigners asks for the signatures of unchanged skills. It does so if a rule for their
+// source came after they were locked, or if the source was not signed then.
 func (in *Installer) lookForSigners(ctx context.Context, steps []*Step) {
 	type state struct{ source, want, revision string }
 	groups, order := map[state][]*Step{}, []state(nil)

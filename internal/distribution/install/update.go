@@ -14,26 +14,26 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// UpdateRequest is what update is asked for.
+// UpdateRequest is the request of knack update.
 type UpdateRequest struct {
 	Skills []string // all if it is empty
-	Check  bool     // only say what would be updated
+	Check  bool     // only report the updates
 	Latest bool     // a version may move to another major version
 	Unpin  bool
 }
 
-// news is what a locked source is now.
+// news is the present state of a locked source.
 type news struct {
 	ref origin.Ref
 	at  origin.Revision
 	err error
 }
 
-// sourcesAtOnce is how many sources are asked at the same time.
+// sourcesAtOnce bounds the sources that are asked concurrently.
 const sourcesAtOnce = 16
 
-// PlanUpdate asks the sources of the locked skills what they are now, and plans to install what
-// changed.
+// PlanUpdate asks the sources of the locked skills for their present state, and plans to install
+// the changes.
 func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 	keys, steps := in.named(q.Skills)
 	p := &Plan{Steps: steps}
@@ -113,7 +113,7 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 	}
 }
 
-// fixed reports whether an entry's reference can only ever name what it names now.
+// fixed reports whether an entry's reference always names the same revision.
 func fixed(e lockfile.Entry) bool {
 	if strings.Contains(e.Want, "sha256:") {
 		return true
@@ -138,7 +138,7 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		if err != nil {
 			return news{err: err}
 		}
-		if is, ok := semver.Parse(version); ok { // to which it moved before
+		if is, ok := semver.Parse(version); ok { // the version that it moved to before
 			now.Major, now.Minor, now.Patch, now.Pre = is.Major, is.Minor, is.Patch, is.Pre
 		}
 		if moved = newest(now, tags, latest); moved != "" {
@@ -222,7 +222,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 	}
 }
 
-// moved reports whether the tag of a version names another state than it did.
+// moved reports whether the tag of a version names another state than before.
 func moved(tag string, at origin.Revision, was lockfile.Entry) bool {
 	is, full := semver.Parse(tag)
 	before, had := semver.Parse(was.Version)

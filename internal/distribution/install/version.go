@@ -2,9 +2,9 @@ package install
 
 import "github.com/knack-dev/knack/internal/base/semver"
 
-// newest returns the tag of the highest version that is not below is, or "". It is one of the
-// same major version, or for 0.x of the same minor version, unless latest is set. A release is
-// not followed by a pre-release.
+// newest returns the tag of the highest version that is not below is, or "". Unless latest is set,
+// it has the same major version, or for 0.x the same minor version. A release never moves to a
+// pre-release.
 func newest(is semver.Version, tags []string, latest bool) (best string) {
 	high := is
 	for _, tag := range tags {

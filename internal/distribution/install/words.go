@@ -28,7 +28,7 @@ func (in *Installer) command(words ...string) string {
 	return in.o.Command(words...)
 }
 
-// word returns what names a locked skill alone in a command: its name, or else its folder.
+// word returns the word that identifies a locked skill in a command: its name, or else its folder.
 func (in *Installer) word(key string) string {
 	name, same := in.lock.Skills[key].Name, 0
 	for _, e := range in.lock.Skills {
@@ -42,10 +42,10 @@ func (in *Installer) word(key string) string {
 	return name
 }
 
-// again returns the command that adds a locked skill anew, from what its source has now.
+// again returns the command that adds a locked skill again, from the present state of its source.
 func (in *Installer) again(key string) string { return in.addAt(key, in.lock.Skills[key].Path) }
 
-// addAt returns the command that adds the skill in a folder of a locked skill's source in its place.
+// addAt returns the command that replaces a locked skill by the one in a folder of its source.
 func (in *Installer) addAt(key, path string) string {
 	e := in.lock.Skills[key]
 	words := []string{"add", in.source(e)}

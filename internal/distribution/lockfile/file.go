@@ -1,5 +1,5 @@
-// Package lockfile reads and writes knack.lock, the record of the skills that were installed:
-// where each came from, and the digest of each of its files.
+// Package lockfile reads and writes knack.lock, the record of the installed skills. It has the
+// source of each skill, and the digest of each of its files.
 package lockfile
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// File is a file of a skill. Its path is slash-separated below the skill's folder, in the
-// spelling on the disk.
+// File is a file of a skill. Its path is slash-separated below the skill's folder, in the spelling
+// on the disk.
 type File struct {
 	Path   string
 	Size   int64
@@ -42,9 +42,9 @@ func Extent(files []File) edit.Extent {
 	return all
 }
 
-// Digest returns the digest of a skill with these files: the SHA-256 over one line for each
-// file, "DIGEST SIZE PATH\n", by path in byte order. Whether a file is executable is not in it,
-// since some systems cannot tell.
+// Digest returns the digest of a skill with these files: the SHA-256 over one line per file,
+// "DIGEST SIZE PATH\n", by path in byte order. It does not cover the executable bit, since some
+// systems cannot tell.
 func Digest(files []File) skill.Digest {
 	files = slices.Clone(files)
 	Sort(files)

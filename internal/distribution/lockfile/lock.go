@@ -13,8 +13,8 @@ import (
 // Name is the name of the file.
 const Name = "knack.lock"
 
-// MaxSize is the most bytes that [Parse] reads, about 35,000 skills of the usual size. A lock is
-// a text from outside, and its reader takes about twice its size in memory.
+// MaxSize bounds the bytes that [Parse] reads, about 35,000 skills of the usual size. A lock is
+// untrusted text, and its reader takes about twice its size in memory.
 const MaxSize = 32 << 20
 
 // version is the only lockVersion.
@@ -28,11 +28,11 @@ type Lock struct {
 
 // Entry is one skill of a [Lock].
 type Entry struct {
-	Name     string // that of the frontmatter, for people
-	Source   string // where it came from, without the reference
-	Want     string // the reference as it was asked for; "" for the source's default
+	Name     string // the frontmatter's name, for people
+	Source   string // its source, without the reference
+	Want     string // the requested reference; "" for the source's default
 	Path     string // its folder within the source, "." for the source itself
-	Revision string // "git:", "oci:" or "http:" and what pins it; "" for a source without one
+	Revision string // "git:", "oci:" or "http:" and an identifier of the content; "" for a source without one
 	Version  string // the tag or annotation that names a version, or ""
 	Pinned   bool   // update leaves it
 	Signer   string // "key:" and the SHA-256 of the key whose signature was verified, or ""
@@ -46,13 +46,13 @@ type Error struct {
 	Message, Fix string
 }
 
-// Error returns all of it in one line.
+// Error returns the whole error in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
 }
 
-// Bytes returns the canonical text: equal locks are equal bytes. It does not judge the lock.
-// [Parse] does, so that a program that writes a lock parses it first.
+// Bytes returns the canonical text: equal locks are equal bytes. It does not validate the lock.
+// [Parse] does, so a program parses a lock before it writes it.
 func (l *Lock) Bytes() []byte {
 	b := append([]byte(nil), "{\n  \"lockVersion\": 1,\n  \"skills\": {"...)
 	for i, key := range slices.Sorted(maps.Keys(l.Skills)) {
@@ -109,7 +109,7 @@ func appendFiles(b []byte, files []File) []byte {
 	return append(b, '}')
 }
 
-// member begins the i-th member of an object on a line of its own.
+// member begins the i-th member of an object on its own line.
 func member(b []byte, i int, line string) []byte {
 	if i > 0 {
 		b = append(b, ',')

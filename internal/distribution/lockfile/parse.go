@@ -18,7 +18,7 @@ var (
 	fileFields  = []string{"digest", "size", "exec"}
 )
 
-// What to do about a lock that no part of knack has written.
+// The fixes for a lock that no part of knack has written.
 const (
 	restore = "restore the file from version control"
 	again   = "remove this entry and add the skill again"
@@ -26,8 +26,8 @@ const (
 
 // Parse reads a lock strictly. Its error is an [*Error]: for a text that is not JSON, conflict
 // markers, an unknown field or version, a missing field, a value of the wrong type, a field or a
-// path twice, a path that is not plain, and digests that do not agree. A lock that was written
-// on Windows, or in another order of fields, is read.
+// path twice, a path that is not plain, and digests that do not match. It accepts a lock written
+// on Windows, or with another order of fields.
 func Parse(data []byte) (lock *Lock, err error) {
 	err = jsonfile.Read(data, form, func(r *jsonfile.Reader) { lock = (&reader{r, map[string]int{}}).lock() })
 	if e := (*jsonfile.Error)(nil); errors.As(err, &e) {
@@ -80,7 +80,7 @@ func (r *reader) folder(key string, at int, folders map[string]int) {
 	r.once(folders, "the folder", key, at)
 }
 
-// IsGit reports whether some system takes a name for .git. A program in .git/hooks runs. A clone
+// IsGit reports whether some system reads a name as .git. A program in .git/hooks runs. A clone
 // cannot have files there itself, but it may have a lock or a link that names it.
 func IsGit(name string) bool {
 	name = strings.Map(func(c rune) rune {
@@ -178,8 +178,8 @@ func (r *reader) files(entry int) (files []File) {
 	return files
 }
 
-// once checks that a path is there once, also on a disk that does not tell capitals or
-// compositions apart.
+// once checks that a path occurs only once, also on a disk that ignores case or Unicode
+// composition.
 func (r *reader) once(paths map[string]int, what, path string, at int) {
 	fold := skill.Fold(path)
 	if _, twice := paths[fold]; twice {
@@ -198,8 +198,8 @@ func (r *reader) kind(field, value string, prefixes ...string) {
 	r.Fail(r.Last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
 }
 
-// hasPassword reports whether a URL may name a password or a token. A user alone is part of an
-// address: ssh://git@host. In that of a site it is a token.
+// hasPassword reports whether a URL may contain a password or a token. A user name alone is part
+// of an address: ssh://git@host. In the URL of a site it is a token.
 func hasPassword(source string) bool {
 	scheme, rest, isURL := strings.Cut(source, "://")
 	host, _, _ := strings.Cut(rest, "/")
@@ -207,7 +207,7 @@ func hasPassword(source string) bool {
 	return isURL && at >= 0 && (strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https") || strings.Contains(host[:at], ":"))
 }
 
-// plain checks a path: relative, slash-separated, with nothing to be resolved in it.
+// plain checks a path: relative, slash-separated, without parts such as "..".
 func (r *reader) plain(what, path string, at int) {
 	fault := ""
 	switch {

@@ -2,15 +2,15 @@ package origin
 
 import "errors"
 
-// Categories of the errors about a source that answers, but not with a library that can be taken.
-// An error without one of them may be gone at the next attempt.
+// Categories of the errors about a source that answers, but without an acceptable library. An
+// error without one of them may be gone at the next attempt.
 var (
 	ErrGone     = errors.New("the source does not have it")
 	ErrNoSkills = errors.New("it is no library of skills")
 	ErrLimit    = errors.New("it is larger than knack takes")
 )
 
-// Mark returns err as an error of a category too. Its text stays.
+// Mark returns err with a category in addition. Its text stays.
 func Mark(category, err error) error {
 	if err == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// EntryType is what an entry of a source is.
+// EntryType is the type of an entry of a source.
 type EntryType uint8
 
 // The types of entries.
@@ -33,22 +33,23 @@ const (
 	Other               // a device, a pipe, or anything else that no skill has
 )
 
-// Entry is a file of a source, or anything else in it but a folder.
+// Entry is a file of a source, or any other entry except a folder.
 type Entry struct {
 	Path string // slash-separated, as the source spells it; it may be hostile
 	Size int64  // in bytes, or -1 if it is not known
 	Type EntryType
-	// Target is where a link leads, from the folder that holds it.
+	// Target is the target of a link, relative to its folder.
 	Target string
 }
 
-// Find returns the skills among the entries of a source, by path. It looks into every folder
-// below sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out
-// .git and node_modules, as a scan of folders does. A link is what it is for a folder on the
-// disk, see [dir.Links]. The order of the entries decides only which fault a skill has.
+// Find returns the skills among the entries of a source, by path. It looks into every folder below
+// sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out .git and
+// node_modules, as a scan of folders does. Links have the same meaning as in a folder on the disk,
+// see [dir.Links]. The order of the entries decides only which fault a skill has.
 func Find(entries []Entry, sub string) []Skill { return FindAt("", entries, sub) }
 
-// FindAt is [Find] for a source at an absolute path, by which links may name what is in it.
+// FindAt is [Find] for a source at an absolute path, through which links may name the source's
+// files.
 func FindAt(at string, entries []Entry, sub string) []Skill {
 	found := map[string]*finding{}
 	for _, e := range entries {
@@ -100,7 +101,7 @@ func FindAt(at string, entries []Entry, sub string) []Skill {
 	return skills
 }
 
-// SortSkills orders skills by path. Those of one path keep their order.
+// SortSkills sorts skills by path. The sort is stable.
 func SortSkills(skills []Skill) {
 	sort.SliceStable(skills, func(i, j int) bool { return skills[i].Path < skills[j].Path })
 }
@@ -120,8 +121,8 @@ type finding struct {
 	mains     []string // main files that are regular files
 }
 
-// mainFiles calls yield for each part of an entry's path that spells SKILL.md in a folder that is
-// searched. isFile is false if that part is a folder itself.
+// mainFiles calls yield for each part of an entry's path that spells SKILL.md in a searched
+// folder. isFile is false if that part is a folder itself.
 func mainFiles(e Entry, sub string, yield func(folder, name string, isFile bool)) {
 	if e.Type == Submodule {
 		return
@@ -153,7 +154,7 @@ func mainFiles(e Entry, sub string, yield func(folder, name string, isFile bool)
 	}
 }
 
-// maxSearched bounds the bytes of a path that are looked at, since a path may be of any length.
+// maxSearched bounds the searched bytes of a path, since a path may be of any length.
 const maxSearched = 16 << 10
 
 // foldersOf yields "." and each folder above a path.
@@ -170,7 +171,7 @@ func foldersOf(path string) iter.Seq[string] {
 	}
 }
 
-// below returns an entry's path below a folder that holds it.
+// below returns an entry's path relative to a folder that contains it.
 func below(folder, path string) string {
 	if folder == "." {
 		return path
@@ -234,7 +235,7 @@ func (f *finding) note(e Entry) {
 	f.sizes[entry.Path] = max(e.Size, 0)
 }
 
-// resolve makes copies of what links within the skill lead to, within its limits, and leaves the
+// resolve makes copies of the targets of links within the skill, within its limits, and leaves the
 // other links out. at is the path of the source, or "".
 func (f *finding) resolve(at string) {
 	if f.Fault == nil && f.linked {
@@ -324,7 +325,7 @@ func TooLarge() error {
 }
 
 // HiddenPart returns the path up to its first dot-entry, which is not installed, or "". The names
-// "." and ".." are no dot-entries: they make the path one that is refused.
+// "." and ".." are not dot-entries: they make the path invalid.
 func HiddenPart(path string) string {
 	for start := 0; start < min(len(path), maxSearched); {
 		end := strings.IndexByte(path[start:], '/')
@@ -339,7 +340,7 @@ func HiddenPart(path string) string {
 	return ""
 }
 
-// choose sets the main file, the first of [skill.EntryNames] that is there. The skill's own folder
+// choose sets the main file, the first existing one of [skill.EntryNames]. The skill's own folder
 // needs a plain path too, since a lock records it.
 func (f *finding) choose() {
 	for _, name := range slices.Backward(skill.EntryNames[:]) {
@@ -360,7 +361,7 @@ func (f *finding) choose() {
 }
 
 // Describe fills in the name and the description of a skill from the bytes of its main file, and
-// why it is not offered. It leaves out what cannot be read, as a catalogue does.
+// the reason why it is not offered. It leaves out unreadable fields, as a catalogue does.
 func Describe(s *Skill, data []byte) {
 	switch {
 	case len(data) > skill.MaxSkillMD:
@@ -377,7 +378,7 @@ func Describe(s *Skill, data []byte) {
 	}
 }
 
-// Selection is a set of skills whose files are fetched, by path, with their copies.
+// Selection is a set of skills to fetch, by path, with their copies.
 type Selection map[string]Copies
 
 // Select returns the selection of these skills.
@@ -395,9 +396,9 @@ func (s Selection) Has(skill string) bool {
 	return has
 }
 
-// Holders yields each selected skill that a file belongs to, outermost first, and the file's path
+// Holders yields each selected skill that contains a file, outermost first, with the file's path
 // below it, and again for each copy. A file of a nested skill is a file of the skills around it
-// too. Dot-entries belong to none.
+// too. Dot-entries belong to no skill.
 func (s Selection) Holders(path string) iter.Seq2[string, string] {
 	return func(yield func(skill, file string) bool) {
 		for folder := range foldersOf(path) {

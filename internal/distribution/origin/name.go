@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of a skill that is installed, and of the names in it.
+// Limits of an installed skill, and of the names in it.
 const (
 	MaxFiles = 4096
 	MaxSize  = 64 << 20 // of all files of a skill together, in bytes
@@ -32,10 +32,9 @@ func badName(path, why string) error {
 	return &nameError{display.Quote(path) + " " + why}
 }
 
-// CheckPath reports why no file of a skill is installed under this path. A plain path is
-// relative, slash-separated and without empty parts, "." and "..". It has no backslash and no
-// control character, and is UTF-8. On Windows it has no reserved name either. The error is an
-// [ErrName].
+// CheckPath returns an error if a file of a skill cannot have this path. A plain path is relative,
+// slash-separated and without empty parts, "." and "..". It has no backslash and no control
+// character, and is UTF-8. On Windows it has no reserved name either. The error is an [ErrName].
 func CheckPath(path string) error { return checkPath(path, runtime.GOOS == "windows") }
 
 func checkPath(path string, windows bool) error {
@@ -68,7 +67,7 @@ func checkPath(path string, windows bool) error {
 	return nil
 }
 
-// reserved reports whether Windows cannot have a file of this name, or would give it another.
+// reserved reports whether Windows cannot have a file of this name, or would rename it.
 func reserved(name string) bool {
 	if strings.ContainsAny(name, `<>:"|?*`) || strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
 		return true
@@ -99,8 +98,8 @@ type place struct {
 // Entries returns how many files and folders the set has.
 func (p *Paths) Entries() int { return len(p.names) }
 
-// Add adds the path of a file. It refuses a path that [CheckPath] refuses, one that is there
-// already, one that is a folder of another, and one that a file system may take for another
+// Add adds the path of a file. It refuses a path that [CheckPath] refuses, a path already in the
+// set, a path that is a folder of another, and a path that a file system may confuse with another
 // since they differ only in case or in Unicode's normal form. The error is an [ErrName].
 func (p *Paths) Add(path string) error {
 	if err := CheckPath(path); err != nil {

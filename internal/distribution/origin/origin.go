@@ -1,5 +1,5 @@
-// Package origin defines where skills come from: how a source outside is written, and what
-// each kind of source can do. The packages below it are the kinds.
+// Package origin defines the sources from which skills are installed: their spelling, and the
+// operations of each kind of source. The packages below it are the kinds.
 package origin
 
 import (
@@ -28,29 +28,29 @@ const (
 type Ref struct {
 	Kind Kind
 	// Source is the source in one spelling, without the reference and without a folder in it:
-	// "github.com/acme/skills", "oci://ghcr.io/acme/skills", "https://x.example/a.zip". It is
-	// what the lock says.
+	// "github.com/acme/skills", "oci://ghcr.io/acme/skills", "https://x.example/a.zip". The lock
+	// records it.
 	Source string
-	// Sub is the folder within the source in which skills are looked for; "" for all of it.
+	// Sub is the folder within the source that is searched for skills; "" for the whole source.
 	Sub string
-	// Want is the branch, tag or commit that was asked for; "" for the source's default.
+	// Want is the requested branch, tag or commit; "" for the source's default.
 	Want string
-	// Digest is the manifest digest that an oci:// reference ends with, or "".
+	// Digest is the manifest digest at the end of an oci:// reference, or "".
 	Digest string
-	// Location is what an Origin opens: an absolute path, or a URL. A path is as absolute as
-	// Source may be relative to the lock's folder.
+	// Location is the argument of an Origin: an absolute path, or a URL. Source may be relative to
+	// the lock's folder; Location is not.
 	Location string
 }
 
 // Revision is the state of a source at one moment.
 type Revision struct {
 	// ID is "git:" and a commit, "oci:" and a manifest digest, or "http:" and the SHA-256 of an
-	// archive. It is "" if the source has no common revision, as a folder.
+	// archive. It is "" for a source without a common revision, such as a folder.
 	ID string
 	// Version is the tag or annotation that names a version, or "".
 	Version string
-	// Said is the version that the content itself says, which a signature covers, or "". A tag can be
-	// moved by anybody who may push.
+	// Said is the version in the content itself, which a signature covers, or "". Everyone with
+	// push access can move a tag.
 	Said string
 }
 
@@ -63,29 +63,29 @@ func (g *Gone) Error() string { return g.Message }
 // Skill is one skill of a library.
 type Skill struct {
 	Path string // its folder within the source, slash-separated, "." for the source itself
-	// Name and Description are those of its frontmatter, or "". A source may know them without
-	// reading a skill.
+	// Name and Description are the frontmatter's, or "". A source may know them without reading a
+	// skill.
 	Name, Description string
-	// Digest is what the source says about all files of the skill, for Fetch to hold it to; "" if
-	// it says nothing.
+	// Digest is the source's own digest over all files of the skill, which Fetch verifies; ""
+	// without one.
 	Digest string
 	// Main is the main file in the source's spelling, "SKILL.md" or "skill.md"; "" if the skill
 	// has none that is served.
 	Main string
-	// Left counts its entries that are not installed: those whose names begin with a dot, each
+	// Left counts the entries that are not installed: entries whose names begin with a dot, each
 	// folder as one, and submodules.
 	Left int
-	// Copies has the files that links within the skill give it: by the path of the file that has
-	// the bytes, those of the copies. All are below the skill's folder.
+	// Copies maps the path of a file to the paths of its copies, which links within the skill
+	// make. All are below the skill's folder.
 	Copies Copies
-	// Dropped has the links and the devices that are not installed, each with the reason.
+	// Dropped lists the links and devices that are not installed, each with the reason.
 	Dropped []string
-	// Unserved says why knack does not offer it although it can be installed: no frontmatter, no
-	// description. It is "" if it is offered, or if that is not known yet.
+	// Unserved says why knack does not offer an installable skill: no frontmatter, no description.
+	// It is "" if knack offers it, or if that is not known yet.
 	Unserved string
 	// Extent has the files and folders of the skill, as far as they are known before they are fetched.
 	Extent edit.Extent
-	// Fault says why it cannot be installed: no main file, too many files, no name.
+	// Fault says why the skill cannot be installed: no main file, too many files, no name.
 	Fault error
 }
 
@@ -110,40 +110,40 @@ type File struct {
 	Size int64 // -1 if it is not known beforehand
 }
 
-// Sink takes the files of skills that are fetched. It counts and hashes the bytes that arrive.
+// Sink receives the files of fetched skills. It counts and hashes the bytes that arrive.
 type Sink interface {
-	// File takes one file of the skill with this path. An error refuses that skill alone; its
+	// File receives one file of the skill with this path. An error refuses that skill alone; its
 	// further files need not be sent.
 	File(skill string, f File, content io.Reader) error
-	// Fail says that a skill cannot be had, whatever of it was taken.
+	// Fail says that a skill is unavailable, even if some of its files arrived.
 	Fail(skill string, err error)
 }
 
 // Library is a source at one revision.
 type Library interface {
 	Revision() Revision
-	// Skills returns what the source holds below the folder that was asked for, by path.
+	// Skills returns the skills of the source below the requested folder, by path.
 	Skills(ctx context.Context) ([]Skill, error)
 	// Fetch sends each file of these skills to the sink, in any order. Its error concerns all of
-	// them; that of one skill goes to Sink.Fail. Entries that start with a dot are not sent.
+	// them; an error of one skill goes to Sink.Fail. Entries that start with a dot are not sent.
 	Fetch(ctx context.Context, skills []Skill, to Sink) error
 	io.Closer
 }
 
 // Origin reads sources of one kind. Its methods may be called from several goroutines.
 type Origin interface {
-	// Resolve asks what a reference names now, as cheaply as the kind allows. Only what was
-	// resolved is in the revision's ID; it may be "" for a kind without one.
+	// Resolve returns the revision that a reference names now, as cheaply as the kind allows. Only
+	// the resolved state is in the revision's ID; it may be "" for a kind without one.
 	Resolve(ctx context.Context, ref Ref) (Revision, error)
 	// Versions returns the tags of the source that may name versions, or nil if the kind has
 	// none.
 	Versions(ctx context.Context, ref Ref) ([]string, error)
 	// Open reads the source at a revision, which may be an older one. With an empty ID it reads
-	// what the reference names now.
+	// the present revision of the reference.
 	Open(ctx context.Context, ref Ref, at Revision) (Library, error)
 }
 
-// Spool is a file for bytes on their way, gone when it is closed.
+// Spool is a temporary file for bytes in transit. Closing removes it.
 type Spool interface {
 	io.ReadWriteSeeker
 	io.ReaderAt
@@ -151,5 +151,5 @@ type Spool interface {
 	io.Closer
 }
 
-// Progress is called now and then while bytes arrive. total is 0 if it is not known.
+// Progress is called now and then while bytes arrive. total is 0 if it is unknown.
 type Progress func(what string, done, total int64)

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// RefError says why a text is no source, and what to write instead. It never has a part of the
-// text that may be a secret.
+// RefError says why a text is not a source, and gives the fix. It never quotes a part of the text
+// that may be a secret.
 type RefError struct {
 	Message string
 	Fix     string
@@ -35,15 +35,15 @@ const maxRef = 4096
 // forges are the hosts whose addresses are repositories, without .git at their end.
 var forges = []string{"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"}
 
-// registries are hosts that hold images and no repositories of git.
+// registries are hosts of images, without git repositories.
 var registries = []string{"ghcr.io", "docker.io", "quay.io", "registry.gitlab.com", "public.ecr.aws"}
 
-// forms is the fix for a text that is none of the forms.
+// forms is the fix for a text that has none of the forms.
 const forms = "write OWNER/REPO for GitHub, HOST/PATH for another git server, ./FOLDER, oci://REGISTRY/REPO, mcp:https://HOST/mcp, or the https:// address of an archive or a site"
 
-// Parse reads a source as a person writes it. dir is the folder at which a relative path
-// starts, home the user's, or "". An error is a [*RefError]. The disk is not read: what ends
-// like an archive is one, and a folder of such a name is written with a slash at its end.
+// Parse reads a source as a person writes it. dir is the base of relative paths, and home the
+// user's home folder, or "". An error is a [*RefError]. The disk is not read: a text with the
+// ending of an archive is one, and a folder of such a name needs a slash at its end.
 func Parse(text, dir, home string) (Ref, error) {
 	r, err := Ref{}, error(nil)
 	if len(text) <= maxRef {
@@ -102,8 +102,8 @@ func parse(text, dir, home string) (Ref, error) {
 	return Ref{}, refuse("for git over ssh write git@HOST:PATH; else "+forms, "'%s:' is no kind of source that is known", short(scheme))
 }
 
-// Locked returns the source of an entry of a lock in dir: its source, and the reference that
-// was asked for.
+// Locked returns the source of an entry of a lock in dir, from its source and its requested
+// reference.
 func Locked(source, want, dir, home string) (Ref, error) {
 	r, err := Parse(source, dir, home)
 	switch {
@@ -153,8 +153,8 @@ func (r Ref) String() string {
 	return s
 }
 
-// Below returns the source as a lock in dir spells it: a path below dir is relative to it, and
-// one below home begins with ~.
+// Below returns the source as a lock in dir spells it. A path below dir is relative to it, and a
+// path below home begins with ~.
 func (r Ref) Below(dir, home string) Ref {
 	if (r.Kind == Folder || r.Kind == Archive) && filepath.IsAbs(r.Location) {
 		r.Source = spellPath(r.Location, dir, home)
@@ -182,7 +182,8 @@ func spellPath(path, dir, home string) string {
 	return filepath.ToSlash(path)
 }
 
-// unsafe reports a character that no source has: a control, or one that hides or turns text.
+// unsafe reports whether no source may have the character: a control, or one that hides or
+// reorders text.
 func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
@@ -310,7 +311,7 @@ func errUser() error {
 		"the source has a user name or a password in it, and sources are written into logs and locks")
 }
 
-// parseURL reads an https address without anything secret in it; http only to this machine.
+// parseURL reads an https address without secrets in it. It accepts http only to this machine.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -341,7 +342,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// setPath gives an address a path that is part of its own. A slash that is written as %2F stays so.
+// setPath sets the path of an address. A slash that is written as %2F stays so.
 func setPath(u *url.URL, escaped string) {
 	u.Path, _ = url.PathUnescape(escaped)
 	u.RawPath = escaped
@@ -359,7 +360,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// startsWithPort reports whether what follows a colon is the port of HOST:PORT/PATH.
+// startsWithPort reports whether the text after a colon is the port of HOST:PORT/PATH.
 func startsWithPort(rest string) bool {
 	port, _, ok := strings.Cut(rest, "/")
 	return ok && port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == ""
@@ -391,7 +392,7 @@ func parseWeb(scheme, rest string) (Ref, error) {
 	case want != "":
 		return Ref{}, refuse("for a repository leave out https://, or write .git at its end", "the address has a reference in it, and is not one of a repository")
 	}
-	for before := "-"; before != u.Path; { // a name may be there twice, and what is written is parsed again
+	for before := "-"; before != u.Path; { // a name may occur twice, and the result is parsed again
 		before = u.Path
 		for _, index := range []string{"/index.json", "/agent-skills", "/skills", "/.well-known"} {
 			at, ok := strings.CutSuffix(u.EscapedPath(), index)

@@ -11,9 +11,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// cutGit parts what stands behind a scheme into repository, folder and reference. The folder
-// follows //. The reference follows the first @ that does not begin a part of the path, since
-// references may have an @ too: pkg@1.0.0.
+// cutGit splits the text after a scheme into repository, folder and reference. The folder follows
+// //. The reference follows the first @ that does not begin a part of the path, since references
+// may have an @ too: pkg@1.0.0.
 func cutGit(text string) (base, sub, want string) {
 	for i := 1; i < len(text); i++ {
 		if text[i] == '@' && text[i-1] != '/' {
@@ -27,8 +27,7 @@ func cutGit(text string) (base, sub, want string) {
 
 const gitFix = "write OWNER/REPO, HOST/PATH, git@HOST:PATH or ssh://git@HOST/PATH; then //FOLDER and @REFERENCE if you mean one"
 
-// parseGit reads a repository behind https, http or ssh. Without a scheme it may be one at
-// GitHub.
+// parseGit reads a repository behind https, http or ssh. Without a scheme it may be at GitHub.
 func parseGit(scheme, text string) (Ref, error) {
 	host, rest, ok := strings.Cut(text, "/")
 	user, host, hasUser := cutUser(host)
@@ -100,7 +99,7 @@ func parseGit(scheme, text string) (Ref, error) {
 	return finish(r, sub, want)
 }
 
-// isScheme reports whether a host with a port begins as a source with a scheme does.
+// isScheme reports whether a host with a port looks like the beginning of a source with a scheme.
 func isScheme(host string) bool {
 	name, _, _ := strings.Cut(host, ":")
 	return slices.Contains([]string{"file", "oci", "mcp", "http", "https", "ssh"}, name)
@@ -122,7 +121,7 @@ func cutUser(host string) (user, rest string, ok bool) {
 	return "", host, false
 }
 
-// plainUser reports a name such as git, which is no secret.
+// plainUser reports whether a user name is one such as git, which is not a secret.
 func plainUser(user string) bool {
 	for _, c := range user {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
@@ -194,8 +193,8 @@ func finish(r Ref, sub, want string) (Ref, error) {
 	return r, CheckWant(want)
 }
 
-// plainPath refuses a path with an empty part, ".", ".." or one that begins with a hyphen, and one
-// at whose end an empty reference would be read.
+// plainPath refuses a path with an empty part, ".", "..", or a part that begins with a hyphen. It
+// also refuses one whose end would be read as an empty reference.
 func plainPath(p string) error {
 	if strings.HasSuffix(p, "@") {
 		return refuse(gitFix, "the path is not plain")
@@ -219,7 +218,7 @@ func checkSub(sub string) error {
 	return nil
 }
 
-// CheckWant refuses what git allows in no reference (git-check-ref-format), and what could be
+// CheckWant refuses references that git forbids (git-check-ref-format), and texts that could be
 // read as an option or as another reference.
 func CheckWant(want string) error {
 	bad := want == "" || len(want) > 255 || want[0] == '-' || want[0] == '/' || strings.HasSuffix(want, "/") || strings.HasSuffix(want, ".") ||
@@ -231,8 +230,8 @@ func CheckWant(want string) error {
 	return nil
 }
 
-// parsePasted reads the address of a folder or file as the pages of GitHub and GitLab show it.
-// pasted is false for any other address.
+// parsePasted reads the address of a folder or file on the pages of GitHub and GitLab. pasted is
+// false for any other address.
 func parsePasted(u *url.URL) (r Ref, pasted bool, err error) {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	at := slices.IndexFunc(parts, func(p string) bool { return p == "tree" || p == "blob" })

@@ -13,15 +13,15 @@ import (
 
 // Signed is a [Library] that may have signatures beside it.
 type Signed interface {
-	// Signatures returns what is there, whatever it is. The caller judges it. If there may be more,
-	// the error says why it is not known.
+	// Signatures returns all signatures, unjudged. If there may be more, the error gives the
+	// reason.
 	Signatures(ctx context.Context) ([]trust.Signature, error)
 }
 
-// Judge asks a library for its signatures, and judges them by the rules for its source. Nothing
-// else of it has to be fetched. The error is a [*trust.Refusal] if it is not to be taken. If the
-// registry does not say what signatures there are, that is an error only if there is a rule, and
-// no trusted key among those that it does have.
+// Judge asks a library for its signatures, and judges them by the rules for its source. It fetches
+// nothing else. The error is a [*trust.Refusal] if the library must be refused. A registry that
+// cannot list the signatures is an error only if a rule exists and the signatures at hand have no
+// trusted key.
 func Judge(ctx context.Context, p *trust.Policy, ref Ref, l Library) (trust.Verdict, error) {
 	var found []trust.Signature
 	var failed error
@@ -45,8 +45,8 @@ func Judge(ctx context.Context, p *trust.Policy, ref Ref, l Library) (trust.Verd
 	return trust.Verdict{State: trust.Unclear, Reason: failed.Error()}, nil
 }
 
-// Version returns the version of a library whose signatures were judged: of a signed one, the version
-// that is signed. The error is a [*Misnamed] if the tag that was asked for is another version.
+// Version returns the version of a library whose signatures were judged: for a signed one, the
+// signed version. The error is a [*Misnamed] if the requested tag is another version.
 func Version(ref Ref, l Library, v trust.Verdict) (string, error) {
 	at := l.Revision()
 	if v.State == trust.Signed {
@@ -58,16 +58,16 @@ func Version(ref Ref, l Library, v trust.Verdict) (string, error) {
 	return at.Version, &Misnamed{Tag: ref.Want, Version: at.Version}
 }
 
-// Misnamed is the error of a tag that is a version, and names a release of another one.
+// Misnamed is the error of a version tag that names a release of another version.
 type Misnamed struct{ Tag, Version string }
 
-// Error says which version the release has.
+// Error names the tag and the release's version.
 func (m *Misnamed) Error() string {
 	return fmt.Sprintf("the tag %s names a release that says it is version %s", display.Echo(m.Tag), display.Echo(m.Version))
 }
 
-// unclear says why the signatures of a release are not known. Its cause has no category for
-// [errors.Is]: a signature that is too large says nothing about the size of the release.
+// unclear says why the signatures of a release are unknown. It hides the category of its cause
+// from [errors.Is]: a signature that is too large says nothing about the size of the release.
 type unclear struct {
 	ref Ref
 	err error
@@ -77,5 +77,5 @@ func (u *unclear) Error() string {
 	return fmt.Sprintf("it is not known whether %s is signed: %v", u.ref, u.err)
 }
 
-// As finds what the cause is, such as an answer that says how long to wait.
+// As finds the type of the cause, such as an answer that says how long to wait.
 func (u *unclear) As(target any) bool { return errors.As(u.err, target) }

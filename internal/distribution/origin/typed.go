@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// ParseTyped reads a source from a command line, as [Parse] does. It refuses one that names a
-// repository and, read as a path, a file or folder below dir: the user may mean either.
+// ParseTyped reads a source from a command line, as [Parse] does. It refuses a repository whose
+// text is also the path of a file or folder below dir: the user may mean either.
 func ParseTyped(text, dir, home string) (Ref, error) {
 	r, err := Parse(text, dir, home)
 	if err != nil || r.Kind != Git || dir == "" || strings.Contains(text, ":") {

@@ -22,26 +22,26 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Folder is a folder into which releases are unpacked. Its knack.lock says what knack wrote there.
+// Folder is a folder into which releases are unpacked. Its knack.lock records the files that knack
+// wrote.
 type Folder struct {
 	Dir   string // an absolute path
 	Store *store.Store
 }
 
-// ErrForeign is the category of the errors about a folder with something in it that knack did not
-// write, or that was changed since.
+// ErrForeign is the category of the errors about a folder with files that knack did not write, or
+// that changed since.
 var ErrForeign = errors.New("the folder has something that knack did not write")
 
-// Check fails if a release of this source cannot be unpacked, since the folder has something else.
-// It is an [ErrForeign] then.
+// Check fails if the folder's content prevents unpacking a release of this source. Its error is
+// then an [ErrForeign].
 func (f Folder) Check(ctx context.Context, ref origin.Ref) error {
 	_, err := look(ctx, f.Dir, ref.Source)
 	return err
 }
 
-// Unpack makes the folder what the release is: its skills at their paths, and a knack.lock. The
-// folder changes as a whole. If it is as it should be, nothing is written, and Unpack returns
-// false.
+// Unpack makes the folder equal to the release: its skills at their paths, and a knack.lock. The
+// folder changes atomically. If it is up to date, nothing is written, and Unpack returns false.
 func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (changed bool, err error) {
 	beside := filepath.Join(filepath.Dir(f.Dir), ".knack")
 	if err := edit.Sweep(beside, func(at string) error { // of a command that was killed
@@ -84,7 +84,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 	if err := tree.Exchange(f.Dir); err != nil {
 		return false, err
 	}
-	// What was saved in the old folder meanwhile comes back.
+	// Files saved in the old folder meanwhile are restored.
 	if _, err := look(context.WithoutCancel(ctx), tree.Path(), ref.Source); err != nil {
 		if back := tree.Exchange(f.Dir); back != nil {
 			stays = true
@@ -115,10 +115,10 @@ func (f Folder) fit(r store.Release) error {
 	return nil
 }
 
-// content is what is in a folder: the digest of each file, by path.
+// content is the content of a folder: the digest of each file, by path.
 type content map[string]skill.Digest
 
-// is reports whether a folder is there and has these files.
+// is reports whether a folder exists and has exactly these files.
 func (c content) is(other content) bool {
 	if c == nil || len(c) != len(other) {
 		return false
@@ -131,8 +131,8 @@ func (c content) is(other content) bool {
 	return true
 }
 
-// look returns what is in a folder, or nil if there is none. All of it must be what its lock says,
-// and the lock be of this source alone, unless that is ""; files that are missing are no loss.
+// look returns the content of a folder, or nil if it does not exist. All of it must match its
+// lock, and the lock must be of this source alone, unless source is "". Missing files are allowed.
 func look(ctx context.Context, at, source string) (content, error) {
 	tree, err := dir.OpenTree(at, false)
 	switch {
@@ -241,8 +241,8 @@ func hashed(tree *dir.Tree, at string) (d skill.Digest, err error) {
 	return skill.Digest(h.Sum(nil)), err
 }
 
-// fill writes the skills of a release and their lock into a tree. It compares each skill with its
-// digest while it is copied.
+// fill writes the skills of a release and their lock into a tree. It checks each skill's digest
+// while copying it.
 func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r store.Release) (content, error) {
 	lock := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
 	wrote := map[string]lockfile.File{}
@@ -274,7 +274,7 @@ func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r sto
 	return all, nil
 }
 
-// at returns where a skill is put. One that is the source itself gets a folder of its own.
+// at returns the folder of a skill. A skill that is the whole source gets its own folder.
 func at(skillPath string, ref origin.Ref) string {
 	if skillPath == "." {
 		return path.Base(filepath.ToSlash(ref.Source))
@@ -282,7 +282,8 @@ func at(skillPath string, ref origin.Ref) string {
 	return skillPath
 }
 
-// copy copies a skill. A file that a skill around it has already put there is not written twice.
+// copy copies a skill. It does not write a file again that a surrounding skill has already
+// written.
 func (f Folder) copy(tree *edit.Tree, m store.Member, to string, wrote map[string]lockfile.File) (e lockfile.Entry, err error) {
 	read := origin.Skill{Path: m.Path}
 	err = f.Store.Files(m.Skill, func(name string, exec bool, size int64, content io.Reader) error {

@@ -52,7 +52,7 @@ func (w *work) update(change func(*Report)) {
 	}
 }
 
-// missing returns the layers that the store has, and the indexes of those that it does not have.
+// missing returns the layers that the store has, and the indexes of the missing ones.
 func (w *work) missing(packs []origin.Pack) (layers []store.Layer, missing []int, err error) {
 	layers = make([]store.Layer, len(packs))
 	var total int64
@@ -74,8 +74,7 @@ func (w *work) missing(packs []origin.Pack) (layers []store.Layer, missing []int
 	return layers, missing, nil
 }
 
-// packs fetches the packs that the store does not have, several at once, and returns the skills of
-// all.
+// packs fetches the missing packs, several at a time, and returns the skills of all.
 func (w *work) packs(ctx context.Context, lib origin.Packed, packs []origin.Pack, batch *store.Batch) ([]store.Member, error) {
 	layers, missing, err := w.missing(packs)
 	if err != nil {
@@ -95,7 +94,7 @@ func (w *work) packs(ctx context.Context, lib origin.Packed, packs []origin.Pack
 	return merge(layers, w.report.Source)
 }
 
-// pack fetches one pack into the store, and records what it held.
+// pack fetches one pack into the store, and records its content.
 func (w *work) pack(ctx context.Context, lib origin.Packed, p origin.Pack, batch *store.Batch) (store.Layer, error) {
 	part := part{batch, p.Digest + "/"} // a hostile release has one skill in two packs
 	skills, err := lib.Unpack(ctx, p, func(n int64) { w.update(func(r *Report) { r.Bytes += n }) }, part)
@@ -130,8 +129,8 @@ func (p part) Fail(path string, err error) { p.batch.Fail(p.prefix+path, err) }
 
 func (p part) Finish(path string) (store.Skill, error) { return p.batch.Finish(p.prefix + path) }
 
-// merge returns the skills of all layers. Two layers never have files of one skill, or what is
-// served would depend on the order in which a tool unpacks them.
+// merge returns the skills of all layers. Two layers never have files of one skill: otherwise the
+// served bytes would depend on the order in which a tool unpacks them.
 func merge(layers []store.Layer, source string) ([]store.Member, error) {
 	var all []store.Member
 	from := map[string]int{}

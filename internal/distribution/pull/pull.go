@@ -1,5 +1,5 @@
-// Package pull brings a library of skills into the store, as one release. A release is there whole
-// or not at all. What has arrived of one stays in the store for the next attempt.
+// Package pull brings a library of skills into the store, as one release. A release is stored
+// whole or not at all. The received parts of a release stay in the store for the next attempt.
 package pull
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Puller pulls releases. Its methods may be called from several goroutines.
 type Puller struct {
-	// Origins returns what reads a kind of source.
+	// Origins returns the reader of a kind of source.
 	Origins func(origin.Kind) (origin.Origin, error)
 	Store   *store.Store
 	// Trust has the rules about signatures, which are judged before anything else of a library is
@@ -35,18 +35,18 @@ type Puller struct {
 	Progress func(Report)
 }
 
-// Report is what a pull has done so far.
+// Report is the progress of a pull.
 type Report struct {
 	Source string // with its reference
-	// Layers counts the layers with skills, and Done those that the store has now; 0 of 0 if the
-	// source has no such layers. Fetched counts those that were not there before.
+	// Layers counts the layers with skills, and Done the layers that the store has now; 0 of 0 if
+	// the source has no such layers. Fetched counts the layers that were missing before.
 	Layers, Done, Fetched int
-	// Bytes counts packed bytes that have arrived, and Total those to fetch.
+	// Bytes counts received packed bytes, and Total the bytes to fetch.
 	Bytes, Total int64
 	Skills       int // of the release, at the end
 }
 
-// Resolve returns which revision the source has now. Of a registry it asks with one HEAD.
+// Resolve returns the source's present revision. It asks a registry with one HEAD.
 func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	o, err := p.Origins(ref.Kind)
 	if err != nil {
@@ -55,23 +55,23 @@ func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return o.Resolve(ctx, ref)
 }
 
-// Is reports whether a release, which was the last one of a source that was served or pulled, is that
-// of a revision, and its signer still one that the rules take. Nothing is asked, and no file is read.
+// Is reports whether r, the release last served or pulled of a source, has the given revision and
+// its signer is still trusted. It does no I/O.
 func (p *Puller) Is(ref origin.Ref, at origin.Revision, r store.Release) bool {
 	return at.ID != "" && r.Revision == at.ID && p.Trust.Locked(ref.Source, r.Signer) == nil
 }
 
-// Pull brings the release that a source has at a revision into the store, and records it. With an
-// empty ID of the revision, it is what the source has now. The caller decides whether it becomes
-// the source's head.
+// Pull brings the source's release at a revision into the store, and records it. With an empty ID,
+// the revision is the present one. The caller decides whether the release becomes the source's
+// head.
 func (p *Puller) Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, Report, error) {
 	w := &work{Puller: p, report: Report{Source: ref.String()}}
 	r, err := w.pull(ctx, ref, at)
 	return r, w.now(), err
 }
 
-// Look returns what [Puller.Pull] would do, without the skills. It fetches no layer and writes
-// nothing.
+// Look returns the result that [Puller.Pull] would have, without the skills. It fetches no layer
+// and writes nothing.
 func (p *Puller) Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, Report, error) {
 	w := &work{Puller: p, report: Report{Source: ref.String()}}
 	lib, r, err := w.open(ctx, ref, at)
@@ -156,7 +156,7 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 }
 
 // whole fetches a library that is not in packs. A skill that its source lists as faulty is a
-// member with that fault; if one fails while it is fetched, the pull does.
+// member with that fault; if a skill fails while it is fetched, the pull fails.
 func (w *work) whole(ctx context.Context, lib origin.Library, batch *store.Batch) (members []store.Member, err error) {
 	skills, err := lib.Skills(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ type finisher interface {
 	Finish(path string) (store.Skill, error)
 }
 
-// finish moves skills whose files have arrived to their places in the store.
+// finish moves completely fetched skills to their places in the store.
 func finish(batch finisher, skills []origin.Skill) ([]store.Member, error) {
 	members := make([]store.Member, 0, len(skills))
 	for _, s := range skills {
@@ -213,8 +213,8 @@ func judge(skills []store.Member, source string) error {
 	return nil
 }
 
-// digestOf returns the name of a release: the digest of its manifest if it has one, else one of
-// its source, its revision and its skills.
+// digestOf returns the name of a release: the digest of its manifest if it has one. Otherwise it
+// is a digest of its source, its revision and its skills.
 func digestOf(ref origin.Ref, r store.Release) string {
 	if digest, ok := strings.CutPrefix(r.Revision, "oci:"); ok {
 		return digest

@@ -9,21 +9,22 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// Reason is why a release is not taken, as opposed to a source that cannot be reached.
+// Reason is the reason for refusing a release, as opposed to a source that cannot be reached.
 type Reason string
 
 // The reasons.
 const (
 	Gone      Reason = "gone"      // the source does not have the tag or the release
-	NoSkills  Reason = "no-skills" // what it has is no library of skills
+	NoSkills  Reason = "no-skills" // the source is not a library of skills
 	Signature Reason = "signature" // its signature is not one that is trusted
 	Version   Reason = "version"   // its tag is another version than it has
 	Limit     Reason = "limit"     // it is larger than a release may be
 	Disk      Reason = "disk"      // the store has no room for it
 )
 
-// ReasonOf returns why an error of [Puller.Resolve] or [Puller.Pull] means that a release is not
-// taken. It is "" if the source did not answer, or not whole: a later attempt may succeed.
+// ReasonOf returns the reason for refusing a release, given an error of [Puller.Resolve] or
+// [Puller.Pull]. It is "" if the source did not answer, or not completely: a later attempt may
+// succeed.
 func ReasonOf(err error) Reason {
 	var r *reasoned
 	var full *store.Fault

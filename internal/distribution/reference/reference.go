@@ -1,5 +1,5 @@
-// Package reference has the normal form in which references to sources are compared: by trust rules,
-// locks, credentials and the store. Two spellings of one place have one normal form.
+// Package reference defines the normal form of references to sources. Trust rules, locks,
+// credentials and the store compare this form. Two spellings of one place have one normal form.
 package reference
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// defaults are the ports that a reference of a scheme need not name.
+// defaults are the default ports of the schemes.
 var defaults = map[string]string{"oci": "443", "https": "443", "http": "80", "ssh": "22"}
 
 // hub is Docker Hub, and hubs its other hosts.
@@ -16,10 +16,10 @@ const hub = "docker.io"
 
 var hubs = map[string]bool{hub: true, "index.docker.io": true, "registry-1.docker.io": true}
 
-// Normal returns the normal form of a source, with its folder, tag or digest if it has them. A host is in
-// lower case without a final dot, a port has no leading zeros and is left out if it is the default, and
-// a path encodes only what it must. Docker Hub is docker.io, and its repositories without an owner are
-// below library. A path of this machine stays as it is.
+// Normal returns the normal form of a source, with its folder, tag or digest. A host is in lower
+// case without a final dot, a port has no leading zeros and is left out if it is the default, and
+// a path encodes only the characters that need it. Docker Hub is docker.io, and its repositories
+// without an owner are below library. A path of this machine stays unchanged.
 func Normal(source string) string {
 	prefix, rest := "", source
 	if len(rest) > 4 && strings.EqualFold(rest[:4], "mcp:") {
@@ -63,7 +63,7 @@ func Normal(source string) string {
 		}
 		return prefix + user + host + "/" + path
 	}
-	// The folder and the reference behind a repository are no part of its address.
+	// The folder and the reference after a repository are not part of its address.
 	end := len(path)
 	if i := strings.Index(path, "//"); i >= 0 {
 		end = i
@@ -102,13 +102,13 @@ func Host(scheme, host string) string {
 	return name + ":" + port
 }
 
-// isLoopback reports a host to which a registry's requests are http.
+// isLoopback reports whether a registry's host is this machine, so that requests to it are http.
 func isLoopback(name string) bool {
 	ip := net.ParseIP(strings.Trim(name, "[]"))
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// isHost reports whether the first part of HOST/PATH is a host, and none of a path.
+// isHost reports whether the first part of HOST/PATH is a host, not part of a path.
 func isHost(text string) bool {
 	_, port, has := strings.Cut(strings.TrimPrefix(text, "["), ":")
 	if text == "" || text[0] == '.' || text[0] == '~' || strings.Contains(text, `\`) {
@@ -130,7 +130,8 @@ func scp(source string) (user, host, path string, ok bool) {
 	return user, host, path, true
 }
 
-// decoded returns a path in which only characters are encoded that must be, with capital digits.
+// decoded returns a path in which only the characters that need it are encoded, with capital
+// digits.
 func decoded(path string) string {
 	if !strings.Contains(path, "%") {
 		return path
@@ -166,7 +167,8 @@ func digit(c byte) int {
 	return strings.IndexByte("0123456789abcdef", c)
 }
 
-// isUnreserved reports a character that means the same with and without encoding (RFC 3986, section 2.3).
+// isUnreserved reports whether a character means the same with and without encoding (RFC 3986,
+// section 2.3).
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// folder is the folder of one skill as a file system. What is read from it to its end is as its
-// digest says, or the read fails.
+// folder is the folder of one skill as a file system. A read to the end of a file returns the
+// bytes of its digest, or fails.
 type folder struct {
 	source       *Source
 	path         string // of the skill within the release
@@ -31,19 +31,19 @@ func (f *folder) inner() (fs.FS, error) {
 	return shelf.FS(f.source.below(f.digest)), nil
 }
 
-// damaged notes that the skill is damaged, and returns the error for name.
+// damaged records that the skill is damaged, and returns the error for name.
 func (f *folder) damaged(op, name string) error {
 	f.source.damage(f.digest, f.path)
 	return &fs.PathError{Op: op, Path: name, Err: errDamaged}
 }
 
-// broken reports whether an error of the disk can only mean that the skill is damaged: all of its
+// broken reports whether an error of the disk can only mean that the skill is damaged. All of its
 // files were written once, as regular files, and never removed.
 func broken(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotRegular) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotFolder)
 }
 
-// files returns the files of the skill, after they were compared with its digest at least once.
+// files returns the files of the skill, which were compared with its digest at least once.
 func (f *folder) files(op, name string) ([]lockfile.File, error) {
 	files, err := f.source.manuals.of(f.digest, f.source.o.Store)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func (f *folder) files(op, name string) ([]lockfile.File, error) {
 	return files, err
 }
 
-// wants returns the digest that a file must have, and its size, -1 if only the digest is known. has
+// wants returns the digest that a file must have, and its size, or -1 if the size is unknown. has
 // is false if the skill has no such file.
 func (f *folder) wants(name string) (want lockfile.File, has bool, err error) {
 	if name == f.entry && f.main != (skill.Digest{}) {
@@ -120,8 +120,8 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// ReadDir implements [fs.ReadDirFS]. It compares the names with those of the skill's files, so that
-// no list lacks a file that is gone.
+// ReadDir implements [fs.ReadDirFS]. It compares the names with the skill's files, so that no list
+// silently lacks a missing file.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	if f.fault != "" {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
@@ -166,8 +166,8 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Whole lists the files in one pass, with their digests; see [skill.Skill.Manifest]. If they are
-// not those of the skill, it fails by leaving them to the long way, which fails.
+// Whole lists the files in one pass, with their digests; see [skill.Skill.Manifest]. If they
+// differ from the skill's files, ok is false and the caller's slower way reports the error.
 func (f *folder) Whole(ctx context.Context, known []skill.File) ([]skill.File, bool) {
 	inner, err := f.inner()
 	by, can := inner.(onePass)
@@ -189,7 +189,7 @@ func (f *folder) Whole(ctx context.Context, known []skill.File) ([]skill.File, b
 	return files, true
 }
 
-// onePass is what a folder of package dir offers beside [fs.FS].
+// onePass is a method of package dir's folders that [fs.FS] does not have.
 type onePass interface {
 	Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool)
 }

@@ -1,8 +1,8 @@
-// Package release serves the skills of a release from the store. A [Source] follows a source
-// outside: [Source.Set] gives it another release, which it serves from the next scan on.
+// Package release serves the skills of a release from the store. A [Source] follows an external
+// source: [Source.Set] gives it another release, which it serves from the next scan on.
 //
 // The store is not trusted. Each file is compared with its digest while it is read, and the read
-// that would complete other bytes fails. The skill is skipped then, and the caller is told, who
+// that would complete wrong bytes fails. The skill is then skipped, and the caller is told and
 // fetches it again.
 package release
 
@@ -24,20 +24,20 @@ import (
 
 // Shelf is the part of a store that has the skills.
 type Shelf interface {
-	// Dir returns the store's folder, and Folder that of a skill, which is below it.
+	// Dir returns the store's folder, and Folder the folder of a skill below it.
 	Dir() string
 	Folder(d skill.Digest) string
 	// Find hashes the files of a skill. Its error is an [fs.ErrNotExist] if the store does not
-	// have the skill, or no longer as it was.
+	// have the skill, or only a damaged one.
 	Find(d skill.Digest) (store.Skill, error)
 }
 
-// Options are what a [Source] needs.
+// Options are the settings of a [Source].
 type Options struct {
-	Root  skill.Root // its Dir is empty: the folders of the store are nobody's business
+	Root  skill.Root // its Dir is empty: the folders of the store stay private
 	Store Shelf
-	// Damaged is called from any goroutine when a skill is found damaged, once until the next Set.
-	// It must not block.
+	// Damaged is called from any goroutine for a damaged skill, once until the next Set. It must
+	// not block.
 	Damaged func(d skill.Digest, path string)
 }
 
@@ -50,8 +50,8 @@ type Source struct {
 	poked chan struct{} // capacity 1: the release is another one, or a skill is damaged
 
 	mu      sync.Mutex
-	release string         // the digest of the one that is served
-	lack    error          // why there is none, after a first attempt
+	release string         // the digest of the served release
+	lack    error          // why there is no release, after a first attempt
 	members []store.Member // of a release that was not scanned yet, else nil
 	placed  []*placed      // of the last scan, by path
 	scan    skill.Scan     // the last one; its version is 0 if it is outdated
@@ -61,7 +61,7 @@ type Source struct {
 	manuals manifests
 }
 
-// versions numbers the scans of all sources, since one may take the place of another.
+// versions numbers the scans of all sources, since one may replace another.
 var versions atomic.Uint64
 
 // New returns a source without a release.
@@ -76,9 +76,9 @@ func (s *Source) Root() skill.Root { return s.o.Root }
 // Change counts the skills that differ between two releases.
 type Change struct{ Added, Changed, Removed int }
 
-// Set serves another release from the next scan on, for which it asks. Its skills are by path. A
-// skill that the release before had in the same place is not read again, unless it was damaged.
-// Files that are being read stay those of the release before.
+// Set serves another release from the next scan on, which it requests. Its skills are sorted by
+// path. A skill that the previous release had in the same place is not read again, unless it was
+// damaged. Open files stay the previous release's.
 func (s *Source) Set(r store.Release) Change {
 	s.mu.Lock()
 	before, at := s.now(), 0
@@ -104,8 +104,8 @@ func (s *Source) Set(r store.Release) Change {
 	return c
 }
 
-// Lack says why there is no release, since an attempt to get the first one has failed. It has no
-// effect once there is one.
+// Lack records why there is no release, after a failed attempt to get the first one. It has no
+// effect once there is a release.
 func (s *Source) Lack(why *skill.UnreachableError) {
 	s.mu.Lock()
 	s.lack = why
@@ -159,14 +159,14 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 	}
 }
 
-// placed is a skill in its place, with its file system, as one object: there are many.
+// placed is a skill in its place, with its file system. It is one object because there are many.
 type placed struct {
 	skill.Bundle
 	folder folder
 }
 
-// Scan implements [catalog.Source]. Before the first Set or Lack it waits, so that the root counts as
-// one that is still being read. It looks at the disk only for skills that the last scan did not have.
+// Scan implements [catalog.Source]. Before the first Set or Lack it waits, so that the root counts
+// as still being read. It reads the disk only for skills that the last scan did not have.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	select {
 	case <-s.first:
@@ -218,7 +218,7 @@ func membersOf(before []*placed) []store.Member {
 	return members
 }
 
-// place returns the skills in their places, and those that it read.
+// place returns the skills in their places, and the skills that it read.
 func (s *Source) place(ctx context.Context, members []store.Member, before []*placed, broken map[skill.Digest]bool) ([]*placed, []*skill.Skill, error) {
 	shelf, err := s.open()
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Source) place(ctx context.Context, members []store.Member, before []*pl
 		p := now[anew[i]]
 		switch {
 		case k == nil:
-			k = skill.Load(&p.Bundle) // which compares it
+			k = skill.Load(&p.Bundle) // which compares it with its digest
 			p.Stamp = k.Stamp
 		case k.Digest != p.folder.main:
 			s.damage(p.folder.digest, p.Path)
@@ -322,7 +322,7 @@ func (s *Source) isDamaged(d skill.Digest) bool {
 	return s.damaged[d]
 }
 
-// open returns the store's folder, which is there once a release is.
+// open returns the store's folder, which exists as soon as a release does.
 func (s *Source) open() (*dir.Shelf, error) {
 	if shelf := s.shelf.Load(); shelf != nil {
 		return shelf, nil
@@ -347,7 +347,7 @@ type manifests struct {
 	all map[skill.Digest][]lockfile.File
 }
 
-// kept bounds the manifests: a skill of the usual size has 5 files, of 100 bytes each.
+// kept bounds the cached manifests: a skill of the usual size has 5 files, of 100 bytes each.
 const kept = 512
 
 func (m *manifests) forget(d skill.Digest) {
@@ -356,7 +356,7 @@ func (m *manifests) forget(d skill.Digest) {
 	delete(m.all, d)
 }
 
-// of returns the files of a skill that is in the store whole.
+// of returns the files of a skill that is completely stored.
 func (m *manifests) of(d skill.Digest, in Shelf) ([]lockfile.File, error) {
 	m.mu.Lock()
 	files, ok := m.all[d]

@@ -15,7 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
-// Rules say which releases of a source may become its head. knack pull and servers obey the same.
+// Rules say which releases of a source may become its head. knack pull and servers apply the same
+// rules.
 type Rules struct {
 	ForwardOnly bool   // to no lower version than was served
 	MinVersion  string // or ""
@@ -23,18 +24,18 @@ type Rules struct {
 	Trusts func(signer string) bool
 }
 
-// TooLow is the error of a release whose version the rules do not allow.
+// TooLow is the error of a release whose version is below the rules' minimum.
 type TooLow struct {
 	Release store.Release
 	message string
 }
 
-// Error says which version, and what to do.
+// Error names the version and the fix.
 func (l *TooLow) Error() string { return l.message }
 
-// Check returns why the version of a release is too low, as a [*TooLow], or nil. highest has the highest
-// versions that were served, by signer. With ForwardOnly alone, the release that the store has at the
-// start may have no version, if none that was served had one.
+// Check returns why the version of a release is too low, as a [*TooLow], or nil. highest has the
+// highest served versions, by signer. With ForwardOnly alone, the release that the store has at
+// the start may lack a version, if no served release had one.
 func (u Rules) Check(r store.Release, highest map[string]string, stored bool) error {
 	most, known := u.highest(highest, r.Signer)
 	if u.MinVersion == "" && (!u.ForwardOnly || stored && !known) {
@@ -54,9 +55,10 @@ func (u Rules) Check(r store.Release, highest map[string]string, stored bool) er
 	return nil
 }
 
-// highest returns the highest version that was served and counts for a release by a signer: those of
-// all signers that are trusted. Others, and releases that nobody signed, do not keep back a signed one.
-// A release without a verified signature is compared with all: anybody could have made it.
+// highest returns the highest served version that counts for a release by a signer. The versions
+// of all trusted signers count. Releases by others, and unsigned ones, do not hold back a signed
+// release. A release without a verified signature is compared with all: anybody could have made
+// it.
 func (u Rules) highest(all map[string]string, signer string) (version string, ok bool) {
 	for by, v := range all {
 		counts := signer == "" || by == signer || by != "" && (u.Trusts == nil || u.Trusts(by))
@@ -73,7 +75,7 @@ func short(digest string) string { return digest[:min(len(digest), 19)] }
 // maxPast bounds the releases that a head remembers.
 const maxPast = 4
 
-// Next returns the head of a source once a release takes the place of the one before.
+// Next returns the head of a source after a release has replaced the one before.
 func Next(was store.Head, r store.Release, since time.Time) store.Head {
 	h := store.Head{Release: r.Digest, Since: since, Judged: r.Judged, Highest: was.Highest}
 	if h.Previous = was.Release; was.Release == r.Digest {
@@ -99,7 +101,8 @@ func Served(highest map[string]string, r store.Release) map[string]string {
 	return all
 }
 
-// Last returns the newest release before the head that the store has whole and admit takes.
+// Last returns the newest release before the head that is completely stored and that admit
+// accepts.
 func Last(s *store.Store, h store.Head, admit func(store.Release) error) (store.Release, bool) {
 	for _, p := range h.Past {
 		r, err := s.Release(p.Release)
@@ -110,11 +113,11 @@ func Last(s *store.Store, h store.Head, admit func(store.Release) error) (store.
 	return store.Release{}, false
 }
 
-// Request is what [Update] is asked for.
+// Request is the request of [Update].
 type Request struct {
 	Ref   origin.Ref
 	Rules Rules
-	// AllowDowngrade takes a lower version than that of the head. The rules hold nevertheless.
+	// AllowDowngrade accepts a lower version than the head's. The rules hold nevertheless.
 	AllowDowngrade bool
 	DryRun         bool // only look
 }
@@ -126,10 +129,10 @@ type Updated struct {
 	Report          pull.Report
 }
 
-// Update resolves a source, compares it with its head, fetches what is new, and makes that the head if
-// the rules allow it.
+// Update resolves a source, compares it with its head, fetches new content, and makes it the head
+// if the rules allow it.
 func Update(ctx context.Context, p *pull.Puller, q Request) (u Updated, err error) {
-	// While the source is asked, the store is looked at: mostly it has all of what the source has.
+	// The store is checked during the request to the source: usually it has all content already.
 	var (
 		damage error
 		head   store.Head
@@ -185,9 +188,9 @@ func (q Request) check(r, before store.Release, head store.Head) error {
 	return nil
 }
 
-// Head returns the head of a source, and its release if the store still has the record. Without a head,
-// both are zero. A damaged head is an error: a server with forward-only would no longer know the versions
-// that it has.
+// Head returns the head of a source, and its release if the store still has the record. Without a
+// head, both are zero. A damaged head is an error: a server with forward-only would lose the
+// versions that it served.
 func Head(s *store.Store, source string) (head store.Head, r store.Release, err error) {
 	head, err = s.Head(source)
 	switch {

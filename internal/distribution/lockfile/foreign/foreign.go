@@ -1,6 +1,6 @@
-// Package foreign reads what other installers record about the skills they installed, for
-// knack to take over: their lock files, and the fields that GitHub's command line writes into a
-// SKILL.md. It changes none of them.
+// Package foreign reads the records of other installers, for knack to take over their skills.
+// These are their lock files, and the fields that GitHub's command line writes into a SKILL.md. It
+// changes none of them.
 package foreign
 
 import (
@@ -33,19 +33,19 @@ const MaxSize = 8 << 20
 type Entry struct {
 	Name string
 	Line int // of the lock, or of the SKILL.md
-	// Folders are where the skill can be, most likely first: slash-separated, relative to the
-	// project's folder, and for a [Global] lock to the home folder.
+	// Folders are the possible folders of the skill, most likely first: slash-separated, relative
+	// to the project's folder, and for a [Global] lock to the home folder.
 	Folders []string
-	Ref     origin.Ref // the source, with the reference that was asked for
-	// Path is the skill's folder within the source, "." for the source itself, or "" if the
-	// record does not say it: then Name selects the skill.
+	Ref     origin.Ref // the source, with the requested reference
+	// Path is the skill's folder within the source, "." for the source itself, or "" if the record
+	// lacks it: then Name selects the skill.
 	Path string
-	// Revision is what the skill was installed at, as [origin.Revision] has it, or "".
+	// Revision is the installed revision, in the form of [origin.Revision], or "".
 	Revision string
 	Tree     string // the hash of the folder as a tree of git, or ""
 	Version  string
 	Pinned   bool // its user asked for exactly this
-	// Err says why the skill cannot be taken over: it has no source that knack can read.
+	// Err says why the skill cannot be taken over: knack cannot read its source.
 	Err error
 }
 
@@ -55,7 +55,7 @@ type Error struct {
 	Message, Fix string
 }
 
-// Error returns all of it in one line.
+// Error returns the whole error in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
 }
@@ -66,14 +66,14 @@ func fault(at frontmatter.Position, fix, format string, args ...any) *Error {
 
 const restore = "restore the file from version control, or let its own tool write it again"
 
-// Parse reads a lock. Its format is known by its fields, and not by its file's name. dir is the
-// lock's folder, for relative sources, and home the user's, or "". An error is an [*Error].
-// Unlike the tools themselves, Parse takes no damaged lock for an empty one.
+// Parse reads a lock. It detects the format by its fields, not by the file's name. dir is the
+// lock's folder, for relative sources, and home the user's, or "". An error is an [*Error]. Unlike
+// the tools themselves, Parse does not read a damaged lock as an empty one.
 func Parse(data []byte, dir, home string) (Format, []Entry, error) {
 	if len(data) > MaxSize {
 		return "", nil, &Error{1, 1, fmt.Sprintf("the file is too large; the limit is %d MiB", MaxSize>>20), restore}
 	}
-	// JSON is YAML, and only this reader tells positions.
+	// JSON is YAML, and only this reader reports positions.
 	root, problems := frontmatter.ParseYAML(string(data))
 	if len(problems) > 0 {
 		n := 0
@@ -185,7 +185,7 @@ func field(v frontmatter.Value, name string) (frontmatter.Value, bool) {
 	return frontmatter.Value{}, false
 }
 
-// text returns a field that is a text, or "" if it is not there.
+// text returns a text field, or "" if it is missing.
 func (r *reader) text(v frontmatter.Value, name string) string {
 	if v.Kind != frontmatter.Map {
 		r.fail(v.Position, restore, "a skill of the lock has no fields")
@@ -244,8 +244,8 @@ func (r *reader) npx(e *Entry, v frontmatter.Value, global bool) {
 	if main != "" {
 		r.path(e, v, path.Dir(main))
 	}
-	// A hash of 64 digits is the tool's own, which sorts by locale and puts nothing between a path
-	// and the content behind it.
+	// A hash of 64 digits is the tool's own: it sorts by locale and does not separate a path from
+	// the content after it.
 	if hash := r.text(v, "skillFolderHash"); len(hash) == 40 && isHash(hash) {
 		e.Tree = hash
 	}
@@ -259,7 +259,7 @@ func folder(p string) string {
 	return "./" + p
 }
 
-// asGit spells the address of a repository so that it is one to [origin.Parse].
+// asGit spells the address of a repository so that [origin.Parse] reads it as one.
 func asGit(address string) string {
 	for _, scheme := range []string{"https:", "http:", "file:"} {
 		if strings.HasPrefix(address, scheme) {
@@ -307,7 +307,7 @@ func (r *reader) toolhive(e *Entry, v frontmatter.Value) {
 	name := sanitized(e.Name)
 	e.Folders = []string{".claude/skills/" + name, ".agents/skills/" + name}
 	e.Version = r.text(v, "version")
-	// A source may be a name in ToolHive's own registry, which only the resolved one explains.
+	// A source may be a name in ToolHive's own registry; then only the resolved one is an address.
 	for _, text := range []string{asked, resolved} {
 		if rest, ok := strings.CutPrefix(text, "git://"); ok {
 			rest, sub, _ := strings.Cut(rest, "#")
@@ -322,7 +322,7 @@ func (r *reader) toolhive(e *Entry, v frontmatter.Value) {
 		}
 		host, _, image := strings.Cut(text, "/")
 		if image && strings.ContainsAny(host, ".:") {
-			text, _, _ = strings.Cut(text, "@") // the digest says what the tag was
+			text, _, _ = strings.Cut(text, "@") // the digest pins the tag
 			if r.source(e, "oci://"+text, ""); digest != "" {
 				e.Revision = "oci:" + digest
 			}

@@ -13,8 +13,8 @@ import (
 // ghPrefix begins the fields of metadata that gh skill writes into a SKILL.md.
 const ghPrefix = "github-"
 
-// Installed reads what gh skill has written into a SKILL.md, which is in the given folder,
-// slash-separated. ok is false if it has written nothing there.
+// Installed reads the fields that gh skill wrote into a SKILL.md in the given folder,
+// slash-separated. ok is false if there are none.
 func Installed(folder string, data []byte) (e Entry, ok bool) {
 	doc := frontmatter.Parse(data)
 	f, ok := doc.Field("metadata")
@@ -56,9 +56,8 @@ func Installed(folder string, data []byte) (e Entry, ok bool) {
 	return e, true
 }
 
-// SameButGitHub reports whether a SKILL.md that gh skill has rewritten says what the author's
-// does: the text is the same byte for byte, and the fields are, without those of gh and in any
-// order.
+// SameButGitHub reports whether a SKILL.md rewritten by gh skill is equal to the author's. The
+// text must be the same byte for byte, and so must the fields, in any order and without gh's own.
 func SameButGitHub(rewritten, author []byte) bool {
 	a, textA, okA := frontmatter.Cut(rewritten)
 	b, textB, okB := frontmatter.Cut(author)
@@ -70,8 +69,7 @@ func SameButGitHub(rewritten, author []byte) bool {
 	return len(problemsA)+len(problemsB) == 0 && same(withoutGitHub(x), withoutGitHub(y))
 }
 
-// withoutGitHub returns fields without those that gh writes, and without metadata if that had
-// no others.
+// withoutGitHub returns fields without gh's own, and without metadata if gh's were its only ones.
 func withoutGitHub(v frontmatter.Value) frontmatter.Value {
 	var fields []frontmatter.Field
 	for _, f := range v.Fields {

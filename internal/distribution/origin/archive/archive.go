@@ -1,6 +1,6 @@
 // Package archive reads the skills of a zip or a tar.gz, on a disk or behind https. The archive is
-// copied before it is read, so that all of it is of one state, and its revision is the SHA-256 of
-// these bytes.
+// copied before it is read, so that all reads see one state. Its revision is the SHA-256 of these
+// bytes.
 package archive
 
 import (
@@ -31,19 +31,19 @@ const (
 	MaxLocal  = packed.MaxUnpacked
 )
 
-// ErrOffline says that a server would have to be asked, which the caller forbids.
+// ErrOffline is the error of a request to a server that the caller forbids.
 var ErrOffline = errors.New("offline: no server is asked")
 
-// Options are what an [Origin] takes from its caller.
+// Options are the settings of an [Origin].
 type Options struct {
 	Fetch *httpfetch.Fetcher
 	// Spool returns a file for the bytes of an archive.
 	Spool func() (origin.Spool, error)
-	// Offline forbids to ask a server. Archives on a disk can be read.
+	// Offline forbids requests to servers. Archives on a disk are still readable.
 	Offline bool
 	// Progress is called while bytes arrive, or nil.
 	Progress origin.Progress
-	// Shown writes the path of an archive on a disk for people, as it is if it is nil.
+	// Shown formats the path of an archive on a disk for people. If nil, the path stays unchanged.
 	Shown func(path string) string
 }
 
@@ -60,7 +60,8 @@ func New(o Options) *Origin {
 	return &Origin{o}
 }
 
-// Resolve reads the archive to learn its digest. Nothing less tells whether it has changed.
+// Resolve reads the archive to learn its digest. Only the whole archive tells whether it has
+// changed.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	l, err := o.Open(ctx, ref, origin.Revision{})
 	if err != nil {
@@ -72,9 +73,9 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 // Versions returns nil: an archive has one state.
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
-// Open copies the archive as it is now. Its revision is not the one that was asked for if the
-// archive has changed since. Whether the skills have, only their digests tell: some servers pack
-// the same files in other bytes from time to time.
+// Open copies the present archive. Its revision differs from the requested one if the archive has
+// changed since. Only the skills' digests tell whether they have changed: some servers pack the
+// same files into other bytes from time to time.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	in, size, limit, err := o.reader(ctx, ref)
 	if err != nil {
@@ -109,7 +110,7 @@ func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, 
 	return a.Body, a.Size, MaxRemote, nil
 }
 
-// file opens an archive on the disk, which the user named, through links.
+// file opens an archive on the disk. It follows links, since the user named the path.
 func (o *Origin) file(path string) (io.ReadCloser, int64, error) {
 	shown := path
 	if o.options.Shown != nil {
@@ -139,9 +140,9 @@ func (o *Origin) file(path string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Copy copies at most limit bytes into a spool, and returns their number and SHA-256. size is what
-// was announced, or -1; other bytes than that are an error, since the source was cut off or
-// changed meanwhile.
+// Copy copies at most limit bytes into a spool, and returns their number and SHA-256. size is the
+// announced number, or -1. Another number is an error: the source was cut off or changed
+// meanwhile.
 func Copy(in io.Reader, size, limit int64, open func() (origin.Spool, error), progress func(done int64)) (_ origin.Spool, n int64, sum [32]byte, err error) {
 	over := fmt.Errorf("it is larger than %s MiB", display.Thousands(int(limit>>20)))
 	if size > limit {
@@ -215,7 +216,7 @@ func (l *library) failed(err error) error {
 	return fmt.Errorf("%s: %w", l.where, err)
 }
 
-// maxTexts bounds the names and descriptions that are kept of an archive, in bytes.
+// maxTexts bounds the names and descriptions in memory of an archive, in bytes.
 const maxTexts = 16 << 20
 
 // Skills finds the skills of an archive.
@@ -254,8 +255,8 @@ func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, err
 	return skills, Describe(ctx, linked, func(visit func(origin.Entry, io.Reader) error) error { return packed.Walk(ctx, r, size, visit) })
 }
 
-// Describe reads the names and descriptions of skills by the files that have them, in another walk
-// over what holds them.
+// Describe reads the names and descriptions of skills from their main files, in another walk over
+// the archive.
 func Describe(ctx context.Context, skills map[string][]*origin.Skill, walk func(func(origin.Entry, io.Reader) error) error) error {
 	if len(skills) == 0 {
 		return ctx.Err()
@@ -287,7 +288,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 }
 
 // Send sends the files of skills of an archive. It reads the archive once, and once more for each
-// further place of a large file that several skills have, or one several times.
+// further copy of a large file.
 func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill, to origin.Sink) error {
 	chosen := origin.Selection{}
 	for _, s := range skills {
@@ -336,6 +337,6 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 	return nil
 }
 
-// maxHeld is the largest file, in bytes, that is held in memory if several skills have it, or one
-// several times. For larger ones the archive is read again.
+// maxHeld bounds the size, in bytes, of a file with several copies that is kept in memory. For
+// larger files the archive is read again.
 const maxHeld = 1 << 20

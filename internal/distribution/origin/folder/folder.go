@@ -17,15 +17,15 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// MaxEntries is the most entries of a folder that is a source. Above it, the user names a
-// folder further down.
+// MaxEntries bounds the entries of a folder as a source. For a larger folder, the user names a
+// subfolder.
 const MaxEntries = 1_000_000
 
 // Origin reads folders. It has no state.
 type Origin struct {
 	// Progress is called while files are read, or nil.
 	Progress origin.Progress
-	// Shown writes the path of a folder for people, as it is if it is nil.
+	// Shown formats the path of a folder for people. If nil, the path stays unchanged.
 	Shown func(path string) string
 }
 
@@ -36,7 +36,7 @@ func (o Origin) quoted(ref origin.Ref) string {
 	return display.Quote(o.Shown(ref.Location))
 }
 
-// Resolve returns no revision: a folder has none. It fails if there is no folder.
+// Resolve returns no revision, since a folder has none. It fails if the folder does not exist.
 func (o Origin) Resolve(_ context.Context, ref origin.Ref) (origin.Revision, error) {
 	t, err := o.open(ref)
 	if err != nil {
@@ -48,7 +48,7 @@ func (o Origin) Resolve(_ context.Context, ref origin.Ref) (origin.Revision, err
 // Versions returns nil.
 func (o Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
-// Open lists the folder. Files that are read later are as they were then, or the skill fails.
+// Open lists the folder. If a file changes before it is read, its skill fails.
 func (o Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	t, err := o.open(ref)
 	if err != nil {
@@ -152,8 +152,8 @@ func (l *library) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, skill.MaxSkillMD+1))
 }
 
-// Fetch sends the files of the skills. A skill of which a file changes until all are sent
-// fails.
+// Fetch sends the files of the skills. A skill fails if one of its files changes before all are
+// sent.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
 	chosen := origin.Select(skills)
 	failed := map[string]bool{}
@@ -192,7 +192,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-// meanwhile is what happened to a file that is not as it was listed.
+// meanwhile is the reason for failing on a file that changed after it was listed.
 const meanwhile = "changed while it was read: run the command again"
 
 func errChanged(file string) error { return fmt.Errorf("%s %s", display.Quote(file), meanwhile) }
@@ -222,7 +222,7 @@ func (l *library) send(holder, file string, i int, to origin.Sink, fail func(str
 	return err == nil // the sink knows its own errors
 }
 
-// errLength is returned for a file that became longer or shorter after it was listed.
+// errLength is the error of a file that became longer or shorter after it was listed.
 var errLength = errors.New("it " + meanwhile)
 
 // reader remembers an error of the file that it reads.

@@ -20,7 +20,7 @@ type entry struct {
 	origin.Skill
 	listed *skillsext.Skill
 	root   string // the URI of its folder
-	files  []file // without those that are not installed; nil if it has no list
+	files  []file // without uninstallable files; nil without a list
 }
 
 type file struct{ path, uri string }
@@ -57,7 +57,7 @@ func pathOf(uri string) (string, error) {
 	return at, origin.CheckPath(at)
 }
 
-// list takes the files of the entry, and the digest of all of them together.
+// list sets the files of the entry, and the digest of all of them together.
 func (e *entry) list() error {
 	var paths origin.Paths
 	var locked []lockfile.File

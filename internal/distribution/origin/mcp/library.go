@@ -16,14 +16,14 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// The bounds of what a server may list, as knack check has them.
+// The bounds of a server's lists, equal to the bounds of knack check.
 const (
 	maxListed   = 100_000   // skills
 	maxManifest = 1_000_000 // files of all skills
 	maxFolders  = 1_000     // of a skill without a list of its files
 )
 
-// atOnce is how many files are asked for at the same time. Each may be 16 MiB.
+// atOnce bounds the files requested concurrently. Each may be 16 MiB.
 const atOnce = 4
 
 // library is a server that is connected to.
@@ -37,7 +37,7 @@ type library struct {
 	paths   []string
 	arrived int64
 
-	mu       sync.Mutex // of the rest
+	mu       sync.Mutex // guards the fields below
 	exceeded error
 	status   int
 	page     bool  // an answer was text for people
@@ -140,7 +140,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-// errRefused says that the sink wants no more of a skill. It knows why.
+// errRefused says that the sink refuses the further files of a skill. The sink knows the reason.
 var errRefused = errors.New("refused by the sink")
 
 // fetch sends the files of one skill.
@@ -184,8 +184,8 @@ func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
 	return nil
 }
 
-// unread says why a file could not be had. If it is not the one of the list, the server is asked
-// whether the skill has changed meanwhile.
+// unread returns the error of an unavailable file. If the content differs from the list, it asks
+// the server whether the skill has changed meanwhile.
 func (l *library) unread(ctx context.Context, e entry, f file, err error) error {
 	var differs *skillsext.VerificationError
 	if !errors.As(err, &differs) {
@@ -200,7 +200,7 @@ func (l *library) unread(ctx context.Context, e entry, f file, err error) error 
 	return fmt.Errorf("the server sends a file that is not the one of its own list: %s", display.Echo(differs.Error()))
 }
 
-// walk finds the files of a skill without a list of them.
+// walk finds the files of a skill that has no list of them.
 func (l *library) walk(ctx context.Context, e *entry) error {
 	ctx, stop := l.within(ctx)
 	defer stop()

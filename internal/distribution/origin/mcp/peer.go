@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// Options are what an [Origin] takes from its caller.
+// Options are the settings of an [Origin].
 type Options struct {
 	// HTTP returns the client for a server. Its answers are bounded here.
 	HTTP func(address string) (*http.Client, error)
@@ -24,13 +24,13 @@ type Options struct {
 	Offline bool
 	// Progress, if set, is called while bytes arrive.
 	Progress origin.Progress
-	// Warn, if set, is called with what a user should know of a skill that is installed.
+	// Warn, if set, gets the warnings about an installed skill.
 	Warn func(text string)
 
 	listTime time.Duration // for a list of skills or of the folders of one; zero is an hour
 }
 
-// within bounds the time of a list, which may have many pages.
+// within bounds the time for a list, which may have many pages.
 func (l *library) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.opts.listTime
 	if limit == 0 {
@@ -55,10 +55,10 @@ func New(o Options) *Origin {
 	return &Origin{o}
 }
 
-// ErrOffline says that a server would have to be asked, which the caller forbids.
+// ErrOffline is the error of a request to a server that the caller forbids.
 var ErrOffline = errors.New("offline: no server is asked")
 
-// Resolve returns the empty revision: a server has none, only its skills have digests.
+// Resolve returns the empty revision: only the skills of a server have digests.
 func (o *Origin) Resolve(context.Context, origin.Ref) (origin.Revision, error) {
 	return origin.Revision{}, nil
 }
@@ -94,7 +94,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 }
 
 // watched remembers the last answer that was a refusal or a web page. The SDK's own error says
-// less, and not always the same: it depends on which of its readers ends first.
+// less, and varies: it depends on which of its readers ends first.
 type watched struct {
 	next http.RoundTripper
 	of   *library
@@ -112,7 +112,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// unreached remembers why the last request had no answer, or that it had one.
+// unreached records the error of the last request, or that it had an answer.
 func (l *library) unreached(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

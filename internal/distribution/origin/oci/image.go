@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// image is an image or an artifact: layers that are laid over each other.
+// image is an image or an artifact: a stack of layers.
 type image struct {
 	origin   *Origin
 	repo     *registry.Repository
@@ -33,7 +33,7 @@ type image struct {
 	layers  []layer // nil until they are fetched
 	entries []origin.Entry
 	from    []int          // the layer of each entry
-	at      map[string]int // the entry that a path has, of the last layer with it
+	at      map[string]int // the entry of a path, from the last layer with it
 	named   int            // bytes of all paths and descriptions
 	size    int64          // bytes of all files
 	skills  []origin.Skill
@@ -44,7 +44,7 @@ type layer struct {
 	bytes   *io.SectionReader
 	packing packing
 	title   string
-	folder  bool // its publisher says that it is to be unpacked
+	folder  bool // its publisher marks it for unpacking
 }
 
 // fetch brings the layers here, several at once.
@@ -52,7 +52,7 @@ func (m *image) fetch(ctx context.Context) error {
 	if m.layers != nil {
 		return nil
 	}
-	// One file has all layers, since there may be more than a process can have open.
+	// One file holds all layers, since a process can open only a limited number.
 	spool, err := m.origin.options.Spool()
 	if err != nil {
 		return err
@@ -83,8 +83,8 @@ func (m *image) fetch(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return errors.Join(err, spool.Close())
 	}
-	// If SKILL.md is a layer of its own, each file is one. An archive with a title is then a file
-	// of the skill, and not to be unpacked.
+	// If SKILL.md is its own layer, each layer is a file. An archive with a title is then a file
+	// of the skill, which is not unpacked.
 	if slices.ContainsFunc(layers, func(l layer) bool {
 		return l.packing == single && strings.EqualFold(path.Base(l.title), skill.MainFile)
 	}) {
@@ -114,7 +114,7 @@ type file struct {
 	content io.Reader
 }
 
-// walk calls yield for each entry of the layers but folders, in order.
+// walk calls yield in order for each entry of the layers that is not a folder.
 func (m *image) walk(ctx context.Context, yield func(layer int, f file) error) error {
 	for i, l := range m.layers {
 		err := l.walk(ctx, func(f file) error { return yield(i, f) })
@@ -197,8 +197,8 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 	return skills, nil
 }
 
-// add takes an entry. A later layer's replaces that of the layers below; one layer has a path
-// once, or the skill with it is refused.
+// add adds an entry. It replaces an entry of the layers below. A path that one layer has twice
+// makes the skill refused.
 func (m *image) add(layer int, f file) error {
 	f.Path = strings.Clone(f.Path)
 	if was, ok := m.at[f.Path]; ok && m.from[was] != layer {
@@ -233,7 +233,7 @@ func (m *image) add(layer int, f file) error {
 	return nil
 }
 
-// send sends the files of skills to the sink, under the path that rename gives.
+// send sends the files of skills to the sink, under the path that rename returns.
 func (m *image) send(ctx context.Context, skills origin.Selection, rename func(string) string, to origin.Sink) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -253,7 +253,7 @@ func (m *image) send(ctx context.Context, skills origin.Selection, rename func(s
 	})
 }
 
-// deliver sends one file to each skill that has it. Few skills hold another one, and only
+// deliver sends one file to each skill that contains it. Few files are in several skills, and only
 // their bytes are read twice.
 func (m *image) deliver(holders [][2]string, f file, rename func(string) string, to origin.Sink, refused map[string]bool) error {
 	if len(holders) == 0 {

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// packing is what the bytes of a layer are.
+// packing is the format of a layer's bytes.
 type packing uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	zstd
 )
 
-// packingOf looks at the first bytes of a layer, and of what is packed in it.
+// packingOf detects the format by the first bytes of a layer, and of its decompressed content.
 func packingOf(r *io.SectionReader) packing {
 	head := first(io.NewSectionReader(r, 0, r.Size()))
 	switch {
@@ -31,7 +31,7 @@ func packingOf(r *io.SectionReader) packing {
 	return single
 }
 
-// first returns the first block, or what there is of it.
+// first returns the first block, or less at the end.
 func first(r io.Reader) []byte {
 	head := make([]byte, 512)
 	n, _ := io.ReadFull(r, head)

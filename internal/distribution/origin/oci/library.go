@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// library is an artifact at one revision: an image, or a collection of them.
+// library is an artifact at one revision: an image, or a collection of images.
 type library struct {
 	origin   *Origin
 	ref      origin.Ref
@@ -27,8 +27,8 @@ type library struct {
 // Revision implements [origin.Library].
 func (l *library) Revision() origin.Revision { return l.at }
 
-// Skills implements [origin.Library]. It fetches the layers of an image. The annotations
-// of a collection are enough to list its skills.
+// Skills implements [origin.Library]. It fetches the layers of an image. The annotations of a
+// collection are enough to list its skills.
 func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	if l.image != nil {
 		skills, err := l.image.read(ctx)

@@ -32,7 +32,7 @@ func isCollection(m *registry.Manifest) bool {
 	return m.Manifests != nil && m.ArtifactType == collectionType
 }
 
-// versionSaid returns the version that the annotations of a manifest say, or "".
+// versionSaid returns the version in the annotations of a manifest, or "".
 func versionSaid(m *registry.Manifest) string {
 	return cmp.Or(versionOf(m.Annotations[versionKey]), versionOf(m.Annotations[toolHiveKey]))
 }
@@ -51,7 +51,7 @@ func (o *Origin) image(ctx context.Context, r *registry.Repository, m *registry.
 			return nil, fmt.Errorf("the index %s is empty, so there are no skills in it", m.Digest)
 		}
 		var err error
-		// The size of an entry is not always true, so it is not compared.
+		// The stated size of an entry can be wrong, so it is not compared.
 		if m, err = r.Manifest(ctx, m.Manifests[0].Digest); err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ type child struct {
 }
 
 // children returns the skills of a collection. A skill is in the repository that its annotation
-// names, since a registry takes no index over others.
+// names, since a registry rejects an index over other repositories.
 func (o *Origin) children(r *registry.Repository, m *registry.Manifest) ([]child, error) {
 	if len(m.Manifests) > maxChildren {
 		return nil, fmt.Errorf("the collection %s has %s skills, and knack reads at most %s", m.Digest, display.Thousands(len(m.Manifests)), display.Thousands(maxChildren))
@@ -97,8 +97,8 @@ func (o *Origin) children(r *registry.Repository, m *registry.Manifest) ([]child
 	return children, nil
 }
 
-// within returns the repository that an annotation names. A tag alone, and nothing, mean the
-// collection's own; a name without a registry is one of Docker Hub, as docker has it.
+// within returns the repository that an annotation names. A tag alone, and an empty annotation,
+// mean the collection's own; a name without a registry is at Docker Hub, as for docker.
 func (o *Origin) within(r *registry.Repository, ref string) (*registry.Repository, error) {
 	ref = strings.TrimPrefix(ref, "oci://")
 	ref, _, _ = strings.Cut(ref, "@")

@@ -1,6 +1,6 @@
-// Package oci reads skills from repositories of OCI registries: from images, from artifacts of
-// the tools that publish skills, and from collections of them. It looks at the bytes of layers
-// and not at their media types, since tools disagree about these.
+// Package oci reads skills from repositories of OCI registries. They are images, artifacts of the
+// tools that publish skills, and collections of them. It detects the format of layers by their
+// bytes, since tools disagree about the media types.
 package oci
 
 import (
@@ -14,14 +14,13 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/registry"
 )
 
-// Limits of what is read.
+// Limits of reading.
 const (
 	maxNames    = 64 << 20
 	maxChildren = 1000 // of a collection
 )
 
-// Options are what an [Origin] takes from the command. All but Progress and the helpers are
-// needed.
+// Options are the settings of an [Origin]. All except Progress and the helpers are required.
 type Options struct {
 	registry.Options
 	// Spool returns a file for a layer on its way.
@@ -60,8 +59,8 @@ func (o *Origin) target(ref origin.Ref) target {
 	return t
 }
 
-// Resolve returns the digest of the manifest that the reference names. It sends one HEAD, and
-// nothing if the reference has a digest.
+// Resolve returns the digest of the manifest that the reference names. It sends one HEAD, or no
+// request if the reference has a digest.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	t := o.target(ref)
 	at := origin.Revision{Version: versionOf(ref.Want)}
@@ -77,13 +76,13 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return at, nil
 }
 
-// Versions returns the tags of the repository. Tags that name a digest, as those of signatures,
-// are left out.
+// Versions returns the tags of the repository. It leaves out tags that name a digest, such as
+// signatures.
 func (o *Origin) Versions(ctx context.Context, ref origin.Ref) ([]string, error) {
 	return o.target(ref).repo.Tags(ctx)
 }
 
-// Open reads the manifest at a revision. The layers are fetched when the skills are asked for.
+// Open reads the manifest at a revision. Listing the skills fetches the layers.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (origin.Library, error) {
 	t := o.target(ref)
 	name := t.digest

@@ -14,15 +14,16 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/registry"
 )
 
-// releaseKey is the annotation of a release, as knack publishes it: an image whose first layer is
-// its index, and whose further layers have each skill whole.
+// releaseKey is the annotation of a release that knack published. Such an image has its index as
+// the first layer, and each skill whole in one of the others.
 const releaseKey = "io.github.knack-dev.release"
 
 func isRelease(m *registry.Manifest) bool {
 	return m.Annotations[releaseKey] == "1" && len(m.Layers) > 1
 }
 
-// Packs implements [origin.Packed]. The first layer of a release is for those who choose from it.
+// Packs implements [origin.Packed]. The first layer of a release is an index for readers that
+// choose skills.
 func (l *library) Packs() (packs []origin.Pack) {
 	if l.image == nil || !isRelease(l.image.manifest) {
 		return nil
@@ -81,10 +82,10 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 }
 
 // unpacked is a pack whose files lie one after the other in a spool, so that it is decompressed
-// once: which of them are in a skill is known at its end.
+// only once. Which of them are in a skill is known only at its end.
 type unpacked struct {
 	files   origin.Spool
-	out     *bufio.Writer // to files, past any ReadFrom: most of them are smaller than its buffer
+	out     *bufio.Writer // to files, past any ReadFrom: most files are smaller than its buffer
 	entries []origin.Entry
 	starts  []int64 // where the bytes of each entry are
 	size    int64
@@ -128,7 +129,7 @@ func notRelease(format string, args ...any) error {
 	return origin.Mark(origin.ErrNoSkills, fmt.Errorf(format+": ask the publisher to publish the release again", args...))
 }
 
-// holds reports whether an entry lies in one of these skills.
+// holds reports whether an entry is in one of these skills.
 func holds(skills origin.Selection, at string) bool {
 	for folder := at; folder != "."; folder = path.Dir(folder) {
 		if skills.Has(folder) {

@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// Signatures implements [origin.Signed]: bundles among the referrers of the manifest, then what
-// cosign before version 3 put under a tag of its own. It fetches nothing that is no signature by
-// its media type, and no more than counts.
+// Signatures implements [origin.Signed]. It returns bundles among the referrers of the manifest,
+// then the signatures of cosign before version 3, which have their own tag. It fetches only
+// content with the media type of a signature, and no more of it than counts.
 func (l *library) Signatures(ctx context.Context) ([]trust.Signature, error) {
 	repo := l.origin.target(l.ref).repo
 	digest := strings.TrimPrefix(l.at.ID, "oci:")
@@ -25,11 +25,11 @@ func (l *library) Signatures(ctx context.Context) ([]trust.Signature, error) {
 	return w.found, w.err
 }
 
-// maxFailures is how many requests for signatures may fail before no more are sent: each is tried
+// maxFailures bounds the failed requests for signatures before no more are sent: each is tried
 // several times.
 const maxFailures = 3
 
-// beside is what is found beside a manifest.
+// beside collects the signatures of a manifest.
 type beside struct {
 	repo     *registry.Repository
 	digest   string
@@ -38,8 +38,8 @@ type beside struct {
 	failures int
 }
 
-// failed notes that a signature, as which s counts, cannot be had. One that the registry no longer
-// has is left out, and one that nobody can read is invalid.
+// failed records that a signature is unavailable; s is its stand-in. A signature that the registry
+// no longer has is left out, and an unreadable one is invalid.
 func (w *beside) failed(err error, s trust.Signature) {
 	var unreadable *registry.ManifestError
 	switch {
@@ -79,10 +79,10 @@ func (w *beside) bundles(ctx context.Context) {
 	}
 }
 
-// predicateKey is the annotation with which cosign says what the statement of a bundle is about.
+// predicateKey is cosign's annotation for the subject of a bundle's statement.
 const predicateKey = "dev.sigstore.bundle.predicateType"
 
-// older fetches what cosign before version 3 put beside the manifest.
+// older fetches the signatures of cosign before version 3.
 func (w *beside) older(ctx context.Context) {
 	if w.failures == maxFailures {
 		return
@@ -118,7 +118,7 @@ func (w *beside) take(ctx context.Context, d registry.Descriptor, s trust.Signat
 	w.found = append(w.found, s)
 }
 
-// memory is a blob in memory, of the size that its manifest says.
+// memory is a blob in memory, of the size in its manifest.
 type memory []byte
 
 // WriteAt implements [io.WriterAt].

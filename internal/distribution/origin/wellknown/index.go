@@ -30,7 +30,7 @@ type entry struct {
 	Type        string          `json:"type"`
 	URL         string          `json:"url"`
 	Digest      string          `json:"digest"`
-	Files       json.RawMessage `json:"files"` // as they are written, which takes less memory
+	Files       json.RawMessage `json:"files"` // unparsed, which takes less memory
 	at          *url.URL        // of the artifact, or of the skill's folder
 	sum         skill.Digest
 }
@@ -54,7 +54,7 @@ func (l *listed) UnmarshalJSON(data []byte) error {
 
 // index is an index that was read.
 type index struct {
-	signed  bool // version 0.2.0, in which each entry has a digest
+	signed  bool // version 0.2.0, whose entries have digests
 	entries []entry
 	named   map[string]int // the place of each name's first entry
 	twice   map[string]bool
@@ -114,8 +114,8 @@ func parse(r io.Reader, at *url.URL) (*index, error) {
 	return x, nil
 }
 
-// revision returns the SHA-256 over one line for each skill, "DIGEST NAME\n", in byte order. It stays the
-// same if the index is written in another order or with other descriptions.
+// revision returns the SHA-256 over one line per skill, "DIGEST NAME\n", in byte order. It ignores
+// the order and the descriptions of the index.
 func (x *index) revision() string {
 	var lines []string
 	for _, e := range x.entries {

@@ -21,13 +21,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ErrOffline says that a server would have to be asked, which the caller forbids.
+// ErrOffline is the error of a request to a server that the caller forbids.
 var ErrOffline = errors.New("offline: no server is asked")
 
 // maxArchive bounds the archive of one skill, in bytes.
 const maxArchive = 64 << 20
 
-// Options are what an [Origin] takes from its caller.
+// Options are the settings of an [Origin].
 type Options struct {
 	Fetch *httpfetch.Fetcher
 	// Spool returns a file for the bytes of an archive.
@@ -51,8 +51,8 @@ func New(o Options) *Origin {
 	return &Origin{o}
 }
 
-// Resolve reads the index. Its digests name all bytes, so the revision is the SHA-256 over them; see
-// [index.revision]. An index of version 0.1.0 has no digests and thus no revision.
+// Resolve reads the index. Its digests cover all bytes, so the revision is the SHA-256 over them;
+// see [index.revision]. An index of version 0.1.0 has no digests and thus no revision.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	l, err := o.open(ctx, ref)
 	if err != nil {
@@ -64,8 +64,8 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 // Versions returns nil: an index has one state.
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
-// Open reads the index as it is now. A site keeps no older ones: the revision of the library tells
-// which it is.
+// Open reads the present index. A site keeps no older ones: the revision of the library is the
+// index's own.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	l, err := o.open(ctx, ref)
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *Origin) read(ctx context.Context, c *httpfetch.Client, ref origin.Ref, 
 	return l, nil
 }
 
-// library is an index, whose skills are asked for one by one.
+// library is an index, whose skills are fetched one by one.
 type library struct {
 	options  Options
 	client   *httpfetch.Client
@@ -140,7 +140,7 @@ func (l *library) Revision() origin.Revision { return l.revision }
 
 func (l *library) Close() error { return nil }
 
-// Skills returns the skills of the index. Their files are not asked for.
+// Skills returns the skills of the index. Their files are not fetched.
 func (l *library) Skills(context.Context) ([]origin.Skill, error) {
 	skills := make([]origin.Skill, 0, len(l.index.entries))
 	for i := range l.index.entries {
@@ -251,7 +251,7 @@ func (l *library) files(ctx context.Context, e *entry, to origin.Sink) error {
 	return nil
 }
 
-// archive asks for the archive of a skill. It is read only once all of it has the right digest.
+// archive fetches the archive of a skill. It reads the archive only after verifying its digest.
 func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
 	a, err := l.client.Get(ctx, e.at, "")
 	if err != nil {
@@ -301,7 +301,7 @@ func unpack(ctx context.Context, r io.ReaderAt, size int64, name string, to orig
 	return archive.Send(ctx, r, size, found[:1], named{to, name})
 }
 
-// named is a sink that takes the files of one skill under another path.
+// named is a sink that passes on the files of one skill under another path.
 type named struct {
 	origin.Sink
 	name string
