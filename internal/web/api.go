@@ -69,7 +69,7 @@ type apiTokens struct {
 }
 
 type apiList struct {
-	Skills []any    `json:"skills"` // apiSkillItem, or what sparse makes of it
+	Skills []any    `json:"skills"` // apiSkillItem, or its selected fields
 	Fields []string `json:"fields,omitempty"`
 	Total  int      `json:"total"`
 	Next   string   `json:"next,omitempty"`
@@ -187,8 +187,7 @@ func (s *Site) apiList(r *request) error {
 	return answerJSON(r, out)
 }
 
-// only rejects a query with an unknown key or a repeated key, which would otherwise be
-// ignored.
+// only rejects a query with an unknown or repeated key, which would otherwise be ignored.
 func only(q url.Values, keys ...string) error {
 	for key := range q {
 		if !slices.Contains(keys, key) {
@@ -349,7 +348,7 @@ type apiProblemList struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// incomplete says what the view lacks, or "" if it is complete.
+// incomplete describes the missing part of the view, or returns "" if it is complete.
 func (r *request) incomplete() string {
 	switch {
 	case r.lacks != nil:

@@ -22,8 +22,8 @@ type comparison struct {
 	Fault string // why the other files are not compared
 }
 
-// diffRow is one row of a comparison of lines. A number of 0 stands for no line. Gap is the
-// number of equal lines that are left out in its place.
+// diffRow is one row of a comparison of lines. A line number of 0 means no line. Gap is the number
+// of equal lines left out in its place.
 type diffRow struct {
 	Left, Right             int
 	LeftText, RightText     string
@@ -34,11 +34,10 @@ type diffRow struct {
 // fileChange is a file that is not the same in both skills.
 type fileChange struct{ Path, How string }
 
-// contextRows is the number of equal lines around those that differ.
+// contextRows is the number of equal lines around a difference.
 const contextRows = 3
 
-// compareView compares a skill with the relative that the address names, or else with the
-// first one.
+// compareView compares a skill with the relative in the address, or else with the first relative.
 func (s *Site) compareView(r *request, v catalog.View, e *catalog.Entry, data []byte, p *skillPage) error {
 	others := relatives(v, e)
 	if len(others) == 0 {
@@ -89,7 +88,7 @@ func (s *Site) compareView(r *request, v catalog.View, e *catalog.Entry, data []
 	return nil
 }
 
-// relatives returns the other skills of the same name, the one that answers to it first.
+// relatives returns the other skills of the same name, first the one that the name loads.
 func relatives(v catalog.View, e *catalog.Entry) (out []*catalog.Entry) {
 	if e.By != nil {
 		out = append(out, e.By)

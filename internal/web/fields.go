@@ -23,8 +23,8 @@ func fieldsIn(t reflect.Type) (names []string) {
 	return names
 }
 
-// fieldsAsked returns the properties that a query asks for, in their order, or nil for all
-// of them.
+// fieldsAsked returns the properties that a query requests, in their order, or nil for all of
+// them.
 func fieldsAsked(q url.Values, known []string) (fields []string, err error) {
 	if !q.Has("fields") {
 		return nil, nil

@@ -31,7 +31,7 @@ type filter struct {
 	Used               string       // "never" for skills that no agent has used
 	Cut, Left          string       // a client whose list cuts the description of the skill, or leaves the skill out
 	Sort               string
-	All                string // the facet of which every value is shown
+	All                string // the facet whose values are all shown
 	Page               int
 }
 
@@ -52,7 +52,7 @@ func filterOf(q url.Values, query string) filter {
 	return f
 }
 
-// Hidden returns the parts of the filter that a search keeps, as fields of its form.
+// Hidden returns the parts of the filter that a search preserves, as fields of its form.
 func (f filter) Hidden() [][2]string {
 	return slices.DeleteFunc([][2]string{
 		{"scope", f.Scope}, {"root", f.Root}, {"state", string(f.State)}, {"collection", f.Collection}, {"tag", f.Tag}, {"rule", string(f.Rule)}, {"published", f.Published},
@@ -97,13 +97,13 @@ type choice struct {
 type facet struct {
 	Title   string
 	Choices []choice
-	More    []choice // further values, which a page shows if asked to
+	More    []choice // further values, which a page shows on request
 	Rest    int      // number of values in neither list
-	Open    bool     // all values were asked for
+	Open    bool     // all values were requested
 	AllHref string   // shows every value, if some are in neither list
 }
 
-// The filters that have facets, and the one for all others.
+// The filters that have facets, and one for all others.
 const (
 	byState = iota
 	byScope
@@ -113,9 +113,8 @@ const (
 	byOther
 )
 
-// tallied are the skills that pass a filter. For each value of a facet, by its number on
-// the shelf, it has the number of skills that this value would show together with the
-// other filters.
+// tallied are the skills that pass a filter. For each value of a facet, by its number on the
+// shelf, it has the number of skills that this value would show together with the other filters.
 type tallied struct {
 	kept []*catalog.Entry
 	n    [byOther][]int
@@ -172,8 +171,8 @@ func (f filter) tally(all []*catalog.Entry, t *checks.Totals, of *shelf) tallied
 	return out
 }
 
-// In place of the number of a value, anyValue says that a filter is off, and noValue that
-// no skill has the value. A skill without a value has -1.
+// Two stand-ins for the number of a value: anyValue turns a filter off, and noValue selects
+// nothing because no skill has the value. A skill without a value has -1.
 const (
 	anyValue = -2
 	noValue  = -3
@@ -182,8 +181,8 @@ const (
 // stateNumber returns the number of a state on every shelf, or -1 if it is not known yet.
 func stateNumber(state judgement.State) int { return slices.Index(states, state) }
 
-// toggle returns the choice of one value of a filter, which set changes. The choice of the
-// value that is on removes it.
+// toggle returns the choice of one value of a filter, which set changes. Choosing the active value
+// again removes it.
 func (f filter) toggle(value string, n int, on string, set func(*filter, string)) choice {
 	c := choice{Label: value, Count: n, On: value == on}
 	g := f
@@ -195,11 +194,11 @@ func (f filter) toggle(value string, n int, on string, set func(*filter, string)
 	return c
 }
 
-// Limits of the values that one facet shows at once, and when asked to.
+// Limits of the values that one facet shows, initially and on request.
 const (
 	facetRows = 8
 	facetMore = 20
-	facetAll  = 1000 // if all are asked for
+	facetAll  = 1000 // if all are requested
 )
 
 // facets returns the filters of a list. A filter without a choice is left out.
@@ -234,7 +233,7 @@ func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 			return
 		}
 		most := facetRows
-		if len(shown) == most+1 { // one more takes no more room than the word that there is more
+		if len(shown) == most+1 { // one more takes no more room than the word "more"
 			most++
 		}
 		w, more := facet{Title: title, Open: f.All == strings.ToLower(title)}, facetMore
@@ -292,8 +291,8 @@ func (f filter) faults(t *checks.Totals) map[*catalog.Entry]bool {
 	return in
 }
 
-// never is the value of the filter for skills that no agent has used, and othersKey that of
-// the filters for lists of clients that cut nothing of their own.
+// never is the filter value for skills that no agent has used. othersKey is the filter value for
+// the lists of clients without their own limit.
 const (
 	never     = "never"
 	othersKey = "others"

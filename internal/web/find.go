@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// found returns all skills that match a query, ranked as find_skills ranks them,
-// including those that only people may invoke. After them come copies, unlisted and
-// skipped skills whose names match, which the search does not rank. Without a query it
-// returns all skills, those that are shown to models first.
+// found returns all skills that match a query, ranked as find_skills ranks them, including those
+// that only people may invoke. After them come copies, unlisted and skipped skills whose names
+// match, which the search does not rank. Without a query it returns all skills, first the ones
+// that models see.
 func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
@@ -43,9 +43,9 @@ func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry,
 	return all, nil
 }
 
-// indexTime is how long a page waits for the search index. After a change the index is
-// ready within milliseconds. After the start, or if everything has changed, reading the
-// headings of every skill takes longer than a page should.
+// indexTime is how long a page waits for the search index. After a change the index is ready
+// within milliseconds. After the start, or if everything has changed, reading the headings of
+// every skill takes longer than a page should.
 const indexTime = 10 * time.Millisecond
 
 // foundSoon is [found] for a page, which does not wait for an index that is still being
@@ -65,7 +65,7 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	var described []*catalog.Entry
-	everything, err := found(ctx, v, "") // those that are shown to models come first
+	everything, err := found(ctx, v, "") // the skills that models see come first
 	if err != nil {
 		return nil, false, err
 	}

@@ -47,8 +47,7 @@ func findingsOf(d *judgement.Verdict, data []byte) (out []finding) {
 	return out
 }
 
-// mark splits a line around the part that a finding refers to, and shortens what is
-// before and after it.
+// mark splits a line around the range of a finding, and shortens the text before and after it.
 func mark(line []rune, column, length int) (before, marked, after string) {
 	const around = 60
 	from := min(max(column-1, 0), len(line))

@@ -53,8 +53,8 @@ type healthPage struct {
 	Usage        usageOf
 }
 
-// Severities returns the numbers of findings by severity, with the address of their rules
-// on the page.
+// Severities returns the numbers of findings by severity, each with the address of its rules on
+// the page.
 func (p healthPage) Severities() []choice {
 	out := []choice{{Label: plural(p.Count.Errors, "error")}, {Label: plural(p.Count.Warnings, "warning")}, {Label: plural(p.Count.Infos, "info")}}
 	for _, of := range p.Rules {
@@ -121,12 +121,12 @@ type budget struct {
 	Shortened, ByName, Left int
 	// The first skills that are shortened or left out.
 	ShortNames, LeftNames []relative
-	ShortHref, LeftHref   string // lists of all of them
+	ShortHref, LeftHref   string // complete lists
 	// Widths in a drawing of 1,000 units.
 	NeedWidth, BudgetWidth, LimitX int
 }
 
-// Own returns the characters of the client's limit that the tool's own text takes.
+// Own returns the number of the client's limited characters that the tool's own text takes.
 func (b budget) Own() int { return max(b.Limit-b.Budget, 0) }
 
 // MoreShort returns the number of shortened skills that are not named.
@@ -301,8 +301,7 @@ func (p *healthPage) heavy(v catalog.View) {
 	}
 }
 
-// heaviest returns the n skills that take most of a list. Of equal skills the first in
-// the list comes first.
+// heaviest returns the n skills that take most of a list. The sort is stable.
 func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	sizes := make([]int, 0, n+1)
 	for _, e := range listed {

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// part is a piece of a text. Mark is set if the query found it.
+// part is a piece of a text. Mark is set if it matches the query.
 type part struct {
 	Text string
 	Mark bool
@@ -26,8 +26,8 @@ func wordsOf(query string) []string {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
 
-// highlight marks the words of a query in a text and cuts the text. If the words are only
-// in what would be cut, it begins shortly before the first of them.
+// highlight marks the words of a query in a text and cuts the text. If the words are only in the
+// part that would be cut, the text begins shortly before the first of them.
 func highlight(text string, words []string) []part {
 	shown := display.Cut(text, maxRow)
 	parts := marked(shown, words)
@@ -80,8 +80,8 @@ func marked(text string, words []string) (parts []part) {
 	return parts
 }
 
-// matched returns the part of one word of a text that a word of the query found: its
-// beginning, or all of it if the query has the same word with another ending.
+// matched returns the part of a word that matches one of the query's words. It is the beginning,
+// or all of it if the query has the same word with another ending.
 func matched(word string, words []string) (from, to int) {
 	low := strings.ToLower(word)
 	for _, w := range words {

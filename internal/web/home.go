@@ -28,8 +28,8 @@ type frame struct {
 	// out. The token's subject is named in Who.
 	SignedIn bool
 	Who      string
-	Lacks    string // what has not been read yet, as a sentence; empty if complete
-	// Missing says which sources outside cannot be reached, as sentences; empty if there is none.
+	Lacks    string // the part that has not been read yet, as a sentence; empty if complete
+	// Missing lists the external sources that cannot be reached, as sentences; it may be empty.
 	Missing string
 	Here    string // the address of this page if Lacks is set
 }
@@ -71,7 +71,7 @@ type row struct {
 	Collection              string
 	Changed                 time.Time
 	Used                    uint64 // loads and reads, in a list by use
-	// MarkedName and Marked are the name and the description if a query found the skill.
+	// MarkedName and Marked are the name and the description with the matches of a query marked.
 	MarkedName, Marked []part
 }
 
@@ -96,8 +96,8 @@ func rowOf(v catalog.View, e *catalog.Entry, sum *judgement.Summary) row {
 	return w
 }
 
-// nameOf returns the name of a skill on a page: its name in one line, or else its
-// folder's name or its root's label.
+// nameOf returns the name of a skill on a page: its name in one line, or else the name of its
+// folder or the label of its root.
 func nameOf(e *catalog.Entry) string {
 	for _, name := range []string{e.Name, e.Folder(), e.Root.Label} {
 		if name = inLine(display.CutBytes(name, display.EchoLimit)); name != "" {
@@ -145,11 +145,11 @@ type homePage struct {
 	Older, Newer    string // addresses of the next and the previous page
 	Narrowed        bool
 	Without         string // the address without filters
-	Rule            string // what the rule requires if the list is of its findings
+	Rule            string // the requirement of the rule whose findings the list has
 	Unranked        bool   // the index was not ready
 	Again           string // the address of this page
 	Checking        *checking
-	Since           time.Time // when counting began, if the list is of skills without a use
+	Since           time.Time // the time when counting began, for a list of unused skills
 	ListOf          string    // the client whose list the skills are cut in, or missing from
 }
 

@@ -33,8 +33,8 @@ func sourceOf(r *request, text, raw string) (s source, err error) {
 	return s, limit.Reserve(r.Context(), lineRoom*int64(len(s.Lines)))
 }
 
-// linesOf splits a text into lines. Of a text that has more than pages show, it returns one
-// more.
+// linesOf splits a text into lines. For a text with more lines than a page shows, it returns one
+// line more than that.
 func linesOf(text string) []string {
 	lines := strings.SplitN(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n", maxLines+2)
 	return lines[:min(len(lines), maxLines+1)]

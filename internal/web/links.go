@@ -20,8 +20,8 @@ type place struct {
 	linked []*catalog.Entry
 }
 
-// inside resolves a link to a skill, or to a file of this skill or, by a path that leaves
-// its folder, of another one. Only skills of the view can be reached.
+// inside resolves a link to a skill, to a file of this skill or, by a path that leaves its folder,
+// to a file of another one. Only skills of the view are reachable.
 func (p *place) inside(u *url.URL) markdown.Inside {
 	var uri skill.URI
 	var err error
@@ -47,8 +47,7 @@ func (p *place) inside(u *url.URL) markdown.Inside {
 	return to(e, file)
 }
 
-// to returns the addresses of a file of a skill. No URI has a path that leaves the
-// skill.
+// to returns the addresses of a file of a skill. A URI cannot have a path that leaves the skill.
 func to(e *catalog.Entry, file string) markdown.Inside {
 	if file == "." || file == skill.MainFile {
 		return markdown.Inside{Href: pageOf(e), File: file}
@@ -63,8 +62,8 @@ func to(e *catalog.Entry, file string) markdown.Inside {
 // minContents is the minimum number of headings for which a page shows a list of them.
 const minContents = 3
 
-// contentsOf returns the headings for the list of contents: those of the two highest
-// levels, without a title that stands alone above the others.
+// contentsOf returns the headings for the list of contents: the two highest levels, without a
+// title that is the only heading of its level above the others.
 func contentsOf(all []markdown.Heading) []markdown.Heading {
 	if len(all) > 1 && all[0].Level == 1 && !slices.ContainsFunc(all[1:], func(h markdown.Heading) bool { return h.Level == 1 }) {
 		all = all[1:]
@@ -88,8 +87,8 @@ func contentsOf(all []markdown.Heading) []markdown.Heading {
 // maxMentions is the maximum number of other skills that a page lists as mentioned.
 const maxMentions = 20
 
-// mentionsOf returns the other skills that a text links to, or names in code. A name
-// without a hyphen is more often that of a command.
+// mentionsOf returns the other skills that a text links to, or names in code. A name without a
+// hyphen is more often a command.
 func mentionsOf(at *place, code []string) (out []relative) {
 	for _, name := range code {
 		if !strings.Contains(name, "-") {

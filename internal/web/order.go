@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 )
 
-// order is one order of a list. The first one is that of the search or of the snapshot.
+// order is one order of a list. The first one is the order of the search or of the snapshot.
 type order struct{ key, label string }
 
 const (
@@ -38,7 +38,7 @@ func (f filter) choices() (out []choice) {
 	return out
 }
 
-// shelf has what lists need of every skill of a snapshot. It is made once for each.
+// shelf has the data that lists need of every skill of a snapshot. It is built once per snapshot.
 type shelf struct {
 	traits                map[*catalog.Entry]traits
 	values                [byOther][]string // of each facet; a skill has the number of its own
@@ -185,7 +185,7 @@ func changedOf(e *catalog.Entry) time.Time {
 	return time.Unix(0, e.Stamp.MTime).UTC()
 }
 
-// ordered returns skills of a view in the order that a filter asks for.
+// ordered returns skills of a view in the order of a filter.
 func (s *Site) ordered(v catalog.View, all []*catalog.Entry, key string) []*catalog.Entry {
 	of := s.shelfOf(v)
 	var sorted []*catalog.Entry

@@ -28,8 +28,8 @@ func readFile(ctx context.Context, v catalog.View, e *catalog.Entry, file string
 	return data, readFault(err)
 }
 
-// pageCopies is how many copies of a file are in memory while a page is made: its bytes, its
-// text, and the page, which may have it twice.
+// pageCopies is the number of copies of a file in memory while a page is built. These are its
+// bytes, its text, and the page, which may contain it twice.
 const pageCopies = 4
 
 func readFault(err error) error {

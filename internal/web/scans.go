@@ -10,17 +10,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Scanned is what is known of a skill by the operator's policy.
+// Scanned is the result of the operator's policy for a skill.
 type Scanned = scans.Known
 
-// Scans knows what scans found in skills. Its methods may be called from any goroutine. ok is false
+// Scans returns the findings of scans. Its methods may be called from any goroutine. ok is false
 // if nothing is known yet.
 type Scans interface {
 	// Of returns all that is known of a skill.
 	Of(e *catalog.Entry) (k Scanned, ok bool)
 }
 
-// scanOf returns what is known of a skill.
+// scanOf returns the policy's result for a skill.
 func (s *Site) scanOf(e *catalog.Entry) (k Scanned, ok bool) {
 	if s.o.Scans == nil {
 		return k, false
@@ -28,13 +28,13 @@ func (s *Site) scanOf(e *catalog.Entry) (k Scanned, ok bool) {
 	return s.o.Scans.Of(e)
 }
 
-// scanTotal counts what scans found in the skills of which totals are.
+// scanTotal counts the scan findings of the skills in t.
 func scanTotal(t *checks.Totals) *scans.Total {
 	of := scans.Count(t)
 	return &of
 }
 
-// scanView returns what a page shows of a skill, or nil if nothing is known.
+// scanView returns the scan of a skill in the form of a page, or nil if nothing is known.
 func (s *Site) scanView(v catalog.View, e *catalog.Entry) *scans.View {
 	k, ok := s.scanOf(e)
 	if !ok {
@@ -44,7 +44,7 @@ func (s *Site) scanView(v catalog.View, e *catalog.Entry) *scans.View {
 	return &out
 }
 
-// scanTab returns the tab of what is known of a skill, if there is something.
+// scanTab returns the tab with the scan of a skill, if something is known.
 func (s *Site) scanTab(e *catalog.Entry, p *skillPage) (tab choice, ok bool) {
 	k, ok := s.scanOf(e)
 	if !ok {
@@ -57,8 +57,8 @@ func (s *Site) scanTab(e *catalog.Entry, p *skillPage) (tab choice, ok bool) {
 	return choice{Label: "Scan", Href: p.Href + "?view=" + viewScan, Count: n, On: p.View == viewScan}, true
 }
 
-// lineOf returns the address of a line of a skill's file as text, or of the whole file if line is 0.
-// An entry of an archive has that of the archive. It is "" if no page shows the file.
+// lineOf returns the address of a line of a skill's file as text, or of the whole file if line is
+// 0. For an entry of an archive it is the archive's. It is "" if no page shows the file.
 func lineOf(e *catalog.Entry, file string, line int) string {
 	file, _, packed := strings.Cut(file, "!")
 	uri, err := e.FileURI(file)
@@ -78,8 +78,8 @@ func lineOf(e *catalog.Entry, file string, line int) string {
 	return href
 }
 
-// heldAt returns the skill that would have the address of a request after prefix, if the operator's
-// policy did not hold it back; nil if there is none.
+// heldAt returns the held-back skill at the address of a request after prefix, or nil. It is the
+// skill that would have the address without the operator's policy.
 func heldAt(v catalog.View, r *request, prefix string) *catalog.Entry {
 	return v.Held(skill.Scheme + strings.TrimPrefix(r.URL.EscapedPath(), prefix))
 }

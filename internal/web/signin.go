@@ -31,8 +31,8 @@ const (
 	maxForms = 1024     // forms received at the same time
 )
 
-// signInPage asks for a token. It is the same for every requested address, so that it
-// reveals nothing about what exists.
+// signInPage asks for a token. It is the same for every requested address, so that it does not
+// reveal which pages exist.
 type signInPage struct {
 	frame
 	Wrong bool
@@ -92,7 +92,7 @@ func (s *Site) signIn(r *request) error {
 	return s.letIn(r, id, subject, secure, access.SessionLife, to)
 }
 
-// letIn gives the browser the cookie of a session that has begun, and ends the one before.
+// letIn gives the browser the cookie of a new session, and ends the previous one.
 func (s *Site) letIn(r *request, id string, subject access.Subject, secure bool, life time.Duration, to string) error {
 	passes(r, subject)
 	if old, ok := cookieOf(r.Request); ok {
@@ -222,8 +222,8 @@ func (s *Site) Opens(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/assets/")
 }
 
-// Open answers a request for which [Site.Opens] is true. It returns the subject that
-// signed in or out, if any.
+// Open answers a request for which [Site.Opens] is true. It returns the subject that signed in or
+// out, if any.
 func (s *Site) Open(w http.ResponseWriter, r *http.Request) (access.Subject, bool) {
 	var p passenger
 	s.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passengerKey{}, &p)))

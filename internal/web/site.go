@@ -50,11 +50,11 @@ type Options struct {
 	Engage func() string
 	// Usage counts the skills that agents use. If it is nil, the site makes its own.
 	Usage *usage.Tally
-	// Sources, if set, returns the states of the sources that the server follows. Each is shown to
-	// clients that see its root.
+	// Sources, if set, returns the states of the sources that the server follows. Clients see the
+	// sources whose roots they see.
 	Sources func() []follow.Status
-	// Scans, if set, knows what scans found. Each skill's is shown to clients that see the skill. It
-	// is nil without a policy.
+	// Scans, if set, returns the findings of scans. Clients see the findings of the skills that
+	// they see. It is nil without a policy.
 	Scans Scans
 	// Judge judges the skills.
 	Judge judgement.Judge
@@ -194,10 +194,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type request struct {
 	*http.Request
 	w http.ResponseWriter
-	// lacks is what the view of this request lacks, or nil if the view is complete. If
-	// it is set, the answer must not be cached; see [Site.view].
+	// lacks describes the missing part of this request's view, or is nil if the view is complete.
+	// If it is set, the answer must not be cached; see [Site.view].
 	lacks *catalog.Incomplete
-	// missing says what the view will lack for long; see [catalog.View.Unreachable].
+	// missing describes the part that the view will lack for long; see [catalog.View.Unreachable].
 	missing string
 }
 

@@ -21,7 +21,7 @@ type answered struct {
 	Open                  bool
 }
 
-// shown describes what a client sees of a skill before it requests anything.
+// shown describes the part of a skill that a client sees before it requests anything.
 type shown struct{ Client, What string }
 
 // maxAnswer is how much of a tool's answer is shown, in bytes.

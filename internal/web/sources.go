@@ -35,7 +35,7 @@ func (s *Site) sourceRows(v catalog.View) (rows []sources.Row) {
 	return rows
 }
 
-// sourceRow returns the row of a skill's source, or nil if its root is none.
+// sourceRow returns the row of a skill's source, or nil if its root is not a source.
 func (s *Site) sourceRow(v catalog.View, e *catalog.Entry) *sources.Row {
 	for _, row := range s.sourceRows(v) {
 		if row.Name == e.Root.Label {

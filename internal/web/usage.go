@@ -17,7 +17,7 @@ const (
 	usersRows = 5   // clients of a skill or a week
 )
 
-// kept says what becomes of the counts, for people.
+// kept describes the lifetime of the counts, for people.
 var kept = map[usage.Keeping]string{
 	usage.InMemory: "They are lost when the server ends, since its settings name no usage.file.",
 	usage.InFile:   "They are kept in a file, also when the server ends.",
@@ -46,7 +46,7 @@ type useRow struct {
 	usage.Counts
 }
 
-// users are clients, the most used first, and how many more there are.
+// users are clients, the most active first, and the number of further ones.
 type users struct {
 	Users []usage.Client
 	Other int
@@ -57,7 +57,7 @@ func usersOf(all []usage.Client) users {
 	return users{all[:n], len(all) - n}
 }
 
-// weekRow is one week. The widths are those of its bar, in percent of the longest.
+// weekRow is one week. The widths are its bars', in percent of the longest.
 type weekRow struct {
 	At time.Time
 	usage.Counts

@@ -22,9 +22,9 @@ const (
 	discoverySchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 )
 
-// discoverable reports whether the index lists the skill. It lists skills that answer
-// to their own name and have a SKILL.md that follows the specification exactly. A skill
-// whose files cannot be packed, as they are too many or too large, is SKILL.md alone.
+// discoverable reports whether the index lists the skill. It lists skills that answer to their own
+// name and have a SKILL.md that follows the specification exactly. A skill whose files cannot be
+// packed, because they are too many or too large, is listed as SKILL.md alone.
 func discoverable(e *catalog.Entry) bool {
 	return e.Status == catalog.Available && e.Publishable && e.IsNamedByURI()
 }
@@ -56,7 +56,7 @@ func (s *Site) wellKnownIndex(r *request) error {
 		}
 		return answerKept(r, "application/json", index)
 	}
-	// A client that asks for less does so once in a while: nothing is kept of its answer.
+	// Requests for fewer fields are rare, so their answers are not cached.
 	if err := limit.Reserve(r.Context(), 2*sizeOf(v, fields)); err != nil {
 		return err
 	}

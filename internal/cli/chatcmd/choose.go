@@ -19,14 +19,14 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// Wanted says by flags which model to talk to. Fields are empty if nothing is said.
+// Wanted is the choice of a model by flags. Fields are empty for unset flags.
 type Wanted struct{ Model, URL, Wire, KeyEnv string }
 
 // check reports flags that cannot mean anything.
 func (w Wanted) check() error {
 	switch {
 	case w.URL != "" && config.CheckEndpoint(w.URL) != "":
-		return command.UsageError(config.WriteEndpoint, "--url %s", config.CheckEndpoint(w.URL)) // which may contain a key
+		return command.UsageError(config.WriteEndpoint, "--url %s", config.CheckEndpoint(w.URL)) // the URL may contain a key
 	case w.Wire != "" && !slices.Contains(config.ChatWires, w.Wire):
 		return command.UsageError("write one of "+strings.Join(config.ChatWires, ", "), "--wire %s: there is no such wire", display.Echo(w.Wire))
 	case w.KeyEnv != "" && !config.IsVariable(w.KeyEnv):
@@ -48,8 +48,8 @@ func (e endpoints) chat() config.Chat {
 	return e.file.Config.Chat
 }
 
-// named returns the endpoint that the flags, the file or the environment names. found is false if
-// they name no endpoint: only a server on this machine is left.
+// named returns the endpoint that the flags, the file or the environment names. If found is false,
+// only a server on this machine is left.
 func (e endpoints) named(w Wanted) (end model.Endpoint, found bool, err error) {
 	if err := w.check(); err != nil {
 		return end, false, err
@@ -81,8 +81,8 @@ var vendors = []struct {
 	{"GEMINI_API_KEY", model.GeminiURL, model.OpenAI},
 }
 
-// at returns the endpoint of --url, or the vendor's of --wire. The key of a vendor's variable goes
-// to that vendor alone.
+// at returns the endpoint of --url, or the vendor's of --wire. The key in a vendor's variable is
+// sent to that vendor alone.
 func (e endpoints) at(w Wanted) (end model.Endpoint, err error) {
 	end = model.Endpoint{Wire: model.Wire(w.Wire), URL: w.URL}
 	for i, v := range vendors {
@@ -146,8 +146,8 @@ func (e endpoints) withKey(end model.Endpoint, variable string) (model.Endpoint,
 	return end, nil
 }
 
-// configured returns the model of the file that the flags mean. --model that names none of them is
-// a model of the default's endpoint.
+// configured returns the model of the file that the flags select. If --model names none of them,
+// it is a model of the default's endpoint.
 func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 	c := e.chat()
 	if m, found := c.Find(w.Model); found && w.Model != "" {
@@ -164,7 +164,7 @@ func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 // of returns the endpoint of a model in the file.
 func (e endpoints) of(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	end := model.Endpoint{Wire: model.Wire(cmp.Or(w.Wire, m.Wire, config.WireOpenAI)), URL: m.URL, Model: m.Model}
-	// --wire leads to no other vendor, who would get the key of this one.
+	// --wire never leads to another vendor, which would get this one's key.
 	end.URL = cmp.Or(end.URL, map[model.Wire]string{model.OpenAI: model.OpenAIURL, model.Anthropic: model.AnthropicURL}[model.Wire(cmp.Or(m.Wire, config.WireOpenAI))])
 	if len(m.Extra) > 0 {
 		if err := json.Unmarshal(m.Extra, &end.Extra); err != nil {
@@ -184,8 +184,8 @@ func (e endpoints) of(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	return end, nil
 }
 
-// fromEnvironment returns the endpoint that variables name, in the order of doc/chat.md. Its key is in
-// the variable keyEnv, if that is not empty.
+// fromEnvironment returns the endpoint that variables name, in the order of doc/chat.md. If keyEnv
+// is not empty, it names the variable with the key.
 func (e endpoints) fromEnvironment(keyEnv string) (end model.Endpoint, found bool, err error) {
 	at, err := e.address("LLM_API_BASE_URL")
 	switch {
@@ -213,7 +213,7 @@ type lister interface {
 	Models(context.Context) ([]string, error)
 }
 
-// chosen returns the model of an endpoint for which none was named: the only one that it has.
+// chosen returns the model of an endpoint if the user named none: the endpoint's only model.
 func chosen(ctx context.Context, l lister, host string) (string, error) {
 	names, err := l.Models(ctx)
 	switch {
@@ -227,7 +227,7 @@ func chosen(ctx context.Context, l lister, host string) (string, error) {
 	return "", command.UsageError("name one with --model", "no model is named; %s has %s", display.Echo(host), model.List(names))
 }
 
-// local returns the endpoint of a server on this machine, of which the user named at most a model.
+// local returns the endpoint of a server on this machine. The user may have named a model.
 func local(servers []model.LocalServer, wanted string) (end model.Endpoint, name string, err error) {
 	var all []string
 	for _, s := range servers {
@@ -250,12 +250,12 @@ func local(servers []model.LocalServer, wanted string) (end model.Endpoint, name
 	return end, "", command.RunError(hint, "no server on this machine has the model '%s'; there is %s", display.Echo(wanted), model.List(all))
 }
 
-// errNoModel says that there is no endpoint at all.
+// errNoModel is the error of having no endpoint at all.
 var errNoModel = errors.New("no model to talk to")
 
 const getModel = "start a local one (ollama serve; ollama pull qwen3:8b), or set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, or --url and --model"
 
-// noModel is errNoModel with what to do, and with the skills that fit the user's words.
+// noModel is errNoModel with a fix, and with the skills that match the user's words.
 func noModel(skills []string, words string) error {
 	hint := getModel
 	if len(skills) > 0 {

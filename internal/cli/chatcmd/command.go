@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Skills are what the flags about skills choose.
+// Skills reads the skills that the flags select.
 type Skills struct {
 	// Tools returns the tools of --tools, and their name.
 	Tools func(flag string) (set string, tools []*tool.Tool, err error)

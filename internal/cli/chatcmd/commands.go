@@ -24,7 +24,7 @@ func (t *talk) greet() {
 	t.screen.remark(fmt.Sprintf("%s at %s, with %s; /help lists the commands, and exit leaves", t.end.Model, hostOf(t.end.URL), skills))
 }
 
-// commands are those of a conversation, with what /help says about them.
+// commands are the commands of a conversation, with their descriptions for /help.
 var commands = [][2]string{
 	{"/new", "begin a new conversation"},
 	{"/skills", "list the skills"},
@@ -34,7 +34,7 @@ var commands = [][2]string{
 	{"/exit", "leave, as do exit and Ctrl-D"},
 }
 
-// command runs a line that begins with /. A person is told of a mistake, and may try again.
+// command runs a line that begins with /. A mistake is printed for a person, who may try again.
 func (t *talk) command(ctx context.Context, line string) error {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	err := t.run(ctx, word, strings.TrimSpace(rest))
@@ -85,7 +85,7 @@ func (t *talk) run(ctx context.Context, word, rest string) error {
 	return nil
 }
 
-// line prints a line of what the user asked for.
+// line prints a line of requested output.
 func (s *screen) line(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *talk) tools() {
 	}
 }
 
-// model goes on with another model: one of chat.models, or one of this endpoint.
+// model switches to another model: one of chat.models, or one of this endpoint.
 func (t *talk) model(ctx context.Context, name string) error {
 	if name == "" {
 		t.screen.line("%s at %s", t.end.Model, hostOf(t.end.URL))

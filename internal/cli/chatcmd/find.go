@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// Register adds the flags that say where a model is.
+// Register adds the flags that select a model.
 func (w *Wanted) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&w.URL, "url", "", "the endpoint is at `URL`, for example http://127.0.0.1:11434/v1")
@@ -24,8 +24,8 @@ func (w *Wanted) Register(cmd *cobra.Command) {
 }
 
 // Find returns the endpoint that the flags, a file or the environment names, or a server on this
-// machine, with the name of its model. say tells the user which model was found if none was named,
-// and otherwise is what can be done without a model.
+// machine, with its model. say tells the user which model was found if none was named. otherwise
+// describes the user's options without a model.
 func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, say func(string), otherwise string) (model.Endpoint, error) {
 	end, found, err := endpoints{env, file}.named(w)
 	switch {
@@ -41,7 +41,7 @@ func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, 
 	return end, err
 }
 
-// modelOf returns an endpoint with the name of a model, for which it is asked if none is named.
+// modelOf returns an endpoint with the name of a model. It asks the endpoint if none is named.
 func modelOf(ctx context.Context, end model.Endpoint, open func(model.Endpoint) client, say func(string)) (model.Endpoint, error) {
 	if end.Model != "" {
 		return end, nil
@@ -56,7 +56,7 @@ func modelOf(ctx context.Context, end model.Endpoint, open func(model.Endpoint) 
 	return end, err
 }
 
-// localOf is local, and says which model it is.
+// localOf is local, and tells the user which model it found.
 func localOf(servers []model.LocalServer, wanted string, say func(string)) (model.Endpoint, error) {
 	end, server, err := local(servers, wanted)
 	if err == nil {

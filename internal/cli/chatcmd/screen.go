@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// screen shows a conversation: what the model says on standard output, and its calls on standard
+// screen shows a conversation: the model's text on standard output, and its calls on standard
 // error.
 type screen struct {
 	env         *console.Env
@@ -28,7 +28,7 @@ type screen struct {
 	closing bool
 }
 
-// text shows a part of what the model says.
+// text shows a part of the model's text.
 func (s *screen) text(part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *screen) text(part string) {
 	if s.env.StdoutTerminal {
 		part = console.Clean(part)
 	}
-	_, _ = io.WriteString(s.env.Stdout, part) // which remembers a failure
+	_, _ = io.WriteString(s.env.Stdout, part) // the writer remembers a failure
 	s.begun = !strings.HasSuffix(part, "\n")
 }
 
@@ -57,7 +57,7 @@ func (s *screen) endLine(mark string) {
 	}
 }
 
-// apart leaves a line free between calls and other text on a terminal.
+// apart leaves a blank line between calls and other text on a terminal.
 func (s *screen) apart(calls bool) {
 	if s.calls != calls && s.env.StderrTerminal && !s.quiet {
 		_, _ = io.WriteString(s.env.Stderr, "\n")
@@ -91,7 +91,7 @@ func (s *screen) note(kind console.Painted, text string) {
 	s.err.Text(kind, text)
 }
 
-// remark says in one dim line what is good to know.
+// remark prints a dim line with useful information.
 func (s *screen) remark(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *screen) remark(text string) {
 	s.err.Dimmed(console.OneLine(text))
 }
 
-// interrupted marks the text that is not finished. At a terminal that is all that says so.
+// interrupted marks the unfinished text. At a terminal this mark is the only sign.
 func (s *screen) interrupted(typed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// servers are those of --mcp. Their tools are offered to the model.
+// servers are the servers of --mcp. The model gets their tools.
 type servers struct {
 	web   *httpfetch.Fetcher
 	all   []*mcpclient.Connection
@@ -33,7 +33,7 @@ type servers struct {
 	calls map[string]func(context.Context, json.RawMessage) (string, bool, error) // by the tool's name
 }
 
-// Definitions describes the tools, which were listed at the start.
+// Definitions returns the definitions of the tools, which were listed at the start.
 func (s *servers) Definitions() []tool.Definition { return s.tools }
 
 // Call calls a tool of its server.
@@ -86,7 +86,7 @@ func configured(file *settings.File, names []string) (found []config.Server, err
 	return found, nil
 }
 
-// withServers connects to the servers of --mcp, whose tools the conversation then has.
+// withServers connects to the servers of --mcp and gives their tools to the conversation.
 func (t *talk) withServers(ctx context.Context) (s *servers, err error) {
 	wanted, err := configured(t.o.File, t.o.Servers)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *talk) serve(ctx context.Context, wanted []config.Server) (*servers, err
 	return s, nil
 }
 
-// offer takes the tools of the servers, unless one of these cannot be used.
+// offer collects the tools of the servers, unless one of the servers failed.
 func (s *servers) offer(lists [][]mcpclient.Tool, failures []error) error {
 	for _, err := range failures {
 		if failed := (*mcpclient.Error)(nil); errors.As(err, &failed) {
@@ -158,7 +158,7 @@ func (s *servers) offer(lists [][]mcpclient.Tool, failures []error) error {
 	return nil
 }
 
-// fit refuses a pattern of --allow that fits no tool: it is misspelt, and allows nothing.
+// fit refuses a pattern of --allow that matches no tool: it is misspelt, and allows nothing.
 func (s *servers) fit(patterns []string) error {
 	var names []string
 	for _, d := range s.tools {

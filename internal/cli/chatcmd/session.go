@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// again is the time in which a second Ctrl-C ends the program.
+	// again is the time within which a second Ctrl-C ends the program.
 	again = time.Second
-	// farewell is how long a turn may take to record its end, when the program ends at once.
+	// farewell bounds the time for a turn to record its end when the program ends at once.
 	farewell = 100 * time.Millisecond
 )
 
 // errLeaving is the error of a conversation that the user ends.
 var errLeaving = errors.New("the user leaves")
 
-// interactive talks until the user leaves, or, if no person types, until a turn fails.
+// interactive talks until the user leaves or, without a person at a terminal, until a turn fails.
 func (t *talk) interactive(ctx context.Context) error {
 	if t.lines.IsTyped() {
 		t.greet()
@@ -42,7 +42,7 @@ func (t *talk) interactive(ctx context.Context) error {
 	}
 }
 
-// take does what the user has typed.
+// take handles the user's input.
 func (t *talk) take(ctx context.Context, words string) error {
 	switch {
 	case words == "exit":
@@ -75,10 +75,10 @@ func (t *talk) take(ctx context.Context, words string) error {
 	return nil
 }
 
-// errNow is in the chain of the error of a program that ends while a turn is under way.
+// errNow is in the chain of the error if the program ends during a turn.
 var errNow = errors.New("interrupted again")
 
-// guarded runs f. A signal ends its context, and a second one within a moment ends the program, as
+// guarded runs f. A signal ends its context. A second one within a moment ends the program, as
 // does SIGTERM, whatever f is doing.
 func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -104,7 +104,7 @@ func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
-// words reads what the user says: a line, and those after it as long as a line ends with \.
+// words reads the user's input: a line, and further ones while a line ends with \.
 func (t *talk) words(ctx context.Context) (string, error) {
 	var all []string
 	prompt := "You: "
@@ -142,8 +142,8 @@ func (t *talk) words(ctx context.Context) (string, error) {
 	}
 }
 
-// longQuestion is the length of a question, in bytes, that names the tool again: its beginning may
-// be out of sight.
+// longQuestion is the length of a question, in bytes, from which the prompt names the tool again:
+// the question's beginning may be out of sight.
 const longQuestion = 500
 
 // ask asks the user about a call.
@@ -182,7 +182,7 @@ func (s *screen) plain(text string) {
 	_, _ = io.WriteString(s.env.Stderr, console.Clean(text)+"\n")
 }
 
-// close shows nothing any more: a model may still be talking when the program ends.
+// close stops all output: a model may still be talking when the program ends.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package chatcmd is the command chat: which model is talked to, what the user sees and types, and
-// what a signal means. Package chat is the conversation itself.
+// Package chatcmd is the command chat: the choice of the model, the user's input and output, and
+// the handling of signals. Package chat is the conversation itself.
 package chatcmd
 
 import (
@@ -26,8 +26,8 @@ import (
 // Options are those of one run of the command.
 type Options struct {
 	Env *console.Env
-	// Signals are those that arrive while a person types; otherwise a signal ends the context.
-	// They may be nil.
+	// Signals, if not nil, gets the signals that arrive while a person types; otherwise a signal
+	// ends the context.
 	Signals <-chan os.Signal
 	// Host reads the skills.
 	Host  func(context.Context) (*tool.Host, error)
@@ -155,7 +155,7 @@ func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 	return end, err
 }
 
-// tell says which model was found, unless the greeting of a conversation will.
+// tell names the found model, unless the greeting of a conversation will.
 func (t *talk) tell(text string) {
 	if t.o.Once || !t.o.Env.StdinTerminal {
 		t.screen.remark(text)
@@ -172,11 +172,11 @@ func (t *talk) open(end model.Endpoint) client {
 
 func agent() string { return "knack/" + cmp.Or(buildinfo.Current().Version, "devel") }
 
-// suggested is the number of skills that are named if there is no model.
+// suggested is the number of skills to name without a model.
 const suggested = 3
 
-// fit returns the names of skills that fit the user's words: those found for words that are only
-// spelt alike do not.
+// fit returns the names of skills that match the user's words, without matches that are only spelt
+// alike.
 func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	if t.o.Prompt == "" {
 		return nil, nil
@@ -219,7 +219,7 @@ func (t *talk) about(end model.Endpoint) chat.Session {
 	return chat.Session{Knack: buildinfo.Current().Version, Model: end.Model, Host: hostOf(end.URL), Wire: string(end.Wire), Set: t.o.Set}
 }
 
-// dryRun prints the first request, which is not sent.
+// dryRun prints the first request without sending it.
 func (t *talk) dryRun(ctx context.Context, end model.Endpoint) error {
 	t.converse(end)
 	defer t.client.Close()

@@ -25,7 +25,7 @@ type Content struct {
 	Exec bool // it is executable
 }
 
-// Keep puts the files of a skill into the store, for [Kept]. given is the file of --config, or "".
+// Keep stores the files of a skill, for [Kept]. given is the file of --config, or "".
 func Keep(ctx context.Context, env *console.Env, given string, files map[string]Content) (err error) {
 	s, err := OpenStore(env, given, env.Shown)
 	if err != nil {
@@ -46,8 +46,8 @@ func Keep(ctx context.Context, env *console.Env, given string, files map[string]
 	return err
 }
 
-// Kept returns the bytes of a skill's files that the store has, each of which is as its digest says.
-// A store that does not have all of them is an [fs.ErrNotExist]. name is that of [Pin].
+// Kept returns the stored bytes of a skill's files, each verified against its digest. A store that
+// lacks one is an [fs.ErrNotExist]. name is the one of [Pin].
 func Kept(env *console.Env, given, name string, files []skill.File) (map[string][]byte, error) {
 	s, err := OpenStore(env, given, env.Shown)
 	if err != nil {
@@ -78,8 +78,8 @@ func Kept(env *console.Env, given, name string, files []skill.File) (map[string]
 	return all, nil
 }
 
-// Pin keeps what the store has of sets of files for as long as what a source serves: name is the
-// file of approvals. Without it, a server that keeps releases for a day would remove them.
+// Pin keeps stored sets of files for as long as a source's release: name is the file of approvals.
+// Without it, a server that keeps releases for a day would remove them.
 func Pin(env *console.Env, given, name string, sets [][]skill.File) error {
 	s, err := OpenStore(env, given, env.Shown)
 	if err != nil {
@@ -109,10 +109,10 @@ func Pin(env *console.Env, given, name string, sets [][]skill.File) error {
 	return s.SetHead(pinned(name), store.Head{Release: r.Digest, Since: r.At})
 }
 
-// pinned is the name of the head that pins what is approved.
+// pinned is the name of the head that pins approved files.
 func pinned(name string) string { return "approvals:" + name }
 
-// setInStore returns the digest under which the store has a set of files.
+// setInStore returns the digest of a set of files in the store.
 func setInStore(files []skill.File) skill.Digest {
 	all := make([]lockfile.File, 0, len(files))
 	for _, f := range files {

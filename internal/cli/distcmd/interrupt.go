@@ -11,10 +11,10 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// untouched is said of a command that was interrupted before it changed anything.
+// untouched is the message of a command that was interrupted before it changed anything.
 const untouched = "interrupted; nothing was changed"
 
-// lateHint is what an interrupted command says that could not count what it has done.
+// lateHint is the hint of an interrupted command that could not count its finished work.
 const lateHint = "run the same command again: it does the rest, and records in " + lockfile.Name + " what is in place"
 
 // interrupted returns the failure of a command that a signal has ended.
@@ -26,11 +26,11 @@ func interrupted(ctx context.Context, text string) error {
 	return command.Fail(status, errors.New(text), "run the same command again")
 }
 
-// ends is what the skills are that a command is done with.
+// ends has the words for the skills that a command has finished.
 var ends = map[string]string{"add": "installed", "sync": "as locked", "update": "up to date", "remove": "removed"}
 
-// interrupted returns the failure of a command that was ended before it was done, or nil. It says
-// how many skills are done.
+// interrupted returns the failure of a command that was interrupted before its end, or nil. It
+// counts the finished skills.
 func (r *report) interrupted(ctx context.Context) error {
 	done, changed, all := 0, 0, 0
 	stopped := false

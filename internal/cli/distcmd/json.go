@@ -26,7 +26,7 @@ type skillJSON struct {
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Pinned   bool   `json:"pinned,omitempty"`
-	// Signature is what is known of it now, and Signer what the lock says.
+	// Signature is the present verdict, and Signer the lock's signer.
 	Signature string       `json:"signature,omitempty"`
 	Signer    string       `json:"signer,omitempty"`
 	Digest    string       `json:"digest,omitempty"`
@@ -72,7 +72,7 @@ type reportJSON struct {
 	Status  int    `json:"status"`
 	Reason  string `json:"reason,omitempty"`
 	Fix     string `json:"fix,omitempty"`
-	// Warnings are those that concern no skill.
+	// Warnings are the warnings that concern no single skill.
 	Warnings []string     `json:"warnings,omitempty"`
 	Skills   []skillJSON  `json:"skills"`
 	Choices  []choiceJSON `json:"choices,omitempty"`
@@ -86,7 +86,7 @@ func changesOf(c install.Changes) *changesJSON {
 	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
 }
 
-// json prints the report. failed is an error behind the plan, or nil.
+// json prints the report. failed is an error after the plan, or nil.
 func (r *report) json(warnings []string, failed error) error {
 	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Warnings: warnings, Skills: []skillJSON{}}
 	for _, c := range r.plan.Choices {
@@ -138,7 +138,7 @@ func (o *reportJSON) fail(err error) {
 	}
 }
 
-// failed prints the object of a command that ended before it had something to report.
+// failed prints the object of a command that ended before its report.
 func (f *flags) failed(cmd *cobra.Command, err error) error {
 	if err == nil || f.printed {
 		return err

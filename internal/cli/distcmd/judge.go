@@ -87,9 +87,9 @@ func (p *publishing) check(ctx context.Context, folder string) error {
 	return nil
 }
 
-// lockOf returns the entries of the lock for the skills below a folder, by their folders there: of
-// the lock in it, or above it in its repository. Entries from folders and files of this machine
-// are left out: they mean nothing elsewhere.
+// lockOf returns the lock's entries for the skills below a folder, by their folders there. The
+// lock is in the folder, or above it in its repository. Entries from folders and files of this
+// machine are left out: they mean nothing elsewhere.
 func (p *publishing) lockOf(folder string) (map[string]lockfile.Entry, error) {
 	for _, at := range dir.Repository(folder) {
 		file := filepath.Join(at, lockfile.Name)

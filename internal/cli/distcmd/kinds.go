@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
-// Settings is what a kind of source takes from the command.
+// Settings are the settings of a kind of source.
 type Settings struct {
 	Env      *console.Env
 	Store    *store.Store
@@ -27,7 +27,7 @@ type Settings struct {
 	Fetch    *httpfetch.Fetcher // of the command
 }
 
-// kinds has what reads each kind of source.
+// kinds has the readers of the kinds of sources.
 var kinds = map[origin.Kind]func(Settings) (origin.Origin, error){
 	origin.Folder: func(s Settings) (origin.Origin, error) {
 		return folder.Origin{Progress: s.Progress, Shown: s.Env.Shown}, nil
@@ -60,7 +60,7 @@ func (s Settings) client(address string) (*http.Client, error) {
 	return server.HTTP(), nil
 }
 
-// origins returns what reads a kind of source, made once for a command.
+// origins returns a function for the reader of a kind of source, made once per command.
 func origins(s Settings) func(origin.Kind) (origin.Origin, error) {
 	made := map[origin.Kind]func() (origin.Origin, error){}
 	for kind, make := range kinds {

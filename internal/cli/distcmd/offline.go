@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// isOffline reports whether KNACK_OFFLINE keeps the commands off the network. A value that is
-// neither yes nor no is refused, since a guess could ask a server.
+// isOffline reports whether KNACK_OFFLINE forbids the network. A value that is neither yes nor no
+// is refused, since a wrong guess could contact a server.
 func isOffline(env console.Env) (bool, error) {
 	value := getenv(env, "KNACK_OFFLINE")
 	switch strings.ToLower(value) {

@@ -127,7 +127,7 @@ func (p *publishing) failed(cmd *cobra.Command, err error) error {
 	return cmp.Or(console.PrintJSON(p.env.Stdout, p.out), err)
 }
 
-// tagName is what registries take as a tag.
+// tagName matches valid tags of registries.
 var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // target reads where to publish.
@@ -161,7 +161,7 @@ func (p *publishing) target(text string) (origin.Ref, error) {
 	return ref, nil
 }
 
-// signer returns what signs, or nil.
+// signer returns the function that signs, or nil.
 func (p *publishing) signer() (func(string) ([]byte, error), error) {
 	data, where := []byte(getenv(*p.env, "KNACK_SIGN_KEY")), "KNACK_SIGN_KEY"
 	if p.key != "" {

@@ -207,7 +207,7 @@ func unpackFailure(err error) error {
 	return failure(install.ProblemOf(err))
 }
 
-// progressOf says how far a pull is. It is nil if that is not known.
+// progressOf describes the progress of a pull. It is nil if that is unknown.
 func progressOf(r *pull.Report) []string {
 	if r == nil || r.Layers == 0 {
 		return nil
@@ -227,7 +227,7 @@ func shortSource(source string) string {
 	return source
 }
 
-// fetch asks the source, and fetches what the store does not have.
+// fetch asks the source, and fetches content that the store lacks.
 func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, q release.Request) (store.Release, error) {
 	u, err := release.Update(ctx, puller, q)
 	o := &p.out
@@ -248,7 +248,7 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, q release.Requ
 	return u.Release, nil
 }
 
-// rules returns the rules that a server with the same file has for a source.
+// rules returns the rules for a source, as a server with the same file applies them.
 func (p *pulling) rules(ref origin.Ref, signers *trust.Policy) (release.Rules, error) {
 	rule, _ := signers.Rule(ref.Source)
 	rules := release.Rules{Trusts: rule.Trusts}
@@ -265,7 +265,7 @@ func (p *pulling) rules(ref origin.Ref, signers *trust.Policy) (release.Rules, e
 	return rules, nil
 }
 
-// here returns what the store has of a source, and asks nobody.
+// here returns the stored release of a source, without any request.
 func (p *pulling) here(puller *pull.Puller, ref origin.Ref) (store.Release, error) {
 	s := puller.Store
 	_, r, err := release.Head(s, ref.String())
@@ -291,7 +291,7 @@ func (p *pulling) here(puller *pull.Puller, ref origin.Ref) (store.Release, erro
 	return r, nil
 }
 
-// is fills in a release, and what it changes.
+// is fills in a release and its changes.
 func (p *pulling) is(r, before store.Release) {
 	o := &p.out
 	o.Release, o.Revision, o.Version, o.Signature, o.Signer = r.Digest, r.Revision, r.Version, r.Signature, r.Signer

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// registries returns what reads registries.
+// registries returns the reader of registries.
 func registries(s Settings) (origin.Origin, error) {
 	return oci.New(oci.Options{Options: registryOptions(s), Spool: s.Store.Spool, Progress: s.Progress}), nil
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// Origins returns what reads each kind of source, each made once.
+// Origins returns a function for the reader of a kind of source, each made once.
 func Origins(s Settings) func(origin.Kind) (origin.Origin, error) { return origins(s) }
 
-// OpenStore opens the store of releases: the one that the file of --config names, or else the
-// user's own file, or else the user's cache. A server and knack pull have the same. shown writes
+// OpenStore opens the store of releases. The file of --config names it, or else the user's own
+// file; the default is in the user's cache. A server and knack pull use the same. shown formats
 // paths for messages.
 func OpenStore(env *console.Env, given string, shown func(string) string) (*store.Store, error) {
 	file, err := settings.New(env, given).Trusted()

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// report says what was done.
+// report reports the results of a command.
 type report struct {
 	env     *console.Env
 	in      *install.Installer
@@ -26,7 +26,7 @@ type report struct {
 	other   string // knack verify for the lock of another project, or ""
 }
 
-// Verbs for what was done, and for what a dry run would do.
+// verbs has the words for each action, in the past and for a dry run.
 var verbs = map[install.Action][2]string{
 	install.Write: {"added", "would add"}, install.Replace: {"replaced", "would replace"}, install.Record: {"locked", "would lock"},
 	install.Delete: {"removed", "would remove"}, install.Drop: {"removed from the lock", "would remove from the lock"},
@@ -122,8 +122,8 @@ func (r *report) text() {
 	r.summary(counts)
 }
 
-// named puts a step's skill or source before a text that does not begin with it. Of two skills
-// of one name, it says the folder too.
+// named puts a step's skill or source before a text that does not begin with it. If two skills
+// have one name, it adds the folder.
 func (r *report) named(s *install.Step, text string) string {
 	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && strings.HasPrefix(text, s.Name+" ") {
 		return text
@@ -185,7 +185,7 @@ func (r *report) step(s *install.Step) {
 	}
 }
 
-// byHand prints what was changed by hand in a skill that is replaced, removed or has an update.
+// byHand prints the manual changes in a skill that is replaced, removed or has an update.
 func (r *report) byHand(s *install.Step) {
 	if !s.Drift.Any() {
 		return
@@ -206,7 +206,7 @@ const (
 	shownSame  = 5
 )
 
-// changes lists paths. by says by whom they were changed, or is "".
+// changes lists paths. by names the author of the changes, or is "".
 func (r *report) changes(c install.Changes, by string) {
 	for _, l := range []struct {
 		word  string
@@ -232,7 +232,7 @@ func shortRevision(e lockfile.Entry) string {
 	return id[:min(len(id), 7)]
 }
 
-// summary says what needs no line for each skill, and who sees the new ones.
+// summary prints the counts that need no line per skill, and the agents that see the new skills.
 func (r *report) summary(counts map[install.Action]int) {
 	out, err := r.env.Out(), r.env.Err()
 	same := counts[install.Nothing]
@@ -272,7 +272,7 @@ func (r *report) summary(counts map[install.Action]int) {
 	}
 }
 
-// readers says which agents see the folder of what was added.
+// readers says which agents see the folder of the new skills.
 func (r *report) readers() string {
 	for _, s := range r.plan.Steps {
 		if s.Key == "" || s.Shadowed {

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// registerScan adds the flag of the commands that scan what they bring.
+// registerScan adds the flag of the commands that scan new content.
 func (f *flags) registerScan(cmd *cobra.Command) {
 	f.scans = true
 	cmd.Flags().Var((*command.Repeated)(&f.allow), "allow", "take skills with findings of this `RULE` of the enforce lane (repeatable)")
@@ -53,8 +53,8 @@ func scanSkill(ctx context.Context, b *skill.Bundle) (found []install.Finding, e
 	return found, err
 }
 
-// most bounds the findings, and the warnings, that a command prints. With many skills there are fewer
-// of each, since every skill has a line.
+// most bounds the findings, and the warnings, that a command prints. With many skills it is lower,
+// since every skill has a line.
 func (r *report) most() int {
 	if len(r.plan.Steps) > 50 {
 		return 8
@@ -62,7 +62,7 @@ func (r *report) most() int {
 	return 20
 }
 
-// findings prints what the scan found, what to enforce first.
+// findings prints the findings of the scan, first the ones to enforce.
 func (r *report) findings() {
 	type finding struct {
 		step *install.Step
@@ -94,8 +94,8 @@ func laneOf(f install.Finding) scan.Lane {
 	return scan.Review
 }
 
-// Fetch gets all skills of a source into the store, and installs nothing. The caller calls done when
-// it has read them. left says which skills cannot be had.
+// Fetch fetches all skills of a source into the store, and installs nothing. The caller calls done
+// after reading them. left has the errors of unavailable skills.
 func Fetch(ctx context.Context, env *console.Env, config, source string) (bundles []*skill.Bundle, left []error, done func(), err error) {
 	f := flags{env: env, config: config}
 	in, done, err := f.open(false, false)

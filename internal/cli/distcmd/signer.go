@@ -14,7 +14,7 @@ import (
 // allowDowngradeUsage describes the flag --allow-downgrade.
 const allowDowngradeUsage = "take a lower version than before, and a release under the tag of another version"
 
-// registerSigner adds the flags of the commands that take other content than the locked one.
+// registerSigner adds the flags that accept other content than the locked one.
 func (f *flags) registerSigner(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowDowngrade, "allow-downgrade", false, allowDowngradeUsage)
 	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take what another than the locked signer signed, or what is no longer signed")
@@ -23,8 +23,8 @@ func (f *flags) registerSigner(cmd *cobra.Command) {
 // configUsage describes the flag --config of the commands that obey trust.
 const configUsage = "the trusted keys are those of `FILE`, not of your knack.yaml (doc/configuration.md)"
 
-// rulesOf returns the rules of the file of --config, or of the user's. If anything is wrong with
-// that, nothing is taken from anywhere: half of it may say less than all.
+// rulesOf returns the rules of the file of --config, or of the user's own file. A fault anywhere
+// in the file refuses all of it: a part may be less strict than the whole.
 func rulesOf(env *console.Env, config string) (*trust.Policy, error) {
 	rules, err := settings.New(env, config).Trust()
 	return rules, fileFailure(err)

@@ -34,12 +34,12 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// skillsFolder is the folder for skills in a project and in the home folder: the well-known one
-// that belongs to no client and that most clients read.
+// skillsFolder is the folder for skills in a project and in the home folder. It is the well-known
+// one that belongs to no client and that most clients read.
 const skillsFolder = ".agents/skills"
 
-// Shadows says of each of these folders of skills, if another skill answers to its name, which
-// does and how to change that.
+// Shadows returns, for each of these folders of skills whose name loads another skill, that skill
+// and the fix.
 type Shadows func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
 
 // Commands returns the commands. shadows may be nil.
@@ -47,7 +47,7 @@ func Commands(env *console.Env, shadows Shadows) []*cobra.Command {
 	return []*cobra.Command{addCommand(env, shadows), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
 }
 
-// flags are those of several of the commands.
+// flags are the flags that several commands share.
 type flags struct {
 	env                                      *console.Env
 	project, to, config                      string
@@ -59,11 +59,11 @@ type flags struct {
 	takesNothing                             bool // from a source, so that no rule matters
 
 	lock    string // the path of the lock, once it is known
-	other   string // the project of the lock, if --to leads out of that of the working directory
+	other   string // the project of the lock, if --to leads out of the working directory's
 	printed bool   // the report or the JSON object is printed
 
 	mu     sync.Mutex
-	warned []string // what the user was warned of
+	warned []string // the warnings to the user
 }
 
 // warn warns the user. It may be called from any goroutine.
@@ -74,7 +74,7 @@ func (f *flags) warn(text string) {
 	f.env.Err().Text(console.Warning, text)
 }
 
-// warnings returns what the user was warned of.
+// warnings returns the warnings to the user.
 func (f *flags) warnings() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool) {
 	s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 }
 
-// place is where a command works.
+// place is the folders of a command.
 type place struct {
 	root, to  string
 	contained bool
@@ -130,7 +130,7 @@ func (f *flags) place(adding bool) (place, error) {
 		return place{}, command.RunError("give a folder with --project", "the working directory is not known")
 	}
 	root := locate.Root(env, f.project)
-	if root == "" { // the home folder is no project: its skills are those for all projects
+	if root == "" { // the home folder is not a project: its skills are for all projects
 		return f.ofHome(), nil
 	}
 	if adding && f.project == "" && !dir.InRepository(at, env.Home) && !f.hasLock(at) {
@@ -163,7 +163,7 @@ func (f *flags) projectIsFolder() error {
 	return t.Close()
 }
 
-// placeOfTo finds the lock for --to: in the root of the folder's repository, or else in the
+// placeOfTo finds the lock for --to. It is in the root of the folder's repository, or else in the
 // project if the folder is below it, or else in the folder itself.
 func (f *flags) placeOfTo(env console.Env) (place, error) {
 	to := env.Absolute(f.to)
@@ -274,13 +274,13 @@ func getenv(env console.Env, name string) string {
 	return env.Getenv(name)
 }
 
-// CacheFolder returns the user's folder for what can be made again, or "".
+// CacheFolder returns the user's folder for reproducible files, or "".
 func CacheFolder(env console.Env) string {
 	cache, _ := folders(env)
 	return cache
 }
 
-// folders returns the folders of the user for what can be made again, and for what cannot.
+// folders returns the user's folders for reproducible files, and for others.
 func folders(env console.Env) (cache, state string) {
 	if cache = getenv(env, "XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
 		cache = ""
@@ -328,10 +328,10 @@ func failure(err error) error {
 	return command.Fail(code, p.Err, p.Fix)
 }
 
-// once is sync.OnceValues for a function that may be called by several goroutines.
+// once is sync.OnceValues with the type of an origin.
 func once(of func() (origin.Origin, error)) func() (origin.Origin, error) { return sync.OnceValues(of) }
 
-// run plans, does, and says what was done.
+// run plans, does and reports.
 func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.Context, *install.Installer) (*install.Plan, error)) error {
 	ctx := cmd.Context()
 	in, done, err := f.open(changes, adding)
@@ -375,7 +375,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 	return nil
 }
 
-// noteShadowed notes of what was added which other skill answers to its name.
+// noteShadowed notes for each new skill which other skill its name loads.
 func (f *flags) noteShadowed(ctx context.Context, in *install.Installer, p *install.Plan) {
 	var folders []string
 	for _, s := range p.Steps {
@@ -417,7 +417,7 @@ func (f *flags) command(words ...string) string {
 	return out
 }
 
-// again returns the command as it is written to do what it checked.
+// again returns the command that performs the checked changes.
 func again(cmd *cobra.Command) string {
 	words := []string{"knack", cmd.Name()}
 	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "accept-signer", "allow-downgrade", "config", "offline"} {
@@ -435,8 +435,8 @@ func again(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// noLock is what commands say that need a lock, if there is none. A lock that names no skills is
-// one.
+// noLock returns the error for a folder without knack.lock. A lock that names no skills counts as
+// a lock.
 func (f *flags) noLock(in *install.Installer) error {
 	if in.HasLock() {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// IsSource reports whether an argument is a source, with its scheme, and no skill's name or folder.
+// IsSource reports whether an argument is a source with a scheme, not a skill's name or folder.
 func IsSource(arg string) bool {
 	return strings.Contains(arg, "://") || strings.HasPrefix(arg, "mcp:") || strings.HasPrefix(arg, "file:") || strings.HasPrefix(arg, "git@")
 }
 
-// releaseJSON is what verify says about a source. doc/install.md describes the fields.
+// releaseJSON is the result of verify for a source. doc/install.md describes the fields.
 type releaseJSON struct {
 	Command   string          `json:"command"`
 	Source    string          `json:"source,omitempty"`
@@ -40,7 +40,7 @@ type verifiedSkill struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// verifySource checks what a source has now, and installs nothing.
+// verifySource checks a source's present release, and installs nothing.
 func (f *flags) verifySource(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return command.UsageError("give one source, or the names of skills", "verify takes a source alone")

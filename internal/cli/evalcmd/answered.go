@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// instead is a skill that was taken in place of the right one.
+// instead is a skill that a model took instead of the right one.
 type instead struct {
 	Name  string `json:"name"` // "" if none was taken
 	Times int    `json:"times"`
 }
 
-// instead returns which skills were taken in the runs without the right one, the most frequent
-// first, and how often none was.
+// instead returns the skills taken in the runs without the right one, the most frequent first, and
+// the number of runs that took no skill.
 func (a *attempt) instead(t eval.Tried) []instead {
 	all := []instead{}
 	times := map[string]int{}
@@ -41,7 +41,7 @@ func (a *attempt) instead(t eval.Tried) []instead {
 	return all
 }
 
-// listed says in words how much of a skill the model was shown.
+// listed describes how much of a skill the model saw.
 var listed = map[tool.Presence]string{
 	tool.PresenceWhole:     "its description is whole in the list",
 	tool.PresenceShortened: "its description is cut in the list",

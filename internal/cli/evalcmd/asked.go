@@ -23,10 +23,10 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// free is the largest number of requests that are made without a question.
+// free bounds the requests that are made without confirmation.
 const free = 50
 
-// asking is what the flags say about models.
+// asking has the flags about models.
 type asking struct {
 	models command.Repeated
 	wanted chatcmd.Wanted
@@ -34,7 +34,7 @@ type asking struct {
 	yes    bool
 }
 
-// answered is what a model did for each prompt of each skill, as far as it was asked.
+// answered is a model's results for each prompt of each skill, as far as it was asked.
 type answered struct {
 	end    model.Endpoint
 	skills []*attempt
@@ -91,7 +91,7 @@ func (a *answered) figures() (f figures) {
 	return f
 }
 
-// ask asks each model, and prints what it did, also if an error ends that.
+// ask asks each model, and prints its results, even after an error.
 func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, subjects []*subject) (least eval.Rate, err error) {
 	ends, err := c.endpoints(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, s
 	return least, command.Fail(command.Error, err, "")
 }
 
-// endpoints finds the models of --model, or the one that knack chat would talk to.
+// endpoints finds the models of --model, or the default model of knack chat.
 func (c *evaluation) endpoints(ctx context.Context) (ends []model.Endpoint, err error) {
 	file, err := settings.New(c.env, c.skills.Config()).Trusted()
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *evaluation) endpoints(ctx context.Context) (ends []model.Endpoint, err 
 	return ends, nil
 }
 
-// confirm says how many requests there will be, and asks whether many may be made.
+// confirm prints the number of requests, and asks for consent to many.
 func (c *evaluation) confirm(ctx context.Context, ends []model.Endpoint, subjects []*subject) error {
 	runs := 0
 	for _, s := range subjects {
@@ -193,7 +193,7 @@ func nameOf(end model.Endpoint) string {
 	return end.Model + " at " + u.Host
 }
 
-// askModel asks a model for all skills in turn. What it did is in a.
+// askModel asks a model for all skills in turn. Its results are in a.
 func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host, whole catalog.View, subjects []*subject) error {
 	client := chatcmd.Open(c.env, a.end)
 	defer client.Close()
@@ -214,7 +214,7 @@ func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host,
 		a.skills = append(a.skills, one)
 		err = one.try(ctx, m, c.runs, func() { done.Add(1) })
 		if !c.asJSON {
-			if i == 0 { // what is printed before would end the line that shows the progress
+			if i == 0 { // text printed earlier would end the line with the progress
 				c.env.Out().Line("with %s", console.Bold.Of(a.end.Model))
 			}
 			one.print(c.env.Out(), c.runs)
@@ -237,7 +237,7 @@ func isGuide(e *catalog.Entry) bool {
 	return e.Root.Scope == skill.ScopeBuiltin && e.Path == builtin.EngageFolder
 }
 
-// try has the runs of a skill. An error leaves those that came before.
+// try adds the runs of a skill. After an error the earlier ones stay.
 func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
 	for _, one := range a.of.Cases {
 		t := eval.Tried{Case: one}
@@ -258,7 +258,7 @@ func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func())
 	return nil
 }
 
-// doubt warns of a model that has never done what was measured.
+// doubt warns of a model that has never done the measured thing.
 func (c *evaluation) doubt(a *answered) {
 	switch f := a.figures(); {
 	case f.Recall.Of == 0 || f.Recall.Hits > 0:

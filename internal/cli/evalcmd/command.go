@@ -1,5 +1,5 @@
-// Package evalcmd is the command eval: which skills and prompts it takes, and how it prints what came
-// of them. Package eval measures.
+// Package evalcmd is the command eval: its choice of skills and prompts, and its output. Package
+// eval measures.
 package evalcmd
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Skills are what the flags about skills choose.
+// Skills reads the skills that the flags select.
 type Skills interface {
 	// Register adds the flags.
 	Register(cmd *cobra.Command)
@@ -133,7 +133,7 @@ func (c *evaluation) check(given func(string) bool) error {
 	return nil
 }
 
-// within returns the context in which only the skills are seen among which one is measured.
+// within returns a context with only the skills among which one skill is measured.
 func (c *evaluation) within(ctx context.Context, v catalog.View, e *catalog.Entry) context.Context {
 	if c.sample == 0 {
 		return ctx
@@ -176,7 +176,7 @@ func (c *evaluation) run(ctx context.Context, words []string) (err error) {
 	return err
 }
 
-// report prints the faults of files, and returns the failure that they are.
+// report prints the faults of files, and returns them as a failure.
 func (c *evaluation) report(faults []error) error {
 	for i, err := range faults {
 		fault := (*eval.Error)(nil)

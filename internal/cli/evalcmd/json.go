@@ -12,7 +12,7 @@ import (
 type rankings struct {
 	Skills []rankedSkill `json:"skills"`
 	Within int           `json:"within"` // the number of places that count
-	Found  eval.Rate     `json:"found"`  // queries whose skill is in one of them
+	Found  eval.Rate     `json:"found"`  // queries that found the skill
 	First  eval.Rate     `json:"first"`  // queries whose skill is in the first
 	Min    float64       `json:"min"`
 }
@@ -46,7 +46,7 @@ func rankedJSON(all []*ranking, least float64) rankings {
 	return out
 }
 
-// answers is the JSON form of what models did.
+// answers is the JSON form of the models' results.
 type answers struct {
 	Models []answeredModel `json:"models"`
 	Set    string          `json:"set"` // of tools

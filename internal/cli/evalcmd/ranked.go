@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// ranking is a skill with the place that the search gives it for each query.
+// ranking is a skill with its rank in the search for each query.
 type ranking struct {
 	of      *subject
 	among   int // other skills that a search can find
@@ -21,7 +21,8 @@ type ranking struct {
 	view    catalog.View
 }
 
-// recall returns how many of the queries that should trigger have the skill among the first.
+// recall returns how many of the queries that should trigger have the skill among the first
+// results.
 func (r *ranking) recall() (rate eval.Rate) {
 	for _, q := range r.queries {
 		if q.ShouldTrigger {
@@ -88,7 +89,7 @@ func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalo
 	return all, nil
 }
 
-// widestQuery is the number of columns of a query that is not on a terminal.
+// widestQuery is the width of a query, in columns, outside a terminal.
 const widestQuery = 100
 
 // shownQuery returns a query as one line.

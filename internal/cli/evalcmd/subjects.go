@@ -26,8 +26,8 @@ type subject struct {
 
 const writeTriggers = `write evals/triggers.json into the skill's folder: [{"query": "what a user asks", "should_trigger": true}]; or give a file with --set`
 
-// subjects returns the skills that the words name with their cases, or all that have some. faults
-// are files that cannot be used.
+// subjects returns the skills that the words name with their cases, or all skills with cases.
+// faults are unusable files.
 func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, faults []error, err error) {
 	named, err := c.skills.Named(v, words)
 	if err != nil {
@@ -63,7 +63,8 @@ func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, f
 	return all, faults, nil
 }
 
-// notOne is the failure of a word that names no skill. It has not the status of a poor figure.
+// notOne is the failure of a word that names no skill. Its status differs from the status of a
+// poor figure.
 func notOne(err error) error {
 	if f := (*command.Failure)(nil); errors.As(err, &f) && f.Code == command.No {
 		return command.Fail(command.Error, f.Err, f.Hint)
@@ -71,7 +72,7 @@ func notOne(err error) error {
 	return err
 }
 
-// casesOf reads the cases of a skill. Those of a skill in the binary are beside it.
+// casesOf reads the cases of a skill. For a built-in skill, they are next to it in the binary.
 func casesOf(e *catalog.Entry) (eval.Set, error) {
 	if e.Root.Scope == skill.ScopeBuiltin {
 		data := builtin.Triggers(e.Folder())
@@ -101,7 +102,8 @@ func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 	return e, nil
 }
 
-// fromFile reads the cases of --set, for the one skill that is named or for those that they name.
+// fromFile reads the cases of --set, for the one named skill or for the skills that the cases
+// name.
 func (c *evaluation) fromFile(v catalog.View, named []*catalog.Entry) (all []*subject, err error) {
 	shown := display.Echo(c.set)
 	data, err := settings.ReadNamed(c.env.Absolute(c.set), eval.MaxFile)

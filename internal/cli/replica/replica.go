@@ -1,5 +1,5 @@
-// Package replica makes a server follow sources: it opens the store, and wires what asks the
-// sources, what fetches their releases, and what serves them.
+// Package replica makes a server follow sources. It opens the store, and connects the parts that
+// poll the sources, fetch their releases, and serve them.
 package replica
 
 import (
@@ -34,17 +34,17 @@ import (
 // Label is the label of the source that the flag --source names.
 const Label = "source"
 
-// Options are what a server says about its sources.
+// Options are a server's settings about its sources.
 type Options struct {
 	Env    console.Env
 	Config string         // --config, or ""
 	File   *settings.File // in effect, or nil
-	Flag   string         // --source, or "": the sources are those of the file
-	Prefix bool           // there are other roots than the one of Flag
-	// Excluded returns what takes a root out of all lists, or "".
+	Flag   string         // --source, or "": the sources come from the file
+	Prefix bool           // there are other roots than the flag's
+	// Excluded returns the setting that removes a root from all lists, or "".
 	Excluded func(r skill.Root) string
 	Log      *slog.Logger
-	Event    func(follow.Event) // what happens to a source
+	Event    func(follow.Event) // an event of a source
 }
 
 // Replica is the sources of a server. A nil Replica has none.
@@ -57,8 +57,8 @@ type Replica struct {
 	ended   sync.WaitGroup
 }
 
-// Open prepares the sources that a flag or a file names. It returns nil if there are none. It asks
-// nobody, and writes nothing.
+// Open prepares the sources that a flag or a file names. It returns nil if there are none. It
+// makes no request, and writes nothing.
 func Open(o Options) (*Replica, error) {
 	sources, err := o.sources()
 	if err != nil || len(sources) == 0 {
@@ -104,7 +104,7 @@ func Open(o Options) (*Replica, error) {
 	return r, nil
 }
 
-// sources returns what is to be followed.
+// sources returns the sources to follow.
 func (o Options) sources() (all []follow.Source, err error) {
 	if o.Flag != "" {
 		ref, err := origin.ParseTyped(o.Flag, o.Env.Dir, o.Env.Home)
@@ -126,8 +126,8 @@ func (o Options) sources() (all []follow.Source, err error) {
 	return all, nil
 }
 
-// root returns the root of a source. One that a file names has its label in its URIs, as a root of
-// a file has.
+// root returns the root of a source. A source from a file has its label in its URIs, as a root
+// from a file has.
 func (o Options) root(name string) skill.Root {
 	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject}
 	r.UnlistedBy = o.Excluded(r)
@@ -140,7 +140,7 @@ func (o Options) root(name string) skill.Root {
 	return r
 }
 
-// admit returns what keeps a release from being served that was judged by other rules.
+// admit returns a function that refuses releases judged under other rules.
 func admit(rules *trust.Policy, ref origin.Ref) func(store.Release) error {
 	return func(r store.Release) error { return rules.Locked(ref.Source, r.Signer) }
 }
@@ -164,7 +164,7 @@ func (r *Replica) Roots() (all []skill.Root) {
 	return all
 }
 
-// Start begins to serve what the store has, and to follow the sources, until Close.
+// Start serves the stored releases, and follows the sources, until Close.
 func (r *Replica) Start() {
 	if r == nil {
 		return
@@ -174,7 +174,7 @@ func (r *Replica) Start() {
 	r.ended.Go(func() { r.group.Run(ctx) })
 }
 
-// Close ends everything, also a pull that is under way. What of it has arrived stays in the store.
+// Close ends everything, including a running pull. The received parts stay in the store.
 func (r *Replica) Close() {
 	if r == nil {
 		return
@@ -202,8 +202,8 @@ func (r *Replica) Status() []follow.Status {
 	return r.group.Status()
 }
 
-// Waits returns a function for [mcpserver.HTTPOptions]. It returns the first source of which
-// nothing is served yet and the first attempt has not ended, and why in one line.
+// Waits returns a function for [mcpserver.HTTPOptions]. It returns the first source without a
+// served release whose first attempt has not ended, and the reason in one line.
 func (r *Replica) Waits(c *catalog.Catalog) func() (name, why string) {
 	if r == nil {
 		return nil

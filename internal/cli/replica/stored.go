@@ -7,9 +7,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/release"
 )
 
-// Stored serves what the store has of each source, without asking any, and says what that is. It is
-// for commands beside a server; it takes the place of Start. A source of which the store has nothing
-// is no longer one of Sources: a scan of it would wait.
+// Stored serves the stored release of each source, without asking any, and describes it. It is for
+// commands beside a server; it replaces Start. A source without a stored release is no longer one
+// of Sources: a scan of it would wait.
 func (r *Replica) Stored() (all []doctor.Followed) {
 	var has []*release.Source
 	for i, of := range r.Status() {

@@ -1,5 +1,3 @@
-// Package stored says what the store of a server has of a source, for the commands that show what
-// the server does. It asks no source.
 package replica
 
 import (
@@ -10,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
-// Of returns what a store has of a source, as [store.Head] names it, and the release that is
-// served. Without one, the state has an error in words.
+// Of returns the stored state of a source, as [store.Head] names it, and its served release. It
+// asks no source. Without a release, the state has an error in words.
 func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
 	state := doctor.Followed{From: source}
 	h, err := shelf.Head(source)

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Status is what became of a skill since an earlier state.
+// Status is the change of a skill since an earlier state.
 type Status string
 
 // The statuses.
@@ -24,22 +24,22 @@ const (
 	Gone    Status = "gone"
 )
 
-// Compared is a skill and what is new in it since an earlier state.
+// Compared is a skill and its news since an earlier state.
 type Compared struct {
 	*Scanned        // as it is now; nil if all that is known of a skill that is gone is its URI
 	URI      string // "" if the skills are not compared with approvals
 	Status   Status
-	Was      string // what is known of the earlier state, in words
+	Was      string // the earlier state, in words
 	Files    Names
 	Fields   Names // of the frontmatter
 	NewFacts scan.Facts
-	OldFacts scan.Facts     // those that are gone
+	OldFacts scan.Facts     // the removed facts
 	Found    []scan.Finding // the new findings
-	Ended    []scan.Finding // those that are gone
-	// Enforce and Review count the new findings, also those that are not listed.
+	Ended    []scan.Finding // the removed findings
+	// Enforce and Review count the new findings, including the unlisted ones.
 	Enforce, Review int
-	Notes           []string // what could not be compared
-	Patches         []Patch  // the difference of the texts, if it was asked for
+	Notes           []string // the parts that could not be compared
+	Patches         []Patch  // the differences of the texts, if requested
 }
 
 // Patch is the difference of a file in the unified format, without its secrets.
@@ -48,7 +48,7 @@ type Patch struct {
 	Text string `json:"text"`
 }
 
-// Names are names of files or fields that are new, gone and changed, each sorted.
+// Names are the new, removed and changed names of files or fields, each sorted.
 type Names struct {
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
@@ -80,7 +80,7 @@ func (c *Comparison) Findings() (enforce, review int) {
 	return enforce, review
 }
 
-// Run returns the new findings as those of a scan, for forms that show findings alone.
+// Run returns the new findings in the form of a scan, for output formats that show only findings.
 func (c *Comparison) Run() *ScanRun {
 	run := &ScanRun{Version: c.Version}
 	for _, k := range c.Skills {
@@ -188,7 +188,7 @@ func (k *Compared) diagnostic(f scan.Finding) Diagnostic {
 	return Diagnostic{File: path.Join(k.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
 }
 
-// masked returns the text of a file without its secrets, or nil if no line of it can be shown.
+// masked returns the text of a file without its secrets, or nil if it cannot be shown.
 func (k *Compared) masked(file string) *check.Source {
 	if strings.Contains(file, "!") {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Workflow commands escape characters that end a message, and in a property also those that
-// separate properties (github.com/actions/toolkit, packages/core/src/command.ts).
+// Workflow commands escape the characters that end a message, and in a property also the
+// characters that separate properties (github.com/actions/toolkit, packages/core/src/command.ts).
 var (
 	annotationData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	annotationProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

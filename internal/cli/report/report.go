@@ -1,7 +1,7 @@
-// Package report prints what a check of skills found: as text for people, as JSON, as SARIF for
-// programs that show findings beside code, and as annotations of GitHub. It also prints the
-// problems of servers and of configuration files. A [Diagnostic] is one message about a
-// position in any file.
+// Package report prints the results of checking skills. Its formats are text for people, JSON,
+// SARIF for programs that show findings beside code, and annotations of GitHub. It also prints the
+// problems of servers and of configuration files. A [Diagnostic] is one message about a position
+// in any file.
 package report
 
 import (
@@ -24,7 +24,7 @@ type Run struct {
 	Version  string   // knack's
 }
 
-// Judged is a verdict with the skill's folder as it is shown to users.
+// Judged is a verdict with the displayed path of the skill's folder.
 type Judged struct {
 	*judgement.Verdict
 	Folder string
@@ -41,7 +41,7 @@ type Finding struct {
 	Skill *Judged
 }
 
-// Forms are the forms of a report by the names that --format takes. None shows more than the
+// Forms are the formats of a report by the names that --format takes. None shows more than the
 // first characters of a secret.
 var Forms = map[string]func(*console.Env, *Run) error{
 	"text": printText, "json": printJSON, "sarif": printSARIF, "github": printAnnotations,
@@ -55,16 +55,16 @@ func (f *Finding) diagnostic() Diagnostic {
 	}.masked()
 }
 
-// sources are the texts of files for excerpts. It keeps the last one, since findings are sorted by
-// file.
+// sources are the texts of files for excerpts. It caches the last one, since findings are sorted
+// by file.
 type sources struct {
 	skill *skill.Skill
 	file  string
 	text  *check.Source
 }
 
-// of returns the text of a skill's file, or nil if no line of it can be shown. A file in an archive
-// is not shown. main is the main file if it was read, else nil.
+// of returns the text of a skill's file, or nil if it cannot be shown. A file in an archive is not
+// shown. main is the main file if it was read, else nil.
 func (s *sources) of(k *skill.Skill, file string, main []byte) *check.Source {
 	if k.FS == nil || strings.Contains(file, "!") {
 		return nil

@@ -129,7 +129,7 @@ func writeSARIF(env *console.Env, version string, rules []sarifRule, results []s
 	}}})
 }
 
-// sarifURI writes a path as a URI reference, an absolute one as a file URI.
+// sarifURI returns a path as a URI reference; an absolute one becomes a file URI.
 func sarifURI(p string) string {
 	u := url.URL{Path: path.Clean(p)}
 	if path.IsAbs(p) || len(p) > 1 && p[1] == ':' {

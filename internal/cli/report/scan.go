@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Scanned is what a scan says of one skill.
+// Scanned is the scan of one skill.
 type Scanned struct {
 	scan.Report
 	Folder string // as it is shown
@@ -30,7 +30,7 @@ type ScanRun struct {
 	Version string     // knack's
 }
 
-// ScanForms are the forms of a scan's report by the names that --format takes.
+// ScanForms are the formats of a scan's report by the names that --format takes.
 var ScanForms = map[string]func(*console.Env, *ScanRun) error{
 	"text": printScan, "json": printScanJSON, "sarif": printScanSARIF, "github": printScanAnnotations,
 }

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// settles is how long a server rests before its calls are measured: until it watches
-	// its folders and has scanned them once more.
+	// settles is how long a server rests before its calls are measured. In this time it begins to
+	// watch its folders and scans them once more.
 	settles = 3 * time.Second
 	// connections is the number of connections over HTTP.
 	connections = 16
@@ -25,11 +25,10 @@ const (
 // builtin are the skills that are in the binary.
 var builtin = []string{"engage", "write-a-skill"}
 
-// target is a skill that is asked for, as internal/tools/bench/floor reads it.
+// target is a requested skill, as internal/tools/bench/floor reads it.
 type target struct{ Name, URI, Folder string }
 
-// client makes requests as a client does: each for another skill, and with an id and
-// metadata of its own.
+// client makes requests as a client does: each for another skill, with its own id and metadata.
 type client struct {
 	all  []target
 	next int
@@ -150,8 +149,8 @@ type kind struct {
 type side interface {
 	// ask sends one call and returns the answer.
 	ask(c *client, k kind) (contentType string, answer []byte, err error)
-	// run sends n calls, and returns what each took in microseconds: most of them, and the
-	// slowest of a hundred.
+	// run sends n calls, and returns the microseconds of most of them, and of the slowest of a
+	// hundred.
 	run(c *client, k kind, n int) (most, tail float64, err error)
 	memory(figure string) float64
 	end()
@@ -295,8 +294,8 @@ func (b *bench) calls() ([]row, error) {
 	})
 }
 
-// list measures tools/list beside writing its bytes: for a client for which knack keeps them
-// with the snapshot, and for clients of names that it has never seen.
+// list measures tools/list beside writing its bytes. It measures a client for which knack caches
+// them with the snapshot, and clients with new names.
 func (b *bench) list() ([]row, error) {
 	const what = "tools/list of 1,000 skills over stdio, "
 	list := kind{method: "tools/list", era: legacy, window: 1, floor: "bare"}
@@ -320,8 +319,8 @@ func (b *bench) http() ([]row, error) {
 	return b.kinds(kinds)
 }
 
-// first measures the first call after a start beside the median of those that follow at
-// once, and calls after a pause, for which the processor's caches are as cold.
+// first measures the first call after a start beside the median of the calls that follow at once.
+// It also measures calls after a pause, for which the processor's caches are as cold.
 func (b *bench) first() ([]row, error) {
 	const what = "the first tools/call after a start and its first list"
 	k := kind{method: "tools/call", era: legacy, window: 1}

@@ -47,7 +47,7 @@ func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
 	return p, err
 }
 
-// start starts a program in a home folder, with no other environment than that and PATH.
+// start starts a program in a home folder. Its environment is only that folder and PATH.
 func start(ctx context.Context, home string, argv ...string) (*proc, error) {
 	p := &proc{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	p.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
@@ -60,15 +60,15 @@ func start(ctx context.Context, home string, argv ...string) (*proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client waits for an answer in the read. Through Go's poller it would sleep in
-	// another system call, and then be slower than what is measured.
+	// The client blocks in the read for an answer. Through Go's poller it would sleep in another
+	// system call, and be slower than the measured program.
 	out.(*os.File).Fd()
 	p.out = bufio.NewReaderSize(out, 4<<20) // more than any line
 	p.begun = time.Now()
 	return p, p.cmd.Start()
 }
 
-// end closes the input, or interrupts a server that has none, and waits.
+// end closes the input, or interrupts a server without one, and waits.
 func (p *proc) end() {
 	if p.in != nil {
 		p.in.Close()
@@ -80,7 +80,7 @@ func (p *proc) end() {
 	_ = p.cmd.Wait()
 }
 
-// answer returns the next line that is no notification. It is valid until the next call.
+// answer returns the next line that is not a notification. It is valid until the next call.
 func (p *proc) answer() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
 	for err == nil && bytes.HasPrefix(line, []byte(`{"jsonrpc":"2.0","method"`)) {
@@ -89,7 +89,7 @@ func (p *proc) answer() ([]byte, error) {
 	return line, err
 }
 
-// call sends a request and decodes the result into into, unless that is nil.
+// call sends a request and decodes the result into into, unless it is nil.
 func (p *proc) call(method string, params, into any) error {
 	p.next++
 	if _, err := p.in.Write(append(message(p.next, method, params), '\n')); err != nil {
@@ -144,15 +144,15 @@ func (p *proc) processor() (total float64) {
 	return total
 }
 
-// memory returns a figure of /proc/PID/status in MB: VmHWM is the most memory that the
-// process had resident, RssAnon what it has now apart from pages of files.
+// memory returns a figure of /proc/PID/status in MB: VmHWM is the peak resident memory of the
+// process, RssAnon its present memory without pages of files.
 func (p *proc) memory(figure string) float64 {
 	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), figure+":", "kB"))
 	return float64(kb) / 1024
 }
 
-// pipe sends requests, window of them at a time, reads as many answers, and returns how
-// many microseconds each window took.
+// pipe sends requests, window of them at a time, reads as many answers, and returns the
+// microseconds of each window.
 func (p *proc) pipe(requests [][]byte, window int) ([]float64, error) {
 	took := make([]float64, 0, len(requests)/window)
 	for i := 0; i+window <= len(requests); i += window {
@@ -224,8 +224,8 @@ func httpCall(addr string, header map[string]string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// load sends requests over as many connections as there are lists of them, one at a time
-// on each, and returns how many microseconds all took and each one.
+// load sends requests over one connection per list, one at a time on each. It returns the
+// microseconds of all together and of each one.
 func load(addr string, requests [][][]byte) (all float64, each []float64, err error) {
 	conns := make([]net.Conn, len(requests))
 	for i := range conns {

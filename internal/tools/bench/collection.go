@@ -18,7 +18,8 @@ const (
 	collectionType = "application/vnd.agentskills.collection.v1"
 )
 
-// collect publishes each skill of a folder by itself, and makes one repository of all, with an index.
+// collect publishes each skill of a folder separately, and makes one repository of all, with an
+// index.
 func (w *pullWorld) collect(root string) error {
 	var said struct {
 		Each []struct {
@@ -47,7 +48,7 @@ func (w *pullWorld) collect(root string) error {
 	return err
 }
 
-// take takes an artifact of another repository into the one of the index, and returns its size.
+// take copies an artifact of another repository into the index's repository, and returns its size.
 func (w *pullWorld) take(from, digest string) (size int, err error) {
 	data, err := w.ask(http.MethodGet, "/v2/"+from+"/manifests/"+digest, manifestType, nil)
 	if err != nil {

@@ -43,13 +43,13 @@ type bench struct {
 	rounds       int
 	quick        bool
 
-	ctx     context.Context // of a measurement: the programs that it starts end with it
+	ctx     context.Context // of a measurement: it ends the programs that it starts
 	trees   map[int]*tree
 	samples map[string][]float64
 }
 
-// longest is what one measurement may take. After it its programs are killed, its rows say
-// so, and the others are measured all the same.
+// longest bounds the time of one measurement. After it, its programs are killed, its rows say so,
+// and the other measurements continue.
 const longest = 20 * time.Minute
 
 // build is a measured knack; name is the end of its keys in samples.
@@ -172,8 +172,8 @@ func (b *bench) prepare(knack, before string) (err error) {
 	return err
 }
 
-// tree lays out a home folder with n skills. A tree of more than 10,000 has their
-// SKILL.md alone: with all their files it would fill the disk.
+// tree lays out a home folder with n skills. Above 10,000, the skills have only their SKILL.md:
+// with all their files they would fill the disk.
 func (b *bench) tree(n int) (*tree, error) {
 	if t := b.trees[n]; t != nil {
 		return t, nil
@@ -219,7 +219,7 @@ func (b *bench) inTurn(round int, f func(build) error) error {
 	return nil
 }
 
-// pulling returns a run with the builds alone that can pull, since an older one may not.
+// pulling returns a run with only the builds that can pull, since an older one may not.
 func (b *bench) pulling() *bench {
 	those := *b
 	those.builds = slices.DeleteFunc(slices.Clone(b.builds), func(k build) bool {

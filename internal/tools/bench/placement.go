@@ -1,12 +1,12 @@
 package main
 
-// placement says on which processors a client and its servers run. Waking another processor
-// takes longer than a short call. Left alone, the system puts the two together or apart by
-// chance, and a ratio of two sides shows which of them was lucky. A server that has one
-// processor from its start runs Go code on one thread at a time, and so does a floor.
+// placement assigns processors to a client and its servers. Waking another processor takes longer
+// than a short call. By default, the system puts the two together or apart by chance, and a ratio
+// of two sides shows which of them was lucky. A server that has one processor from its start runs
+// Go code on one thread at a time, and so does a floor.
 type placement struct {
 	fixed                  bool
-	clientsCPU, serversCPU int // counted among those that this process may use
+	clientsCPU, serversCPU int // counted among the processors available to this process
 }
 
 // anywhere leaves the choice to the system.

@@ -32,8 +32,8 @@ func pin(n int) error {
 // unpin lets this process use all of its processors again.
 func unpin() error { return place(allowed) }
 
-// place sets the processors of all threads. A second round reaches those that a thread
-// started during the first.
+// place sets the processors of all threads. A second round reaches threads that were started
+// during the first.
 func place(set unix.CPUSet) error {
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")

@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-// orasVersion is that of the oras that is built if none is installed.
+// orasVersion is the version of oras to build if none is installed.
 const orasVersion = "v1.2.3"
 
 // oneMore is the end of a skill that has changed.
 const oneMore = "One more line.\n"
 
-// pulls measures knack pull of a release beside oras pull with tar, and beside git clone of the same
-// skills, and a pull of them as an index of artifacts; the pulls after few skills have changed, and
-// after none has; and when a server that follows the release has what changed.
+// pulls measures knack pull of a release beside other ways to get the same skills. These are oras
+// pull with tar, git clone, and a pull of an index of artifacts. It also measures the pulls after
+// few and after no changes, and the delay until a following server has the changes.
 func (b *bench) pulls() (rows []row, err error) {
 	b = b.pulling()
 	n := b.size(1000)
@@ -126,9 +126,10 @@ func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
 	return w, errors.Join(w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two")), w.collect(t.root))
 }
 
-// empty gives the next knack an empty cache. The caches before stay until the end, some 60 MB each: an
-// ext4 without a journal looks for minutes at each inode that was freed before it takes one, so a pull
-// after a removal would pay for that, and the more, the more was removed. So would a second run.
+// empty gives the next knack an empty cache. The previous caches stay until the end, some 60 MB
+// each: an ext4 without a journal searches for minutes at each freed inode before it reuses one,
+// so a pull after a removal would pay for it, increasingly with the size of the removal. So would
+// a second run.
 func (w *pullWorld) empty() (err error) {
 	w.cache, err = os.MkdirTemp(w.dir, "cache")
 	return err
@@ -189,8 +190,8 @@ func (w *pullWorld) run(program string, args ...string) error {
 	return nil
 }
 
-// knack runs a knack whose store is in the cache. took gets how long that took, the
-// processor time and what it printed; it may be nil.
+// knack runs a knack whose store is in the cache. took, if not nil, gets the elapsed time, the
+// processor time and the output.
 func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byte) error, args ...string) error {
 	cmd := exec.CommandContext(w.b.ctx, k.knack, args...)
 	cmd.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CACHE_HOME="+w.cache)
@@ -206,7 +207,7 @@ func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byt
 	return took(time.Since(begun), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), out.Bytes())
 }
 
-// floors measures what others do.
+// floors measures the other programs.
 func (w *pullWorld) floors() error {
 	for name, script := range map[string]string{
 		"oras": `"$1" pull --plain-http -o packs "$2" >/dev/null; mkdir skills; for f in packs/*; do tar xzf "$f" -C skills; done`,
@@ -228,7 +229,7 @@ func (w *pullWorld) floors() error {
 	return nil
 }
 
-// once measures a build: timed straight from the registry, and counted behind the proxy.
+// once measures a build: timed directly from the registry, and counted behind the proxy.
 func (w *pullWorld) once(k build) error {
 	b := w.b
 	all := 0.0

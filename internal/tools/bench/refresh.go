@@ -63,9 +63,9 @@ func (b *bench) refresh() (rows []row, err error) {
 	return rows, nil
 }
 
-// across calls the tool skill every 5 ms during refreshes, each time for another skill. It
-// runs the read floor right after each call, to show what the machine itself takes: if
-// that is over 8 ms, the slowest call says nothing of knack.
+// across calls the tool skill every 5 ms during refreshes, each time for another skill. It runs
+// the read floor right after each call, to show the time that the machine itself takes: if that is
+// over 8 ms, the slowest call says nothing about knack.
 func (b *bench) across() ([]row, error) {
 	var rows []row
 	for _, n := range []int{1000, b.size(10_000)} {
@@ -138,7 +138,7 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 	return wrong, nil
 }
 
-// changes measures from a write on disk until a search finds what was written.
+// changes measures the time from a write on disk until a search finds the written text.
 func (b *bench) changes() ([]row, error) {
 	n := b.size(10_000)
 	t, err := b.tree(n)

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// start measures a process from its start to its first list, and its memory: up to the
-// list, and when it was searched and its folders are watched.
+// start measures a process from its start to its first list, and its memory. It measures the
+// memory up to the list, and again after a search when its folders are watched.
 func (b *bench) start() (rows []row, err error) {
 	for _, c := range []struct {
 		n                      int
@@ -51,14 +51,14 @@ func (b *bench) start() (rows []row, err error) {
 }
 
 func (b *bench) startOnce(build build, t *tree, settle bool) error {
-	// Without built-in skills, so that a list which came before those of the tree shows.
+	// Without built-in skills, so that a list before the tree's skills is noticed.
 	p, err := b.serve(build.knack, t, "--no-builtin")
 	if err != nil {
 		return err
 	}
 	defer p.end()
 	// If the tree takes longer than the server makes a client wait, the first list lacks it and
-	// says so; what counts is the whole one.
+	// says so. The complete list counts.
 	for lacks := true; lacks; {
 		var list json.RawMessage
 		if err := p.call("tools/list", map[string]any{}, &list); err != nil {
@@ -87,7 +87,7 @@ func (b *bench) startOnce(build build, t *tree, settle bool) error {
 	return nil
 }
 
-// manifests measures the way to every file's digest, from the start on.
+// manifests measures the time to every file's digest, from the start on.
 func (b *bench) manifests() ([]row, error) {
 	n := b.size(10_000)
 	t, err := b.tree(n)

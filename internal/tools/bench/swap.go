@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// follows is the poll of a server that is measured: it swaps a third of it after each multiple, which
-// is a whole second, as the server logs it.
+// follows is the poll interval of a measured server. The server swaps a third of it after each
+// multiple. That is a whole second, since the server logs whole seconds.
 const follows = 3 * time.Second
 
 // swapsAt finds the moment of a swap in the log of a server.
 var swapsAt = regexp.MustCompile(`a release was fetched.* serves=(\S+)`)
 
-// swaps measures how long after the moment of a swap a client gets what has changed. The server
+// swaps measures the delay from the moment of a swap until a client gets the changes. The server
 // follows the tag prod, from the first release to the second.
 func (w *pullWorld) swaps(k build, t *tree) (err error) {
 	home, err := os.MkdirTemp(w.dir, "server") // see empty
@@ -73,7 +73,7 @@ func (w *pullWorld) swaps(k build, t *tree) (err error) {
 	return nil
 }
 
-// until asks for a skill until its text is the one of the first release, or the changed one.
+// until requests a skill until its text is the first release's, or the changed one.
 func (w *pullWorld) until(p *proc, t *tree, skill int, changed bool) (err error) {
 	uri := "skill://bench/" + t.options.At(skill).Path + "/SKILL.md"
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {

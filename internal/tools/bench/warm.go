@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// nowhere is a source that refuses connections: what is measured is the start from the store.
+// nowhere is a source that refuses connections: the measurement is the start from the store.
 const nowhere = "oci://127.0.0.1:1/bench/skills:prod"
 
 // warm measures a start from a warm store beside one from a folder with the same skills.

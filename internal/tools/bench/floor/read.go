@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// table is what the read floor knows: the skills by name and by URI.
+// table has the skills of the read floor by name and by URI.
 type table map[string]entry
 
 type entry struct{ Name, URI, Folder string }
@@ -32,8 +32,8 @@ func readTable(file string) (table, error) {
 
 type object = map[string]any
 
-// answer does what a plain program does: it decodes the request, reads and hashes the
-// files, and encodes the answer.
+// answer does the work of a plain program: it decodes the request, reads and hashes the files, and
+// encodes the answer.
 func (t table) answer(request, b []byte) []byte {
 	var r struct {
 		ID     json.RawMessage

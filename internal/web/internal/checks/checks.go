@@ -39,15 +39,15 @@ type Checks struct {
 // result is the result of the check of a skill, without the text of its SKILL.md.
 type result struct {
 	report check.Report
-	// cut counts the findings that the report lacks because too many are kept already. It
-	// is nil if the report has all of them.
+	// cut counts the findings that the report lacks because of the limit on findings. It is nil if
+	// the report has all of them.
 	cut   judgement.Tally
 	files uint64    // identifies the state of the skill's files; 0 if unknown
 	seen  time.Time // when the files were last seen in that state
 }
 
-// round is one check of the skills of a snapshot: of those without a result first, then
-// of the others if again is set and their files have changed.
+// round is one check of the skills of a snapshot. It checks skills without a result first, and
+// then, if again is set, the others whose files have changed.
 type round struct {
 	of    *catalog.Snapshot
 	again bool
@@ -75,8 +75,8 @@ const (
 	maxFindings = 50_000
 )
 
-// New returns the checks of a catalogue by a judge, and starts the first round as soon as there
-// is a snapshot.
+// New returns the checks of a catalogue by a judge, and starts the first round as soon as a
+// snapshot exists.
 func New(c *catalog.Catalog, j judgement.Judge) *Checks {
 	k := &Checks{catalog: c, judge: j, results: map[*skill.Skill]*result{}, most: maxFindings}
 	c.Subscribe(func(catalog.Diff) { k.begin(false) })
@@ -255,7 +255,7 @@ func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, ag
 	return now.report, err
 }
 
-// keep keeps a result. If there are too many findings, it keeps a copy with those alone
+// keep keeps a result. If there are too many findings, it keeps a copy with only those findings
 // that keep the skill out of the Skills extension's lists.
 func (c *Checks) keep(s *skill.Skill, now *result) {
 	c.mu.Lock()
@@ -325,6 +325,6 @@ func filesState(ctx context.Context, s *skill.Skill, now time.Time) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// MaxFiles is the maximum number of a skill's files that are examined, the same as in
-// package check.
+// MaxFiles is the maximum number of a skill's files that are examined, the same as in package
+// check.
 const MaxFiles = 10_000

@@ -47,7 +47,7 @@ func rank(s skill.Severity) int {
 	return slices.Index([]skill.Severity{skill.SeverityError, skill.SeverityWarning, skill.SeverityInfo}, s)
 }
 
-// ByRule returns the counts of the rules, the worst first, then those of the most skills.
+// ByRule returns the counts of the rules, sorted by severity, then by the number of skills.
 func (t *Totals) ByRule() (all []*Rule) {
 	for _, r := range t.Rules {
 		all = append(all, r)

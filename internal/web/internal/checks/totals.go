@@ -78,8 +78,8 @@ func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *Totals, ok bool)
 	defer cancel()
 	r := c.begin(true)
 	done := waits(ctx, r.done, checkPatience)
-	// Help the round, from the other end, and check what it does not check, since it may be of
-	// another snapshot.
+	// Help the round from the other end. It may check another snapshot, so also check the skills
+	// that it lacks.
 	unknown, _ := c.split(v.Entries)
 	slices.Reverse(unknown)
 	c.each(ctx, unknown, runtime.GOMAXPROCS(0), c.first(v))
@@ -159,8 +159,8 @@ func (c *Checks) total(v catalog.View) *Totals {
 	return t
 }
 
-// Kept returns the verdict on a skill from its last check, and the number of findings that
-// it lacks. The verdict is nil if the skill was not checked.
+// Kept returns the verdict on a skill from its last check, and the number of findings that it
+// lacks. The verdict is nil if the skill was not checked.
 func (c *Checks) Kept(e *catalog.Entry) (d *judgement.Verdict, cut judgement.Tally) {
 	c.mu.Lock()
 	r := c.results[e.Skill]
@@ -179,8 +179,8 @@ func (c *Checks) Kept(e *catalog.Entry) (d *judgement.Verdict, cut judgement.Tal
 	return judgement.InPlace(e, r.report, by), r.cut
 }
 
-// Verdict returns the verdict on a skill as it is on disk now. The error is the
-// context's, or says that the disk does not answer.
+// Verdict returns the verdict on the present files of a skill. The error is the context's, or says
+// that the disk does not answer.
 func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*judgement.Verdict, error) {
 	var by skill.Position
 	if e.By != nil {
@@ -197,7 +197,7 @@ func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) 
 	return judgement.InPlace(e, r, by), nil
 }
 
-// Verdicts returns the verdicts on the given skills, in their order. It uses what
+// Verdicts returns the verdicts on the given skills, in their order. It uses the results that
 // [Checks.Whole] would use. The error is the context's.
 func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalog.Entry) ([]*judgement.Verdict, error) {
 	out := make([]*judgement.Verdict, len(entries))

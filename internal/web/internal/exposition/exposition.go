@@ -65,7 +65,7 @@ var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 // buckets are the upper bounds of the histogram of response times, in seconds.
 var buckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5}
 
-// Responses counts the responses of a site by route. The zero value has none.
+// Responses counts the responses of a site by route. The zero value is ready to use.
 type Responses struct {
 	mu     sync.Mutex
 	routes map[string]*histogram
@@ -100,7 +100,7 @@ func (m *Responses) Served(route string, code int, took time.Duration) {
 	m.codes[[2]string{route, strconv.Itoa(code)}]++
 }
 
-// Write writes what was counted.
+// Write writes the counts.
 func (m *Responses) Write(x *Text) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

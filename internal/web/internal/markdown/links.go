@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Links resolves a link to a file that this site shows: a skill URI, or a path that is
-// relative to the text. The fragment of the link is not its concern.
+// Links resolves a link to a file of this site: a skill URI, or a path relative to the text. It
+// ignores the fragment of the link.
 type Links func(u *url.URL) Inside
 
 // Inside is a file on this site, or the zero value if the site has none.
@@ -28,11 +28,11 @@ const (
 	maxDestination = 2 << 10 // of one link; longer destinations are dropped
 )
 
-// rewrite points links at pages of this site, marks external links and removes unusable
-// ones. It returns false if the links exceed the limits of a page.
+// rewrite points links at pages of this site, marks external links and removes unusable ones. It
+// returns false if the links exceed the limits of a page.
 //
-// The text of an image is an attribute, and HTML has no links in links. So what is in an
-// image is reduced to its text, and so is an external image in a link.
+// The text of an image is an attribute, and HTML has no links in links. So the content of an image
+// is reduced to its text, and so is an external image in a link.
 func rewrite(doc ast.Node, source []byte, links Links) bool {
 	type part struct {
 		ast.Node
@@ -129,7 +129,7 @@ func adopt(parent, n ast.Node) {
 	}
 }
 
-// unwrap replaces a link with its text, marked as a link that leads nowhere.
+// unwrap replaces a link by its text, marked as a dead link.
 func unwrap(n ast.Node) {
 	em := ast.NewEmphasis(1)
 	em.SetAttributeString("class", []byte("nowhere"))
@@ -138,7 +138,7 @@ func unwrap(n ast.Node) {
 	swap(n, em)
 }
 
-// imageSign returns what says that the text before it is that of an image.
+// imageSign returns a mark after the text of an image.
 func imageSign() ast.Node { return ast.NewString([]byte(" [image]")) }
 
 // dissolve replaces a link or image with its text.
@@ -162,8 +162,7 @@ func asLink(n *ast.Image) *ast.Link {
 	return link
 }
 
-// lead points a link at its target and marks external links. It unwraps a link that
-// leads nowhere.
+// lead points a link at its target and marks external links. It unwraps a dead link.
 func (t target) lead(link *ast.Link) {
 	switch t.kind {
 	case inside:

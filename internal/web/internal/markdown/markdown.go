@@ -1,7 +1,7 @@
-// Package markdown renders the Markdown of skills as HTML that cannot do anything.
+// Package markdown renders the Markdown of skills as HTML without scripts, forms or requests.
 //
-// [Renderer.Render] parses and renders, rewrite in links.go points the links, and sanitize
-// in sanitize.go passes only allowed elements.
+// [Renderer.Render] parses and renders, rewrite in links.go points the links, and sanitize in
+// sanitize.go passes only allowed elements.
 package markdown
 
 import (
@@ -68,7 +68,7 @@ const (
 type Text struct {
 	HTML     template.HTML
 	Headings []Heading // in the order of the text, at most [maxContents]
-	Code     []string  // what is written as code in a line, once each, at most [maxContents]
+	Code     []string  // the distinct inline codes, at most [maxContents]
 }
 
 // Heading is a heading of a text. ID is the id of its element.
@@ -77,7 +77,7 @@ type Heading struct {
 	ID, Text string
 }
 
-// maxContents is the maximum number of headings and of codes in a [Text].
+// maxContents is the maximum number of headings and of inline codes in a [Text].
 const maxContents = 100
 
 // Render converts Markdown to HTML. If the text is too long or too expensive, or the
@@ -106,12 +106,11 @@ func (m *Renderer) Render(ctx context.Context, source string, links Links) (out 
 	}
 	clean := sanitize(b.String())
 	clean = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>").Replace(clean)
-	out.HTML = template.HTML(clean) // sanitize passes only what its table allows
+	out.HTML = template.HTML(clean) // sanitize passes only the elements in its table
 	return out, ""
 }
 
-// headingsOf returns the headings of a document that stand alone, and not in a quote or
-// a list.
+// headingsOf returns the headings of a document that are not in a quote or a list.
 func headingsOf(doc ast.Node, source []byte) (all []Heading) {
 	for n := doc.FirstChild(); n != nil && len(all) < maxContents; n = n.NextSibling() {
 		h, ok := n.(*ast.Heading)
@@ -155,7 +154,7 @@ func wordsOf(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// codeOf returns what is written as code in a line.
+// codeOf returns the inline codes of a document.
 func codeOf(doc ast.Node, source []byte) (all []string) {
 	seen := map[string]bool{}
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -237,7 +236,7 @@ func hostile(source string) bool {
 	return total+marks*marks > maxMarks || cells+columns*rows > maxCells || headings > maxHeadings
 }
 
-// heads reports whether a line may make a heading, of itself or of the line above.
+// heads reports whether a line may turn itself or the line above into a heading.
 func heads(line string) bool {
 	line = strings.TrimLeft(line, " >")
 	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") && strings.Trim(line, "- \t\r\n") == ""
@@ -261,8 +260,8 @@ func opened(line string) (n int) {
 	return n
 }
 
-// literal shows raw HTML, including comments, as text, so that readers see what an
-// agent reads.
+// literal shows raw HTML, including comments, as text, so that readers see the same text as an
+// agent.
 type literal struct{}
 
 // RegisterFuncs registers renderers for raw HTML and code.

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// allowed maps each element that rendered Markdown may contain to its attributes and
-// the checks of their values. No element belongs to another language (svg, math), has
-// raw text content (script, style, textarea) or submits data.
+// allowed maps each element that rendered Markdown may contain to its attributes and the checks of
+// their values. No element belongs to another language (svg, math), has raw text content (script,
+// style, textarea) or submits data.
 var allowed = map[string]map[string]func(string) bool{
 	"p": nil, "br": nil, "hr": nil, "blockquote": nil, "em": {"class": isOneOf("nowhere")}, "strong": nil, "del": nil,
 	"h1": {"id": isID}, "h2": {"id": isID}, "h3": {"id": isID}, "h4": {"id": isID}, "h5": {"id": isID}, "h6": {"id": isID},

@@ -9,11 +9,12 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Indexes keeps the indexes of the snapshots that were used last, each for a moment: a snapshot
-// does not notice a change of a file beside SKILL.md. Clients with different rights have different
-// snapshots.
+// Indexes caches the indexes of the most recently used snapshots, each for a short time. A
+// snapshot does not notice a change of a file beside SKILL.md. Clients with different rights have
+// different snapshots.
 type Indexes[T any] struct {
-	// Age is how long an index is kept, Weigh its size, and Most the size of all but the newest.
+	// Age is the lifetime of an index, Weigh its size, and Most the total size of all but the
+	// newest.
 	Age   time.Duration
 	Weigh func(T) int
 	Most  int
@@ -33,7 +34,7 @@ type index[T any] struct {
 // maxIndexes is the largest number of snapshots.
 const maxIndexes = 8
 
-// Get returns the index of a snapshot, which make makes if there is none or an old one. Callers of
+// Get returns the index of a snapshot. It calls make if there is none or an old one. Callers of
 // one snapshot wait for each other.
 func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, error)) (T, error) {
 	i := x.of(v.Snapshot)

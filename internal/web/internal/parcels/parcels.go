@@ -1,5 +1,5 @@
 // Package parcels makes the archives in which the discovery index offers skills of several files,
-// and keeps their digests.
+// and caches their digests.
 package parcels
 
 import (
@@ -23,11 +23,11 @@ var ErrChanged = errors.New("the skill changed while it was packed")
 // maxKept bounds the digests that are kept, to about 13 MB.
 const maxKept = 100_000
 
-// Parcels keeps the digests of archives. It reads the files of each version of a skill once. The
+// Parcels caches the digests of archives. It reads the files of each version of a skill once. The
 // zero value is ready for use.
 type Parcels struct {
 	mu   sync.Mutex
-	kept map[[32]byte]skill.Digest // by what is packed
+	kept map[[32]byte]skill.Digest // by the packed content
 }
 
 // Parcel is a skill of several files, as its archive has them.
@@ -43,8 +43,8 @@ type packed struct {
 	exec bool
 }
 
-// Of returns the parcel of a skill, or nil for one that is SKILL.md alone. The error is that of
-// [catalog.View.Manifest].
+// Of returns the parcel of a skill, or nil for a skill that is only SKILL.md. The error is the one
+// of [catalog.View.Manifest].
 func Of(ctx context.Context, v catalog.View, e *catalog.Entry) (*Parcel, error) {
 	e, files, err := v.Manifest(ctx, e)
 	if err != nil || len(files) == 1 {
@@ -68,8 +68,8 @@ func Of(ctx context.Context, v catalog.View, e *catalog.Entry) (*Parcel, error) 
 	return p, nil
 }
 
-// Digest returns the digest of a parcel's archive. It holds one file at a time in memory, of at most
-// [skill.MaxFile] bytes, for which the caller reserves room.
+// Digest returns the digest of a parcel's archive. It keeps one file at a time in memory, of at
+// most [skill.MaxFile] bytes, for which the caller reserves room.
 func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.Digest, error) {
 	k.mu.Lock()
 	d, ok := k.kept[p.key]
@@ -106,7 +106,7 @@ func (p *Parcel) Bytes(ctx context.Context, v catalog.View) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// write writes the archive, of the files that the manifest describes and no others.
+// write writes the archive, with exactly the files in the manifest.
 func (p *Parcel) write(ctx context.Context, v catalog.View, to io.Writer) error {
 	w := archive.NewWriter(to)
 	for _, f := range p.files {

@@ -1,4 +1,4 @@
-// Package scans shows what scans found in skills: on pages, in the API and as metrics.
+// Package scans shows the findings of scans: on pages, in the API and as metrics.
 package scans
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Known is what is known of a skill by the operator's policy.
+// Known is the result of the operator's policy for a skill.
 type Known struct {
 	Set    skill.Digest // of its files
 	Report *scan.Report // nil if the policy scans nothing
-	// Approval says how the skill is approved, or why it is not; "" if it need not be. It may name
-	// a person.
+	// Approval says how the skill is approved, or why it is not; "" if no approval is needed. It
+	// may name a person.
 	Approval string
 	Approved bool
 }
 
-// Item is what is known of a skill, in the API.
+// Item is the API's form of [Known].
 type Item struct {
 	Set      string `json:"set,omitempty"`
 	Approved *bool  `json:"approved,omitempty"` // absent if the skill need not be approved
@@ -39,7 +39,7 @@ type Result struct {
 	Facts    scan.Facts           `json:"facts"`
 }
 
-// ItemOf returns what is known of a skill, in the API.
+// ItemOf returns the API's form of k.
 func ItemOf(k Known) *Item {
 	out := &Item{Set: setOf(k)}
 	if k.Approval != "" {
@@ -58,7 +58,7 @@ func setOf(k Known) string {
 	return k.Set.String()
 }
 
-// View is what a page shows of a skill.
+// View is a page's form of [Known].
 type View struct {
 	Scanned         bool
 	Enforce, Review int
@@ -75,7 +75,7 @@ type Row struct {
 	Href string // the line of the file, "" if it cannot be shown
 }
 
-// Fact is one kind of what a skill names.
+// Fact is one kind of facts about a skill, with its values.
 type Fact struct {
 	What   string
 	Values []string
@@ -85,8 +85,8 @@ type Fact struct {
 // factRows bounds the values of a fact that a page shows. The API has all.
 const factRows = 100
 
-// ViewOf returns what a page shows of a skill. href returns the address of a line of a file, and
-// frank shows who approved the skill.
+// ViewOf returns a page's form of k. href returns the address of a line of a file, and frank
+// allows the view to name the person who approved the skill.
 func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	v := View{Set: setOf(k), Approval: k.Approval}
 	if k.Approval != "" && !frank {
@@ -98,7 +98,7 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	v.Scanned, v.Enforce, v.Review = true, k.Report.Enforce, k.Report.Review
 	for i, f := range doctor.ScanFindings(k.Report.Findings) {
 		row := Row{ScanFinding: f}
-		if f.File == k.Report.Findings[i].File { // else a secret is cut out of it
+		if f.File == k.Report.Findings[i].File { // otherwise a secret was cut out of it
 			row.Href = href(f.File, f.Line)
 		}
 		v.Rows = append(v.Rows, row)
@@ -120,14 +120,14 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	return v
 }
 
-// Total counts what scans found in the skills of a view, by rule: those to enforce first, then those
-// of the most skills.
+// Total counts the scan findings of a view's skills, by rule: first the rules to enforce, then the
+// rules with the most skills.
 type Total struct {
 	judgement.ScanCount
 	Rules []*checks.Rule
 }
 
-// Count counts what scans found in the skills of which totals are.
+// Count counts the scan findings of the skills in t.
 func Count(t *checks.Totals) Total {
 	out := Total{ScanCount: t.Scan}
 	out.Unscanned += t.All - t.Known
@@ -139,7 +139,7 @@ func Count(t *checks.Totals) Total {
 	return out
 }
 
-// Measures returns the metrics of what scans found.
+// Measures returns the metrics of scan findings.
 func Measures(c judgement.ScanCount) []exposition.Measure {
 	sample := func(value int, lane scan.Lane) exposition.Sample {
 		return exposition.Sample{Value: float64(value), Labels: []string{"lane", string(lane)}}

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/web/internal/exposition"
 )
 
-// State is what a page says of a source in one word.
+// State is the state of a source in one word, for a page.
 type State string
 
 // The states, the gravest first.
@@ -20,14 +20,14 @@ const (
 	Silent  State = "not answering"  // the source, and its last release is served
 	Refused State = "refused"        // its release is not taken, and the previous one is served
 	Coming  State = "release coming" // another release was fetched, and is served in a moment
-	Current State = "current"        // what the source has is served
+	Current State = "current"        // the source's release is served
 )
 
 // Row is a source for people.
 type Row struct {
 	follow.Status
 	State State
-	Says  string // why, and what to do; empty if there is nothing to say
+	Says  string // the reason and the fix; may be empty
 	Trust string // the state of the signature in words
 	Age   string // how long ago the source last answered
 }
@@ -38,8 +38,9 @@ func (r Row) Grave() bool { return r.State == Waiting || r.Status.Refused != "" 
 // Short returns the beginning of the release's digest.
 func (r Row) Short() string { return Short(r.Release) }
 
-// RowOf returns the row of a source. frank shows the reasons, which may name files of the server. A
-// source that does not answer now is said to be so before what was refused when it last answered.
+// RowOf returns the row of a source. frank includes the reasons, which may name files of the
+// server. If a source does not answer now, the row says so before it names a release refused
+// earlier.
 func RowOf(s follow.Status, frank bool) Row {
 	r := Row{Status: s, State: Current, Trust: Trust(s)}
 	r.From = place(s.From)
@@ -63,7 +64,7 @@ func RowOf(s follow.Status, frank bool) Row {
 	return r
 }
 
-// silence says since when and why a source does not answer, and what was refused before.
+// silence says since when and why a source does not answer, and names the refusal before.
 func silence(s follow.Status, frank bool) string {
 	says := "since " + s.FailingSince.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + reason(s.Failure, frank)
 	if s.Refused == "" {
@@ -76,7 +77,7 @@ func silence(s follow.Status, frank bool) string {
 	return says
 }
 
-// reason returns a reason, or where it is to be found.
+// reason returns a reason, or says where to find it.
 func reason(text string, frank bool) string {
 	if !frank {
 		return "The log of the server says why."
@@ -84,7 +85,7 @@ func reason(text string, frank bool) string {
 	return text
 }
 
-// Trust says in words what the signature of the served release is; "" without a release.
+// Trust describes the signature of the served release; it is "" without a release.
 func Trust(s follow.Status) string {
 	switch {
 	case s.Release == "":
@@ -98,8 +99,8 @@ func Trust(s follow.Status) string {
 	return s.Signature
 }
 
-// answered returns when the source last answered. If it has not since the start of the server, that
-// is when it was first asked in vain, and zero if it was not yet asked.
+// answered returns the time of the source's last answer. If it has not answered since the start of
+// the server, that is the time of the first failed request, or zero before any request.
 func answered(s follow.Status) time.Time {
 	if s.Answered.IsZero() {
 		return s.FailingSince
@@ -107,7 +108,7 @@ func answered(s follow.Status) time.Time {
 	return s.Answered
 }
 
-// place returns a source as clients may see it: pages and the API name no path of the server.
+// place returns the source as clients may see it: pages and the API reveal no path of the server.
 func place(from string) string {
 	if strings.HasPrefix(from, "/") || strings.Contains(from, "file:") || len(from) > 1 && from[1] == ':' {
 		return "a place on the server"
@@ -141,7 +142,7 @@ func ItemOf(all []follow.Status, root string) *Item {
 	return nil
 }
 
-// Measures returns the metrics of the sources. None is there without a source.
+// Measures returns the metrics of the sources, or nothing without a source.
 func Measures(all []follow.Status, now time.Time) []exposition.Measure {
 	if len(all) == 0 {
 		return nil
