@@ -301,6 +301,11 @@ func (c *codeReader) eval(from, to, depth int) value {
 		return value{}
 	}
 	v := c.joined(all)
+	if v.decoder != "" && v.decoder == c.args.decoder { // it is made of the arguments
+		if v.known = false; v.text == c.args.text || c.inMarkdown() {
+			v.text, v.known = c.args.text, c.args.known
+		}
+	}
 	v.from, v.to = int(c.tokens[from].From), int(c.tokens[to-1].To)
 	if s := credentialIn(strings.ReplaceAll(v.text, "//", "/")); s != "" && v.secret == "" && strings.Contains(s, "/") && !strings.Contains(s[1:], "$") {
 		c.credential(value{text: s, from: int(c.tokens[from].From), to: int(c.tokens[from].To)})

@@ -47,9 +47,7 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 		minified:  !python && isMinified(p.Text),
 		processes: !python && strings.Contains(p.Text, "child_process"),
 	}
-	for _, v := range s.args {
-		c.args = c.args.with(value{fetched: v.fetched, decoder: v.decoder})
-	}
+	c.args = c.given(s.args)
 	s.args = nil
 	for i := range tokens {
 		c.token(i)

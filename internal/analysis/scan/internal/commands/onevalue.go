@@ -9,9 +9,9 @@ import (
 
 // Texts that select one key of a file of variables, for grep, sed and awk. The group is the key.
 var (
-	grepKey = lazyregexp.New(`^(?:\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=?|([A-Za-z][A-Za-z0-9_]*)=)(?:\.\*)?\$?$`)
+	grepKey = lazyregexp.New(`^(?:\^(?:export )?)?([A-Za-z][A-Za-z0-9_]*)=(?:\.\*)?\$?$`)
 	sedKey  = lazyregexp.New(`^s([/|,#])\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=(?:\\?\(?\.[*+]\\?\)?)?[/|,#](?:\\1)?[/|,#]p$`)
-	awkKey  = lazyregexp.New(`^(?:/\^([A-Za-z][A-Za-z0-9_]*)=?/|\$1 ?== ?"([A-Za-z][A-Za-z0-9_]*)") ?\{ ?print(?: \$2)? ?\}$`)
+	awkKey  = lazyregexp.New(`^(?:/\^([A-Za-z][A-Za-z0-9_]*)=/|\$1 ?== ?"([A-Za-z][A-Za-z0-9_]*)") ?\{ ?print(?: \$2)? ?\}$`)
 	// plainGrep matches options of grep that print no additional lines.
 	plainGrep = lazyregexp.New(`^-(?:[EFGhHinoqswx]+|m ?\d+|-only-matching|-ignore-case|-max-count=\d+)$`)
 )
@@ -19,13 +19,39 @@ var (
 // secretKeys are parts of the names of keys whose value is or contains a secret.
 var secretKeys = strings.Fields("secret token key pass pwd cred auth priv cert seed mnemonic phrase cookie session salt sign jwt bearer pin otp hash dsn uri conn database db redis mongo postgres mysql amqp webhook hook url login account user")
 
+// secretNames are the last words of other keys whose value is a secret: of private keys, and of services
+// whose name alone is the name of their key.
+var secretNames = words.Set{Rows: "pk sk pat aws gcp azure stripe openai anthropic claude gemini mistral groq github gitlab slack discord telegram twilio sendgrid mailgun huggingface hf npm pypi alchemy infura wallet"}
+
+// secretEndings are words at the end of such keys. A pattern without ^ selects each key that ends so.
+const secretEndings = "secrets tokens keys password passwd passphrase credentials certificate private value mnemonics"
+
+// namesSecret reports whether a pattern can select a key whose value is a secret.
+func namesSecret(key string, whole bool) bool {
+	low := strings.ToLower(key)
+	if secretNames.Has(low[strings.LastIndexByte(low, '_')+1:]) || !whole && len(low) < 4 {
+		return true
+	}
+	for _, part := range secretKeys {
+		if strings.Contains(low, part) || !whole && strings.HasSuffix(part, low) {
+			return true
+		}
+	}
+	for part := range strings.FieldsSeq(secretEndings) {
+		if !whole && strings.HasSuffix(part, low) {
+			return true
+		}
+	}
+	return false
+}
+
 // oneValue returns the output of a filter over a file of variables. If the filter picks one value
 // by a key that names no secret, sending it is only worth a look.
 func oneValue(program string, args []value, v value) value {
 	if v.secret == "" || !words.IsDotEnv(v.secret) {
 		return v
 	}
-	key := ""
+	key, whole := "", true
 	for _, a := range args {
 		if text := a.text; strings.HasPrefix(text, "-") {
 			if strings.HasSuffix(program, "grep") && !plainGrep().MatchString(text) || program == "sed" && text != "-n" && text != "-nE" && text != "-En" || program == "awk" && !strings.HasPrefix(text, "-F") {
@@ -39,6 +65,7 @@ func oneValue(program string, args []value, v value) value {
 		switch program {
 		case "grep", "egrep", "fgrep":
 			key = strings.Join(groups(grepKey().FindStringSubmatch(a.text)), "")
+			whole = strings.HasPrefix(a.text, "^")
 		case "sed":
 			if m := sedKey().FindStringSubmatch(a.text); m != nil {
 				key = m[2]
@@ -50,13 +77,7 @@ func oneValue(program string, args []value, v value) value {
 			return v
 		}
 	}
-	low := strings.ToLower(key)
-	for _, part := range secretKeys {
-		if strings.Contains(low, part) {
-			return v
-		}
-	}
-	v.mild = v.mild || key != ""
+	v.mild = v.mild || key != "" && !namesSecret(key, whole)
 	return v
 }
 

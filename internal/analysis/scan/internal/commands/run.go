@@ -41,10 +41,7 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 // withArguments judges a text that an interpreter runs with arguments. A decoded or fetched
 // argument is code only if the text runs it, as sh -c '$0' does.
 func (r *shellReader) withArguments(code value, args []value, place value, by string, language lang) value {
-	var given value
-	for _, v := range args {
-		given = given.with(value{fetched: v.fetched, decoder: v.decoder})
-	}
+	given := r.given(args)
 	if given.empty() {
 		return r.oneLiner(code, place, by, language)
 	}
@@ -63,6 +60,27 @@ func (r *shellReader) withArguments(code value, args []value, place value, by st
 		r.s.looking(func() { r.runs(given, place, by) })
 	}
 	return out
+}
+
+// given returns the decoded and fetched content of arguments together. Its text is each decoded text
+// that people could read. Markdown has no finding about others, and they hide none that can be read.
+func (r *shellReader) given(args []value) value {
+	var all value
+	var read []string
+	hidden := false
+	for _, v := range args {
+		all = all.with(value{fetched: v.fetched, decoder: v.decoder})
+		switch {
+		case v.decoder == "":
+		case v.known && isPlainText(v.text):
+			read = append(read, v.text)
+		default:
+			hidden = true
+		}
+	}
+	all.text = strings.Join(read, "\n")
+	all.known = len(read) > 0 && (!hidden || r.inMarkdown())
+	return all
 }
 
 // argumentWords matches the arguments of a program in Perl, Ruby, PHP, Lua and AppleScript.

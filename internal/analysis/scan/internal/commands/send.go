@@ -161,21 +161,21 @@ func (r *shellReader) backdoor(name string, args []value, io redirect) {
 		code, file, _ := interpreted(name, args[1:])
 		if code == nil && file == nil || flag(args[1:], "i", "") {
 			host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(io.socket.text, "/dev/tcp/"), "/dev/udp/"), "/")
-			r.reverse(host, false, args[0])
+			r.reverse(host, host == "" && io.socket.known, args[0])
 		}
 	case name == "nc" || name == "ncat" || name == "netcat":
 		opts, rest := options(args[1:], "pswiqXxGgIMmOPTVWec", "exec sh-exec lua-exec")
-		host := ""
+		host, none := "", len(rest) == 0 && !flag(args[1:], "l", "listen")
 		if len(rest) > 0 {
 			host = rest[0].text
 		}
 		for _, o := range opts {
 			if (o.name == "e" || o.name == "c" || o.name == "exec" || o.name == "sh-exec") && shellPath().MatchString(o.value.text) {
-				r.reverse(host, flag(args[1:], "l", "listen"), args[0])
+				r.reverse(host, none, args[0])
 			}
 		}
 		if io.in.session {
-			r.reverse(host, flag(args[1:], "l", "listen"), args[0])
+			r.reverse(host, none, args[0])
 		}
 	case name == "telnet" && io.in.session && len(args) > 1:
 		r.reverse(args[1].text, false, args[0])
@@ -207,17 +207,18 @@ func (r *shellReader) socat(args []value) {
 		shell = shell || (strings.HasPrefix(low, "exec:") || strings.HasPrefix(low, "system:")) && shellPath().MatchString(low)
 	}
 	if network && shell {
-		r.reverse(host, host == "", args[0])
+		r.reverse(host, false, args[0])
 	}
 }
 
-// reverse notes that a shell is connected to a socket, whether it connects to a host or listens.
-func (r *shellReader) reverse(host string, listens bool, place value) {
+// reverse notes that a shell is connected to a socket. none is set if the command names no host at
+// all and does not listen. A host that is not known is a host.
+func (r *shellReader) reverse(host string, none bool, place value) {
 	r.network = true
 	find := func() {
 		r.s.networkFind(passage.ReverseShell, r.p, place.from, place.to, host, "a shell is connected with "+connected(host))
 	}
-	if host == "" && !listens { // as in a text about such commands
+	if none { // as in a text about such commands
 		r.s.looking(find)
 		return
 	}

@@ -102,13 +102,11 @@ func (r *shellReader) takes() {
 	if r.s.args = nil; len(args) == 0 {
 		return
 	}
-	var all value
+	all := r.given(args[1:])
 	for i, v := range args {
 		v.from, v.to = 0, len(r.p.Text) // it is in another text
 		if r.assign(strconv.Itoa(i), v); i > 0 {
 			r.params = append(r.params, v)
-		}
-		if i > 0 {
 			all = all.with(v)
 		}
 	}
