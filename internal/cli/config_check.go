@@ -55,7 +55,7 @@ The exit status is 1 if anything is wrong.`,
 					f.Problems = append(f.ProblemsOfRoots(), f.ProblemsOfTrust()...)
 				}
 			}
-			n, err := report.Settings(env, files, warningsOf, asJSON)
+			n, err := report.Settings(env, files, warningsOf, notesOf, asJSON)
 			if err == nil && n > 0 {
 				return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), "")
 			}
@@ -68,13 +68,33 @@ The exit status is 1 if anything is wrong.`,
 	return cmd
 }
 
-// warningsOf returns the warnings of a file. They are of a section project in the user's file;
-// of files and of an address with which 'knack serve' would not start, or would refuse its
+// notesOf returns what is right in a file, and has an effect in some places alone.
+func notesOf(f *settings.File) (notes []string) {
+	if f.Kind == config.OfProject|config.Named {
+		for _, p := range config.Misplaced(f.Data, config.OfProject) {
+			notes = append(notes, p.Field+": it counts only if --config names this file; "+p.Message)
+		}
+	}
+	stdio, only := config.Transports(f.Data, f.Kind)
+	if len(only) == 0 || f.Kind&config.Named != 0 && f.Config.HTTP.Listen != "" { // which is served over HTTP
+		return notes
+	}
+	if len(stdio) == 0 {
+		stdio = []string{"nothing"}
+	}
+	return append(notes, "of this file, 'knack serve' over standard input and output uses "+strings.Join(stdio, ", ")+"; only over HTTP does it use "+strings.Join(only, ", "))
+}
+
+// warningsOf returns the warnings of a file. They are of sections that have no effect in it; of
+// files and of an address with which 'knack serve' would not start, or would refuse its
 // clients, unless a flag says more; of tokens that end; and of groups that no token is in: they exist in this file alone. Subjects
 // may be those of a token file.
 func warningsOf(f *settings.File) (all []string) {
-	if p := f.Config.Project; f.IsUsers && len(p.Dirs)+len(p.Exclude)+len(p.Tools.Text) > 0 {
-		all = append(all, "project: only a project's own "+config.Name+" can have this section, so it has no effect here")
+	if f.Kind == config.OfProject { // whose sections are problems if no server reads them from there
+		return nil
+	}
+	for _, p := range config.Misplaced(f.Data, f.Kind) {
+		all = append(all, p.Field+": "+p.Message+", so it has no effect here")
 	}
 	all = slices.Concat(all, f.EmptyRoots(), f.UnknownLabels(), f.UnusableFiles(time.Now()), f.UnusableApprovals())
 	h := f.Config.HTTP

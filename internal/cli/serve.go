@@ -24,6 +24,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/replica"
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/server/usage"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -92,6 +94,13 @@ more.`,
 
 // check refuses flags that are wrong or do not go together, and reads the configuration.
 func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
+	if f.web.addr == "" && cmd.Flags().Changed("http") {
+		return command.UsageError("give a port or host:port, or leave --http out", "--http: the address is empty")
+	}
+	if err := f.op.settings(env, f.web.addr != "", settings.Folder(*env, f.from.project)); err != nil {
+		return err
+	}
+	f.from.file = f.op.file
 	f.set = f.from.toolSet(*env, f.set, f.limit)
 	if f.tools, err = tool.ParseSets(f.set); err != nil {
 		return noSet(f.set, err)
@@ -100,13 +109,6 @@ func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
 		return err
 	}
 	f.from.sets = f.set
-	if f.web.addr == "" && cmd.Flags().Changed("http") {
-		return command.UsageError("give a port or host:port, or leave --http out", "--http: the address is empty")
-	}
-	if err := f.op.settings(env, f.web.addr != ""); err != nil {
-		return err
-	}
-	f.from.file = f.op.file
 	f.web.merge(&f.op)
 	if err := f.web.check(); err != nil {
 		return err
@@ -172,8 +174,10 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	}
 	defer op.end(log)
 	defer from.follows.Close() // before the audit log
-	if a := op.given().Access; web.addr == "" && (a.Policy != nil || len(a.Tokens) > 0 || op.given().SignIn.Issuer != "") {
-		log.Warn("the sections access and sign-in apply only over HTTP: on standard input and output, every skill is served")
+	if op.file != nil && web.addr == "" {
+		if _, only := config.Transports(op.file.Data, config.Named); len(only) > 0 {
+			log.Warn("these sections apply only over HTTP; on standard input and output, no rule hides a skill", "file", op.file.Shown, "sections", strings.Join(only, ", "))
+		}
 	}
 	warnUnusable(log, from)
 	found := log

@@ -50,13 +50,16 @@ func (o *serveConfig) register(cmd *cobra.Command) {
 
 // settings reads the file that was named or, for a server over HTTP, the user's. A server
 // that a client starts over stdio reads none by default. An error in a file that is about
-// something else would leave an agent without skills.
-func (o *serveConfig) settings(env *console.Env, http bool) error {
+// something else would leave an agent without skills. A server over HTTP has an operator, who may
+// take the file of the project in folder for the server's; so a fault in it is an error.
+func (o *serveConfig) settings(env *console.Env, http bool, folder string) (err error) {
 	if o.config == "" && !http {
 		return nil
 	}
-	file, err := settings.New(env, o.config).Trusted()
-	o.file = file
+	finder := settings.New(env, o.config)
+	if o.file, err = finder.Trusted(); err == nil && o.config == "" {
+		err = finder.Beside(folder)
+	}
 	return err
 }
 

@@ -122,7 +122,7 @@ func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 }
 
 func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root {
-	f.projects = settings.Projects{}
+	f.projects = settings.Projects{Unusable: f.projects.Unusable} // its tools do not count either
 	if len(f.dirs) > 0 {
 		return f.numbered(env)
 	}
@@ -135,7 +135,7 @@ func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root 
 	case len(projects) == 0 && env.Dir != "":
 		projects = []string{env.Dir}
 	}
-	f.projects = settings.OfProjects(&env, projects)
+	f.projects = settings.OfProjects(&env, f.file, projects)
 	roots := append(variableRoots(env), dir.WellKnown(projects, env.Home)...)
 	roots = append(roots, f.projects.Roots(roots)...)
 	for i := range roots {
@@ -215,10 +215,10 @@ func (f *sourceFlags) warnUnfetched(env console.Env) {
 // toolSet returns the tool set that --tools names, or else the project's, if its descriptions
 // keep the user's limit.
 func (f *sourceFlags) toolSet(env console.Env, flag string, limit int) string {
+	f.projects = settings.OfProjects(&env, f.file, []string{settings.Folder(env, f.project)})
 	if f.given("tools") {
 		return flag
 	}
-	f.projects = settings.OfProjects(&env, []string{settings.Folder(env, f.project)})
 	set := cmp.Or(f.projects.Tools(), flag)
 	if tools, err := tool.ParseSets(set); err == nil && set != flag {
 		if _, err = tool.Limit(tools, max(limit, 0)); err != nil {

@@ -19,6 +19,8 @@ type settingsDocument struct {
 	Findings []problemRow `json:"findings"`
 	// Warnings do not change the exit status, since the file may be intended.
 	Warnings []string `json:"warnings,omitempty"`
+	// Notes say which sections of a file count for some commands alone.
+	Notes []string `json:"notes,omitempty"`
 }
 
 type problemRow struct {
@@ -31,9 +33,9 @@ type problemRow struct {
 	Fix     string       `json:"fix"`
 }
 
-// Settings prints the problems of configuration files, and their warnings, as text or JSON. It
-// returns the number of problems.
-func Settings(env *console.Env, files []*settings.File, warningsOf func(*settings.File) []string, asJSON bool) (problems int, err error) {
+// Settings prints the problems of configuration files, their warnings and notes, as text or JSON.
+// It returns the number of problems.
+func Settings(env *console.Env, files []*settings.File, warningsOf, notesOf func(*settings.File) []string, asJSON bool) (problems int, err error) {
 	out := settingsDocument{Version: 1, Files: []string{}, Findings: []problemRow{}}
 	p := env.Out()
 	if asJSON {
@@ -48,6 +50,10 @@ func Settings(env *console.Env, files []*settings.File, warningsOf func(*setting
 		for _, w := range warnings {
 			out.Warnings = append(out.Warnings, f.Shown+": "+w)
 			p.Line("%s: %s: %s", console.Bold.Of(f.Shown), console.Yellow.Of("warning"), w)
+		}
+		for _, n := range notesOf(f) {
+			out.Notes = append(out.Notes, f.Shown+": "+n)
+			p.Line("%s: note: %s", console.Bold.Of(f.Shown), n)
 		}
 		source := check.NewSource(f.Data)
 		hideTokens(source, f.Problems)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -15,8 +14,6 @@ import (
 type Chat struct {
 	Model  Word // the name of one of Models; may be zero
 	Models []ChatModel
-	// Position is the position of the section, zero if the file lacks it.
-	Position skill.Position
 }
 
 // ChatModel is one of chat.models: a model of an endpoint, and the source of its key.
@@ -114,7 +111,7 @@ func chatModelKeys(at string) []key[ChatModel] {
 }
 
 func decodeChat(d *decoder, v frontmatter.Value) Chat {
-	c := Chat{Position: v.Position}
+	var c Chat
 	section(d, "chat", withoutKeys(d, "chat", v), chatKeys, &c)
 	if _, found := c.Find(c.Model.Text); c.Model.Text != "" && !found {
 		fix := "add it to chat.models"

@@ -19,7 +19,7 @@ func TestChat(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(listed(problems))
 	}
-	want := Chat{Model: Word{"local", at(2, 10)}, Position: at(2, 3), Models: []ChatModel{
+	want := Chat{Model: Word{"local", at(2, 10)}, Models: []ChatModel{
 		{Name: Word{"local", at(4, 5)}, URL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Extra: []byte(`{"temperature":0,"stop":["a"]}`)},
 		{Name: Word{"claude", at(5, 5)}, Wire: WireAnthropic, Model: "claude-sonnet-4-5", KeyEnv: "ANTHROPIC_API_KEY"},
 		{Name: Word{"team/large", at(6, 5)}, URL: "https://models.example.com/v1", KeyFile: "model-key"},

@@ -64,10 +64,10 @@ var root = []key[Config]{
 	{"project", "section", "", "the skills that a project offers, in the project's own file", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "project", v, projectKeys, &c.Project)
 	}},
-	{"roots", "list", "the well-known folders", "the folders with the skills of a server, each with a label of its own; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"roots", "list", "the well-known folders", "the folders with the skills of a server, each with a label of its own", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Roots = decodeRoots(d, v)
 	}},
-	{"sources", "list", "none", "places outside whose skills `knack serve` fetches and follows; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"sources", "list", "none", "places outside whose skills `knack serve` fetches and follows", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Sources = decodeSources(d, v)
 	}},
 	{"store", "section", "", "where `knack serve` and `knack pull` keep the skills of sources", func(d *decoder, v frontmatter.Value, c *Config) {
@@ -76,23 +76,22 @@ var root = []key[Config]{
 	{"poll", "duration", "30s", "how often `knack serve` asks each of `sources` for a new release", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Poll = d.duration("poll", v, minPoll, maxPoll, "write seconds or minutes, such as 30s")
 	}},
-	{"lock", "warn, enforce, off", "warn", "whether skills are compared with the `knack.lock` of their folders; with `enforce`, only skills that are as locked are served; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"lock", "warn, enforce, off", "warn", "whether skills are compared with the `knack.lock` of their folders; with `enforce`, only skills that are as locked are served", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Lock = Word{d.oneOf("lock", v, LockModes), v.Position}
 	}},
-	{"trust", "list", "", "the keys that sign releases in registries, and the sources that must be signed; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"trust", "list", "", "the keys that sign releases in registries, and the sources that must be signed", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Trust = decodeTrust(d, v)
 	}},
-	{"scan", "section", "", "what `knack serve` does with the findings of `knack scan`; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"scan", "section", "", "what `knack serve` does with the findings of `knack scan`", func(d *decoder, v frontmatter.Value, c *Config) {
 		section(d, "scan", v, scanKeys, &c.Scan)
-		c.Scan.Position = v.Position
 	}},
-	{"approvals", "path", "approvals.json beside this file", "the file of the approvals that `knack approve` writes; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"approvals", "path", "approvals.json beside this file", "the file of the approvals that `knack approve` writes", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Approvals = decodeApprovals(d, v)
 	}},
-	{"chat", "section", "", "the models of `knack chat`; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"chat", "section", "", "the models of `knack chat`", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Chat = decodeChat(d, v)
 	}},
-	{"servers", "section", "none", "the MCP servers whose tools `knack chat --mcp NAME` offers to a model, each under a name of `a-z`, `0-9` and `-`, at most 32; never in a project's file", func(d *decoder, v frontmatter.Value, c *Config) {
+	{"servers", "section", "none", "the MCP servers whose tools `knack chat --mcp NAME` offers to a model, each under a name of `a-z`, `0-9` and `-`, at most 32", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Servers = decodeServers(d, v)
 	}},
 	{"access", "section", "", "which clients may use `knack serve --http`, and which skills they see", func(d *decoder, v frontmatter.Value, c *Config) {

@@ -17,7 +17,7 @@ type keyDoc struct {
 func keyDocs() []keyDoc {
 	rule := keyDoc{"check.rules.RULE", strings.Join(severities, ", "), "its severity in doc/check.md", "the severity of this rule's findings; `off` drops them, and --fix leaves them alone"}
 	lane := keyDoc{"scan.rules.RULE", "enforce, review, off", "its lane in doc/scan.md", "the lane of this rule's findings on this server; `off` drops them"}
-	return slices.Concat(keysOf("", root), keysOf("check.", checkKeys), []keyDoc{rule}, keysOf("project.", projectKeys), keysOf("roots[].", rootKeys("")), keysOf("sources[].", sourceKeys("")), keysOf("store.", storeKeys), keysOf("trust[].", trustKeys("")),
+	return slices.Concat(titled(keysOf("", root)), keysOf("check.", checkKeys), []keyDoc{rule}, keysOf("project.", projectKeys), keysOf("roots[].", rootKeys("")), keysOf("sources[].", sourceKeys("")), keysOf("store.", storeKeys), keysOf("trust[].", trustKeys("")),
 		keysOf("scan.", scanKeys), []keyDoc{lane}, keysOf("scan.accept[].", acceptKeys("")), chatKeyDocs(), keysOf("servers.NAME.", serverKeys("")), keysOf("access.", accessKeys), keysOf("access.tokens[].", tokenKeys("")), keysOf("access.rules[].", ruleKeysOf("", nil)), serveKeyDocs())
 }
 
@@ -34,4 +34,16 @@ func keysOf[T any](prefix string, keys []key[T]) (out []keyDoc) {
 		out = append(out, keyDoc{prefix + k.name, k.kind, k.byDefault, k.title})
 	}
 	return out
+}
+
+// titled adds to the titles of sections that a project's file must not have them.
+func titled(docs []keyDoc) []keyDoc {
+	for i, k := range docs {
+		for _, s := range scopes {
+			if s.name == k.Path && s.files&OfProject == 0 {
+				docs[i].Title += "; never in a project's file"
+			}
+		}
+	}
+	return docs
 }

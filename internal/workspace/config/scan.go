@@ -20,8 +20,6 @@ type Scan struct {
 	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
 	Accept  []Accept
 	Approve []access.Pattern // the skills that are served only with approval
-	// Position is the position of the section, zero if the file lacks it.
-	Position skill.Position
 }
 
 // Accept is one of scan.accept: findings that hold no skill back.

@@ -9,16 +9,8 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/workspace/approvals"
-	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
-
-// approvalsOfProject refuses the key approvals in a project's file.
-func approvalsOfProject(at skill.Position) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: at, Field: "approvals",
-		Message: "a project's file does not say which skills are approved: a clone could otherwise approve its own",
-		Fix:     "write approvals in your own " + config.Name + ", or in a file for --config"}
-}
 
 // Approvals returns the path of the file of approvals. The file of --config or the user's own file
 // names it; by default it is beside the user's file. It is "" if the system has no place for it.

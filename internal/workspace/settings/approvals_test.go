@@ -30,7 +30,7 @@ func TestApprovals(t *testing.T) {
 	if err != nil || len(f.Problems) != 1 {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	if p := f.Problems[0]; p.Position.String() != "2:12" || p.Field != "approvals" || !strings.Contains(p.Message, "a clone could otherwise approve its own") || p.Fix == "" {
+	if p := f.Problems[0]; p.Position.String() != "2:1" || p.Field != "approvals" || !strings.Contains(p.Message, "a clone could otherwise approve its own") || p.Fix == "" {
 		t.Errorf("%+v", p)
 	}
 	write(t, filepath.Join(user, "knack.yaml"), "aprovals: x\n")

@@ -15,7 +15,7 @@ func TestChat(t *testing.T) {
 	if err != nil || len(f.Problems) != 1 {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	if p := f.Problems[0]; p.Position.String() != "1:7" || p.Field != "chat" || !strings.Contains(p.Message, "a clone could otherwise send your words and keys to its own") || p.Fix == "" {
+	if p := f.Problems[0]; p.Position.String() != "1:1" || p.Field != "chat" || !strings.Contains(p.Message, "a clone could otherwise send your words and keys to its own") || p.Fix == "" {
 		t.Errorf("%+v", p)
 	}
 	write(t, filepath.Join(env.Home, ".config", "knack", "knack.yaml"), section)

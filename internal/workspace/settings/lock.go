@@ -3,7 +3,6 @@ package settings
 import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/workspace/config"
-	"github.com/knack-dev/knack/skill"
 )
 
 // LockMode returns the value of the key lock in the file in effect, or in the user's file if
@@ -21,11 +20,4 @@ func LockMode(env *console.Env, inEffect *File) string {
 		return config.LockWarn // the commands that need the file report that
 	}
 	return config.LockIn(data)
-}
-
-// lockOfProject refuses the key lock in a project's file.
-func lockOfProject(at skill.Position) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: at, Field: "lock",
-		Message: "a project's file does not say what is done with locks: a clone could otherwise take skills away, or hide that they have changed",
-		Fix:     "write lock in your own " + config.Name + ", or in a file for --config"}
 }

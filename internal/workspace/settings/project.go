@@ -26,10 +26,13 @@ type Projects struct {
 }
 
 // OfProjects reads the files of the projects that contain the folders. The home folder is not a
-// project.
-func OfProjects(env *console.Env, folders []string) Projects {
+// project. named is the file of --config, or nil.
+func OfProjects(env *console.Env, named *File, folders []string) Projects {
 	p := Projects{tops: map[string]string{}}
 	finder := New(env, "")
+	if named != nil {
+		finder = New(env, named.Path)
+	}
 	for _, folder := range folders {
 		f, err := finder.Project(folder)
 		if err == nil && f != nil && len(f.Problems) > 0 {

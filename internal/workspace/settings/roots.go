@@ -192,20 +192,6 @@ func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	return problems
 }
 
-// rootsOfProject refuses roots in a project's file.
-func rootsOfProject(roots []config.Root) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: roots[0].Position, Field: "roots",
-		Message: "a project's file names no roots: a clone could otherwise decide which folders of this machine are served",
-		Fix:     "write project.dirs for folders of the project; roots belongs in your own " + config.Name + ", or in a file for --config ('knack config check FILE' checks that)"}
-}
-
-// sourcesOfProject refuses sources in a project's file.
-func sourcesOfProject(sources []config.Source) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: sources[0].Position, Field: "sources",
-		Message: "a project's file names no sources: a clone could otherwise decide what a server fetches and serves",
-		Fix:     "add the skills to the project with 'knack add'; sources belongs in your own " + config.Name + ", or in a file for --config"}
-}
-
 // UnknownLabels returns a warning for each rule that shows nothing, since no root has its
 // label.
 func (f *File) UnknownLabels() (warnings []string) {

@@ -4,7 +4,6 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/internal/workspace/config"
-	"github.com/knack-dev/knack/skill"
 )
 
 // ScanPolicy returns the section scan of the file in effect, or of the user's file if inEffect is
@@ -30,10 +29,3 @@ func ScanPolicy(env *console.Env, inEffect *File) (config.Scan, *File, error) {
 
 // scanKey matches a possible key scan, in any notation.
 var scanKey = lazyregexp.New(`scan["']?\s*:`)
-
-// scanOfProject refuses the section scan in a project's file.
-func scanOfProject(at skill.Position) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: at, Field: "scan",
-		Message: "a project's file does not say which skills a server holds back: a clone could otherwise accept its own findings",
-		Fix:     "write scan in your own " + config.Name + ", or in a file for --config; check.rules changes what 'knack check' says in this project"}
-}

@@ -13,10 +13,10 @@ func TestServersOfProject(t *testing.T) {
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "project: {tools: wave}\n"+servers)
 	write(t, filepath.Join(env.Home, ".config", "knack", "knack.yaml"), "servers:\n  files: {command: [files], use: [tools]}\n")
 	f, err := New(env, "").Project(env.Dir)
-	if err != nil || len(f.Problems) != 1 || f.Problems[0].Position.String() != "3:3" || f.Problems[0].Field != "servers" || f.Problems[0].Fix == "" {
+	if err != nil || len(f.Problems) != 1 || f.Problems[0].Position.String() != "2:1" || f.Problems[0].Field != "servers" || f.Problems[0].Fix == "" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if p := OfProjects(env, []string{env.Dir}); p.Tools() != "" || len(p.Unusable) != 1 {
+	if p := OfProjects(env, nil, []string{env.Dir}); p.Tools() != "" || len(p.Unusable) != 1 {
 		t.Errorf("something of the file is used: %+v", p)
 	}
 	f, err = New(env, "").Trusted()

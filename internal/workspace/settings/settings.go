@@ -25,7 +25,7 @@ type File struct {
 	Data     []byte
 	Config   config.Config
 	Problems []skill.Problem
-	IsUsers  bool // not a project's file, which may come with a clone
+	Kind     config.Files // how it was found
 }
 
 // Finder finds and reads the configuration files of one command, each once.
@@ -60,7 +60,11 @@ func (s *Finder) UserFile() string {
 // first.
 func (s *Finder) Files(folder string) ([]*File, error) {
 	if s.given != "" {
-		f, err := s.load(s.env.Absolute(s.given), s.given, ReadUserFile, false)
+		kind := config.Named
+		if s.projectFile(folder) == s.env.Absolute(s.given) {
+			kind |= config.OfProject
+		}
+		f, err := s.load(s.env.Absolute(s.given), s.given, ReadUserFile, kind)
 		return []*File{f}, err
 	}
 	var out []*File
@@ -73,22 +77,48 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 	if user == "" {
 		return out, nil
 	}
-	f, err := s.load(user, s.env.Shown(user), ReadUserFile, false)
+	f, err := s.load(user, s.env.Shown(user), ReadUserFile, config.OfUser)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
 	return append(out, f), err
 }
 
-// Project returns the file of the project that a folder is in, or nil.
+// Project returns the file of the project that a folder is in, or nil. All of it counts if it is
+// the file of --config too.
 func (s *Finder) Project(folder string) (*File, error) {
+	switch file := s.projectFile(folder); {
+	case file == "":
+		return nil, nil
+	case s.given != "" && s.env.Absolute(s.given) == file:
+		return s.load(file, s.given, ReadUserFile, config.OfProject|config.Named)
+	default:
+		return s.load(file, s.env.Shown(file), readContained, config.OfProject)
+	}
+}
+
+// projectFile returns the path of the file of the project that a folder is in, or "".
+func (s *Finder) projectFile(folder string) string {
 	for _, at := range dir.Project(folder, s.env.Home) {
 		file := filepath.Join(at, config.Name)
 		if _, err := os.Lstat(file); err == nil && file != s.UserFile() {
-			return s.load(file, s.env.Shown(file), readContained, true)
+			return file
 		}
 	}
-	return nil, nil
+	return ""
+}
+
+// Beside returns what is wrong with the file of the project that a folder is in. A server that an
+// operator starts must not take settings that have no effect for settings that are in effect.
+func (s *Finder) Beside(folder string) error {
+	f, err := s.Project(folder)
+	if err == nil && f != nil && len(f.Problems) > 0 {
+		err = f.refused()
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return &Error{e.Err, e.Hint + "; to serve by this file or another one, name it with --config", e.Usage}
+	}
+	return err
 }
 
 // Trusted returns the file of --config, or the user's file, or nil. It never reads the file of a
@@ -101,7 +131,7 @@ func (s *Finder) Trusted() (*File, error) {
 		}
 		shown = s.env.Shown(file)
 	}
-	f, err := s.load(file, shown, ReadUserFile, false)
+	f, err := s.load(file, shown, ReadUserFile, config.Named)
 	switch {
 	case s.given == "" && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -130,7 +160,7 @@ func (s *Finder) Check(folder string) (config.Check, error) {
 	return c, nil
 }
 
-func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofProject bool) (*File, error) {
+func (s *Finder) load(file, shown string, read func(string) ([]byte, error), kind config.Files) (*File, error) {
 	if f := s.read[file]; f != nil {
 		return f, nil
 	}
@@ -138,32 +168,15 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), ofP
 	if err != nil {
 		return nil, &Error{fmt.Errorf("%s cannot be read: %w", shown, readError{err}), HintOf(err, "make it a text file that knack can read"), false}
 	}
-	f := &File{Path: file, Shown: filepath.ToSlash(shown), Data: data, IsUsers: file == s.UserFile()}
+	f := &File{Path: file, Shown: filepath.ToSlash(shown), Data: data, Kind: kind}
+	if file == s.UserFile() {
+		f.Kind = config.OfUser
+	}
 	f.Config, f.Problems = config.Parse(data)
 	f.Problems = append(f.Problems, problemsOf(f.Config.Project)...)
-	if f.Problems = append(f.Problems, problemsOfRoots(f.Config)...); ofProject && len(f.Config.Roots) > 0 {
-		f.Problems = append(f.Problems, rootsOfProject(f.Config.Roots))
-	}
-	if ofProject && len(f.Config.Sources) > 0 {
-		f.Problems = append(f.Problems, sourcesOfProject(f.Config.Sources))
-	}
-	if ofProject && len(f.Config.Trust) > 0 {
-		f.Problems = append(f.Problems, trustOfProject(f.Config.Trust[0].Position))
-	}
-	if at := f.Config.Lock.Position; ofProject && at.Line > 0 {
-		f.Problems = append(f.Problems, lockOfProject(at))
-	}
-	if at := f.Config.Scan.Position; ofProject && at.Line > 0 {
-		f.Problems = append(f.Problems, scanOfProject(at))
-	}
-	if ofProject && len(f.Config.Servers) > 0 {
-		f.Problems = append(f.Problems, serversOfProject(f.Config.Servers[0].Position))
-	}
-	if at := f.Config.Approvals.Position; ofProject && at.Line > 0 {
-		f.Problems = append(f.Problems, approvalsOfProject(at))
-	}
-	if at := f.Config.Chat.Position; ofProject && at.Line > 0 {
-		f.Problems = append(f.Problems, chatOfProject(at))
+	f.Problems = append(f.Problems, problemsOfRoots(f.Config)...)
+	if kind&config.OfProject != 0 {
+		f.Problems = append(f.Problems, config.Misplaced(data, kind)...)
 	}
 	s.read[file] = f
 	s.Used = append(s.Used, f)

@@ -7,16 +7,8 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/trust"
-	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
-
-// trustOfProject refuses the key trust in a project's file.
-func trustOfProject(at skill.Position) skill.Problem {
-	return skill.Problem{Rule: "config-value", Position: at, Field: "trust",
-		Message: "a project's file does not say which keys are trusted: a clone could otherwise vouch for its own skills",
-		Fix:     "write trust in your own " + config.Name + ", or in a file for --config"}
-}
 
 // Trust returns the rules of the file of --config, or of the user's file, with their keys, or nil
 // without a file. An unreadable key is an error, since a rule without it would mean something else.
