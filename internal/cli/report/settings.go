@@ -43,6 +43,10 @@ func Settings(env *console.Env, files []*settings.File, warningsOf, notesOf func
 	}
 	for _, f := range files {
 		out.Files = append(out.Files, f.Shown)
+		for _, n := range notesOf(f) {
+			out.Notes = append(out.Notes, f.Shown+": "+n)
+			p.Line("%s: note: %s", console.Bold.Of(f.Shown), n)
+		}
 		warnings := warningsOf(f)
 		if len(f.Problems)+len(warnings) == 0 {
 			p.Line("%s: nothing is wrong", console.Bold.Of(f.Shown))
@@ -50,10 +54,6 @@ func Settings(env *console.Env, files []*settings.File, warningsOf, notesOf func
 		for _, w := range warnings {
 			out.Warnings = append(out.Warnings, f.Shown+": "+w)
 			p.Line("%s: %s: %s", console.Bold.Of(f.Shown), console.Yellow.Of("warning"), w)
-		}
-		for _, n := range notesOf(f) {
-			out.Notes = append(out.Notes, f.Shown+": "+n)
-			p.Line("%s: note: %s", console.Bold.Of(f.Shown), n)
 		}
 		source := check.NewSource(f.Data)
 		hideTokens(source, f.Problems)

@@ -363,7 +363,9 @@ func heldProjects(r *trial) {
 		if c.projects != "" {
 			r.write(project, map[string]string{"knack.yaml": c.projects})
 		}
-		stdio, web := r.stdio(setting{home: home}, "--no-builtin", "--project", project), r.http(setting{home: home}, "--no-builtin", "--project", project)
+		r.write(home, map[string]string{"named.yaml": c.users}) // over HTTP, no server starts beside such a file without --config
+		named := filepath.Join(home, "named.yaml")
+		stdio, web := r.stdio(setting{home: home}, "--no-builtin", "--project", project), r.http(setting{home: home}, "--no-builtin", "--project", project, "--config", named)
 		w := &ways{r: r}
 		for _, v := range append(w.eras(web), via{"stdio", func(method string, params map[string]any) (string, error) {
 			line, err := stdio.call(method, params)
