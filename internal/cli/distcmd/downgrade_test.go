@@ -62,6 +62,29 @@ func TestDowngrade(t *testing.T) {
 	s.locked("1.0.0")
 }
 
+// TestFrozenTag checks that a tag of a higher version which names the locked release hides no update.
+func TestFrozenTag(t *testing.T) {
+	s := newSigning(t)
+	s.rule("a.pub", true)
+	old := s.version("v2.0.0", "2.0.0")
+	s.expect(0, "signed by key-a\n", "KEY-a", "add", "oci://"+s.host+"/acme/skills:v2.0.0")
+	registrytest.Tag(t, s.host, "acme/skills", old, "v2.9.9")
+	const misnamed = "the tag v2.9.9 names a release that says it is version 2.0.0"
+	for _, args := range [][]string{{"update"}, {"update", "--check"}, {"update", "--latest"}} {
+		s.expect(1, misnamed, "KEY-a", args...)
+		s.locked("2.0.0")
+	}
+
+	s.version("v2.1.0", "2.1.0")
+	for _, want := range []string{misnamed, "2.0.0 to 2.1.0"} {
+		s.expect(1, want, "KEY-a", "update", "--check")
+	}
+	s.expect(0, misnamed, "KEY-a", "update")
+	s.locked("2.1.0")
+	s.expect(1, misnamed, "KEY-a", "update")
+	s.locked("2.1.0")
+}
+
 // TestMovedTag checks that a tag which names no version keeps the version in the lock, and goes back
 // only on request.
 func TestMovedTag(t *testing.T) {

@@ -24,10 +24,22 @@ type UpdateRequest struct {
 
 // news is the present state of a locked source.
 type news struct {
-	ref origin.Ref
-	at  origin.Revision
-	err error
+	ref  origin.Ref
+	at   origin.Revision
+	tags *versions // that were looked at, or nil
+	err  error
 }
+
+// versions are the tags of a source that follows versions.
+type versions struct {
+	now    semver.Version
+	all    []string
+	latest bool
+	wrong  int // of the tags that were named and taken out, since their releases are other versions
+}
+
+// wrongMost bounds the releases of one source that are asked for because their tags name others.
+const wrongMost = 16
 
 // sourcesAtOnce bounds the sources that are asked concurrently.
 const sourcesAtOnce = 16
@@ -132,7 +144,7 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 	if err != nil {
 		return news{err: err}
 	}
-	moved := ""
+	n := news{ref: ref}
 	if now, full := semver.Parse(want); full {
 		tags, err := o.Versions(ctx, ref)
 		if err != nil {
@@ -141,15 +153,46 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		if is, ok := semver.Parse(version); ok { // the version that it moved to before
 			now.Major, now.Minor, now.Patch, now.Pre = is.Major, is.Minor, is.Patch, is.Pre
 		}
-		if moved = newest(now, tags, latest); moved != "" {
-			ref.Want = moved
+		n.tags = &versions{now: now, all: tags, latest: latest}
+	}
+	return n.resolve(ctx, o)
+}
+
+// resolve finds the revision of the highest version.
+func (n news) resolve(ctx context.Context, o origin.Origin) news {
+	moved := ""
+	if n.tags != nil {
+		if moved = newest(n.tags.now, n.tags.all, n.tags.latest); moved != "" {
+			n.ref.Want = moved
 		}
 	}
-	at, err := o.Resolve(ctx, ref)
-	if err == nil && moved != "" && at.Version == "" {
-		at.Version = moved
+	if n.at, n.err = o.Resolve(ctx, n.ref); n.err == nil && moved != "" && n.at.Version == "" {
+		n.at.Version = moved
 	}
-	return news{ref, at, err}
+	return n
+}
+
+// below returns the news of the next lower version, after a tag that names the release of another one.
+func (in *Installer) below(ctx context.Context, n news) (news, bool) {
+	if n.tags == nil || n.tags.wrong == wrongMost {
+		return news{}, false
+	}
+	tags := *n.tags
+	tags.wrong++
+	tags.all = slices.DeleteFunc(slices.Clone(tags.all), func(tag string) bool { return tag == n.ref.Want })
+	if newest(tags.now, tags.all, tags.latest) == "" {
+		return news{}, false
+	}
+	o, err := in.origin(ctx, n.ref)
+	if err != nil {
+		return news{}, false
+	}
+	return news{ref: n.ref, tags: &tags}.resolve(ctx, o), true
+}
+
+// is reports whether a locked skill is at this revision, under a tag of its version.
+func (n news) is(was lockfile.Entry) bool {
+	return n.at.ID != "" && n.at.ID == was.Revision && (n.ref.Kind != origin.OCI || n.tags == nil || semver.Names(n.ref.Want, was.Version))
 }
 
 // plan plans for skills of one source.
@@ -165,7 +208,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 	}
 	var open []*Step
 	for _, s := range steps {
-		if n.at.ID != "" && n.at.ID == s.Was.Revision {
+		if n.is(*s.Was) {
 			s.Do = Nothing
 			continue
 		}
@@ -175,6 +218,22 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		return
 	}
 	got, at, err := in.fetchNow(ctx, n, open)
+	if errors.As(err, new(*origin.Misnamed)) {
+		if lower, ok := in.below(ctx, n); ok {
+			in.plan(ctx, open, lower, q)
+			higher := false
+			for _, s := range open {
+				if s.Do == Nothing {
+					s.Do, s.Problem = Leave, ProblemOf(err)
+				}
+				higher = higher || s.Problem == nil
+			}
+			if higher {
+				in.warn("%s, so a lower tag is taken: ask its publisher whether the tag was moved", err)
+			}
+			return
+		}
+	}
 	for _, s := range open {
 		g := got[s.Was.Path]
 		switch {
