@@ -257,10 +257,7 @@ func parseFile(rest, dir, home string) (Ref, error) {
 	return parseLocal(rest, dir, home)
 }
 
-var (
-	ociName = lazyregexp.New(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
-	ociTag  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
-)
+var ociTag = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func parseOCI(rest string) (Ref, error) {
 	const fix = "write oci://REGISTRY/REPOSITORY, then :TAG or @sha256:DIGEST if you mean one"
@@ -274,7 +271,7 @@ func parseOCI(rest string) (Ref, error) {
 	}
 	path, digest, has := strings.Cut(path, "@")
 	path, tag, tagged := strings.Cut(path, ":")
-	if len(path) > 255 || !ociName().MatchString(path) {
+	if len(path) > 255 || !reference.IsRepository(path) {
 		return Ref{}, refuse(fix, "the repository of the oci: source is not a name of small letters, digits, '.', '_' and '-'")
 	}
 	if has && digest == "" || tagged && tag == "" {

@@ -6,7 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
+
+var repository = lazyregexp.New(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
+
+// IsRepository reports whether a registry can have a repository of this name.
+func IsRepository(name string) bool { return repository().MatchString(name) }
 
 // defaults are the default ports of the schemes.
 var defaults = map[string]string{"oci": "443", "https": "443", "http": "80", "ssh": "22"}
@@ -86,7 +93,9 @@ func Host(scheme, host string) string {
 	name = strings.TrimRight(name, ".")
 	if inner, ok := strings.CutPrefix(name, "["); ok {
 		if ip, err := netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil {
-			name = "[" + ip.String() + "]"
+			if name = ip.Unmap().String(); strings.Contains(name, ":") {
+				name = "[" + name + "]"
+			}
 		}
 	}
 	standard := defaults[scheme]

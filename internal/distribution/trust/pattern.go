@@ -45,6 +45,9 @@ func ParsePattern(text string) (Pattern, error) {
 		if part != strings.ToLower(part) {
 			return Pattern{}, errors.New("has capitals, which no repository has")
 		}
+		if part != "*" && part != Any && !reference.IsRepository(part) {
+			return Pattern{}, errors.New("has a part that is no name of small letters, digits, '.', '_' and '-', so it fits no repository")
+		}
 	}
 	return Pattern{reference.Normal(text)}, nil
 }

@@ -58,6 +58,8 @@ func TestPatterns(t *testing.T) {
 		{"oci://r.example/acme/**", "oci://r.example:443/acme/skills", true},
 		{"oci://r.example:0443/acme/**", "oci://r.example./acme/skills", true},
 		{"oci://r.example/acme/**", "oci://r.example:80/acme/skills", false},
+		{"oci://127.0.0.1:5901/acme/**", "oci://[::ffff:127.0.0.1]:5901/acme/skills", true},
+		{"oci://r.example/a.b/c__d/e--f", "oci://r.example/a.b/c__d/e--f", true},
 		{"oci://**", "oci://r.example/a", true},
 		{"oci://**", "github.com/acme/skills", false},
 		{"**", "github.com/acme/skills", true},
@@ -69,7 +71,7 @@ func TestPatterns(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "*", "r.example/acme", "https://r.example/a", "github.com/acme/**", "oci://", "oci://r.example", "oci://r.example/", "oci:///a",
-		"oci://*/a", "oci://r.example/a:prod", "oci://r.example/a@sha256:1", "oci://r.example//a", "oci://r.example/a/", "oci://r.example/a*", "oci://r.example/***", "oci://r.example/A", "oci://r.example/a b",
+		"oci://*/a", "oci://r.example/a:prod", "oci://r.example/a@sha256:1", "oci://r.example//a", "oci://r.example/a/", "oci://r.example/a*", "oci://r.example/***", "oci://r.example/A", "oci://r.example/a b", "oci://localhost:5901/acme%2fu7", "oci://r.example/acme/ü", "oci://r.example/-a/**",
 	} {
 		if p, err := ParsePattern(text); err == nil {
 			t.Errorf("%q is the pattern %s", text, p)
