@@ -365,12 +365,13 @@ type apiProblemItem struct {
 	File     string           `json:"file"`
 	Status   catalog.Status   `json:"status"`
 	State    judgement.State  `json:"state"`
+	HeldBack *doctor.HeldBack `json:"heldBack,omitempty"`
 	Findings []doctor.Problem `json:"findings"`
 }
 
 func apiProblem(d *judgement.Verdict) apiProblemItem {
 	e := d.Entry
-	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.Summary().State(), Findings: apiFindings(d)}
+	out := apiProblemItem{Name: e.Name, File: e.Place(), Status: e.Status, State: d.Summary().State(), HeldBack: doctor.HeldBackOf(e), Findings: apiFindings(d)}
 	if e.Status != catalog.Skipped {
 		out.URI = e.URI().String()
 	}

@@ -205,7 +205,7 @@ func TestScanAPI(t *testing.T) {
 	if !strings.Contains(held, `"status":"skipped","state":"held"`) || !strings.Contains(held, `"total":2`) {
 		t.Error(held)
 	}
-	if problems := answerOf(t.Context(), site, "/api/v1/problems").body; !strings.Contains(problems, `"rule":"held-back"`) || !strings.Contains(problems, "scripts/a.sh:2:40") || !strings.Contains(problems, `"skipped":1,"held":2,`) {
+	if problems := answerOf(t.Context(), site, "/api/v1/problems").body; strings.Contains(problems, `"rule":"held-back"`) || !strings.Contains(problems, `"heldBack":{"reason":"scripts/a.sh:2:40`) || !strings.Contains(problems, "scripts/a.sh:2:40") || !strings.Contains(problems, `"skipped":1,"held":2,`) || !strings.Contains(problems, `"errors":3,`) {
 		t.Error(problems)
 	}
 	if bad := answerOf(t.Context(), site, "/api/v1/skills/one/bad"); bad.status != 404 || !strings.Contains(bad.body, "held back by the operator's policy") || strings.Contains(bad.body, "run-fetched") {

@@ -16,7 +16,6 @@ import (
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -321,6 +320,13 @@ func (r *Report) forModels(e *catalog.Entry) string {
 // printProblems prints each error and warning with its place in the file, beginning with the
 // problems that skip the skill. Infos are left to check --info.
 func printProblems(p *console.Printer, d *judgement.Verdict) {
+	if why, fix := HeldReason(d.Entry); why != "" {
+		p.Line("")
+		p.Line("  %s: %s", console.Red.Of("held back because"), why)
+		if fix != "" {
+			p.Item(5, "  %s %s", fixWord, fix)
+		}
+	}
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
 		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
@@ -339,15 +345,11 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 		if skill.RuleOf(f.Rule).Skips {
 			what = "skipped because"
 		}
-		message := f.Message
-		if f.Rule == frontmatter.HeldBack {
-			what, message, f.File = "held back because", strings.TrimPrefix(message, heldBecause), ""
-		}
 		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {
 			what += ": " + display.Spelt(f.File)
 		}
 		p.Line("")
-		p.Line("  %s: %s  [%s]", severityStyle(f).Of(what), message, f.Rule)
+		p.Line("  %s: %s  [%s]", severityStyle(f).Of(what), f.Message, f.Rule)
 		if f.File == d.Skill.Entry {
 			number := fmt.Sprint(f.Position.Line)
 			if text, under, ok := source.Excerpt(f.Position, f.Length, p.Room(len("     | ")+len(number))); ok {

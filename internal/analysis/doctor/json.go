@@ -53,6 +53,7 @@ type Skill struct {
 	By          string          `json:"by,omitempty"` // the URI of the skill that shadows it
 	NotForModel bool            `json:"notForModels,omitempty"`
 	Variants    []string        `json:"variants,omitempty"`
+	HeldBack    *HeldBack       `json:"heldBack,omitempty"`
 	Problems    []Problem       `json:"problems,omitempty"`
 	// Unpublished are the problems that keep it out of the Skills extension's lists.
 	Unpublished []Problem `json:"unpublishedBecause,omitempty"`
@@ -72,7 +73,7 @@ func SkillOf(d *judgement.Verdict) Skill {
 		Publishable: sum.Published,
 		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
-		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden, Lock: LockOf(d.Locked),
+		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden, Lock: LockOf(d.Locked), HeldBack: HeldBackOf(e),
 	}
 	if e.By != nil {
 		s.By = e.By.URI().String()

@@ -96,6 +96,20 @@ func HeldReason(e *catalog.Entry) (why, fix string) {
 	return strings.TrimPrefix(p.Message, heldBecause), p.Fix
 }
 
+// HeldBack is the JSON form of the reason for which the operator's policy holds a skill back.
+type HeldBack struct {
+	Reason string `json:"reason"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+// HeldBackOf returns why the operator's policy holds a skill back, or nil if it does not.
+func HeldBackOf(e *catalog.Entry) *HeldBack {
+	if why, fix := HeldReason(e); why != "" {
+		return &HeldBack{why, fix}
+	}
+	return nil
+}
+
 // SplitSkipped separates the skipped skills from the held-back ones.
 func SplitSkipped(v catalog.View) (skipped, held []*catalog.Entry) {
 	if v.Snapshot == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // Verdict has all findings about one skill in its place among the others, and describes its
@@ -82,7 +83,14 @@ type Judge struct {
 
 // Own judges a skill on its own. It reads the skill's files in their present state. It never
 // fails: anything that cannot be read is a finding. If the context ends, the report is incomplete.
+// That the operator's policy holds the skill back is a consequence of findings, and none itself.
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
+	r := j.own(ctx, e)
+	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
+	return r
+}
+
+func (j Judge) own(ctx context.Context, e *catalog.Entry) check.Report {
 	var known *scan.Report
 	if j.Known != nil {
 		known = j.Known(e)
