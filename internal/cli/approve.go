@@ -71,7 +71,7 @@ func (c compared) InFolder(ctx context.Context, folder string) (all []*catalog.E
 		return nil, command.RunError("give a folder, or the word approved", "--against %s: %s", display.Echo(folder), skill.Reason(err))
 	}
 	from := sourceFlags{given: func(string) bool { return false }}
-	places, _, _, err := targets(c.env, &from, []string{folder}, func(string) string { return "" })
+	places, _, _, err := targets(ctx, c.env, &from, []string{folder}, func(string) string { return "" })
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 		return err
 	}
 	named := &namedSkills{env: env, from: &f.from}
-	all, names, unread, err := targets(env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
+	all, names, unread, err := targets(ctx, env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // target is a root in which to look for skills, and whether only the skill in the root's
@@ -32,7 +33,7 @@ type target struct {
 
 // targets returns the given paths, or else the project's roots. names has the words that are
 // no paths, and unread the paths that do not exist. hidden is [namedSkills.hidden].
-func targets(env *console.Env, from *sourceFlags, words []string, hidden func(word string) string) (out []target, names []string, unread []*command.Failure, err error) {
+func targets(ctx context.Context, env *console.Env, from *sourceFlags, words []string, hidden func(word string) string) (out []target, names []string, unread []*command.Failure, err error) {
 	if len(words) == 0 {
 		if err := from.check(*env); err != nil {
 			return nil, nil, nil, err
@@ -78,12 +79,25 @@ func targets(env *console.Env, from *sourceFlags, words []string, hidden func(wo
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		case typo.IsMainFile(filepath.Base(abs)):
-			return nil, nil, nil, command.UsageError("rename it to SKILL.md; 'knack check --fix=guess "+filepath.ToSlash(filepath.Dir(p))+"' does it", "%s: only a SKILL.md can be checked alone", display.Echo(p))
+			return nil, nil, nil, command.UsageError(renaming(ctx, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
 			return nil, nil, nil, command.UsageError(cmp.Or(hidden(p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		}
 	}
 	return out, names, unread, nil
+}
+
+// renaming says how a file that is perhaps intended as a SKILL.md becomes one. It promises a fix
+// only if a scan finds the file, and takes it as intended.
+func renaming(ctx context.Context, abs, file string) string {
+	folder := filepath.ToSlash(filepath.Dir(file))
+	found, err := dir.New(dir.Options{Root: checkRoot(filepath.Dir(abs), folder)}).Scan(ctx)
+	if err == nil && slices.ContainsFunc(found.Notices, func(n skill.Notice) bool {
+		return n.Path == "." && n.File == filepath.Base(abs) && n.Meant
+	}) {
+		return "rename it to SKILL.md; 'knack check --fix=guess " + folder + "' does it"
+	}
+	return "if it is a skill, rename it to SKILL.md"
 }
 
 func checkRoot(abs, shown string) skill.Root {

@@ -174,7 +174,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		return all, false, nil, nil
 	}
 	named := &namedSkills{env: env, from: &f.from}
-	places, names, missing, err := targets(env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
+	places, names, missing, err := targets(ctx, env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
 	if err != nil {
 		return nil, false, nil, err
 	}
