@@ -160,15 +160,3 @@ func firstRune(b []byte) (rune, int) {
 	r, size := utf8.DecodeRune(b)
 	return r, max(size, 1)
 }
-
-// excerpt quotes the beginning of the rest of a line.
-func excerpt(b []byte) string {
-	line, _, more := strings.Cut(string(b), "\n")
-	if line = strings.TrimRight(line, "\r"); line == "" {
-		return map[bool]string{true: "the end of the line", false: "the end of the file"}[more]
-	}
-	if len(line) > 20 {
-		line = strings.ToValidUTF8(line[:20], "") + "…"
-	}
-	return "'" + line + "'"
-}

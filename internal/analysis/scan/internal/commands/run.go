@@ -56,7 +56,18 @@ func (r *shellReader) withArguments(code value, args []value, place value, by st
 	r.s.args = args
 	var out value
 	ids, _ := r.s.During(func() { out = r.oneLiner(code, place, by, language) })
-	if r.s.args = before; !slices.Contains(ids, string(passage.RunDecoded)) && !slices.Contains(ids, string(passage.RunUnknown)) && !slices.Contains(ids, string(passage.RunFetched)) {
+	r.s.args = before
+	text := code.text
+	for i, v := range args[1:] {
+		if args[i].text == "-e" { // a further line of the code
+			text += "\n" + v.text
+		}
+	}
+	if unfollowed().MatchString(text) && (argumentWords().MatchString(text) || shellArguments().MatchString(text)) {
+		r.runs(given, place, by)
+		return out
+	}
+	if !slices.Contains(ids, string(passage.RunDecoded)) && !slices.Contains(ids, string(passage.RunUnknown)) && !slices.Contains(ids, string(passage.RunFetched)) {
 		r.s.looking(func() { r.runs(given, place, by) })
 	}
 	return out
@@ -85,6 +96,13 @@ func (r *shellReader) given(args []value) value {
 
 // argumentWords matches the arguments of a program in Perl, Ruby, PHP, Lua and AppleScript.
 var argumentWords = lazyregexp.New(`(?i)\bargv?\b|\bshift\b|\$_\b|@_`)
+
+// unfollowed matches the words that run a text, in code through which the readers did not follow an
+// argument. Code with one of them and its arguments may run them.
+var unfollowed = lazyregexp.New(`(?i)\b(?:eval|exec|execute|load|loadstring|spawn|runInNewContext|runInThisContext)\b|\bnew Function\b|\bdo shell script\b|\bopen\b[^;]*"\|`)
+
+// shellArguments matches the arguments of a text that a shell runs.
+var shellArguments = lazyregexp.New(`\$\{?[@*1-9]|\bfor \w+ *;`)
 
 // looking calls judge with all its findings in the lane review, whatever the lane of their rules.
 func (s *Judge) looking(judge func()) {
