@@ -191,7 +191,7 @@ func (f *Follower) start() error {
 		return nil
 	}
 	was := h.Highest
-	f.highest = was
+	f.highest = release.Highest(h)
 	r, err := f.o.Store.Release(h.Release)
 	if err != nil {
 		return nil // it is fetched again

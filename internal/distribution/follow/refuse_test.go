@@ -207,6 +207,20 @@ func TestPulledBeside(t *testing.T) {
 		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
 		w.end()
 	})
+	// The versions that only knack pull has brought count too, however many came after.
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.ForwardOnly = true
+		for _, version := range []string{"2.1.0", "1.0.5", "1.0.4", "1.0.3", "1.0.2", "1.0.1", "1.0.0"} {
+			w.has(version, "key:a")
+			w.pulled()
+		}
+		w.start()
+		w.pass()
+		w.want("served", &w.served)
+		w.want("events", &w.events, "refuse 1.0.0 version")
+		w.end()
+	})
 	// Without forward-only, what was pulled is served. With it, so is a library without versions.
 	for _, forward := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

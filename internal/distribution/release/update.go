@@ -77,16 +77,26 @@ const maxPast = 4
 
 // Next returns the head of a source after a release has replaced the one before.
 func Next(was store.Head, r store.Release, since time.Time) store.Head {
-	h := store.Head{Release: r.Digest, Since: since, Judged: r.Judged, Highest: was.Highest}
+	h := store.Head{Release: r.Digest, Since: since, Judged: r.Judged, Highest: Highest(was)}
 	if h.Previous = was.Release; was.Release == r.Digest {
 		h.Previous = was.Previous
 	}
 	h.Past = slices.DeleteFunc(slices.Clone(was.Past), func(p store.Past) bool { return p.Release == r.Digest || p.Release == was.Release })
 	if was.Release != "" && was.Release != r.Digest {
+		h.Highest = Served(h.Highest, store.Release{Judged: was.Judged})
 		h.Past = slices.Insert(h.Past, 0, store.Past{Release: was.Release, Judged: was.Judged})
 	}
 	h.Past = h.Past[:min(len(h.Past), maxPast)]
 	return h
+}
+
+// Highest returns the highest versions by signer that were served or pulled before the head.
+func Highest(h store.Head) map[string]string {
+	all := h.Highest
+	for _, p := range h.Past {
+		all = Served(all, store.Release{Judged: p.Judged})
+	}
+	return all
 }
 
 // Served returns the highest versions by signer once a release is served.
@@ -179,7 +189,7 @@ func Update(ctx context.Context, p *pull.Puller, q Request) (u Updated, err erro
 
 // check refuses a release that the rules do not allow, or that is lower than the head.
 func (q Request) check(r, before store.Release, head store.Head) error {
-	if err := q.Rules.Check(r, head.Highest, r.Digest == before.Digest); err != nil {
+	if err := q.Rules.Check(r, Highest(head), r.Digest == before.Digest); err != nil {
 		return err
 	}
 	if !q.AllowDowngrade && semver.Lower(r.Version, head.Version) {
