@@ -429,6 +429,11 @@ func again(cmd *cobra.Command) string {
 			words = append(words, "--"+name)
 		}
 	}
+	if allow := cmd.Flags().Lookup("allow"); allow != nil {
+		for _, rule := range *allow.Value.(*command.Repeated) {
+			words = append(words, "--allow", rule)
+		}
+	}
 	for _, name := range cmd.Flags().Args() {
 		words = append(words, console.ShellWord(name))
 	}

@@ -30,7 +30,7 @@ func (in *Installer) scan(ctx context.Context, p *Plan) error {
 	var brought []*Step
 	for _, s := range p.Steps {
 		// Content that was locked before was scanned when it arrived.
-		if s.records() && s.Do != Newer && (s.Was == nil || s.Was.Digest != s.Entry.Digest) {
+		if s.records() && (s.Was == nil || s.Was.Digest != s.Entry.Digest) {
 			brought = append(brought, s)
 		}
 	}

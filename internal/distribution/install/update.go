@@ -99,6 +99,9 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 	}
 	in.lookForSigners(ctx, p.Steps)
 	in.unlessChanged(ctx, p.Steps, q)
+	if q.Check {
+		_ = in.scan(ctx, p) // every failure is a step's
+	}
 	return p
 }
 
