@@ -136,7 +136,7 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	}
 	fetched, err := in.take(ctx, l, chosen)
 	if err != nil {
-		return err
+		return tooMany(err)
 	}
 	if q.All {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s origin.Skill) bool { return within(fetched, s.Path) })

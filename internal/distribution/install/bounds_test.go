@@ -47,6 +47,13 @@ func TestAddBounds(t *testing.T) {
 	if len(p.Steps) != 1 || p.Steps[0].Problem == nil || !strings.Contains(p.Steps[0].Problem.Error(), "there are 50,001 skills, and at most 50,000 are taken from one source") {
 		t.Errorf("%d steps", len(p.Steps))
 	}
+	_, err = w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		_, err := in.VerifySource(ctx, w.source)
+		return nil, err
+	})
+	if err == nil || !strings.Contains(err.Error(), w.source+": there are 50,001 skills") {
+		t.Error(err)
+	}
 	if got := files(t, w.project()); len(got) > 0 {
 		t.Error(got)
 	}

@@ -92,13 +92,13 @@ func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill
 	}
 	defer b.Close()
 	if err := b.Expect(sound); err != nil {
-		return nil, tooMany(err)
+		return nil, err
 	}
 	if err := l.Fetch(ctx, sound, b); err != nil {
 		return nil, err
 	}
 	if err := b.Err(); errors.Is(err, origin.ErrLimit) {
-		return nil, tooMany(err)
+		return nil, err
 	}
 	for _, s := range sound {
 		g := got{source: s, verdict: l.verdict}

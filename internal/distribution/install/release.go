@@ -2,6 +2,8 @@ package install
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -61,6 +63,9 @@ func (in *Installer) VerifySource(ctx context.Context, text string) (Release, er
 		return r, ProblemOf(err)
 	}
 	got, err := in.take(ctx, l, skills)
+	if errors.Is(err, origin.ErrLimit) {
+		err = fmt.Errorf("%s: %w", ref, err)
+	}
 	if err != nil {
 		return r, ProblemOf(err)
 	}
