@@ -313,9 +313,10 @@ type View struct {
 // and its Version counts changes of skills that it does not show.
 func (v View) Narrowed() bool { return v.filter != nil }
 
-// Uses returns how often a skill was used, or 0 if uses are not counted.
+// Uses returns how often a skill was used, or 0 if uses are not counted. It is 0 in a narrowed
+// view, whose lists would tell of the use by other callers.
 func (v View) Uses(e *Entry) uint64 {
-	if v.catalog == nil || v.catalog.uses == nil {
+	if v.catalog == nil || v.catalog.uses == nil || v.Narrowed() {
 		return 0
 	}
 	return v.catalog.uses(e)

@@ -66,13 +66,11 @@ func TestChatAtTerminal(t *testing.T) {
 		must(t, err)
 		testwait.Until(t, func() bool { return strings.Contains(term.screen()[seen:], shown) }, shown, " in ", term.screen)
 	}
-	before, err := unix.IoctlGetTermios(int(term.keys.Fd()), unix.TCGETS)
-	must(t, err)
 	types("heo\x1b[Dll\r", `You said: "hello"`)
 	types("\x1b[200~a\tb\r\nc\x1b[201~ d\r", `You said: "a\tb\nc d"`)
 	types("load\r", "Loaded.")
 	types("slow\r", "Hel")
-	_, err = term.keys.WriteString("\x03")
+	_, err := term.keys.WriteString("\x03")
 	must(t, err)
 	types("half a line\x03", "You: ")
 	types("again\r", `You said: "again"`)
@@ -82,7 +80,7 @@ func TestChatAtTerminal(t *testing.T) {
 	}
 	after, err := unix.IoctlGetTermios(int(term.keys.Fd()), unix.TCGETS)
 	must(t, err)
-	if diff := cmp.Diff(before, after); diff != "" {
+	if diff := cmp.Diff(term.mode, after); diff != "" {
 		t.Errorf("the terminal is another one: %s", diff)
 	}
 	want := strings.NewReplacer("<", "\x1b[2m", ">", "\x1b[0m").Replace(`<m at HOST, with 1 skill; /help lists the commands, and exit leaves>

@@ -23,6 +23,7 @@ type terminal struct {
 	keys  *os.File // the terminal's other end: what a person types and sees
 	began time.Time
 	ended chan struct{}
+	mode  *unix.Termios // before the command began
 
 	mu    sync.Mutex
 	shown strings.Builder
@@ -48,7 +49,9 @@ func atTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	}
 	cmd.Stdout, cmd.Stderr = tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
-	term := &terminal{cmd: cmd, keys: keys, began: time.Now(), ended: make(chan struct{})}
+	mode, err := unix.IoctlGetTermios(int(keys.Fd()), unix.TCGETS)
+	must(t, err)
+	term := &terminal{cmd: cmd, keys: keys, began: time.Now(), ended: make(chan struct{}), mode: mode}
 	must(t, cmd.Start())
 	go func() {
 		defer close(term.ended)

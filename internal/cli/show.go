@@ -41,7 +41,6 @@ With --as TOOL: exactly what that tool answers when a model calls it with this
 SKILL and FILE. TOOL is a tool's name, or SET:TOOL where sets differ. The exit
 status is 1 if that answer is an error or reports that there is no such skill.`,
 		Example: `  knack show review
-  knack show review references/style.md   # another of its files
   knack show acme/skills//pdf             # before it is installed
   knack show review --as default:skill    # what a model is answered`,
 		Args: command.ArgCount(1, 2, "the name of a skill and, if you like, one of its files"),
