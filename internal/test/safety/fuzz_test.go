@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// target is a fuzz target and the property that it checks.
+// target is a fuzz target and the property that it checks. Its package is the end of the
+// folder's path, so that a package can move.
 type target struct{ pkg, name, property string }
 
 // hostile lists the targets that get new inputs in the fast form too: they read the bytes
@@ -61,14 +63,15 @@ var targets = []target{
 	{"internal/distribution/origin/git", "FuzzAdvertised", "refs of a repository: refused, or names with whole commits"},
 	{"internal/distribution/origin/oci", "FuzzManifest", "manifests: refused, or skills with plain paths in repositories with plain names"},
 	{"internal/distribution/lockfile/foreign", "FuzzParse", "locks of other installers: refused, or a plain folder and a source for each skill"},
-	{"archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
+	{"distribution/archive", "FuzzWalk", "zip and tar: refused, or what another reader finds, under names that lead nowhere"},
+	{"reference", "FuzzNormal", "a registry's name: one spelling, and the same again"},
 	{"trust", "FuzzBundle", "signatures beside a manifest: none counts as one of a key that did not make it"},
 	{"internal/distribution/origin/wellknown", "FuzzParse", "an index of skills: what is taken of it has a name, an address and a digest"},
 	{"web", "FuzzContainsFold", "a search before its index: finds a word where a copy of the text in small letters has it"},
 	{"web", "FuzzWithin", "the way in: leads nowhere but to a page of this server, whatever the form says"},
 	{"check", "FuzzFix", "--fix: valid afterwards, stable, nothing lost"},
 	{"lockfile", "FuzzParse", "knack.lock: read strictly, every fault has a place, and what is read is written the same"},
-	{"approve", "FuzzParse", "approvals: read strictly, every fault has a place, and what is read is written the same"},
+	{"approvals", "FuzzParse", "approvals: read strictly, every fault has a place, and what is read is written the same"},
 	{"internal/policy/admission", "FuzzCache", "kept verdicts: a file is taken whole, or not at all"},
 	{"config", "FuzzParse", "knack.yaml: read strictly, every complaint has a place"},
 	{"eval", "FuzzParse", "prompts of a skill: read, or refused with a place"},
@@ -85,7 +88,7 @@ var targets = []target{
 	{"internal/analysis/scan/internal/secrets", "FuzzIn", "secrets: none that is found is shown"},
 	{"scan", "FuzzSettings", "a scan of JSON, YAML and TOML: each finding is in the text"},
 	{"scan", "FuzzShell", "a scan of commands: each finding is in the text"},
-	{"client", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
+	{"clientconfig", "FuzzMerge", "a client's configuration: the entry is in, all else stays"},
 }
 
 func fuzzParts() []part {
@@ -103,16 +106,20 @@ func fuzzing(r *trial) {
 	if given, err := time.ParseDuration(os.Getenv("SAFETY_FUZZTIME")); err == nil {
 		lasts = given
 	}
-	known := map[string]bool{}
+	known, folder := map[string]bool{}, map[string]string{}
+	found := r.fuzzTargets()
 	for _, t := range targets {
-		known[t.pkg+"."+t.name] = true
-	}
-	for _, name := range r.fuzzTargets() {
-		err := error(nil)
-		if !known[name] {
-			err = errors.New("is in no list")
+		name := t.pkg + "." + t.name
+		known[name] = true
+		at := slices.IndexFunc(found, func(full string) bool { return strings.HasSuffix("/"+full, "/"+name) })
+		if at < 0 {
+			r.Fatalf("%s is in no package", name)
 		}
-		r.check(name, err)
+		folder[name] = strings.TrimSuffix(found[at], "."+t.name)
+		found = slices.Delete(found, at, at+1)
+	}
+	for _, name := range found {
+		r.check(name, errors.New("is in no list"))
 	}
 	for name := range hostile {
 		if !known[name] {
@@ -128,7 +135,7 @@ func fuzzing(r *trial) {
 		}
 		ran++
 		// An input that is only new is not worth a minute of minimizing.
-		cmd := exec.Command("go", "test", "-count=1", "-run", "^"+t.name+"$", "-toolexec", "'"+compile+"'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x", "./"+t.pkg)
+		cmd := exec.Command("go", "test", "-count=1", "-run", "^"+t.name+"$", "-toolexec", "'"+compile+"'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x", "./"+folder[t.pkg+"."+t.name])
 		cmd.Dir = moduleDir()
 		out, err := cmd.CombinedOutput()
 		n := 0

@@ -41,8 +41,9 @@ func swaps(r *trial) {
 	}
 	root := filepath.Join(base, "skills")
 	outside := newCanary("race")
-	main := [2]version{newVersion("---\nname: s\ndescription: Edition A.\n---\nINSIDE A\n"), newVersion("---\nname: s\ndescription: Edition B, longer.\n---\nINSIDE B " + strings.Repeat("b", 50_000) + "\n")}
-	data := [2]version{newVersion("INSIDE A"), newVersion("INSIDE B " + strings.Repeat("b", 100_000))}
+	main := [2]version{newVersion("---\nname: s\ndescription: Edition A.\n---\nINSIDE A\n"), newVersion("---\nname: s\ndescription: Edition B, longer.\n---\nINSIDE B " + strings.Repeat("b", 15_000) + "\n")}
+	// Short enough to arrive whole in an answer to a client that knack does not know.
+	data := [2]version{newVersion("INSIDE A"), newVersion("INSIDE B " + strings.Repeat("b", 15_000))}
 	r.write(base, map[string]string{
 		"outside/in.md": outside.text, "outside/f.md": outside.text, "outside/SKILL.md": skillMD("s", outside.text),
 		"skills/s/SKILL.md": main[0].text, "spare/SKILL.md": main[1].text, "skills/s/v.md": data[0].text, "spare/v.md": data[1].text,
