@@ -116,7 +116,7 @@ to any agent.`,
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
 	root.AddCommand(approvecmd.Commands(env, approvalsOf)...)
-	root.AddCommand(distcmd.Commands(env, shadows)...)
+	root.AddCommand(distcmd.Commands(env, withheld)...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)
 	return root

@@ -198,7 +198,7 @@ func (s *Explanation) printEntry(p *console.Printer, d *judgement.Verdict) {
 		p.Line("%s is a copy of %s, which comes first", console.Bold.Of(e.Place()), e.By.Place())
 		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Unlisted:
-		p.Line("%s is unlisted: %s", console.Bold.Of(e.Place()), excluded(e))
+		p.Line("%s is unlisted: %s", console.Bold.Of(e.Place()), Excluded(e))
 		p.Item(11, "  loads as   %s", s.report.view.Called(e))
 	case catalog.Skipped:
 		what := "skipped"
@@ -233,8 +233,8 @@ func (s *Explanation) printEntry(p *console.Printer, d *judgement.Verdict) {
 	printProblems(p, d)
 }
 
-// excluded says why a skill is unlisted.
-func excluded(e *catalog.Entry) string {
+// Excluded says why a skill is unlisted.
+func Excluded(e *catalog.Entry) string {
 	if e.Root.Unlisted || e.By == nil {
 		return "its root is excluded"
 	}
@@ -243,7 +243,7 @@ func excluded(e *catalog.Entry) string {
 
 func printPublished(p *console.Printer, d *judgement.Verdict) {
 	if d.Entry.Status == catalog.Unlisted {
-		p.Item(11, "  published  no: %s", excluded(d.Entry))
+		p.Item(11, "  published  no: %s", Excluded(d.Entry))
 		return
 	}
 	why := d.Unpublished()

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-func addCommand(env *console.Env, shadows Shadows) *cobra.Command {
-	f := flags{env: env, shadows: shadows}
+func addCommand(env *console.Env, withheld Withheld) *cobra.Command {
+	f := flags{env: env, withheld: withheld}
 	var q install.Request
 	var from string
 	cmd := &cobra.Command{

@@ -272,19 +272,37 @@ func (r *report) summary(counts map[install.Action]int) {
 	}
 }
 
-// readers says which agents see the folder of the new skills.
+// readers says which agents see the folder of the new skills, or "" if warnings say of each why no
+// model is offered it.
 func (r *report) readers() string {
+	offered, withheld := 0, 0
+	var folder string
 	for _, s := range r.plan.Steps {
-		if s.Key == "" || s.Shadowed {
-			continue
+		switch {
+		case !s.New():
+		case s.Withheld:
+			withheld++
+		default:
+			offered++
+			folder = filepath.Dir(r.in.Folder(s.Key))
 		}
-		folder := filepath.Dir(r.in.Folder(s.Key))
-		for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home) {
-			if realpath.Same(root.Dir, folder) {
-				return "knack serve offers it to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see it too"
-			}
-		}
-		return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers it; without --dir, knack serve does not read that folder"
 	}
-	return ""
+	if offered == 0 {
+		return ""
+	}
+	it, see := "it", "it"
+	switch {
+	case withheld > 0 && offered == 1:
+		it, see = "the other one", "it"
+	case withheld > 0:
+		it, see = "the others", "them"
+	case offered > 1:
+		it, see = "them", "them"
+	}
+	for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home) {
+		if realpath.Same(root.Dir, folder) {
+			return "knack serve offers " + it + " to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see " + see + " too"
+		}
+	}
+	return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers " + it + "; without --dir, knack serve does not read that folder"
 }

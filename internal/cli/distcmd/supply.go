@@ -38,13 +38,13 @@ import (
 // one that belongs to no client and that most clients read.
 const skillsFolder = ".agents/skills"
 
-// Shadows returns, for each of these folders of skills whose name loads another skill, that skill
+// Withheld returns, for each of these folders of skills that no model is offered by its name, why,
 // and the fix.
-type Shadows func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
+type Withheld func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
 
-// Commands returns the commands. shadows may be nil.
-func Commands(env *console.Env, shadows Shadows) []*cobra.Command {
-	return []*cobra.Command{addCommand(env, shadows), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
+// Commands returns the commands. withheld may be nil.
+func Commands(env *console.Env, withheld Withheld) []*cobra.Command {
+	return []*cobra.Command{addCommand(env, withheld), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
 }
 
 // flags are the flags that several commands share.
@@ -54,7 +54,7 @@ type flags struct {
 	global, overwrite, dryRun, json, offline bool
 	acceptSigner, allowDowngrade             bool
 	allow                                    []string
-	shadows                                  Shadows
+	withheld                                 Withheld
 	scans                                    bool
 	takesNothing                             bool // from a source, so that no rule matters
 
@@ -348,7 +348,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 		failed = in.Do(ctx, p)
 	}
 	if failed == nil && !f.dryRun {
-		f.noteShadowed(ctx, in, p)
+		f.noteWithheld(ctx, in, p)
 	}
 	done()
 	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
@@ -375,21 +375,21 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.
 	return nil
 }
 
-// noteShadowed notes for each new skill which other skill its name loads.
-func (f *flags) noteShadowed(ctx context.Context, in *install.Installer, p *install.Plan) {
+// noteWithheld notes for each new skill why no model is offered it by its name.
+func (f *flags) noteWithheld(ctx context.Context, in *install.Installer, p *install.Plan) {
 	var folders []string
 	for _, s := range p.Steps {
-		if s.Do == install.Write || s.Do == install.Replace || s.Do == install.Record {
+		if s.New() {
 			folders = append(folders, in.Folder(s.Key))
 		}
 	}
-	if f.shadows == nil || len(folders) == 0 || ctx.Err() != nil {
+	if f.withheld == nil || len(folders) == 0 || ctx.Err() != nil {
 		return
 	}
-	why := f.shadows(ctx, f.env, f.project, folders)
+	why := f.withheld(ctx, f.env, f.project, folders)
 	for _, s := range p.Steps {
-		if text := why[in.Folder(s.Key)]; text != "" && s.Key != "" {
-			s.Warnings, s.Shadowed = append(s.Warnings, text), true
+		if text := why[in.Folder(s.Key)]; text != "" && s.New() && !s.Withheld {
+			s.Warnings, s.Withheld = append(s.Warnings, text), true
 		}
 	}
 }

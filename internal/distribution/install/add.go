@@ -255,7 +255,8 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 		return failed(name, "", problem("name a folder below "+in.shown(in.o.Root), "%s is not below the folder of %s", in.shown(in.o.To), in.lockShown()))
 	}
 	e := in.entryOf(g, ref, at, pin)
-	s := &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e, Warnings: warnings(g.skill.Files, g.source)}
+	s := &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e}
+	s.warn(g.skill.Files, g.source)
 	in.sign(s, g.verdict)
 	in.ownFolder(s, ref, g.source.Path)
 	return s

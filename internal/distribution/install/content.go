@@ -227,7 +227,9 @@ const (
 	publishedSize  = 16 << 20
 )
 
-func warnings(files []lockfile.File, s origin.Skill) (out []string) {
+// warn notes for new content what is not offered, or not installed.
+func (s *Step) warn(files []lockfile.File, of origin.Skill) {
+	var out []string
 	var size int64
 	for _, f := range files {
 		size += f.Size
@@ -235,14 +237,14 @@ func warnings(files []lockfile.File, s origin.Skill) (out []string) {
 	if len(files) > publishedFiles || size > publishedSize {
 		out = append(out, "it has more than 512 files or 16 MiB, so the Skills extension of MCP does not offer it; the tools do")
 	}
-	if s.Unserved != "" {
-		out = append(out, "knack does not offer it: "+s.Unserved)
+	if s.Withheld = of.Unserved != ""; s.Withheld {
+		out = append(out, "knack does not offer it: "+of.Unserved)
 	}
-	if len(s.Dropped) > 0 {
-		out = append(out, "not installed: "+strings.Join(s.Dropped[:min(len(s.Dropped), shownPaths)], "; ")+more(len(s.Dropped)))
+	if len(of.Dropped) > 0 {
+		out = append(out, "not installed: "+strings.Join(of.Dropped[:min(len(of.Dropped), shownPaths)], "; ")+more(len(of.Dropped)))
 	}
-	if s.Left > 0 {
-		out = append(out, leftOut(s.Left))
+	if of.Left > 0 {
+		out = append(out, leftOut(of.Left))
 	}
-	return out
+	s.Warnings = out
 }

@@ -218,7 +218,7 @@ func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.
 		s, g := t.step, fetched[i]
 		t.err = nil
 		s.Entry, s.Signature = in.entryOf(g, t.ref, at, t.Pinned), g.verdict
-		s.Warnings = warnings(g.skill.Files, g.source)
+		s.warn(g.skill.Files, g.source)
 		s.Changes = compare(nil, s.Entry.Files)
 		switch {
 		case s.found.missing:

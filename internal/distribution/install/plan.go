@@ -51,7 +51,7 @@ type Step struct {
 	Warnings []string
 	Findings []Finding // in new content
 	With     []string  // the names of the skills within it
-	Shadowed bool      // another skill answers to its name
+	Withheld bool      // a warning says why no model gets it by its name
 	Same     []string  // the folders of its source with the same files
 
 	place string
@@ -59,6 +59,9 @@ type Step struct {
 	keep  bool     // it was changed, and is kept before it is replaced or removed
 	stays bool     // the former content of its place is in a tree, which stays
 }
+
+// New reports whether the step brings new content into its place.
+func (s *Step) New() bool { return s.Do == Write || s.Do == Replace }
 
 // Interrupted reports whether the command ended before it reached this step.
 func (s *Step) Interrupted() bool {

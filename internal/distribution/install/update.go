@@ -265,7 +265,8 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			}
 			continue
 		}
-		s.Entry, s.Warnings = e, warnings(g.skill.Files, g.source)
+		s.Entry = e
+		s.warn(g.skill.Files, g.source)
 		if e.Path != s.Was.Path {
 			s.Warnings = append(s.Warnings, "its source moved it from "+s.Was.Path+" to "+e.Path)
 		}

@@ -374,7 +374,9 @@ func Describe(s *Skill, data []byte) {
 	read := (&skill.Skill{Bundle: &skill.Bundle{Path: s.Path, Entry: cmp.Or(s.Main, skill.MainFile)}}).Parsed(data, skill.Stamp{})
 	s.Name, s.Description, s.Unserved = strings.Clone(read.Name), strings.Clone(read.Description), ""
 	if p, skips := read.SkipReason(); skips {
-		s.Unserved = strings.Clone(p.Message)
+		if s.Unserved = strings.Clone(p.Message); p.Fix != "" {
+			s.Unserved += " (" + p.Fix + ")"
+		}
 	}
 }
 

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+)
+
+// withheld says of each of these folders of skills why no model is offered its skill by its name,
+// and what to do, by the snapshot that list and doctor read. It leaves out offered skills.
+func withheld(ctx context.Context, env *console.Env, project string, folders []string) map[string]string {
+	from := sourceFlags{vets: vetsOnce}
+	from.register(&cobra.Command{}, env)
+	from.project = project
+	v, err := from.view(ctx, *env)
+	if err != nil {
+		return nil
+	}
+	at := map[string]*catalog.Entry{}
+	for _, e := range v.Entries {
+		if folder := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path))); at[folder] == nil {
+			at[folder] = e
+		}
+	}
+	why := map[string]string{}
+	for _, folder := range folders {
+		if e := at[realpath.Of(folder)]; e != nil {
+			if text := withheldBecause(v, e); text != "" {
+				why[folder] = text
+			}
+		}
+	}
+	return why
+}
+
+// withheldBecause says why no model is offered a skill by its name. It returns "" for an offered
+// skill, and for a copy, since its original answers with the same text.
+func withheldBecause(v catalog.View, e *catalog.Entry) string {
+	switch e.Status {
+	case catalog.Skipped:
+		p, _ := e.SkipReason()
+		text := "knack does not offer it: " + p.Message
+		if p.Fix != "" {
+			text += " (" + p.Fix + ")"
+		}
+		return text
+	case catalog.Shadowed:
+		return "it is shadowed: " + e.By.Place() + " has the same name and comes first, so that answers to " + display.Echo(e.Name) +
+			"; remove or rename that one, or name this one " + v.Called(e)
+	case catalog.Unlisted:
+		root := e.Root
+		if !root.Unlisted && e.By != nil {
+			root = e.By.Root
+		}
+		return "no list has it: " + doctor.Excluded(e) + " by " + cmp.Or(root.UnlistedBy, "a setting") + "; take " + root.Label + " out there, or load it as " + v.Called(e)
+	}
+	switch {
+	case e.ModelInvocable:
+		return ""
+	case e.UserInvocable:
+		return "knack offers it to people alone, as a prompt: its SKILL.md says " + display.OneLine(e.Disabled) + "; without that line models get it too"
+	}
+	return "knack offers it to nobody: its SKILL.md says " + display.OneLine(e.Disabled) + ", and that no user invokes it; delete one of these lines"
+}
