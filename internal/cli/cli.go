@@ -7,7 +7,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,6 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/help"
-	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // Main runs the command line and returns the exit status. Data goes to
@@ -56,21 +54,13 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 
 // failureOf returns the failure of a command that ended with an error and wrote to out, or nil.
 func failureOf(err error, out *console.Output) *command.Failure {
-	if file := (*settings.Error)(nil); errors.As(err, &file) {
-		code := command.Error
-		if file.Usage {
-			code = command.Usage
-		}
-		return command.Fail(code, file.Err, file.Hint)
-	}
-	var f *command.Failure
-	failed := out.Failed()
-	switch isOurs := errors.As(err, &f); {
-	case failed != nil && !isOurs:
+	f := command.FailureIn(err)
+	switch failed := out.Failed(); {
+	case failed != nil && f == nil:
 		return command.Fail(command.Error, fmt.Errorf("the output cannot be written: %w", command.Cause(failed)), "")
 	case err == nil:
 		return nil
-	case !isOurs:
+	case f == nil:
 		return command.Fail(command.Usage, err, "run 'knack --help'") // cobra's own errors are about usage
 	}
 	return f

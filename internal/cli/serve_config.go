@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,14 +70,6 @@ func (o *serveConfig) given() config.Config {
 	return o.file.Config
 }
 
-// beside resolves a path in the configuration, relative to the file's folder.
-func (o *serveConfig) beside(path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(filepath.Dir(o.file.Path), path)
-}
-
 // merge takes from the configuration what no flag says.
 func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 	c := o.given()
@@ -86,7 +77,7 @@ func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 	if o.auditTo == "" {
 		o.auditTo = c.Audit.To
 		if !isStream(o.auditTo) {
-			o.auditTo = o.beside(o.auditTo)
+			o.auditTo = o.file.Resolve(o.auditTo)
 		}
 	} else if !isStream(o.auditTo) {
 		o.auditTo = absolute(*env, o.auditTo)
@@ -195,7 +186,7 @@ func whyUnwritten(err error) string {
 // keep begins to keep the counts of usage in a file, if one is set.
 func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *usagefile.Ledger {
 	if file := o.given().Usage.File; file != "" {
-		return usagefile.Open(o.beside(file), t, log)
+		return usagefile.Open(o.file.Resolve(file), t, log)
 	}
 	return nil
 }

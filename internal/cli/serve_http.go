@@ -95,10 +95,10 @@ func (f *httpFlags) merge(o *serveConfig) {
 	}
 	f.noAuth = f.noAuth || c.NoAuth && f.tokenFile == ""
 	if f.tokenFile == "" {
-		f.tokenFile = o.beside(c.TokenFile)
+		f.tokenFile = o.file.Resolve(c.TokenFile)
 	}
 	if f.cert == "" && f.key == "" {
-		f.cert, f.key = o.beside(c.TLSCert), o.beside(c.TLSKey)
+		f.cert, f.key = o.file.Resolve(c.TLSCert), o.file.Resolve(c.TLSKey)
 	}
 }
 
@@ -110,7 +110,7 @@ func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 		return err
 	}
 	given := o.given().SignIn
-	if f.admission.signIn, err = settings.SignIn(given, func(p string) string { return absolute(*env, o.beside(p)) }, o.logger(env)); err != nil {
+	if f.admission.signIn, err = settings.SignIn(given, func(p string) string { return absolute(*env, o.file.Resolve(p)) }, o.logger(env)); err != nil {
 		return err
 	}
 	if f.tokens = f.admission.required(tokens); f.tokens && f.noAuth {

@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/cli/observe"
-	"github.com/knack-dev/knack/internal/cli/replica"
 	"github.com/knack-dev/knack/internal/workspace/certificate"
 	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/replica"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/mcpserver"
 )

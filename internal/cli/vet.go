@@ -4,7 +4,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/observe"
 	vet "github.com/knack-dev/knack/internal/policy/admission"
 )
@@ -13,7 +12,8 @@ import (
 // operator's policy lets pass. Commands that look into skills which are held back have no policy.
 func (f *sourceFlags) vetting(env console.Env) (_ func(catalog.Source) catalog.Source, err error) {
 	if f.judge == nil && f.vets != vetsNone {
-		if f.judge, err = vet.Open(&env, f.file, distcmd.CacheFolder(env), f.log); err != nil {
+		cache, _ := env.Folders()
+		if f.judge, err = vet.Open(&env, f.file, cache, f.log); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"runtime"
 
 	"golang.org/x/term"
 )
@@ -35,12 +37,44 @@ type Env struct {
 	progress *progress // see [Start]
 }
 
-// getenv calls Getenv, which tests may leave nil.
-func (e *Env) getenv(name string) string {
+// Variable calls Getenv, which tests may leave nil.
+func (e *Env) Variable(name string) string {
 	if e.Getenv == nil {
 		return ""
 	}
 	return e.Getenv(name)
+}
+
+// Folders returns the user's folders for knack's reproducible files, and for its others; "" if unknown.
+func (e *Env) Folders() (cache, state string) {
+	if cache = e.Variable("XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
+		cache = ""
+	}
+	if state = e.Variable("XDG_STATE_HOME"); !filepath.IsAbs(state) {
+		state = ""
+	}
+	if e.Home != "" {
+		if state == "" {
+			state = filepath.Join(e.Home, ".local", "state")
+		}
+		local := e.Variable("LocalAppData")
+		switch {
+		case cache != "":
+		case runtime.GOOS == "windows" && local != "":
+			cache = local
+		case runtime.GOOS == "darwin":
+			cache = filepath.Join(e.Home, "Library", "Caches")
+		default:
+			cache = filepath.Join(e.Home, ".cache")
+		}
+	}
+	if cache == "" {
+		return "", ""
+	}
+	if state == "" {
+		state = cache
+	}
+	return filepath.Join(cache, "knack"), filepath.Join(state, "knack")
 }
 
 // System returns the environment of this process.

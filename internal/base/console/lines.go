@@ -59,7 +59,7 @@ func (e *Env) Lines() *Lines {
 		return l
 	}
 	l.terminal, _ = e.Stdin.(*os.File)
-	if l.terminal != nil && !e.Plain && e.getenv("TERM") != "dumb" {
+	if l.terminal != nil && !e.Plain && e.Variable("TERM") != "dumb" {
 		l.in, l.keys = l.terminal, &keys{in: l.terminal}
 		l.editor = term.NewTerminal(struct {
 			io.Reader

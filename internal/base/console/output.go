@@ -23,7 +23,7 @@ type Output struct {
 // Start prepares an environment for one command. Its output records failures. Until end is
 // called, a terminal shows the progress of a command that takes long.
 func Start(env *Env) (out *Output, end func()) {
-	if env.StderrTerminal && env.getenv("TERM") != "dumb" {
+	if env.StderrTerminal && env.Variable("TERM") != "dumb" {
 		env.progress = startProgress(env.Stderr, env.Width)
 		env.Stderr = env.progress
 	}

@@ -43,16 +43,16 @@ var (
 // CLICOLOR_FORCE (bixense.com/clicolors) or FORCE_COLOR (force-color.org) enables them.
 func (e *Env) colours(terminal bool) bool {
 	forces := func(name string) bool {
-		value := e.getenv(name)
+		value := e.Variable(name)
 		return value != "" && value != "0" && value != "false"
 	}
 	switch {
-	case e.getenv("NO_COLOR") != "":
+	case e.Variable("NO_COLOR") != "":
 		return false
 	case forces("CLICOLOR_FORCE"), forces("FORCE_COLOR"):
 		return true
 	}
-	return terminal && !e.Plain && e.getenv("TERM") != "dumb"
+	return terminal && !e.Plain && e.Variable("TERM") != "dumb"
 }
 
 // Printer writes lines for people, with text made safe for a terminal. On a terminal it adds

@@ -188,7 +188,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(held.manifest), held.manifest, held.fields, factsByName(r.Facts)
 		printApproval(env, e.Name, a, r, book)
 		if !f.dryRun {
-			if err := distcmd.Keep(ctx, env, f.skills.Config(), held.contents(e.Skill)); err != nil {
+			if err := distcmd.Keep(ctx, env, settings.New(env, f.skills.Config()), held.contents(e.Skill)); err != nil {
 				env.Err().Text(console.Warning, e.Name+": the store does not keep the files, so that scan --against approved --text cannot show what changes: "+err.Error())
 			} else {
 				kept = true
@@ -213,7 +213,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	if err != nil {
 		return approvalsFailure(env, at, err)
 	}
-	if err := distcmd.Pin(env, f.skills.Config(), at, sets); err != nil && kept {
+	if err := distcmd.Pin(env, settings.New(env, f.skills.Config()), at, sets); err != nil && kept {
 		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))

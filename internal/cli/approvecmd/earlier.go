@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -94,7 +95,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	}
 	k.Was = s.String()
 	was := &earlier{files: s.Approval.Files, fields: s.Approval.Fields, facts: factsNamed(s.Approval.Facts)}
-	kept, err := distcmd.Kept(a.env, a.config, a.file, was.files)
+	kept, err := distcmd.Kept(a.env, settings.New(a.env, a.config), a.file, was.files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		k.Notes = append(k.Notes, "the store does not have the approved files, so that each finding in another file counts as new")

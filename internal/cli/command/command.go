@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // Exit statuses.
@@ -42,6 +44,20 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Fail returns a failure.
 func Fail(code int, err error, hint string) *Failure { return &Failure{code, err, hint} }
+
+// FailureIn returns the failure in the chain of an error, or nil. An error of the settings is one.
+func FailureIn(err error) *Failure {
+	if bad := (*settings.Error)(nil); errors.As(err, &bad) {
+		code := Error
+		if bad.Usage {
+			code = Usage
+		}
+		return Fail(code, bad.Err, bad.Hint)
+	}
+	var f *Failure
+	errors.As(err, &f)
+	return f
+}
 
 // UsageError returns a failure with the status [Usage].
 func UsageError(hint, format string, args ...any) error {

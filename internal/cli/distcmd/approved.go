@@ -16,6 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/workspace/origins"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -25,9 +27,9 @@ type Content struct {
 	Exec bool // it is executable
 }
 
-// Keep stores the files of a skill, for [Kept]. given is the file of --config, or "".
-func Keep(ctx context.Context, env *console.Env, given string, files map[string]Content) (err error) {
-	s, err := OpenStore(env, given, env.Shown)
+// Keep stores the files of a skill, for [Kept].
+func Keep(ctx context.Context, env *console.Env, given *settings.Finder, files map[string]Content) (err error) {
+	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return err
 	}
@@ -48,8 +50,8 @@ func Keep(ctx context.Context, env *console.Env, given string, files map[string]
 
 // Kept returns the stored bytes of a skill's files, each verified against its digest. A store that
 // lacks one is an [fs.ErrNotExist]. name is the one of [Pin].
-func Kept(env *console.Env, given, name string, files []skill.File) (map[string][]byte, error) {
-	s, err := OpenStore(env, given, env.Shown)
+func Kept(env *console.Env, given *settings.Finder, name string, files []skill.File) (map[string][]byte, error) {
+	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +82,8 @@ func Kept(env *console.Env, given, name string, files []skill.File) (map[string]
 
 // Pin keeps stored sets of files for as long as a source's release: name is the file of approvals.
 // Without it, a server that keeps releases for a day would remove them.
-func Pin(env *console.Env, given, name string, sets [][]skill.File) error {
-	s, err := OpenStore(env, given, env.Shown)
+func Pin(env *console.Env, given *settings.Finder, name string, sets [][]skill.File) error {
+	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return err
 	}

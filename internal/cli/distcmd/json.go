@@ -2,7 +2,6 @@ package distcmd
 
 import (
 	"cmp"
-	"errors"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -132,8 +131,7 @@ func (r *report) json(warnings []string, failed error) error {
 // fail fills in an error that concerns all skills.
 func (o *reportJSON) fail(err error) {
 	o.Status, o.Reason = command.Error, err.Error()
-	var f *command.Failure
-	if errors.As(err, &f) {
+	if f := command.FailureIn(err); f != nil {
 		o.Status, o.Fix = f.Code, f.Hint
 	}
 }

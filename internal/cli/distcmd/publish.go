@@ -25,8 +25,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin/folder"
 	"github.com/knack-dev/knack/internal/distribution/publish"
 	"github.com/knack-dev/knack/internal/distribution/registry"
-	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/origins"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
@@ -163,7 +163,7 @@ func (p *publishing) target(text string) (origin.Ref, error) {
 
 // signer returns the function that signs, or nil.
 func (p *publishing) signer() (func(string) ([]byte, error), error) {
-	data, where := []byte(getenv(*p.env, "KNACK_SIGN_KEY")), "KNACK_SIGN_KEY"
+	data, where := []byte(p.env.Variable("KNACK_SIGN_KEY")), "KNACK_SIGN_KEY"
 	if p.key != "" {
 		var err error
 		where = "--sign-key " + display.Echo(p.key)
@@ -186,7 +186,7 @@ func (p *publishing) signer() (func(string) ([]byte, error), error) {
 
 // created returns the moment that SOURCE_DATE_EPOCH says, or "".
 func (p *publishing) created() (string, error) {
-	text := getenv(*p.env, "SOURCE_DATE_EPOCH")
+	text := p.env.Variable("SOURCE_DATE_EPOCH")
 	if text == "" {
 		return "", nil
 	}
@@ -215,7 +215,7 @@ func (p *publishing) run(ctx context.Context, from, to string) error {
 	case what.Kind == origin.OCI && p.each:
 		return command.UsageError("publish the folder", "--each is not used with oci://")
 	}
-	if offline, err := isOffline(*env); err != nil || offline {
+	if offline, err := origins.Offline(env); err != nil || offline {
 		return cmp.Or(err, command.RunError("unset KNACK_OFFLINE", "a registry cannot be reached offline"))
 	}
 	sign, err := p.signer()
@@ -226,13 +226,9 @@ func (p *publishing) run(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	cache, _ := folders(*env)
-	if cache == "" {
-		return command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
-	}
-	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME", Shown: env.Shown})
+	shelf, err := origins.OpenCache(env)
 	if err != nil {
-		return command.RunError("", "%w", err)
+		return err
 	}
 	defer shelf.Close()
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
@@ -240,7 +236,7 @@ func (p *publishing) run(ctx context.Context, from, to string) error {
 	var moving atomic.Pointer[[]string]
 	done := console.ShowProgress(env, console.Step{What: "publishing to " + at.String(), Short: shortSource(at.String()), Parts: func() []string { return *cmp.Or(moving.Load(), new([]string)) }})
 	defer done()
-	clients := registry.New(registryOptions(Settings{Env: env, Fetch: servers}))
+	clients := registry.New(origins.Registry(origins.Options{Env: env, Fetch: servers}))
 	pub := &publish.Publisher{
 		From: display.Echo(from), Registries: clients, Spool: shelf.Spool, Sign: sign, Created: created, DryRun: p.dry,
 		Progress: func(what string, done, total int64) {

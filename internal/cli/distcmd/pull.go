@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/workspace/origins"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
@@ -129,19 +130,20 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	if err != nil {
 		return command.RunError("", "%w", err)
 	}
-	offline, err := isOffline(*env)
+	offline, err := origins.Offline(env)
 	if err != nil {
 		return err
 	}
-	rules, err := rulesOf(env, p.config)
+	files := settings.New(env, p.config)
+	rules, err := files.Trust()
 	if err != nil {
 		return err
 	}
-	allowed, err := p.rules(ref, rules)
+	allowed, err := p.rules(ref, rules, files)
 	if err != nil {
 		return err
 	}
-	shelf, err := OpenStore(env, p.config, env.Shown)
+	shelf, err := origins.OpenStore(env, files, env.Shown)
 	if err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 		Store: shelf,
 		Trust: rules, AllowDowngrade: p.downgrade,
 		Progress: func(r pull.Report) { now.Store(&r) },
-		Origins: origins(Settings{
+		Origins: origins.New(origins.Options{
 			Env: env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline || p.offline, Fetch: servers,
 			Warn: func(text string) { env.Err().Text(console.Warning, text) },
 		}),
@@ -249,12 +251,12 @@ func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, q release.Requ
 }
 
 // rules returns the rules for a source, as a server with the same file applies them.
-func (p *pulling) rules(ref origin.Ref, signers *trust.Policy) (release.Rules, error) {
+func (p *pulling) rules(ref origin.Ref, signers *trust.Policy, files *settings.Finder) (release.Rules, error) {
 	rule, _ := signers.Rule(ref.Source)
 	rules := release.Rules{Trusts: rule.Trusts}
-	file, err := settings.New(p.env, p.config).Trusted()
+	file, err := files.Trusted()
 	if err != nil || file == nil {
-		return rules, fileFailure(err)
+		return rules, err
 	}
 	for _, s := range file.Config.Sources {
 		from, err := origin.Parse(s.From.Text, filepath.Dir(file.Path), p.env.Home)

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,10 +25,9 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
-	"github.com/knack-dev/knack/internal/distribution/origin"
-	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
-	locate "github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/origins"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -125,11 +123,11 @@ func (f *flags) place(adding bool) (place, error) {
 	if f.to != "" {
 		return f.placeOfTo(env)
 	}
-	at := locate.Folder(env, f.project)
+	at := settings.Folder(env, f.project)
 	if at == "" {
 		return place{}, command.RunError("give a folder with --project", "the working directory is not known")
 	}
-	root := locate.Root(env, f.project)
+	root := settings.Root(env, f.project)
 	if root == "" { // the home folder is not a project: its skills are for all projects
 		return f.ofHome(), nil
 	}
@@ -168,7 +166,7 @@ func (f *flags) projectIsFolder() error {
 func (f *flags) placeOfTo(env console.Env) (place, error) {
 	to := env.Absolute(f.to)
 	root := to
-	project := locate.Root(env, f.project)
+	project := settings.Root(env, f.project)
 	_, below := console.Below(to, project)
 	switch {
 	case f.project != "" && !below:
@@ -210,23 +208,20 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	f.lock = filepath.Join(at.root, lockfile.Name)
 	var rules *trust.Policy
 	if !f.takesNothing {
-		if rules, err = rulesOf(env, f.config); err != nil {
+		if rules, err = settings.New(env, f.config).Trust(); err != nil {
 			return nil, nil, err
 		}
 	}
-	cache, state := folders(*env)
-	if cache == "" {
-		return nil, nil, command.RunError("set HOME or XDG_CACHE_HOME", "%w", errNoStore)
-	}
-	shelf, err := store.Open(cache, store.Options{Setting: "XDG_CACHE_HOME", Shown: env.Shown})
+	shelf, err := origins.OpenCache(env)
 	if err != nil {
-		return nil, nil, command.RunError("", "%w", err)
+		return nil, nil, err
 	}
-	offline, err := isOffline(*env)
+	offline, err := origins.Offline(env)
 	if err != nil {
 		return nil, nil, err
 	}
 	offline = offline || f.offline
+	_, state := env.Folders()
 	var p progress
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
@@ -234,7 +229,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained, Legacy: at.legacy,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
-		Store: shelf, Origins: origins(Settings{
+		Store: shelf, Origins: origins.New(origins.Options{
 			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: f.warn,
 			Fetch: servers,
 		}),
@@ -267,51 +262,6 @@ func (p *progress) set(_ string, done, total int64) {
 
 func (p *progress) count() (done, total int) { return int(p.done.Load()), int(p.total.Load()) }
 
-func getenv(env console.Env, name string) string {
-	if env.Getenv == nil {
-		return ""
-	}
-	return env.Getenv(name)
-}
-
-// CacheFolder returns the user's folder for reproducible files, or "".
-func CacheFolder(env console.Env) string {
-	cache, _ := folders(env)
-	return cache
-}
-
-// folders returns the user's folders for reproducible files, and for others.
-func folders(env console.Env) (cache, state string) {
-	if cache = getenv(env, "XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
-		cache = ""
-	}
-	if state = getenv(env, "XDG_STATE_HOME"); !filepath.IsAbs(state) {
-		state = ""
-	}
-	if env.Home != "" {
-		if state == "" {
-			state = filepath.Join(env.Home, ".local", "state")
-		}
-		local := getenv(env, "LocalAppData")
-		switch {
-		case cache != "":
-		case runtime.GOOS == "windows" && local != "":
-			cache = local
-		case runtime.GOOS == "darwin":
-			cache = filepath.Join(env.Home, "Library", "Caches")
-		default:
-			cache = filepath.Join(env.Home, ".cache")
-		}
-	}
-	if cache == "" {
-		return "", ""
-	}
-	if state == "" {
-		state = cache
-	}
-	return filepath.Join(cache, "knack"), filepath.Join(state, "knack")
-}
-
 // failure returns an error of package install as one of a command.
 func failure(err error) error {
 	var p *install.Problem
@@ -327,9 +277,6 @@ func failure(err error) error {
 	}
 	return command.Fail(code, p.Err, p.Fix)
 }
-
-// once is sync.OnceValues with the type of an origin.
-func once(of func() (origin.Origin, error)) func() (origin.Origin, error) { return sync.OnceValues(of) }
 
 // run plans, does and reports.
 func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.Context, *install.Installer) (*install.Plan, error)) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -63,9 +62,9 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 	root.AddCommand(Commands(&env, nil)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(s.ctx)
-	var f *command.Failure
+	f := command.FailureIn(err)
 	switch {
-	case errors.As(err, &f):
+	case f != nil:
 		if f.Err != command.ErrPrinted {
 			errs.WriteString(f.Err.Error() + "\n" + f.Hint)
 		}

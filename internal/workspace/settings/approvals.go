@@ -29,11 +29,7 @@ func (s *Finder) Approvals() (string, error) {
 
 // Approvals returns the path of the file of approvals that a trusted file names.
 func (f *File) Approvals() string {
-	at := filepath.FromSlash(cmp.Or(f.Config.Approvals.Text, approvals.Name))
-	if filepath.IsAbs(at) {
-		return at
-	}
-	return filepath.Join(filepath.Dir(f.Path), at)
+	return f.Resolve(cmp.Or(f.Config.Approvals.Text, approvals.Name))
 }
 
 // UnusableApprovals returns a warning about an unreadable file of approvals, which approves

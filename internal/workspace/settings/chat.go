@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/base/display"
 )
@@ -11,11 +10,7 @@ import (
 // KeyIn reads the key of an endpoint from a file that chat.models names. No error contains the
 // file's content.
 func (f *File) KeyIn(name string) (string, error) {
-	path := filepath.FromSlash(name)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(f.Path), path)
-	}
-	key, err := secretIn(path)
+	key, err := secretIn(f.Resolve(name))
 	if err != nil {
 		hint := HintOf(err, "write into it the key, and nothing else")
 		if !errors.Is(err, errSecret) {

@@ -31,10 +31,7 @@ func (f *File) UnusableFiles(now time.Time) (warnings []string) {
 		if k.path == "" {
 			continue
 		}
-		path := k.path
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(f.Path), path)
-		}
+		path := f.Resolve(k.path)
 		var err error
 		data[i], err = ReadUserFile(path)
 		if err == nil && len(data[i]) > config.MaxSize {

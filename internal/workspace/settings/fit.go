@@ -42,7 +42,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 		return nil
 	}
 	if one, other, ok := Overlap(numbered); ok {
-		return refusal("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(one), display.Echo(other))
+		return UsageError("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(one), display.Echo(other))
 	}
 	known := slices.Concat(labels, more)
 	for _, e := range v.Entries {
@@ -53,11 +53,11 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 	for _, a := range given.Policy.Astray(known) {
 		if a.Label == "" || a.Denies && named { // otherwise the policy also hides the skills that it would deny without the label
 			message, fix := AstrayWords(a, slices.Concat(labels, more))
-			return refusal(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
+			return UsageError(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
 		}
 	}
 	for _, pattern := range given.Policy.Twofold(v.Snapshot) {
-		return refusal("write an allow for the folder, with the label before it, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in that root has the same name", file, given.Positions[pattern.String()], pattern)
+		return UsageError("write an allow for the folder, with the label before it, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in that root has the same name", file, given.Positions[pattern.String()], pattern)
 	}
 	return nil
 }
@@ -71,16 +71,11 @@ func Misspelt(all []access.Misspelt, file string, given config.Access) error {
 	at := given.Positions[one.Pattern.String()]
 	if one.Matched {
 		label, _, _ := strings.Cut(strings.TrimPrefix(one.As, skill.Scheme), "/")
-		return refusal("write an allow for "+one.As+" too if it is not meant, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in the root %s has the same name", file, at, one.Pattern, label)
+		return UsageError("write an allow for "+one.As+" too if it is not meant, or give one of the two another name", "%s:%s: the pattern %s means a root, and a folder in the root %s has the same name", file, at, one.Pattern, label)
 	}
 	why := "each URI begins with the label of its root, except with a single --dir; case and accents count ('knack list --json' has the URIs)"
 	if n := len(others) - 1; n > 0 {
 		why += fmt.Sprintf("; the same applies to %s more", display.Count(n, "pattern"))
 	}
-	return refusal("write "+one.As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, one.Pattern, one.As)
-}
-
-// refusal is an error about settings.
-func refusal(hint, format string, args ...any) error {
-	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Usage: true}
+	return UsageError("write "+one.As+": "+why, "%s:%s: no skill of these roots matches the pattern %s, and as %s it would match", file, at, one.Pattern, one.As)
 }

@@ -183,11 +183,11 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), kin
 	return f, nil
 }
 
-// Error is the reason that a file cannot be used, with a hint.
+// Error is the reason that settings cannot be used, with a hint.
 type Error struct {
 	Err   error
 	Hint  string
-	Usage bool // the file has a problem; otherwise it is unreadable
+	Usage bool // they are wrong; otherwise what they name cannot be used
 }
 
 // Error implements error.
@@ -195,6 +195,16 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// UsageError returns an error about how settings or flags are written.
+func UsageError(hint, format string, args ...any) error {
+	return &Error{fmt.Errorf(format, args...), hint, true}
+}
+
+// RunError returns an error about the state that settings or flags meet.
+func RunError(hint, format string, args ...any) error {
+	return &Error{fmt.Errorf(format, args...), hint, false}
+}
 
 // readError words why a file cannot be read, and keeps the error in its chain.
 type readError struct{ err error }
@@ -229,6 +239,14 @@ func ReadNamed(file string, most int64) ([]byte, error) {
 		err = &fs.PathError{Op: "open", Path: file, Err: skill.ErrNotRegular}
 	}
 	return data, err
+}
+
+// Resolve returns a path in the file, relative to the file's folder. An empty one stays empty.
+func (f *File) Resolve(path string) string {
+	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
 // refused returns the first problem as an error, with its position.

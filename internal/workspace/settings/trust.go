@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/trust"
@@ -45,11 +44,7 @@ func (f *File) Trust() (*trust.Policy, []skill.Problem) {
 }
 
 func (f *File) key(name string) (trust.Key, *trust.KeyError) {
-	path := filepath.FromSlash(name)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(f.Path), path)
-	}
-	data, err := ReadNamed(path, trust.MaxKey)
+	data, err := ReadNamed(f.Resolve(name), trust.MaxKey)
 	if err != nil {
 		return trust.Key{}, &trust.KeyError{Message: ReasonOf(err), Fix: HintOf(err, "name the file of a public key in PEM")}
 	}

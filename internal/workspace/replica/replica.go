@@ -18,8 +18,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
-	"github.com/knack-dev/knack/internal/cli/command"
-	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
@@ -27,6 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/origins"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
@@ -64,15 +63,16 @@ func Open(o Options) (*Replica, error) {
 	if err != nil || len(sources) == 0 {
 		return nil, err
 	}
-	offline, err := distcmd.Offline(o.Env)
+	offline, err := origins.Offline(&o.Env)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := settings.New(&o.Env, o.Config).Trust()
+	files := settings.New(&o.Env, o.Config)
+	rules, err := files.Trust()
 	if err != nil {
 		return nil, err
 	}
-	shelf, err := distcmd.OpenStore(&o.Env, o.Config, nil)
+	shelf, err := origins.OpenStore(&o.Env, files, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Open(o Options) (*Replica, error) {
 	r := &Replica{store: shelf, servers: httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})}
 	puller := &pull.Puller{
 		Store: shelf, Trust: rules,
-		Origins: distcmd.Origins(distcmd.Settings{
+		Origins: origins.New(origins.Options{
 			Env: &env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: r.servers,
 			Warn: func(text string) { o.Log.Warn(text) },
 		}),
@@ -109,7 +109,7 @@ func (o Options) sources() (all []follow.Source, err error) {
 	if o.Flag != "" {
 		ref, err := origin.ParseTyped(o.Flag, o.Env.Dir, o.Env.Home)
 		if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
-			return nil, command.UsageError(bad.Fix, "--source: %s", bad.Message)
+			return nil, settings.UsageError(bad.Fix, "--source: %s", bad.Message)
 		}
 		return []follow.Source{{Name: Label, Ref: ref}}, err
 	}
@@ -119,7 +119,7 @@ func (o Options) sources() (all []follow.Source, err error) {
 	for _, s := range o.File.Config.Sources {
 		ref, err := origin.Parse(s.From.Text, filepath.Dir(o.File.Path), o.Env.Home)
 		if err != nil { // only if the home folder is not known
-			return nil, command.UsageError("write the source in another way", "%s:%s: %w", o.File.Shown, s.From.Position, err)
+			return nil, settings.UsageError("write the source in another way", "%s:%s: %w", o.File.Shown, s.From.Position, err)
 		}
 		all = append(all, follow.Source{Name: s.Name.Text, Ref: ref, ForwardOnly: s.ForwardOnly, MinVersion: s.MinVersion})
 	}

@@ -1,4 +1,4 @@
-package distcmd
+package origins
 
 import (
 	"context"
@@ -12,26 +12,26 @@ import (
 )
 
 // registries returns the reader of registries.
-func registries(s Settings) (origin.Origin, error) {
-	return oci.New(oci.Options{Options: registryOptions(s), Spool: s.Store.Spool, Progress: s.Progress}), nil
+func registries(o Options) (origin.Origin, error) {
+	return oci.New(oci.Options{Options: Registry(o), Spool: o.Store.Spool, Progress: o.Progress}), nil
 }
 
-// registryOptions returns how registries are reached: with the credentials of docker's configuration.
-func registryOptions(s Settings) registry.Options {
-	config := getenv(*s.Env, "DOCKER_CONFIG")
+// Registry returns how registries are reached: with the credentials of docker's configuration.
+func Registry(o Options) registry.Options {
+	config := o.Env.Variable("DOCKER_CONFIG")
 	switch {
 	case config != "":
-		config = filepath.Join(s.Env.Absolute(config), "config.json")
-	case s.Env.Home != "":
-		config = filepath.Join(s.Env.Home, ".docker", "config.json")
+		config = filepath.Join(o.Env.Absolute(config), "config.json")
+	case o.Env.Home != "":
+		config = filepath.Join(o.Env.Home, ".docker", "config.json")
 	}
 	return registry.Options{
-		Fetcher: s.Fetch,
+		Fetcher: o.Fetch,
 		Wait:    wait,
 		Config:  config,
 		Read:    settings.ReadUserFile,
-		Path:    getenv(*s.Env, "PATH"),
-		Environ: s.Env.Environ,
+		Path:    o.Env.Variable("PATH"),
+		Environ: o.Env.Environ,
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/replica"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/origin/folder"
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/workspace/replica"
 )
 
 // TestOf checks what a store has of three sources: one that a server has served, one that it

@@ -1,0 +1,77 @@
+// Package origins connects this process with the places that skills come from: the readers of each
+// kind of source, and the store that keeps what they bring.
+package origins
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/origin/archive"
+	"github.com/knack-dev/knack/internal/distribution/origin/folder"
+	"github.com/knack-dev/knack/internal/distribution/origin/git"
+	"github.com/knack-dev/knack/internal/distribution/origin/mcp"
+	"github.com/knack-dev/knack/internal/distribution/origin/wellknown"
+	"github.com/knack-dev/knack/internal/distribution/store"
+)
+
+// Options are the means of the readers.
+type Options struct {
+	Env      *console.Env
+	Store    *store.Store
+	Progress origin.Progress
+	Offline  bool
+	Warn     func(text string)  // called from any goroutine
+	Fetch    *httpfetch.Fetcher // of the command
+}
+
+// kinds has the readers of the kinds of sources.
+var kinds = map[origin.Kind]func(Options) (origin.Origin, error){
+	origin.Folder: func(o Options) (origin.Origin, error) {
+		return folder.Origin{Progress: o.Progress, Shown: o.Env.Shown}, nil
+	},
+	origin.Archive: func(o Options) (origin.Origin, error) {
+		return archive.New(archive.Options{Fetch: o.Fetch, Spool: o.Store.Spool, Offline: o.Offline, Progress: o.Progress, Shown: o.Env.Shown}), nil
+	},
+	origin.WellKnown: func(o Options) (origin.Origin, error) {
+		return wellknown.New(wellknown.Options{Fetch: o.Fetch, Spool: o.Store.Spool, Offline: o.Offline, Progress: o.Progress}), nil
+	},
+	origin.Git: func(o Options) (origin.Origin, error) {
+		return git.New(git.Options{
+			Env: o.Env.Environ, Dir: o.Store.GitDir, Terminal: o.Env.StdinTerminal && o.Env.StderrTerminal,
+			Offline: o.Offline, Progress: o.Progress, Warn: o.Warn,
+			HTTP: o.client, Judge: o.Fetch.Judge,
+		}), nil
+	},
+	origin.OCI: registries,
+	origin.MCP: func(o Options) (origin.Origin, error) {
+		return mcp.New(mcp.Options{Offline: o.Offline, Progress: o.Progress, Warn: o.Warn, HTTP: o.client}), nil
+	},
+}
+
+// client returns a client for the server at an address that the user named.
+func (o Options) client(address string) (*http.Client, error) {
+	server, err := o.Fetch.For(address)
+	if err != nil {
+		return nil, err
+	}
+	return server.HTTP(), nil
+}
+
+// New returns a function for the reader of a kind of source. It makes each reader once.
+func New(o Options) func(origin.Kind) (origin.Origin, error) {
+	made := map[origin.Kind]func() (origin.Origin, error){}
+	for kind, read := range kinds {
+		made[kind] = sync.OnceValues(func() (origin.Origin, error) { return read(o) })
+	}
+	return func(k origin.Kind) (origin.Origin, error) {
+		if of, ok := made[k]; ok {
+			return of()
+		}
+		return nil, &install.Problem{Err: fmt.Errorf("knack does not read sources of the kind %s yet", k), Fix: "get it as a folder, and add that", No: false}
+	}
+}
