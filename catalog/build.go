@@ -35,8 +35,13 @@ func pause(i int) {
 // newSnapshot returns a snapshot without skills. It is a part of whole, or stands alone if
 // whole is nil.
 func newSnapshot(whole *Snapshot) *Snapshot {
+	files := map[*skill.Skill]skill.Digest{}
+	if whole != nil {
+		files = whole.files
+	}
 	return &Snapshot{
 		Version:  1,
+		files:    files,
 		whole:    whole,
 		indexing: &indexing{done: make(chan struct{})},
 		clashes:  map[skill.Key][]*Entry{},
@@ -56,6 +61,9 @@ func (s *Snapshot) addRoot(f *foundRoot) {
 		pause(i)
 		sk := f.skills[i].Skill
 		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
+		if files := f.skills[i].files; files != nil {
+			s.files[sk] = *files
+		}
 		if sk.Available {
 			paths.give(&made[i], 0)
 		} else {
@@ -109,7 +117,7 @@ func (s *Snapshot) shadow() {
 			kept = append(kept, e)
 		case e.Status == Shadowed:
 			shadowed = append(shadowed, e)
-		case e.Status == Unlisted && (e.By == nil || e.By.Digest != e.Digest):
+		case e.Status == Unlisted && (e.By == nil || !s.sameFiles(e.By, e)):
 			unlisted = append(unlisted, e)
 		}
 	}
@@ -138,12 +146,21 @@ func (s *Snapshot) shadowSameKeys() {
 		if to == from+1 {
 			continue
 		}
-		all, same := slices.Clone(s.named[from:to]), map[skill.Digest]*Entry{first.Digest: first}
+		all, originals := slices.Clone(s.named[from:to]), map[skill.Digest]*Entry{} // by their files
 		s.clashes[first.Key] = all
-		for _, e := range all[1:] {
+		for i, e := range all {
+			original := (*Entry)(nil)
+			if files, ok := s.files[e.Skill]; ok {
+				if original = originals[files]; original == nil {
+					originals[files] = e
+				}
+			}
+			if i == 0 {
+				continue
+			}
 			status := Copy
-			if e.By = same[e.Digest]; e.By == nil {
-				e.By, status, same[e.Digest] = first, Shadowed, e
+			if e.By = original; original == nil {
+				e.By, status = first, Shadowed
 			}
 			if e.Status != Unlisted {
 				e.Status = status
@@ -153,27 +170,22 @@ func (s *Snapshot) shadowSameKeys() {
 }
 
 // unlistCopies removes a skill from the lists if an unlisted root contains a copy, at any path. A
-// copy has the same name and the same SKILL.md. The client that shows that root's skills already
-// shows this one.
+// copy has the same files. The client that shows that root's skills already shows this one.
 func (s *Snapshot) unlistCopies() {
-	type content struct {
-		key    skill.Key
-		digest skill.Digest
-	}
-	var elsewhere map[content]bool
+	var elsewhere map[skill.Digest]bool // by their files
 	for _, e := range s.Entries {
-		if e.Root.Unlisted && e.Status != Skipped {
+		if files, ok := s.files[e.Skill]; ok && e.Root.Unlisted && e.Status != Skipped {
 			if elsewhere == nil {
-				elsewhere = map[content]bool{}
+				elsewhere = map[skill.Digest]bool{}
 			}
-			elsewhere[content{e.Key, e.Digest}] = true
+			elsewhere[files] = true
 		}
 	}
 	if elsewhere == nil {
 		return
 	}
 	for _, e := range s.Entries {
-		if e.Status == Available && elsewhere[content{e.Key, e.Digest}] {
+		if files, ok := s.files[e.Skill]; ok && e.Status == Available && elsewhere[files] {
 			e.Status = Unlisted
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // share that time, which is nil until the catalogue uses the result of the run.
 type cachedSkill struct {
 	*skill.Skill
-	read *time.Time
+	read  *time.Time
+	files *skill.Digest // of all of its files when it was last compared with a twin, or nil
 }
 
 // after reports whether the skill was read after t. It is false for an unknown skill.

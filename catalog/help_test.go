@@ -21,8 +21,9 @@ import (
 // memory is a source of skills in memory that can change, fail, disappear and
 // block. It counts how often a SKILL.md is opened.
 type memory struct {
-	root  skill.Root
-	opens atomic.Int64
+	version uint64 // of its scans
+	root    skill.Root
+	opens   atomic.Int64
 
 	mu      sync.Mutex
 	files   map[string]*fstest.MapFile
@@ -112,7 +113,7 @@ func (m *memory) Scan(ctx context.Context) (skill.Scan, error) {
 		}
 		b.Entry, b.Stamp = base, skill.Stamp{Size: int64(len(f.Data)), MTime: f.ModTime.UnixNano()}
 	}
-	var s skill.Scan
+	s := skill.Scan{Version: m.version}
 	for _, b := range byFolder {
 		slices.Sort(b.Extra.Others)
 		s.Bundles = append(s.Bundles, b)

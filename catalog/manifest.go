@@ -32,7 +32,7 @@ func (v View) Manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 
 func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, error) {
 	for range 4 { // the skill may change meanwhile
-		files, err := v.digestsOf(ctx, e)
+		files, err := v.digestsOf(ctx, e, func() []skill.File { return v.catalog.mainFile(e) })
 		if err == nil && slices.ContainsFunc(files, func(f skill.File) bool { return f.Path == skill.MainFile && f.Digest == e.Digest }) {
 			if p := v.catalog.provenance; p != nil {
 				if l := p.Locked(e, func() ([]skill.File, error) { return files, nil }); l.Refused != nil {
@@ -56,10 +56,10 @@ func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 	return e, nil, skill.ErrUnstable
 }
 
-// digestsOf lists a skill's files with their digests, as they are now.
-func (v View) digestsOf(ctx context.Context, e *Entry) ([]skill.File, error) {
-	c := v.catalog
-	known := c.digests.Of(*e.Root, digestsAt(e), e.Dir(), func() []skill.File { return c.mainFile(e) })
+// digestsOf lists a skill's files with their digests, as they are now. main returns SKILL.md as it
+// was read, if that is still certain.
+func (v View) digestsOf(ctx context.Context, e *Entry, main func() []skill.File) ([]skill.File, error) {
+	known := v.catalog.digests.Of(*e.Root, digestsAt(e), e.Dir(), main)
 	read := func(work func()) error {
 		_, err := Await(ctx, v, e, func() any { work(); return nil })
 		return err
@@ -76,8 +76,17 @@ func digestsAt(e *Entry) Place { return Place{Label: e.Root.Label, Path: e.Path}
 func (c *Catalog) mainFile(e *Entry) []skill.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.cached(placeIn{*e.Root, e.Path}); k.Skill != e.Skill || !c.settled(*e.Root, k) {
+	if k := c.cached(placeIn{*e.Root, e.Path}); k.Skill == e.Skill {
+		return c.settledMain(*e.Root, k)
+	}
+	return nil
+}
+
+// settledMain returns SKILL.md as it was read, or nil if it could have changed without a new stamp.
+// The caller holds mu.
+func (c *Catalog) settledMain(root skill.Root, k cachedSkill) []skill.File {
+	if !c.settled(root, k) {
 		return nil
 	}
-	return []skill.File{{Path: skill.MainFile, Size: int64(e.Size), Digest: e.Digest, Stamp: e.Stamp}}
+	return []skill.File{{Path: skill.MainFile, Size: int64(k.Size), Digest: k.Digest, Stamp: k.Stamp}}
 }

@@ -121,9 +121,14 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 		return err
 	}
 	scanned := firstBegun(found)
+	twins := c.compareTwins(ctx, found, c.current.Load() == nil)
 	c.mu.Lock()
 	now := c.current.Load()
-	switch skills, all := c.keepUnchanged(found, now); {
+	skills, all := c.keepUnchanged(found, now)
+	if note(twins, found) {
+		skills, all = false, false
+	}
+	switch {
 	case all:
 	case skills:
 		next := now.restated(found)
@@ -298,7 +303,7 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 			c.gone[at] = begun
 			continue
 		}
-		f.skills[i] = cachedSkill{fresh, &begun}
+		f.skills[i] = cachedSkill{Skill: fresh, read: &begun}
 		if fresh.Stamp == e.Stamp && fresh.Digest != e.Digest {
 			c.doubted[at], f.version = fresh.Stamp, 0
 		}

@@ -17,7 +17,7 @@ import (
 type Status string
 
 // The statuses. A shadowed skill is reachable as "<root label>:<name>" and by its URI.
-// A copy is a shadowed skill with the same SKILL.md as an earlier one of that name. An
+// A copy is a shadowed skill with the same files as an earlier one of that name. An
 // unlisted skill belongs to a root that is in no list ([skill.Root.Unlisted]). A skipped
 // skill is not served at all, and always has a reason.
 const (
@@ -234,6 +234,8 @@ type Snapshot struct {
 	longest  int                    // the length of the longest [Entry.Base]
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
 
+	files map[*skill.Skill]skill.Digest // of the files of skills that have the same SKILL.md as another one
+
 	foldersOnce sync.Once
 	folders     []*Entry // all entries, by folder, then in root order
 
@@ -291,7 +293,7 @@ func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,
 		searched: s.searched, indexing: s.indexing.again(), spans: s.spans, named: s.named, clashes: s.clashes,
-		moved: s.moved, reserved: s.reserved, longest: s.longest, blocked: s.blocked,
+		moved: s.moved, reserved: s.reserved, longest: s.longest, blocked: s.blocked, files: s.files,
 	}
 	for _, f := range found {
 		status := f.status

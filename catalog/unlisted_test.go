@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/knack-dev/knack/skill"
@@ -104,4 +105,55 @@ func answerTo(t *testing.T, v View, q Query) Found {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestCopies checks that only skills with the same files are copies, also after a change of a file
+// other than SKILL.md.
+func TestCopies(t *testing.T) {
+	for i := range 4 {
+		unlisted, versioned := i%2 == 1, i > 1
+		a := source("a", "x/SKILL.md", text("x", "one"), "x/ref.txt", "A")
+		b := source("b", "x/SKILL.md", text("x", "one"), "x/ref.txt", "B")
+		b.root.Unlisted = unlisted
+		if versioned { // so that an unchanged root is not looked at again
+			a.version, b.version = 1, 1
+		}
+		c := catalogOf(t, a, b)
+		check := func(what string, same bool) {
+			t.Helper()
+			v := view(t, c)
+			var want []Status
+			switch {
+			case unlisted && same:
+				want = []Status{Unlisted, Unlisted}
+			case unlisted:
+				want = []Status{Available, Unlisted}
+			case same:
+				want = []Status{Available, Copy}
+			default:
+				want = []Status{Available, Shadowed}
+			}
+			if got := []Status{v.Entries[0].Status, v.Entries[1].Status}; !slices.Equal(got, want) {
+				t.Errorf("unlisted %v, versioned %v, %s: %v, want %v", unlisted, versioned, what, got, want)
+			}
+		}
+		check("other files", false)
+		b.write("x/ref.txt", "A")
+		refresh(t, c)
+		check("the same files", true)
+		refresh(t, c)
+		check("again", true)
+		b.write("x/more.txt", "A")
+		refresh(t, c)
+		check("a file more", false)
+		b.remove("x/more.txt")
+		a.write("x/SKILL.md", text("x", "two"))
+		a.version *= 2
+		refresh(t, c)
+		check("another SKILL.md", false)
+		b.write("x/SKILL.md", text("x", "two"))
+		b.version *= 2
+		refresh(t, c)
+		check("the same SKILL.md", true)
+	}
 }

@@ -1,0 +1,149 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// Two skills are copies if all of their files are the same. Only skills with the same SKILL.md, and
+// so the same name, are compared.
+
+// sameFiles reports whether two skills are known to have the same files, byte for byte.
+func (s *Snapshot) sameFiles(a, b *Entry) bool {
+	x, ok := s.files[a.Skill]
+	y, also := s.files[b.Skill]
+	return ok && also && x == y
+}
+
+// twin is a skill with the same SKILL.md as another one, and its place among the found ones.
+type twin struct {
+	root, at int
+	cachedSkill
+	files *skill.Digest
+}
+
+// compareTwins returns the skills with the same SKILL.md as another one, with the digests of their
+// files. The digest stays as it was if the disk does not answer in time.
+func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first bool) []*twin {
+	now, byMain := c.current.Load(), map[skill.Digest]*twin{}
+	var twins []*twin
+	paired := map[*twin]bool{}
+	for r := range found {
+		skills := found[r].skills
+		if found[r].same {
+			if was := now.of(found[r].status.Root); was != nil {
+				skills = was.skills
+			}
+		}
+		for i, k := range skills {
+			pause(i)
+			if !k.Available || k.Digest == (skill.Digest{}) {
+				continue
+			}
+			t := &twin{r, i, k, k.files}
+			other := byMain[k.Digest]
+			if other == nil {
+				byMain[k.Digest] = t
+				continue
+			}
+			if !paired[other] {
+				paired[other] = true
+				twins = append(twins, other)
+			}
+			twins = append(twins, t)
+		}
+	}
+	if len(twins) == 0 {
+		return nil
+	}
+	if c.patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.patience)
+		defer cancel()
+	}
+	folders := map[string][]*twin{} // by the folder with links resolved
+	var order []string
+	for _, t := range twins {
+		at := t.folder(&found[t.root])
+		if folders[at] == nil {
+			order = append(order, at)
+		}
+		folders[at] = append(folders[at], t)
+	}
+	workers := 1
+	if first {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan []*twin)
+	var wg sync.WaitGroup
+	for range min(workers, len(order)) {
+		wg.Go(func() {
+			for same := range next {
+				files := c.filesOf(ctx, &found[same[0].root], same[0])
+				for _, t := range same {
+					t.files = files
+				}
+			}
+		})
+	}
+	for _, at := range order {
+		next <- folders[at]
+	}
+	close(next)
+	wg.Wait()
+	return twins
+}
+
+// folder returns the folder of a skill with links resolved, as far as the scan knows it, or else a
+// name that no other skill has.
+func (t *twin) folder(r *foundRoot) string {
+	switch {
+	case t.Link() != "":
+		return t.Link()
+	case t.Dir() == "":
+		return r.status.Label + "\x00" + t.Path
+	}
+	return filepath.Join(cmp.Or(r.status.Led, r.status.Dir), filepath.FromSlash(t.Path))
+}
+
+// filesOf returns the digest of a skill's files. Of a skill whose files cannot be listed, it returns
+// one that only the same folder has.
+func (c *Catalog) filesOf(ctx context.Context, r *foundRoot, t *twin) *skill.Digest {
+	e := &Entry{Skill: t.Skill, Root: &r.status.Root}
+	files, err := View{catalog: c}.digestsOf(ctx, e, func() []skill.File {
+		if t.read == nil {
+			t.read = &r.begun
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.settledMain(r.status.Root, t.cachedSkill)
+	})
+	d := skill.SetOf(files)
+	switch {
+	case ctx.Err() != nil:
+		return t.cachedSkill.files
+	case err != nil:
+		d = skill.DigestOf([]byte("folder " + t.folder(r)))
+	}
+	return &d
+}
+
+// note records the digests of twins, and reports whether one changed of a skill that stays as it
+// is. The caller holds mu.
+func note(twins []*twin, found []foundRoot) (changed bool) {
+	for _, t := range twins {
+		s := found[t.root].skills
+		if t.at >= len(s) || s[t.at].Skill != t.Skill {
+			continue // a call found other bytes meanwhile
+		}
+		if k := &s[t.at]; t.files != nil && (k.files == nil || *k.files != *t.files) {
+			k.files, changed = t.files, true
+		}
+	}
+	return changed
+}
