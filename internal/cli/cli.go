@@ -56,14 +56,14 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 func failureOf(err error, out *console.Output) *command.Failure {
 	f := command.FailureIn(err)
 	switch failed := out.Failed(); {
-	case failed != nil && f == nil:
+	case f != nil:
+		return f
+	case failed != nil:
 		return command.Fail(command.Error, fmt.Errorf("the output cannot be written: %w", command.Cause(failed)), "")
-	case err == nil:
-		return nil
-	case f == nil:
+	case err != nil:
 		return command.Fail(command.Usage, err, "run 'knack --help'") // cobra's own errors are about usage
 	}
-	return f
+	return nil
 }
 
 func newRoot(env *console.Env) *cobra.Command {

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,19 +33,19 @@ func endOnSignal(c *cobra.Command, settle func()) {
 		ctx := cmd.Context()
 		select {
 		case err := <-done:
-			return endedWith(ctx, err)
+			return command.Interrupted(ctx, err)
 		case <-ctx.Done():
 		}
 		late := time.NewTimer(endingTime)
 		defer late.Stop()
 		select {
 		case err := <-done:
-			return endedWith(ctx, err)
+			return command.Interrupted(ctx, err)
 		case <-late.C:
 			settle()
 		}
 		by, _ := console.InterruptOf(ctx)
-		return command.Fail(by.Status(), errInterrupted, cmd.Annotations[command.Late])
+		return command.Fail(by.Status(), command.ErrInterrupted, cmd.Annotations[command.Late])
 	}
 }
 
@@ -65,16 +63,4 @@ func inTime(say func()) {
 	case <-said:
 	case <-late.C:
 	}
-}
-
-var errInterrupted = errors.New("interrupted")
-
-// endedWith returns the error of a command that has ended with err, perhaps by a signal. If err
-// has the status of the signal, it says how far the command came.
-func endedWith(ctx context.Context, err error) error {
-	by, ok := console.InterruptOf(ctx)
-	if f := (*command.Failure)(nil); !ok || err == nil || errors.As(err, &f) && f.Code == by.Status() {
-		return err
-	}
-	return command.Fail(by.Status(), errInterrupted, "")
 }

@@ -325,7 +325,7 @@ func TestServersInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(console.Interrupt{Signal: os.Interrupt}) })
 	err := w.run(ctx, t, "--url", newEndpoint(t).URL, "--model", "m", "--mcp", "files", "go")
-	if f := (*command.Failure)(nil); !errors.As(err, &f) || !errors.Is(err, errInterrupted) || f.Code != 130 {
+	if f := (*command.Failure)(nil); !errors.As(err, &f) || !errors.Is(err, command.ErrInterrupted) || f.Code != 130 {
 		t.Errorf("%+v", err)
 	}
 }

@@ -103,10 +103,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	t.conversation.End(reasonOf(err))
 	t.screen.close()
-	if errors.Is(err, errInterrupted) {
+	if errors.Is(err, command.ErrInterrupted) {
 		hurry()
 	}
-	if !o.Once && t.lines.IsTyped() && errors.Is(err, errInterrupted) {
+	if !o.Once && t.lines.IsTyped() && errors.Is(err, command.ErrInterrupted) {
 		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user did it, and knows
 	}
 	return err
@@ -275,12 +275,10 @@ func failed(err error) error {
 	case errors.As(err, &limit):
 		return command.Fail(command.No, err, "")
 	case errors.As(err, &interrupt):
-		return command.Fail(interrupt.Status(), errInterrupted, "")
+		return command.Fail(interrupt.Status(), command.ErrInterrupted, "")
 	}
 	return command.Fail(command.Error, err, "")
 }
-
-var errInterrupted = errors.New("interrupted")
 
 func reasonOf(err error) string {
 	if err == nil {

@@ -53,29 +53,28 @@ gh for skills that gh skill installed.`,
 			}
 			return command.ArgCount(1, 1000, "at least one source")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Sources = args
-			if err := f.checkAllowed(); err != nil {
-				return err
-			}
-			if from != "" && (q.All || q.Pin || len(q.Skills) > 0) {
-				return command.UsageError("leave them out", "--from is not used with --skill, --all or --pin")
-			}
-			if from != "" {
-				return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-					return f.planFrom(ctx, in, from)
-				})
-			}
-			if q.All && len(q.Skills) > 0 {
-				return command.UsageError("leave one of them out", "--all is not used with --skill")
-			}
-			if slices.Contains(q.Skills, "*") {
-				return command.UsageError("--all installs all skills of the source", "--skill '*' is the name of no skill")
-			}
-			return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
-		},
 	}
-	f.register(cmd, true)
+	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		q.Sources = args
+		if err := f.checkAllowed(); err != nil {
+			return nil, err
+		}
+		if from != "" && (q.All || q.Pin || len(q.Skills) > 0) {
+			return nil, command.UsageError("leave them out", "--from is not used with --skill, --all or --pin")
+		}
+		if from != "" {
+			return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+				return f.planFrom(ctx, in, from)
+			})
+		}
+		if q.All && len(q.Skills) > 0 {
+			return nil, command.UsageError("leave one of them out", "--all is not used with --skill")
+		}
+		if slices.Contains(q.Skills, "*") {
+			return nil, command.UsageError("--all installs all skills of the source", "--skill '*' is the name of no skill")
+		}
+		return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+	})
 	f.registerSigner(cmd)
 	f.registerScan(cmd)
 	cmd.Flags().Var((*command.Repeated)(&q.Skills), "skill", "install the skill `NAME`, or the one in this folder of the source")
@@ -98,13 +97,12 @@ that was changed by hand, or that knack did not install, stays.`,
 		Example: `  knack remove pdf --dry-run   # what would be removed
   knack remove pdf`,
 		Args: command.ArgCount(1, 1000, "the names of installed skills"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-				return in.PlanRemove(ctx, args), nil
-			})
-		},
 	}
-	f.register(cmd, true)
+	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			return in.PlanRemove(ctx, args), nil
+		})
+	})
 	return cmd
 }
 
@@ -120,16 +118,15 @@ changed. A skill that was changed by hand stays, unless --overwrite is given.`,
 		Example: `  knack sync            # after a clone without the skills
   knack sync --offline  # only from the store`,
 		Args: command.ArgCount(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-				if err := f.noLock(in); err != nil {
-					return nil, err
-				}
-				return in.PlanSync(ctx), nil
-			})
-		},
 	}
-	f.register(cmd, true)
+	f.register(cmd, true, func(cmd *cobra.Command, _ []string) (command.Result, error) {
+		return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			if err := f.noLock(in); err != nil {
+				return nil, err
+			}
+			return in.PlanSync(ctx), nil
+		})
+	})
 	return cmd
 }
 
@@ -151,20 +148,19 @@ none is taken from another source.`,
   knack update --check    # the status is 1 if there are updates
   knack update --latest   # to the next major version too`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Skills = args
-			if err := f.checkAllowed(); err != nil {
-				return err
-			}
-			return f.run(cmd, !q.Check, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-				if err := f.noLock(in); err != nil {
-					return nil, err
-				}
-				return in.PlanUpdate(ctx, q), nil
-			})
-		},
 	}
-	f.register(cmd, true)
+	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		q.Skills = args
+		if err := f.checkAllowed(); err != nil {
+			return nil, err
+		}
+		return f.run(cmd, !q.Check, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			if err := f.noLock(in); err != nil {
+				return nil, err
+			}
+			return in.PlanUpdate(ctx, q), nil
+		})
+	})
 	f.registerSigner(cmd)
 	f.registerScan(cmd)
 	cmd.Flags().BoolVar(&q.Check, "check", false, "only say what would be updated")
@@ -190,18 +186,17 @@ installed. The status is 1 if it would not be taken.`,
   knack verify --json
   knack verify oci://ghcr.io/acme/skills:v1.2.0   # who signed it`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all, or one source"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if slices.ContainsFunc(args, IsSource) {
-				return f.verifySource(cmd, args)
-			}
-			return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-				if err := f.noLock(in); err != nil {
-					return nil, err
-				}
-				return in.PlanVerify(ctx, args), nil
-			})
-		},
 	}
-	f.register(cmd, false)
+	f.register(cmd, false, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		if slices.ContainsFunc(args, IsSource) {
+			return f.verifySource(cmd, args)
+		}
+		return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			if err := f.noLock(in); err != nil {
+				return nil, err
+			}
+			return in.PlanVerify(ctx, args), nil
+		})
+	})
 	return cmd
 }

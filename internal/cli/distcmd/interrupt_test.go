@@ -88,18 +88,52 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A command that is interrupted while it waits for a server changes nothing, and says so.
+// A command that is interrupted while it waits for a server says so, with the status of the signal
+// in its JSON too. One that installs has changed nothing.
 func TestInterruptedAtServer(t *testing.T) {
 	s := newShell(t)
-	ctx, end := context.WithCancelCause(t.Context())
-	s.ctx = ctx
+	ended := func() {}
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		end(console.Interrupt{Signal: os.Interrupt})
-		<-ctx.Done()
+		ended()
+		<-s.ctx.Done()
 	}))
 	defer server.Close()
-	stdout, stderr, status := s.run("add", filepath.Join(s.dir, "src", "pdf"), server.URL+"/x.zip")
-	if status != 130 || stderr != "interrupted; nothing was changed\nrun the same command again" {
+	skill, registry := filepath.Join(s.dir, "src", "pdf"), "oci://"+strings.TrimPrefix(server.URL, "http://")+"/a/b"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"add", skill, server.URL + "/x.zip"}, "interrupted; nothing was changed\nrun the same command again"},
+		{[]string{"pull", registry}, "interrupted\n"},
+		{[]string{"publish", skill, registry}, "interrupted\n"},
+	} {
+		for _, flags := range [][]string{nil, {"--json"}} {
+			ctx, end := context.WithCancelCause(t.Context())
+			s.ctx, ended = ctx, func() { end(console.Interrupt{Signal: os.Interrupt}) }
+			stdout, stderr, status := s.run(append(c.args, flags...)...)
+			if status != 130 || stderr != c.want {
+				t.Errorf("%s %s: status %d: %s%s", c.args, flags, status, stdout, stderr)
+			}
+			var got struct {
+				Status      int
+				Reason, Fix string
+			}
+			if err := json.Unmarshal([]byte(stdout), &got); flags != nil && (err != nil || got.Status != 130 || got.Reason+"\n"+got.Fix != c.want) {
+				t.Errorf("%s: %v %s", c.args, err, stdout)
+			}
+		}
+	}
+}
+
+// The JSON of a command that a fault of knack.yaml ends has the exit status and the fix.
+func TestSettingsFaultJSON(t *testing.T) {
+	s := newShell(t)
+	s.put("p/knack.yaml", "check: {nonsense: 1}\n")
+	s.put("p/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\n")
+	stdout, stderr, status := s.run("publish", "./pdf", "oci://localhost:1/a/b", "--json")
+	if want := `"status": 2,
+  "reason": "knack.yaml:1:9: there is no key 'nonsense' in check",
+  "fix": "the keys are strict, rules"`; status != 2 || !strings.Contains(stdout, want) {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
 }

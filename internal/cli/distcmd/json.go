@@ -1,7 +1,6 @@
 package distcmd
 
 import (
-	"cmp"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -68,13 +67,13 @@ type reportJSON struct {
 	Command string `json:"command"`
 	Lock    string `json:"lock,omitempty"`
 	DryRun  bool   `json:"dryRun"`
-	Status  int    `json:"status"`
-	Reason  string `json:"reason,omitempty"`
-	Fix     string `json:"fix,omitempty"`
+	command.Ending
 	// Warnings are the warnings that concern no single skill.
 	Warnings []string     `json:"warnings,omitempty"`
 	Skills   []skillJSON  `json:"skills"`
 	Choices  []choiceJSON `json:"choices,omitempty"`
+
+	text *report // nil if there is no plan
 }
 
 func changesOf(c install.Changes) *changesJSON {
@@ -85,16 +84,21 @@ func changesOf(c install.Changes) *changesJSON {
 	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
 }
 
-// json prints the report. failed is an error after the plan, or nil.
-func (r *report) json(warnings []string, failed error) error {
-	out := reportJSON{Command: r.command, Lock: r.in.LockFile(), DryRun: r.dry, Status: int(r.plan.Outcome()), Warnings: warnings, Skills: []skillJSON{}}
+// result returns the result of a command that has no plan yet.
+func (f *flags) result(cmd *cobra.Command) *reportJSON {
+	return &reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Warnings: f.warnings(), Skills: []skillJSON{}}
+}
+
+// report fills in the plan.
+func (o *reportJSON) report(r *report) {
+	o.text = r
 	for _, c := range r.plan.Choices {
 		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
 		j.Warning = c.Unserved
 		if c.Fault != nil {
 			j.Reason = c.Fault.Error()
 		}
-		out.Choices = append(out.Choices, j)
+		o.Choices = append(o.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
 		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: foundOf(s.Findings), Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
@@ -120,37 +124,16 @@ func (r *report) json(warnings []string, failed error) error {
 		if s.Problem != nil {
 			j.Reason, j.Fix = s.Problem.Error(), s.Problem.Fix
 		}
-		out.Skills = append(out.Skills, j)
-	}
-	if failed != nil {
-		out.fail(failed)
-	}
-	return console.PrintJSON(r.env.Stdout, out)
-}
-
-// fail fills in an error that concerns all skills.
-func (o *reportJSON) fail(err error) {
-	o.Status, o.Reason = command.Error, err.Error()
-	if f := command.FailureIn(err); f != nil {
-		o.Status, o.Fix = f.Code, f.Hint
+		o.Skills = append(o.Skills, j)
 	}
 }
 
-// failed prints the object of a command that ended before its report.
-func (f *flags) failed(cmd *cobra.Command, err error) error {
-	if err == nil || f.printed {
-		return err
+// Print implements [command.Result].
+func (o *reportJSON) Print(*console.Env) error {
+	if r := o.text; r != nil && (o.Reason == "" || len(r.plan.Steps) > 0) {
+		r.print()
 	}
-	if _, ok := console.InterruptOf(cmd.Context()); ok {
-		err = interrupted(cmd.Context(), untouched)
-	}
-	if !f.json {
-		return err
-	}
-	f.printed = true
-	out := reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Warnings: f.warnings(), Skills: []skillJSON{}}
-	out.fail(err)
-	return cmp.Or(console.PrintJSON(f.env.Stdout, out), err)
+	return nil
 }
 
 // foundJSON is a finding of a scan.

@@ -30,29 +30,33 @@ type findingJSON struct {
 	Rule    skill.RuleID `json:"rule"`
 	Message string       `json:"message"`
 	Fix     string       `json:"fix,omitempty"`
+
+	diagnostic findings.Diagnostic
+	source     *check.Source // of the file, or nil
 }
 
-// check judges the skills of a folder as knack check does, and fails if one has an error.
-func (p *publishing) check(ctx context.Context, folder string) error {
+// check judges the skills of a folder as knack check does. It returns their errors, and fails if
+// there are any.
+func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSON, err error) {
 	rules, err := settings.New(p.env, "").Check(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	root := skill.Root{Label: "published", Scope: skill.ScopeProject, Dir: folder, Shown: p.env.Shown(folder)}
 	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: root, Required: true, NoLinks: true})}, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	v, err := c.View(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if fault := v.Roots[0].Err; fault != nil {
-		return command.RunError("", "%s: %s", root.Shown, skill.Reason(fault))
+		return nil, command.RunError("", "%s: %s", root.Shown, skill.Reason(fault))
 	}
 	all, err := judgement.Judge{}.All(ctx, v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	with := 0
 	for _, d := range all {
@@ -63,34 +67,30 @@ func (p *publishing) check(ctx context.Context, folder string) error {
 				continue
 			}
 			file := path.Join(root.Shown, d.Entry.Path, f.File)
-			found = true
-			if p.json {
-				p.out.Findings = append(p.out.Findings, findingJSON{file, f.Position.Line, f.Position.Column, f.Kind(), f.Rule, f.Message, f.Fix})
-				continue
+			e := findingJSON{file, f.Position.Line, f.Position.Column, f.Kind(), f.Rule, f.Message, f.Fix,
+				findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}, nil}
+			if f.File == d.Skill.Entry {
+				if source == nil {
+					source = check.NewSource(d.Data)
+				}
+				e.source = source
 			}
-			if source == nil {
-				source = check.NewSource(d.Data)
-			}
-			shown := source
-			if f.File != d.Skill.Entry {
-				shown = nil
-			}
-			findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}.Print(p.env.Err(), shown)
+			errs, found = append(errs, e), true
 		}
 		if found {
 			with++
 		}
 	}
 	if with > 0 {
-		return command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (doc/configuration.md)")
+		return errs, command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (doc/configuration.md)")
 	}
-	return nil
+	return nil, nil
 }
 
 // lockOf returns the lock's entries for the skills below a folder, by their folders there. The
 // lock is in the folder, or above it in its repository. Entries from folders and files of this
 // machine are left out: they mean nothing elsewhere.
-func (p *publishing) lockOf(folder string) (map[string]lockfile.Entry, error) {
+func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
 	for _, at := range dir.Repository(folder) {
 		file := filepath.Join(at, lockfile.Name)
 		data, err := settings.ReadNamed(file, lockfile.MaxSize)

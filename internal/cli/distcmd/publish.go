@@ -31,7 +31,7 @@ import (
 )
 
 func publishCommand(env *console.Env) *cobra.Command {
-	p := publishing{env: env}
+	p := publisher{env: env}
 	cmd := &cobra.Command{
 		Use:        "publish FROM TO",
 		SuggestFor: []string{"push", "release", "upload"},
@@ -50,39 +50,33 @@ are those of docker login.`,
 		Example: `  knack publish ./skills oci://ghcr.io/acme/skills --tag v1.2.0 --tag prod
   knack publish oci://ghcr.io/acme/skills:v1.2.0 oci://ghcr.io/acme/skills:prod`,
 		Args: command.ArgCount(2, 2, "what to publish, and where"),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args[0], args[1]) },
 	}
-	check, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return p.failed(cmd, check(cmd, args)) }
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.failed(cmd, run(cmd, args)) }
+	command.ReturnsAlways(env, cmd, func() command.Result { return p.result() }, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		return p.publish(cmd.Context(), args[0], args[1])
+	})
 	s := cmd.Flags()
 	s.Var((*command.Repeated)(&p.tags), "tag", "set this `TAG` (repeatable); the first is that of the release before")
 	s.StringVar(&p.key, "sign-key", "", "sign with the private key in `FILE`: PKCS#8 in PEM (or KNACK_SIGN_KEY with the key itself)")
 	s.BoolVar(&p.each, "each", false, "also publish each skill by itself, as TO/NAME")
 	s.BoolVar(&p.dry, "dry-run", false, "print what would be sent, and send nothing")
-	s.BoolVar(&p.json, "json", false, "print a JSON object")
+	s.Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagFilename("sign-key", "pem", "key")
 	return cmd
 }
 
-// publishing is one knack publish.
-type publishing struct {
-	env             *console.Env
-	tags            []string
-	key             string
-	each, dry, json bool
-
-	printed bool // the JSON object is printed
-	out     publishedJSON
+// publisher has the flags of knack publish.
+type publisher struct {
+	env       *console.Env
+	tags      []string
+	key       string
+	each, dry bool
 }
 
-// publishedJSON is the result in JSON. doc/publish.md describes the fields.
+// publishedJSON is the result of knack publish. doc/publish.md describes the fields.
 type publishedJSON struct {
-	Command  string        `json:"command"`
-	DryRun   bool          `json:"dryRun"`
-	Status   int           `json:"status"`
-	Reason   string        `json:"reason,omitempty"`
-	Fix      string        `json:"fix,omitempty"`
+	Command string `json:"command"`
+	DryRun  bool   `json:"dryRun"`
+	command.Ending
 	Findings []findingJSON `json:"findings,omitempty"`
 	*artifactJSON
 	Each []artifactJSON `json:"each,omitempty"`
@@ -103,6 +97,8 @@ type artifactJSON struct {
 	Statements int               `json:"statements,omitempty"`
 	Replaced   map[string]string `json:"replaced,omitempty"`
 	Skills     []memberJSON      `json:"skills,omitempty"`
+
+	left int // see [publish.Result]
 }
 
 type memberJSON struct {
@@ -111,34 +107,15 @@ type memberJSON struct {
 	Digest string `json:"digest"`
 }
 
-// failed prints the object of a command that failed.
-func (p *publishing) failed(cmd *cobra.Command, err error) error {
-	if err == nil || !p.json || p.printed {
-		return err
-	}
-	if i, ok := console.InterruptOf(cmd.Context()); ok {
-		err = i
-	}
-	p.printed = true
-	p.out.Command, p.out.DryRun = "publish", p.dry
-	var status reportJSON
-	status.fail(err)
-	p.out.Status, p.out.Reason, p.out.Fix = status.Status, status.Reason, status.Fix
-	return cmp.Or(console.PrintJSON(p.env.Stdout, p.out), err)
-}
-
 // tagName matches valid tags of registries.
 var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // target reads where to publish.
-func (p *publishing) target(text string) (origin.Ref, error) {
-	ref, err := origin.ParseTyped(text, p.env.Dir, p.env.Home)
-	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
-		return ref, command.UsageError(bad.Fix, "%s", bad.Message)
-	}
+func (p *publisher) target(text string) (origin.Ref, error) {
+	ref, err := parseTyped(p.env, text)
 	switch {
 	case err != nil:
-		return ref, command.RunError("", "%w", err)
+		return ref, err
 	case ref.Kind != origin.OCI:
 		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "%s is no repository of a registry", display.Echo(text))
 	case ref.Digest != "":
@@ -162,7 +139,7 @@ func (p *publishing) target(text string) (origin.Ref, error) {
 }
 
 // signer returns the function that signs, or nil.
-func (p *publishing) signer() (func(string) ([]byte, error), error) {
+func (p *publisher) signer() (func(string) ([]byte, error), error) {
 	data, where := []byte(p.env.Variable("KNACK_SIGN_KEY")), "KNACK_SIGN_KEY"
 	if p.key != "" {
 		var err error
@@ -185,7 +162,7 @@ func (p *publishing) signer() (func(string) ([]byte, error), error) {
 }
 
 // created returns the moment that SOURCE_DATE_EPOCH says, or "".
-func (p *publishing) created() (string, error) {
+func (p *publisher) created() (string, error) {
 	text := p.env.Variable("SOURCE_DATE_EPOCH")
 	if text == "" {
 		return "", nil
@@ -197,38 +174,41 @@ func (p *publishing) created() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
 }
 
-func (p *publishing) run(ctx context.Context, from, to string) error {
+// result returns the result of a command that has done nothing yet.
+func (p *publisher) result() *publishedJSON {
+	return &publishedJSON{Command: "publish", DryRun: p.dry}
+}
+
+// publish checks a folder and sends it to a registry, or copies what is in one.
+func (p *publisher) publish(ctx context.Context, from, to string) (command.Result, error) {
 	env := p.env
 	at, err := p.target(to)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	what, err := origin.ParseTyped(from, env.Dir, env.Home)
-	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
-		return command.UsageError(bad.Fix, "%s", bad.Message)
-	}
+	what, err := parseTyped(env, from)
 	switch {
 	case err != nil:
-		return command.RunError("", "%w", err)
+		return nil, err
 	case what.Kind != origin.Folder && what.Kind != origin.OCI:
-		return command.UsageError("get it as a folder, and publish that; a folder is written with ./ or / before it", "%s is a source of the kind %s, and knack publishes folders and what is in registries", display.Echo(from), what.Kind)
+		return nil, command.UsageError("get it as a folder, and publish that; a folder is written with ./ or / before it", "%s is a source of the kind %s, and knack publishes folders and what is in registries", display.Echo(from), what.Kind)
 	case what.Kind == origin.OCI && p.each:
-		return command.UsageError("publish the folder", "--each is not used with oci://")
+		return nil, command.UsageError("publish the folder", "--each is not used with oci://")
 	}
 	if offline, err := origins.Offline(env); err != nil || offline {
-		return cmp.Or(err, command.RunError("unset KNACK_OFFLINE", "a registry cannot be reached offline"))
+		return nil, cmp.Or(err, command.RunError("unset KNACK_OFFLINE", "a registry cannot be reached offline"))
 	}
 	sign, err := p.signer()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	created, err := p.created()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shelf, err := origins.OpenCache(env)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer shelf.Close()
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
@@ -243,30 +223,24 @@ func (p *publishing) run(ctx context.Context, from, to string) error {
 			moving.Store(&[]string{what, megabytes(done, total)})
 		},
 	}
-	p.out.Command, p.out.DryRun = "publish", p.dry
+	out := p.result()
+	var all []*publish.Result
 	if what.Kind == origin.OCI {
-		err = p.copy(ctx, pub, what, at)
-	} else {
-		err = p.folder(ctx, pub, what, at)
+		all, err = p.copy(ctx, pub, what, at)
+	} else if out.Findings, err = p.check(ctx, what.Location); err == nil {
+		all, err = p.folder(ctx, pub, what, at)
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if refused := (*publish.Refused)(nil); errors.As(err, &refused) {
-			return command.Fail(command.No, err, refused.Fix)
-		}
-		if said := (*command.Failure)(nil); errors.As(err, &said) {
-			return err
-		}
-		return failure(install.ProblemOf(err))
+	for _, r := range all {
+		out.add(r)
 	}
-	done()
-	if p.json {
-		p.printed = true
-		return console.PrintJSON(env.Stdout, p.out)
+	refused := (*publish.Refused)(nil)
+	switch {
+	case err == nil || command.FailureIn(err) != nil:
+		return out, err
+	case errors.As(err, &refused):
+		return out, command.Fail(command.No, err, refused.Fix)
 	}
-	return nil
+	return out, failure(install.ProblemOf(err))
 }
 
 // repository returns the repository of a reference.
@@ -275,76 +249,92 @@ func repositoryOf(c *registry.Client, ref origin.Ref, below string) *registry.Re
 	return c.Repository(host, host, path.Join(name, below))
 }
 
-func (p *publishing) copy(ctx context.Context, pub *publish.Publisher, from, to origin.Ref) error {
+func (p *publisher) copy(ctx context.Context, pub *publish.Publisher, from, to origin.Ref) ([]*publish.Result, error) {
 	name := cmp.Or(from.Digest, from.Want, "latest")
 	r, err := pub.Copy(ctx, repositoryOf(pub.Registries, from, ""), name, publish.Target{Repository: repositoryOf(pub.Registries, to, "").Writable(), Tags: p.tags})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.report(r)
-	return nil
+	p.warnReplaced(r)
+	return []*publish.Result{r}, nil
 }
 
-func (p *publishing) folder(ctx context.Context, pub *publish.Publisher, from, to origin.Ref) error {
-	if err := p.check(ctx, from.Location); err != nil {
-		return err
-	}
+func (p *publisher) folder(ctx context.Context, pub *publish.Publisher, from, to origin.Ref) ([]*publish.Result, error) {
 	lock, err := p.lockOf(from.Location)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := folder.Origin{}
 	lib, err := o.Open(ctx, from, origin.Revision{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer lib.Close()
 	target := publish.Target{Repository: repositoryOf(pub.Registries, to, "").Writable(), Tags: p.tags}
 	r, warning, err := pub.Library(ctx, lib, lock, target)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if warning != "" {
 		p.env.Err().Text(console.Warning, warning)
 	}
-	p.report(r)
+	all := []*publish.Result{r}
+	p.warnReplaced(r)
 	if !p.each {
-		return nil
+		return all, nil
 	}
-	all, err := pub.Each(ctx, lib, func(name string) (publish.Target, error) {
+	each, err := pub.Each(ctx, lib, func(name string) (publish.Target, error) {
 		in := repositoryOf(pub.Registries, to, strings.ToLower(name)).Writable()
 		return publish.Target{Repository: in, Tags: p.tags}, in.Check()
 	}, target.Repository)
-	for _, r := range all {
-		p.report(r)
+	for _, r := range each {
+		p.warnReplaced(r)
 	}
-	return err
+	return append(all, each...), err
 }
 
-// report records a result, and prints it as a person reads it.
-func (p *publishing) report(r *publish.Result) {
-	j := artifactJSON{Kind: r.Kind, To: "oci://" + r.To, Digest: r.Digest, Tags: r.Tags, Unchanged: r.Unchanged, Signed: r.Signed, Layers: r.Layers, Bytes: r.Size, Sent: r.Sent, SentBytes: r.SentBytes, Statements: r.Statements, Replaced: r.Replaced}
+// warnReplaced warns of version tags that had other content.
+func (p *publisher) warnReplaced(r *publish.Result) {
 	for _, tag := range slices.Sorted(maps.Keys(r.Replaced)) {
-		p.env.Err().Text(console.Warning, fmt.Sprintf("%s:%s %s %s: publish changes as a new version, since readers take a version for the same content", j.To, tag, map[bool]string{true: "is", false: "was"}[p.dry], r.Replaced[tag]))
+		p.env.Err().Text(console.Warning, fmt.Sprintf("oci://%s:%s %s %s: publish changes as a new version, since readers take a version for the same content", r.To, tag, map[bool]string{true: "is", false: "was"}[p.dry], r.Replaced[tag]))
 	}
+}
+
+// add adds an artifact.
+func (o *publishedJSON) add(r *publish.Result) {
+	j := artifactJSON{Kind: r.Kind, To: "oci://" + r.To, Digest: r.Digest, Tags: r.Tags, Unchanged: r.Unchanged, Signed: r.Signed, Layers: r.Layers, Bytes: r.Size, Sent: r.Sent, SentBytes: r.SentBytes, Statements: r.Statements, Replaced: r.Replaced, left: r.Left}
 	for _, s := range r.Skills {
 		j.Skills = append(j.Skills, memberJSON{s.Path, s.Name, s.Digest.String()})
 	}
-	if p.out.artifactJSON == nil {
-		p.out.artifactJSON = &j
+	if o.artifactJSON == nil {
+		o.artifactJSON = &j
 	} else {
-		p.out.Each = append(p.out.Each, j)
+		o.Each = append(o.Each, j)
 	}
-	if p.json {
-		return
+}
+
+// Print implements [command.Result].
+func (o *publishedJSON) Print(env *console.Env) error {
+	for _, f := range o.Findings {
+		f.diagnostic.Print(env.Err(), f.source)
 	}
+	if o.artifactJSON == nil {
+		return nil
+	}
+	for _, r := range append([]artifactJSON{*o.artifactJSON}, o.Each...) {
+		r.print(env, o.DryRun)
+	}
+	return nil
+}
+
+func (r artifactJSON) print(env *console.Env, dry bool) {
 	verb := map[publish.Kind][2]string{publish.Mirrored: {"copied to", "would copy to"}, publish.Tagged: {"tagged", "would tag"}}[r.Kind]
 	verb[0], verb[1] = cmp.Or(verb[0], "published"), cmp.Or(verb[1], "would publish")
 	word := verb[0]
 	switch {
 	case r.Unchanged:
 		word = "unchanged:"
-	case p.dry:
+	case dry:
 		word = verb[1]
 	}
 	var what []string
@@ -353,10 +343,10 @@ func (p *publishing) report(r *publish.Result) {
 		add("%s", display.Count(len(r.Skills), "skill"))
 	}
 	if r.Layers > 0 {
-		add("%s, %s", display.Count(r.Layers, "layer"), sizeOf(r.Size))
+		add("%s, %s", display.Count(r.Layers, "layer"), sizeOf(r.Bytes))
 	}
 	if !r.Unchanged && r.Kind != publish.Tagged {
-		new := map[bool]string{true: "would be sent", false: "sent"}[p.dry]
+		new := map[bool]string{true: "would be sent", false: "sent"}[dry]
 		add("%s %s", sizeOf(r.SentBytes), new)
 		if r.Statements > 0 {
 			add("%s of signatures %s", display.Count(r.Statements, "manifest"), new)
@@ -365,11 +355,11 @@ func (p *publishing) report(r *publish.Result) {
 	if r.Signed {
 		add("signed")
 	}
-	out := p.env.Out()
-	out.Line("%s %s: %s", word, console.Bold.Of(j.To+":"+strings.Join(r.Tags, ", :")), strings.Join(what, ", "))
+	out := env.Out()
+	out.Line("%s %s: %s", word, console.Bold.Of(r.To+":"+strings.Join(r.Tags, ", :")), strings.Join(what, ", "))
 	out.Line("  %s", r.Digest)
-	if r.Left > 0 {
-		p.env.Err().Text(console.Hint, display.Count(r.Left, "file or folder")+" with a dot before the name: not published, since no server offers them")
+	if r.left > 0 {
+		env.Err().Text(console.Hint, display.Count(r.left, "file or folder")+" with a dot before the name: not published, since no server offers them")
 	}
 }
 

@@ -1,7 +1,6 @@
 package distcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +26,7 @@ import (
 )
 
 func pullCommand(env *console.Env) *cobra.Command {
-	p := pulling{env: env}
+	p := puller{env: env}
 	cmd := &cobra.Command{
 		Use:        "pull SOURCE",
 		SuggestFor: []string{"fetch", "download", "mirror"},
@@ -45,16 +44,15 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
   knack pull acme/skills@v1.2.0 --dry-run   # what would be fetched
   knack pull oci://registry.example.com/acme/skills:prod --to /srv/skills`,
 		Args: command.ArgCount(1, 1, "one source"),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0]) },
 	}
-	check, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return p.failed(cmd, check(cmd, args)) }
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.failed(cmd, run(cmd, args)) }
+	command.ReturnsAlways(env, cmd, func() command.Result { return p.result() }, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		return p.pull(cmd.Context(), args[0])
+	})
 	s := cmd.Flags()
 	s.BoolVar(&p.dry, "dry-run", false, "print what would be done, and do nothing")
 	s.StringVar(&p.to, "to", "", "also unpack the skills into the folder `DIR`")
 	_ = cmd.MarkFlagDirname("to")
-	s.BoolVar(&p.json, "json", false, "print a JSON object")
+	s.Bool("json", false, "print a JSON object")
 	s.StringVar(&p.config, "config", "", "the trusted keys and the store are those of `FILE`, not of your knack.yaml (doc/configuration.md)")
 	_ = cmd.MarkFlagFilename("config")
 	s.BoolVar(&p.downgrade, "allow-downgrade", false, allowDowngradeUsage)
@@ -62,24 +60,18 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 	return cmd
 }
 
-// pulling is one knack pull.
-type pulling struct {
-	env                *console.Env
-	dry, json, offline bool
-	downgrade          bool
-	to, config         string
-
-	printed bool // the JSON object is printed
-	out     pulledJSON
+// puller has the flags of knack pull.
+type puller struct {
+	env                     *console.Env
+	dry, offline, downgrade bool
+	to, config              string
 }
 
-// pulledJSON is the result in JSON. doc/pull.md describes the fields.
+// pulledJSON is the result of knack pull. doc/pull.md describes the fields.
 type pulledJSON struct {
-	Command   string      `json:"command"`
-	DryRun    bool        `json:"dryRun"`
-	Status    int         `json:"status"`
-	Reason    string      `json:"reason,omitempty"`
-	Fix       string      `json:"fix,omitempty"`
+	Command string `json:"command"`
+	DryRun  bool   `json:"dryRun"`
+	command.Ending
 	Source    string      `json:"source,omitempty"`
 	Release   string      `json:"release,omitempty"`
 	Before    string      `json:"before,omitempty"`
@@ -105,47 +97,33 @@ type faultJSON struct {
 	Reason string `json:"reason"`
 }
 
-// failed prints the object of a command that failed.
-func (p *pulling) failed(cmd *cobra.Command, err error) error {
-	if err == nil || !p.json || p.printed {
-		return err
-	}
-	if i, ok := console.InterruptOf(cmd.Context()); ok {
-		err = i
-	}
-	p.printed = true
-	p.out.Command, p.out.DryRun = "pull", p.dry
-	var status reportJSON
-	status.fail(err)
-	p.out.Status, p.out.Reason, p.out.Fix = status.Status, status.Reason, status.Fix
-	return cmp.Or(console.PrintJSON(p.env.Stdout, p.out), err)
-}
+// result returns the result of a command that has done nothing yet.
+func (p *puller) result() *pulledJSON { return &pulledJSON{Command: "pull", DryRun: p.dry} }
 
-func (p *pulling) run(cmd *cobra.Command, text string) error {
+// pull brings the release of a source into the store, and unpacks it with --to.
+func (p *puller) pull(ctx context.Context, text string) (command.Result, error) {
 	env := p.env
-	ref, err := origin.ParseTyped(text, env.Dir, env.Home)
-	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
-		return command.UsageError(bad.Fix, "%s", bad.Message)
-	}
+	ref, err := parseTyped(env, text)
 	if err != nil {
-		return command.RunError("", "%w", err)
+		return nil, err
 	}
 	offline, err := origins.Offline(env)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	offline = offline || p.offline
 	files := settings.New(env, p.config)
-	rules, err := files.Trust()
+	trusted, err := files.Trust()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	allowed, err := p.rules(ref, rules, files)
+	rules, err := p.rules(ref, trusted, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shelf, err := origins.OpenStore(env, files, env.Shown)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer shelf.Close()
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
@@ -153,49 +131,54 @@ func (p *pulling) run(cmd *cobra.Command, text string) error {
 	var now atomic.Pointer[pull.Report]
 	done := console.ShowProgress(env, console.Step{What: "pulling " + ref.String(), Short: shortSource(ref.String()), Parts: func() []string { return progressOf(now.Load()) }})
 	defer done()
-	puller := &pull.Puller{
+	from := &pull.Puller{
 		Store: shelf,
-		Trust: rules, AllowDowngrade: p.downgrade,
+		Trust: trusted, AllowDowngrade: p.downgrade,
 		Progress: func(r pull.Report) { now.Store(&r) },
 		Origins: origins.New(origins.Options{
-			Env: env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline || p.offline, Fetch: servers,
+			Env: env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: servers,
 			Warn: func(text string) { env.Err().Text(console.Warning, text) },
 		}),
 	}
-	ctx := cmd.Context()
-	unpack := func(store.Release) error { return nil }
+	out := p.result()
+	var into pull.Folder
 	if p.to != "" {
 		at := env.Absolute(p.to)
-		into := pull.Folder{Store: shelf, Dir: filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))}
-		p.out.To = into.Dir
+		into = pull.Folder{Store: shelf, Dir: filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))}
+		out.To = into.Dir
 		if err := into.Check(ctx, ref); err != nil {
-			return cmp.Or(ctx.Err(), unpackFailure(err))
-		}
-		unpack = func(r store.Release) (err error) {
-			p.out.Unpacked, err = into.Unpack(ctx, ref, r)
-			return unpackFailure(err)
+			return out, unpackFailure(err)
 		}
 	}
-	var r store.Release
-	if p.offline || offline {
-		r, err = p.here(puller, ref)
+	var u release.Updated
+	if offline {
+		u, err = stored(from, ref)
 	} else {
-		r, err = p.fetch(ctx, puller, release.Request{Ref: ref, Rules: allowed, AllowDowngrade: p.downgrade, DryRun: p.dry})
+		u, err = fetch(ctx, from, release.Request{Ref: ref, Rules: rules, AllowDowngrade: p.downgrade, DryRun: p.dry})
 	}
-	if err == nil && !p.dry {
-		err = unpack(r)
+	out.describe(u)
+	if err != nil {
+		return out, err
+	}
+	if p.to != "" && !p.dry {
+		if out.Unpacked, err = into.Unpack(ctx, ref, u.Release); err != nil {
+			return out, unpackFailure(err)
+		}
+	}
+	out.Source = ref.String()
+	return out, nil
+}
+
+// parseTyped parses a reference as a user types it.
+func parseTyped(env *console.Env, text string) (origin.Ref, error) {
+	ref, err := origin.ParseTyped(text, env.Dir, env.Home)
+	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
+		return ref, command.UsageError(bad.Fix, "%s", bad.Message)
 	}
 	if err != nil {
-		return cmp.Or(ctx.Err(), err)
+		err = command.RunError("", "%w", err)
 	}
-	done()
-	p.out.Command, p.out.DryRun, p.out.Source = "pull", p.dry, ref.String()
-	if p.json {
-		p.printed = true
-		return console.PrintJSON(env.Stdout, p.out)
-	}
-	p.text()
-	return nil
+	return ref, err
 }
 
 // unpackFailure returns an error of a folder as one of the command.
@@ -230,28 +213,23 @@ func shortSource(source string) string {
 }
 
 // fetch asks the source, and fetches content that the store lacks.
-func (p *pulling) fetch(ctx context.Context, puller *pull.Puller, q release.Request) (store.Release, error) {
-	u, err := release.Update(ctx, puller, q)
-	o := &p.out
-	o.Layers, o.Fetched, o.Bytes = u.Report.Layers, u.Report.Fetched, u.Report.Bytes
-	if p.dry {
-		o.Bytes = u.Report.Total
-	}
+func fetch(ctx context.Context, from *pull.Puller, q release.Request) (release.Updated, error) {
+	u, err := release.Update(ctx, from, q)
 	switch {
+	case err == nil:
+		return u, nil
 	case errors.As(err, new(*origin.Misnamed)):
-		return store.Release{}, command.Fail(command.No, err, "ask its publisher whether the tag was moved; --allow-downgrade takes it, as the version that it says")
+		err = command.Fail(command.No, err, "ask its publisher whether the tag was moved; --allow-downgrade takes it, as the version that it says")
 	case errors.As(err, new(*release.TooLow)):
-		return store.Release{}, command.Fail(command.No, err, "")
-	case err != nil:
-		return store.Release{}, failure(install.ProblemOf(err))
+		err = command.Fail(command.No, err, "")
+	default:
+		err = failure(install.ProblemOf(err))
 	}
-	o.Unchanged = u.Same
-	p.is(u.Release, u.Before)
-	return u.Release, nil
+	return release.Updated{Report: u.Report}, err
 }
 
 // rules returns the rules for a source, as a server with the same file applies them.
-func (p *pulling) rules(ref origin.Ref, signers *trust.Policy, files *settings.Finder) (release.Rules, error) {
+func (p *puller) rules(ref origin.Ref, signers *trust.Policy, files *settings.Finder) (release.Rules, error) {
 	rule, _ := signers.Rule(ref.Source)
 	rules := release.Rules{Trusts: rule.Trusts}
 	file, err := files.Trusted()
@@ -267,35 +245,39 @@ func (p *pulling) rules(ref origin.Ref, signers *trust.Policy, files *settings.F
 	return rules, nil
 }
 
-// here returns the stored release of a source, without any request.
-func (p *pulling) here(puller *pull.Puller, ref origin.Ref) (store.Release, error) {
-	s := puller.Store
-	_, r, err := release.Head(s, ref.String())
+// stored returns the stored release of a source, without any request.
+func stored(from *pull.Puller, ref origin.Ref) (u release.Updated, err error) {
+	refuse := func(format string, args ...any) (release.Updated, error) {
+		return u, command.Fail(command.No, fmt.Errorf(format, args...), "run the command once without --offline")
+	}
+	_, r, err := release.Head(from.Store, ref.String())
 	if err != nil {
-		return store.Release{}, failure(install.ProblemOf(err))
+		return u, failure(install.ProblemOf(err))
 	}
 	if r.Digest == "" {
-		return store.Release{}, command.Fail(command.No, fmt.Errorf("the store has no release of %s", ref), "run the command once without --offline")
+		return refuse("the store has no release of %s", ref)
 	}
-	if err := puller.Trust.Locked(ref.Source, r.Signer); err != nil {
-		return store.Release{}, command.Fail(command.No, err, "run the command once without --offline")
+	if err := from.Trust.Locked(ref.Source, r.Signer); err != nil {
+		return refuse("%w", err)
 	}
 	for _, m := range r.Skills {
 		if m.Fault != "" {
 			continue
 		}
-		if _, err := s.Find(m.Skill); err != nil {
-			return store.Release{}, command.Fail(command.No, fmt.Errorf("the store no longer has the skill %s of %s as it was", display.Quote(m.Path), ref), "run the command once without --offline")
+		if _, err := from.Store.Find(m.Skill); err != nil {
+			return refuse("the store no longer has the skill %s of %s as it was", display.Quote(m.Path), ref)
 		}
 	}
-	p.out.Unchanged = true
-	p.is(r, r)
-	return r, nil
+	return release.Updated{Release: r, Before: r, Same: true}, nil
 }
 
-// is fills in a release and its changes.
-func (p *pulling) is(r, before store.Release) {
-	o := &p.out
+// describe fills in a release, and its changes since the one before.
+func (o *pulledJSON) describe(u release.Updated) {
+	r, before := u.Release, u.Before
+	o.Layers, o.Fetched, o.Bytes, o.Unchanged = u.Report.Layers, u.Report.Fetched, u.Report.Bytes, u.Same
+	if o.DryRun {
+		o.Bytes = u.Report.Total
+	}
 	o.Release, o.Revision, o.Version, o.Signature, o.Signer = r.Digest, r.Revision, r.Version, r.Signature, r.Signer
 	o.Layers = max(o.Layers, len(r.Layers)) // of a release that was there
 	if before.Digest != r.Digest {
@@ -324,9 +306,11 @@ func (p *pulling) is(r, before store.Release) {
 	}
 }
 
-// text prints the result as a person reads it.
-func (p *pulling) text() {
-	o := p.out
+// Print implements [command.Result].
+func (o *pulledJSON) Print(env *console.Env) error {
+	if o.Status != command.Done {
+		return nil
+	}
 	what := []string{}
 	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
 	if o.Version != "" {
@@ -355,20 +339,22 @@ func (p *pulling) text() {
 	switch {
 	case o.Unchanged:
 		verb = "unchanged:"
-	case p.dry:
+	case o.DryRun:
 		verb = "would pull"
 	}
-	p.env.Out().Line("%s %s: %s", verb, console.Bold.Of(o.Source), strings.Join(what, ", "))
+	p := env.Out()
+	p.Line("%s %s: %s", verb, console.Bold.Of(o.Source), strings.Join(what, ", "))
 	switch {
 	case o.To == "":
-	case p.dry:
-		p.env.Out().Line("would unpack into %s", p.env.Shown(o.To))
+	case o.DryRun:
+		p.Line("would unpack into %s", env.Shown(o.To))
 	case o.Unpacked:
-		p.env.Out().Line("unpacked into %s", p.env.Shown(o.To))
+		p.Line("unpacked into %s", env.Shown(o.To))
 	default:
-		p.env.Out().Line("%s has it already", p.env.Shown(o.To))
+		p.Line("%s has it already", env.Shown(o.To))
 	}
 	for _, f := range o.Left {
-		p.env.Err().Text(console.Warning, fmt.Sprintf("%s is left out: %s", display.Quote(f.Path), f.Reason))
+		env.Err().Text(console.Warning, fmt.Sprintf("%s is left out: %s", display.Quote(f.Path), f.Reason))
 	}
+	return p.Failed()
 }

@@ -47,7 +47,7 @@ func (r *report) verb(s *install.Step) string {
 	return v[0]
 }
 
-func (r *report) text() {
+func (r *report) print() {
 	out, err := r.env.Out(), r.env.Err()
 	if p := r.plan; p.Choices != nil {
 		has := map[string]int{}

@@ -47,18 +47,17 @@ func Commands(env *console.Env, withheld Withheld) []*cobra.Command {
 
 // flags are the flags that several commands share.
 type flags struct {
-	env                                      *console.Env
-	project, to, config                      string
-	global, overwrite, dryRun, json, offline bool
-	acceptSigner, allowDowngrade             bool
-	allow                                    []string
-	withheld                                 Withheld
-	scans                                    bool
-	takesNothing                             bool // from a source, so that no rule matters
+	env                                *console.Env
+	project, to, config                string
+	global, overwrite, dryRun, offline bool
+	acceptSigner, allowDowngrade       bool
+	allow                              []string
+	withheld                           Withheld
+	scans                              bool
+	takesNothing                       bool // from a source, so that no rule matters
 
-	lock    string // the path of the lock, once it is known
-	other   string // the project of the lock, if --to leads out of the working directory's
-	printed bool   // the report or the JSON object is printed
+	lock  string // the path of the lock, once it is known
+	other string // the project of the lock, if --to leads out of the working directory's
 
 	mu     sync.Mutex
 	warned []string // the warnings to the user
@@ -79,14 +78,18 @@ func (f *flags) warnings() []string {
 	return slices.Clone(f.warned)
 }
 
-func (f *flags) register(cmd *cobra.Command, changes bool) {
-	check, run := cmd.Args, cmd.RunE
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return f.failed(cmd, check(cmd, args)) }
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.failed(cmd, run(cmd, args)) }
+func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
+	command.ReturnsAlways(f.env, cmd, func() command.Result { return f.result(cmd) }, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		r, err := run(cmd, args)
+		if _, ok := console.InterruptOf(cmd.Context()); ok && r == nil {
+			err = interrupted(cmd.Context(), untouched)
+		}
+		return r, err
+	})
 	s := cmd.Flags()
 	s.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	s.BoolVar(&f.global, "global", false, "the skills in ~/"+skillsFolder+", for all projects")
-	s.BoolVar(&f.json, "json", false, "print a JSON object")
+	s.Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("project")
 	if changes {
 		cmd.Annotations = map[string]string{command.Late: lateHint}
@@ -278,48 +281,43 @@ func failure(err error) error {
 	return command.Fail(code, p.Err, p.Fix)
 }
 
+// planner plans what a command does.
+type planner func(context.Context, *install.Installer) (*install.Plan, error)
+
 // run plans, does and reports.
-func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan func(context.Context, *install.Installer) (*install.Plan, error)) error {
+func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (command.Result, error) {
 	ctx := cmd.Context()
 	in, done, err := f.open(changes, adding)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
 	p, err := plan(ctx, in)
 	if err != nil {
-		return failure(err)
+		return nil, failure(err)
 	}
-	var failed error
 	if changes {
-		failed = in.Do(ctx, p)
+		err = in.Do(ctx, p)
 	}
-	if failed == nil && !f.dryRun {
+	if err == nil && !f.dryRun {
 		f.noteWithheld(ctx, in, p)
 	}
-	done()
+	out := f.result(cmd)
 	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
 	if f.other != "" {
 		r.other = f.command("verify")
 	}
-	if failed != nil {
-		failed = failure(failed)
-	} else {
-		failed = r.interrupted(ctx)
+	out.report(&r)
+	if err != nil {
+		return out, failure(err)
 	}
-	f.printed = true
-	if f.json {
-		err = r.json(f.warnings(), failed)
-	} else if failed == nil || len(p.Steps) > 0 {
-		r.text()
-	}
-	if failed != nil || err != nil {
-		return cmp.Or(failed, err)
+	if err := r.interrupted(ctx); err != nil {
+		return out, err
 	}
 	if code := int(p.Outcome()); code != command.Done {
-		return command.Fail(code, command.ErrPrinted, "")
+		return out, command.Fail(code, command.ErrPrinted, "")
 	}
-	return nil
+	return out, nil
 }
 
 // noteWithheld notes for each new skill why no model is offered it by its name.

@@ -62,8 +62,7 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 	root.AddCommand(Commands(&env, nil)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(s.ctx)
-	f := command.FailureIn(err)
-	switch {
+	switch f := command.FailureIn(err); {
 	case f != nil:
 		if f.Err != command.ErrPrinted {
 			errs.WriteString(f.Err.Error() + "\n" + f.Hint)

@@ -19,17 +19,17 @@ func IsSource(arg string) bool {
 
 // releaseJSON is the result of verify for a source. doc/install.md describes the fields.
 type releaseJSON struct {
-	Command   string          `json:"command"`
-	Source    string          `json:"source,omitempty"`
-	Status    int             `json:"status"`
-	Reason    string          `json:"reason,omitempty"`
-	Fix       string          `json:"fix,omitempty"`
+	Command string `json:"command"`
+	Source  string `json:"source,omitempty"`
+	command.Ending
 	Revision  string          `json:"revision,omitempty"`
 	Version   string          `json:"version,omitempty"`
 	Signature string          `json:"signature,omitempty"`
 	Signer    string          `json:"signer,omitempty"`
 	Signers   []string        `json:"signers,omitempty"`
 	Skills    []verifiedSkill `json:"skills"`
+
+	release install.Release
 }
 
 type verifiedSkill struct {
@@ -41,39 +41,35 @@ type verifiedSkill struct {
 }
 
 // verifySource checks a source's present release, and installs nothing.
-func (f *flags) verifySource(cmd *cobra.Command, args []string) error {
+func (f *flags) verifySource(cmd *cobra.Command, args []string) (command.Result, error) {
 	if len(args) > 1 {
-		return command.UsageError("give one source, or the names of skills", "verify takes a source alone")
+		return nil, command.UsageError("give one source, or the names of skills", "verify takes a source alone")
 	}
 	in, done, err := f.open(false, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
 	f.lock = "" // it is not about one
 	r, err := in.VerifySource(cmd.Context(), args[0])
-	done()
-	if cmd.Context().Err() != nil {
-		return cmd.Context().Err()
-	}
-	if err != nil {
+	switch {
+	case cmd.Context().Err() != nil:
+		return nil, cmd.Context().Err()
+	case err != nil:
 		err = failure(err)
+	case r.Faults() > 0:
+		err = command.Fail(command.No, command.ErrPrinted, "")
 	}
-	if f.json {
-		return f.releaseJSON(r, err)
-	}
-	if r.Revision.ID == "" && err != nil {
-		return err
-	}
-	f.releaseText(r)
-	if err == nil && r.Faults() > 0 {
-		return command.Fail(command.No, command.ErrPrinted, "")
-	}
-	return err
+	return resultOf(r), err
 }
 
-func (f *flags) releaseText(r install.Release) {
-	out := f.env.Out()
+// Print implements [command.Result].
+func (o *releaseJSON) Print(env *console.Env) error {
+	r := o.release
+	if r.Revision.ID == "" && o.Reason != "" {
+		return nil
+	}
+	out := env.Out()
 	version := ""
 	if r.Revision.Version != "" {
 		version = " (" + display.Echo(r.Revision.Version) + ")"
@@ -102,37 +98,25 @@ func (f *flags) releaseText(r install.Release) {
 	}
 	for _, s := range r.Skills {
 		if s.Err != nil {
-			f.env.Err().Text(console.Error, s.Name+" ("+s.Path+"): "+s.Err.Error())
+			env.Err().Text(console.Error, s.Name+" ("+s.Path+"): "+s.Err.Error())
 		}
 	}
+	return out.Failed()
 }
 
-func (f *flags) releaseJSON(r install.Release, failed error) error {
-	f.printed = true
-	out := releaseJSON{
+func resultOf(r install.Release) *releaseJSON {
+	out := &releaseJSON{
 		Command: "verify", Source: r.Source, Revision: r.Revision.ID, Version: r.Revision.Version,
-		Signature: string(r.Signature.State), Signer: r.Signature.Signer, Signers: r.Signature.Signers, Skills: []verifiedSkill{},
+		Signature: string(r.Signature.State), Signer: r.Signature.Signer, Signers: r.Signature.Signers, Skills: []verifiedSkill{}, release: r,
 	}
 	for _, s := range r.Skills {
 		j := verifiedSkill{Name: s.Name, Path: s.Path, Files: s.Files}
 		if s.Err != nil {
 			j.Reason = s.Err.Error()
-			out.Status = command.No
 		} else {
 			j.Digest = s.Digest.String()
 		}
 		out.Skills = append(out.Skills, j)
 	}
-	if failed != nil {
-		var o reportJSON
-		o.fail(failed)
-		out.Status, out.Reason, out.Fix = o.Status, o.Reason, o.Fix
-	}
-	if err := console.PrintJSON(f.env.Stdout, out); err != nil || failed != nil {
-		return failed
-	}
-	if out.Status != 0 {
-		return command.Fail(out.Status, command.ErrPrinted, "")
-	}
-	return nil
+	return out
 }

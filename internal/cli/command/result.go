@@ -1,0 +1,110 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+)
+
+// Result is the value that a command returns. Its JSON form is the value itself, unless it has a
+// method JSON, which returns another.
+type Result interface {
+	// Print writes the value for people.
+	Print(env *console.Env) error
+}
+
+// Text is a result, or the part of one, that is written for people.
+type Text func(env *console.Env) error
+
+// Print implements [Result].
+func (t Text) Print(env *console.Env) error { return t(env) }
+
+// Ending is the end of a command, for results that are printed in JSON whether or not the command
+// fails.
+type Ending struct {
+	Status int    `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+// end fills in the error of the command, or nil.
+func (e *Ending) end(err error) {
+	switch f := FailureIn(err); {
+	case err == nil:
+	case f == nil:
+		*e = Ending{Error, err.Error(), ""}
+	case f.Err == ErrPrinted:
+		e.Status = f.Code
+	default:
+		*e = Ending{f.Code, f.Err.Error(), f.Hint}
+	}
+}
+
+// Run runs a command, and returns its result and its error, one or both.
+type Run func(cmd *cobra.Command, args []string) (Result, error)
+
+// Returning returns the RunE of a command that returns its result. It is the only printer of
+// results: as JSON with the flag --json, else as text.
+func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		r, err := run(cmd, args)
+		if r == nil {
+			return err
+		}
+		err = Interrupted(cmd.Context(), err)
+		if e, ok := r.(interface{ end(error) }); ok {
+			e.end(err)
+		}
+		return cmp.Or(err, Print(env, r, IsJSON(cmd)))
+	}
+}
+
+// ReturnsAlways makes a command return its result, which has an [Ending], as [Returning] does. If
+// it fails before there is a result, also because of its arguments, it returns what blank returns.
+func ReturnsAlways(env *console.Env, cmd *cobra.Command, blank func() Result, run Run) {
+	check := cmd.Args
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = Returning(env, func(cmd *cobra.Command, args []string) (r Result, err error) {
+		if err = check(cmd, args); err == nil {
+			r, err = run(cmd, args)
+		}
+		if r == nil {
+			r = blank()
+		}
+		return r, err
+	})
+}
+
+// IsJSON reports whether a command prints JSON.
+func IsJSON(cmd *cobra.Command) bool {
+	is, _ := cmd.Flags().GetBool("json")
+	return is
+}
+
+// Print prints a result as JSON or as text.
+func Print(env *console.Env, r Result, asJSON bool) error {
+	if !asJSON {
+		return r.Print(env)
+	}
+	if other, ok := r.(interface{ JSON() any }); ok {
+		return console.PrintJSON(env.Stdout, other.JSON())
+	}
+	return console.PrintJSON(env.Stdout, r)
+}
+
+// ErrInterrupted is the error of a command that a signal has ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// Interrupted returns the error of a command that has ended with err, perhaps by a signal. If err
+// has the status of the signal, it says how far the command came.
+func Interrupted(ctx context.Context, err error) error {
+	by, ok := console.InterruptOf(ctx)
+	if f := (*Failure)(nil); !ok || err == nil || errors.As(err, &f) && f.Code == by.Status() {
+		return err
+	}
+	return Fail(by.Status(), ErrInterrupted, "")
+}
