@@ -3,8 +3,6 @@ package catalog
 import (
 	"cmp"
 	"slices"
-
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // Served returns the skills in lists of resources: all skills with a URI, including shadowed but
@@ -21,7 +19,7 @@ func (v View) Served() []*Entry {
 				all = append(all, served{e.URI().String(), e})
 			}
 		}
-		sorting.Func(all, func(a, b served) int { return cmp.Compare(a.uri, b.uri) })
+		slices.SortFunc(all, func(a, b served) int { return cmp.Compare(a.uri, b.uri) })
 		v.served = make([]*Entry, len(all))
 		for i, e := range all {
 			v.served[i] = e.Entry

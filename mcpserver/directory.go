@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 )
@@ -131,7 +131,7 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 			out = append(out, named{path, uri})
 		}
 	}
-	sorting.Func(out, func(a, b named) int { return strings.Compare(a.uri.String(), b.uri.String()) })
+	slices.SortFunc(out, func(a, b named) int { return strings.Compare(a.uri.String(), b.uri.String()) })
 	return out, nil
 }
 

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -251,7 +251,7 @@ func (s *Skill) judgeFile() {
 	if s.Path != "" && !s.InURI() {
 		s.problem(frontmatter.FolderName, Position{}, "", "the path of its folder cannot be used in a URI as it is", "rename the folder, without backslashes, percent signs and colons")
 	}
-	sorting.Stable(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
+	slices.SortStableFunc(s.Problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 	s.Available, s.Publishable = true, true
 	for _, p := range s.Problems {
 		r := RuleOf(p.Rule)

@@ -5,15 +5,13 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
-
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // SetOf returns the digest of a skill's files: of the lines "path NUL digest NUL size LF", sorted
 // by path. The files must have their digests. An approval is for such a set.
 func SetOf(files []File) Digest {
 	files = slices.Clone(files)
-	sorting.Func(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	h := sha256.New()
 	var line []byte
 	for _, f := range files {

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // field is one member of an entry: a string, a list of strings, a bool, a number or
@@ -144,7 +143,7 @@ type splice struct {
 
 // apply applies changes that do not overlap. Two at one offset keep their order.
 func apply(data []byte, splices []splice) []byte {
-	sorting.Stable(splices, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
+	slices.SortStableFunc(splices, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
 	var out []byte
 	at := 0
 	for _, s := range splices {

@@ -8,7 +8,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/diff"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -158,6 +157,6 @@ func fileChanges(ours, theirs []skill.File) (out []fileChange) {
 			out = append(out, fileChange{path, "only there"})
 		}
 	}
-	sorting.Func(out, func(a, b fileChange) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
+	slices.SortFunc(out, func(a, b fileChange) int { return cmp.Or(strings.Compare(a.Path, b.Path)) })
 	return out
 }

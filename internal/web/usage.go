@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/server/usage"
 )
 
@@ -82,7 +81,7 @@ func (s *Site) usage(r *request) error {
 	}
 	p := usagePage{frame: s.frame(r, "Usage", "usage"), Report: s.o.Usage.Seen(v), Kept: kept[s.o.Usage.Keeping()], Unused: filter{Used: never}.href()}
 	p.NUnused = len(s.o.Usage.NeverUsed(v.Entries))
-	sorting.Stable(p.Skills, func(a, b usage.Skill) int {
+	slices.SortStableFunc(p.Skills, func(a, b usage.Skill) int {
 		return cmp.Or(a.Compare(b.Counts), cmp.Compare(a.Entry.Key, b.Entry.Key))
 	})
 	p.More = max(len(p.Skills)-usageRows, 0)

@@ -20,7 +20,6 @@ import (
 	"unsafe"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
@@ -129,7 +128,7 @@ func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 }
 
 func sortProblems(problems []Problem) {
-	sorting.Stable(problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
+	slices.SortStableFunc(problems, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 }
 
 // Field returns the top-level field with that key.

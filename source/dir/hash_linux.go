@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -66,7 +65,7 @@ func hashSince(ctx context.Context, f *folder, known []skill.File, begun time.Ti
 	if !p.folder(fd, "") {
 		return nil, false
 	}
-	sorting.Func(p.files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.files, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
 	if slices.Equal(p.files, known) {
 		return known, true
 	}

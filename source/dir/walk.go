@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -156,7 +155,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		level = w.next(level, results, depth)
 	}
 	// Each level is sorted already, of which a stable sort makes use.
-	sorting.Stable(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
+	slices.SortStableFunc(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
 	w.scan.Bundles = slices.Grow(w.scan.Bundles, len(w.skills))
 	if w.load {
 		w.scan.Skills = slices.Grow(w.scan.Skills, len(w.skills))
@@ -169,7 +168,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		}
 	}
 	w.skills = nil
-	sorting.Stable(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(w.scan.Notices, func(a, b skill.Notice) int { return cmp.Compare(a.Path, b.Path) })
 	if w.dropped > 0 {
 		w.scan.Notices = append(w.scan.Notices, skill.Notice{Path: ".", Rule: ruleNoticesCut,
 			Message: fmt.Sprintf("%d further notices are left out", w.dropped)})
@@ -329,7 +328,7 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	if r.git && p.path != "." && linkedWorktree(h, p.real(), w.real) {
 		return found{}
 	}
-	sorting.Func(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {
 		w.skill(&out, p, h, r, spellings)
 	} else {

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -238,7 +237,7 @@ func (s *subject) judge(contents []Finding) []Finding {
 		}
 	}
 	all = append(withoutTwins(all, contents), contents...)
-	sorting.Stable(all, func(a, b Finding) int {
+	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	meant := Meant(s.skill, s.data)

@@ -13,7 +13,6 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
@@ -331,7 +330,7 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
 		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
 	})
-	sorting.Stable(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {
 		if slices.ContainsFunc(findings[:i], func(o check.Finding) bool {
 			return o.File == f.File && o.Position == f.Position && o.Fix == f.Fix && f.Position.Line > 0

@@ -17,7 +17,6 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -63,7 +62,7 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
 	if len(d.Findings) > len(own.Findings) {
-		sorting.Stable(d.Findings, func(a, b check.Finding) int {
+		slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
 			return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -92,7 +91,7 @@ const kind = "knack scan baseline"
 // Format returns the baseline as JSON, one line per finding, sorted by file, rule and text.
 func (b *Baseline) Format() []byte {
 	keys := slices.Collect(maps.Keys(b.known))
-	sorting.Func(keys, func(a, b key) int {
+	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.rule, b.rule), slices.Compare(a.text[:], b.text[:]))
 	})
 	out := []byte("{\n  \"kind\": \"" + kind + "\",\n  \"version\": 1,\n  \"findings\": [")

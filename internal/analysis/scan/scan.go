@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -127,7 +126,7 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 		return 1
 	}
 	files = slices.Clone(files)
-	sorting.Func(files, func(a, b skill.File) int { return cmp.Or(main(a)-main(b), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(files, func(a, b skill.File) int { return cmp.Or(main(a)-main(b), cmp.Compare(a.Path, b.Path)) })
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err

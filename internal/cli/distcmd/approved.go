@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
@@ -100,7 +99,7 @@ func Pin(env *console.Env, given *settings.Finder, name string, sets [][]skill.F
 	if len(r.Skills) == 0 {
 		return nil
 	}
-	sorting.Func(r.Skills, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.Skills, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
 	for _, m := range r.Skills {
 		all.Write(m.Skill[:])
 	}

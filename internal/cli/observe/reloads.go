@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/web"
 )
@@ -80,7 +79,7 @@ func (r *Reloads) measures() []web.Measure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	parts := slices.Clone(r.of)
-	sorting.Func(parts, func(a, b reload) int { return cmp.Compare(a.part, b.part) })
+	slices.SortFunc(parts, func(a, b reload) int { return cmp.Compare(a.part, b.part) })
 	for _, p := range parts {
 		value := 0.0
 		if p.ok {

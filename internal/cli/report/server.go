@@ -6,14 +6,13 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 // PrintServer writes a report on a server for people.
 func PrintServer(p *console.Printer, r *skillsext.Report) error {
 	findings := slices.Clone(r.Findings)
-	sorting.Stable(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
+	slices.SortStableFunc(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
 	last := ""
 	for _, f := range findings {
 		if f.Skill != last {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
@@ -85,7 +84,7 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 			return nil, errors.Join(refuse("", "%s cannot be read: %w", shown(path), err), c.close())
 		}
 	}
-	sorting.Func(c.files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
+	slices.SortFunc(c.files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 	for i := range c.skills {
 		s := &c.skills[i]
 		s.files = c.below(s.Path)

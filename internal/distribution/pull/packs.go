@@ -15,7 +15,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
@@ -150,7 +149,7 @@ func merge(layers []store.Layer, source string) ([]store.Member, error) {
 			}
 		}
 	}
-	sorting.Func(all, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
@@ -141,7 +140,7 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 	if err != nil {
 		return store.Release{}, cmp.Or(ctx.Err(), err)
 	}
-	sorting.Func(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
 	if err := judge(r.Skills, w.report.Source); err != nil {
 		return store.Release{}, err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
@@ -165,7 +164,7 @@ func (s *Store) Record(r Release) error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	sorting.Func(r.Skills, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.Skills, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
 	folders := []string{s.at(layersFolder)}
 	for i, m := range r.Skills {
 		if i > 0 && r.Skills[i-1].Path == m.Path {

@@ -4,11 +4,10 @@ package callstats
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // Bounds are the upper bounds of the buckets of [Time].
@@ -81,9 +80,9 @@ func (c *Calls) Now() (counts []Count, times []Time) {
 		}
 		times = append(times, t)
 	}
-	sorting.Func(counts, func(a, b Count) int {
+	slices.SortFunc(counts, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Outcome, b.Outcome))
 	})
-	sorting.Func(times, func(a, b Time) int { return cmp.Compare(a.Method, b.Method) })
+	slices.SortFunc(times, func(a, b Time) int { return cmp.Compare(a.Method, b.Method) })
 	return counts, times
 }

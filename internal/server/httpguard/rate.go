@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // Rates of unknown clients: far above a person's, and low enough to leave room for others.
@@ -141,7 +141,7 @@ func (g *Guard) Refusals() (all []RefusalCount) {
 		c.Count = n.(*atomic.Uint64).Load()
 		all = append(all, c)
 	}
-	sorting.Func(all, func(a, b RefusalCount) int {
+	slices.SortFunc(all, func(a, b RefusalCount) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all

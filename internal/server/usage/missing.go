@@ -10,7 +10,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -118,7 +117,7 @@ func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	// A name that now exists is not missing: the skill is new, or a rule hides it from the
 	// clients that requested it.
 	names = slices.DeleteFunc(names, func(m Missing) bool { return find(v, m.Name) != nil })
-	sorting.Func(names, func(a, b Missing) int {
+	slices.SortFunc(names, func(a, b Missing) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Name, b.Name))
 	})
 	return names, true

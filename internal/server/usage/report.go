@@ -2,10 +2,10 @@ package usage
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // Report has a tally's counts of the skills in one view.
@@ -84,7 +84,7 @@ func (t *Tally) Seen(v catalog.View) Report {
 				}
 			}
 		}
-		sorting.Func(s.Clients, byUse)
+		slices.SortFunc(s.Clients, byUse)
 		out.Total.add(s.Counts)
 		out.Skills = append(out.Skills, s)
 		for i := range out.Hours {
@@ -105,9 +105,9 @@ func (t *Tally) Seen(v catalog.View) Report {
 			}
 		}
 	}
-	sorting.Func(out.Clients, byUse)
+	slices.SortFunc(out.Clients, byUse)
 	for i := range out.Weeks {
-		sorting.Func(out.Weeks[i].Clients, byUse)
+		slices.SortFunc(out.Weeks[i].Clients, byUse)
 	}
 	return out
 }

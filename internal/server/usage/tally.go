@@ -17,7 +17,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -413,7 +412,7 @@ func (t *Tally) MostFirst(all []*catalog.Entry) []*catalog.Entry {
 			rest = append(rest, e)
 		}
 	}
-	sorting.Stable(used, func(a, b use) int { return cmp.Compare(b.n, a.n) })
+	slices.SortStableFunc(used, func(a, b use) int { return cmp.Compare(b.n, a.n) })
 	for _, w := range used {
 		out = append(out, w.e)
 	}

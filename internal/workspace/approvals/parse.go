@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/jsonfile"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -167,7 +167,7 @@ func files(r *jsonfile.Reader) (all []skill.File) {
 }
 
 func sortFiles(all []skill.File) {
-	sorting.Func(all, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b skill.File) int { return cmp.Compare(a.Path, b.Path) })
 }
 
 func fields(r *jsonfile.Reader) map[string]skill.Digest {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -176,7 +175,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 	if len(d.problems) == 0 {
 		return c, nil
 	}
-	sorting.Stable(d.problems, func(a, b skill.Problem) int {
+	slices.SortStableFunc(d.problems, func(a, b skill.Problem) int {
 		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	for i, p := range d.problems {

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/skillsext"
@@ -54,7 +54,7 @@ func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Sk
 		}
 		list[i] = skillsext.Resource{URI: uri, Digest: f.Digest.String(), Size: f.Size}
 	}
-	sorting.Func(list, func(a, b skillsext.Resource) int { return cmp.Compare(a.URI, b.URI) })
+	slices.SortFunc(list, func(a, b skillsext.Resource) int { return cmp.Compare(a.URI, b.URI) })
 	return &skillsext.Skill{
 		URI: now.URI().String(), Frontmatter: skillsext.Frontmatter(now.Frontmatter), Resources: skillsext.StaticResources(list...),
 	}, nil

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/sorting"
 )
 
 // Measure is one metric in the sense of Prometheus.
@@ -106,7 +105,7 @@ func (m *Responses) Write(x *Text) {
 	defer m.mu.Unlock()
 	x.Family("knack_http_requests_total", "counter", "Answers of the pages and the API, by route and status.")
 	keys := slices.Collect(maps.Keys(m.codes))
-	sorting.Func(keys, func(a, b [2]string) int { return strings.Compare(a[0]+" "+a[1], b[0]+" "+b[1]) })
+	slices.SortFunc(keys, func(a, b [2]string) int { return strings.Compare(a[0]+" "+a[1], b[0]+" "+b[1]) })
 	for _, key := range keys {
 		x.Sample("knack_http_requests_total", float64(m.codes[key]), "route", key[0], "code", key[1])
 	}

@@ -3,12 +3,12 @@ package scans
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/sorting"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/exposition"
 	"github.com/knack-dev/knack/skill"
@@ -103,7 +103,7 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	sorting.Stable(v.Rows, func(a, b Row) int { return cmp.Compare(a.Lane, b.Lane) })
+	slices.SortStableFunc(v.Rows, func(a, b Row) int { return cmp.Compare(a.Lane, b.Lane) })
 	v.More = v.Enforce + v.Review - len(v.Rows)
 	f := k.Report.Facts
 	for _, fact := range []Fact{
