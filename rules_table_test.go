@@ -18,6 +18,7 @@ var outside = map[string][]string{
 	"github.com/aymanbagabas/go-udiff":       {"internal/base/diff"},
 	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
+	"golang.org/x/mod":                       {"internal/base/semver"},
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
 	"golang.org/x/term":                      {"internal/base/console"},
 	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/search", "catalog"},

@@ -1,37 +1,30 @@
-// Package semver parses and compares the versions of tags and releases.
+// Package semver parses and compares the versions of tags and releases. It takes a little more
+// than golang.org/x/mod/semver, which orders them.
 package semver
 
 import (
-	"cmp"
-	"strconv"
+	"regexp"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // Version is a full version in a tag such as v1.2.3, 1.2.3-rc.1, pdf/v1.2.3 or pdf@1.2.3.
 type Version struct {
-	Prefix              string // before the numbers: "v", "pdf@"
-	Major, Minor, Patch uint64
-	Pre                 string // "rc.1"
+	Prefix string // before the numbers: "v", "pdf@"
+	text   string // "v1.2.3-rc.1"
 }
 
-// Parse parses a tag. ok is false for anything but a full version.
+// zeros finds leading zeros, which dates such as 2026.01.31 have.
+var zeros = regexp.MustCompile(`\b0+([0-9]+)\b`)
+
+// Parse parses a tag. ok is false for anything but a full version. In tags of registries _ stands
+// for the + that they cannot have.
 func Parse(tag string) (v Version, ok bool) {
-	rest := tag[strings.LastIndexAny(tag, "/@")+1:]
-	rest = strings.TrimPrefix(rest, "v")
-	v.Prefix = strings.TrimSuffix(tag, rest)
-	rest, _, _ = strings.Cut(rest, "+")
-	core, pre, _ := strings.Cut(rest, "-")
-	v.Pre = pre
-	parts := strings.Split(core, ".")
-	if len(parts) != 3 {
+	rest := strings.TrimPrefix(tag[strings.LastIndexAny(tag, "/@")+1:], "v")
+	v = Version{strings.TrimSuffix(tag, rest), "v" + zeros.ReplaceAllString(strings.ReplaceAll(rest, "_", "+"), "$1")}
+	if semver.Canonical(v.text)+semver.Build(v.text) != v.text {
 		return Version{}, false
-	}
-	for i, to := range []*uint64{&v.Major, &v.Minor, &v.Patch} {
-		n, err := strconv.ParseUint(parts[i], 10, 32)
-		if err != nil {
-			return Version{}, false
-		}
-		*to = n
 	}
 	return v, true
 }
@@ -41,12 +34,9 @@ func ParseShort(text string) (Version, bool) {
 	if v, ok := Parse(text); ok {
 		return v, true
 	}
-	end := strings.IndexAny(text, "-+")
+	end := strings.IndexAny(text, "-+_")
 	if end < 0 {
 		end = len(text)
-	}
-	if strings.Count(text[:end], ".") != 1 {
-		return Version{}, false
 	}
 	return Parse(text[:end] + ".0" + text[end:])
 }
@@ -61,45 +51,25 @@ func Lower(version, than string) bool {
 // Names reports whether a tag can name a version: v1.4.0 and 1.4 name 1.4.0, and so does any tag
 // that is not a version.
 func Names(tag, version string) bool {
-	tag = strings.ReplaceAll(tag, "_", "+") // registry tags cannot have +
 	t, ok := ParseShort(tag)
 	if !ok {
 		return true
 	}
 	v, ok := ParseShort(version)
 	_, full := Parse(tag)
-	return ok && (t.Compare(v) == 0 || !full && t.Pre == "" && t.Major == v.Major && t.Minor == v.Minor)
+	return ok && (t.Compare(v) == 0 || !full && !t.PreRelease() && semver.MajorMinor(t.text) == semver.MajorMinor(v.text))
 }
 
 // Compare orders versions by the rules of semver.org.
-func (v Version) Compare(o Version) int {
-	if c := cmp.Or(cmp.Compare(v.Major, o.Major), cmp.Compare(v.Minor, o.Minor), cmp.Compare(v.Patch, o.Patch)); c != 0 {
-		return c
+func (v Version) Compare(o Version) int { return semver.Compare(v.text, o.text) }
+
+// PreRelease reports whether v comes before a release, like 1.2.3-rc.1.
+func (v Version) PreRelease() bool { return semver.Prerelease(v.text) != "" }
+
+// Compatible reports whether the major versions are equal, and for 0.x the minor versions too.
+func (v Version) Compatible(o Version) bool {
+	if semver.Major(v.text) == "v0" {
+		return semver.MajorMinor(v.text) == semver.MajorMinor(o.text)
 	}
-	switch {
-	case v.Pre == o.Pre:
-		return 0
-	case v.Pre == "":
-		return 1
-	case o.Pre == "":
-		return -1
-	}
-	a, b := strings.Split(v.Pre, "."), strings.Split(o.Pre, ".")
-	for i := range min(len(a), len(b)) {
-		x, errX := strconv.ParseUint(a[i], 10, 64)
-		y, errY := strconv.ParseUint(b[i], 10, 64)
-		c := strings.Compare(a[i], b[i])
-		switch {
-		case errX == nil && errY == nil:
-			c = cmp.Compare(x, y)
-		case errX == nil:
-			c = -1
-		case errY == nil:
-			c = 1
-		}
-		if c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
+	return semver.Major(v.text) == semver.Major(o.text)
 }

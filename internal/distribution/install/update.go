@@ -154,7 +154,8 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 			return news{err: err}
 		}
 		if is, ok := semver.Parse(version); ok { // the version that it moved to before
-			now.Major, now.Minor, now.Patch, now.Pre = is.Major, is.Minor, is.Patch, is.Pre
+			is.Prefix = now.Prefix
+			now = is
 		}
 		n.tags = &versions{now: now, all: tags, latest: latest}
 	}

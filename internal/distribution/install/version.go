@@ -9,10 +9,10 @@ func newest(is semver.Version, tags []string, latest bool) (best string) {
 	high := is
 	for _, tag := range tags {
 		v, ok := semver.Parse(tag)
-		if !ok || v.Prefix != is.Prefix || v.Pre != "" && is.Pre == "" {
+		if !ok || v.Prefix != is.Prefix || v.PreRelease() && !is.PreRelease() {
 			continue
 		}
-		if !latest && (v.Major != is.Major || is.Major == 0 && v.Minor != is.Minor) {
+		if !latest && !is.Compatible(v) {
 			continue
 		}
 		if c := v.Compare(high); c > 0 || c == 0 && best == "" {

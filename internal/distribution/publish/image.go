@@ -109,7 +109,7 @@ func highestVersion(ctx context.Context, to Target) (highest string) {
 	tags, _ := to.Repository.Tags(ctx)
 	var most semver.Version
 	for _, tag := range tags {
-		if v, ok := semver.Parse(tag); ok && v.Prefix == first.Prefix && v.Pre == "" && (highest == "" || v.Compare(most) > 0) {
+		if v, ok := semver.Parse(tag); ok && v.Prefix == first.Prefix && !v.PreRelease() && (highest == "" || v.Compare(most) > 0) {
 			highest, most = tag, v
 		}
 	}
