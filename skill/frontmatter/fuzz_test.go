@@ -17,34 +17,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := Parse(data)
 		checkDocument(t, data, d)
-		agree(t, data, d)
 		buffer := bytes.Clone(data)
 		shared := ParseShared(buffer, make([]Field, 0, 16))
 		diff(t, "shared", shared, d)
 	})
-}
-
-// agree compares a parse without repair with the second parser's, which uses YAML 1.1's
-// line breaks and keeps carriage returns.
-func agree(t *testing.T, data []byte, d *Document) {
-	t.Helper()
-	var probe Document
-	if d.Repaired || strings.Contains(string(data), "\r") || !utf8.Valid(data) {
-		return
-	}
-	fence, ok := probe.findFence(string(data))
-	if !ok {
-		return
-	}
-	name, description, ok := second(string(data[fence.start:fence.end]))
-	if !ok {
-		return
-	}
-	n, _ := d.Field("name")
-	desc, _ := d.Field("description")
-	if n.Value.Text != name || desc.Value.Text != description {
-		t.Errorf("read %q and %q, the second parser %q and %q", n.Value.Text, desc.Value.Text, name, description)
-	}
 }
 
 func FuzzRepair(f *testing.F) {

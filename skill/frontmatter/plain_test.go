@@ -76,6 +76,8 @@ func TestPlainReader(t *testing.T) {
 			return
 		}
 		tried++
+		file := fenced(block)
+		checkDocument(t, file, Parse(file))
 		if agreePlain(t, block) {
 			read++
 		}
