@@ -9,7 +9,9 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -317,6 +319,70 @@ func TestSilentRegistry(t *testing.T) {
 	stdout, stderr, status = s.run("add", source)
 	if status != 3 || !strings.Contains(stderr, "it is not known whether "+source+" is signed: ") {
 		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+// TestHiddenSignatures checks that a signature is found which the registry's list lacks, or has with
+// another type.
+func TestHiddenSignatures(t *testing.T) {
+	s := newSigning(t)
+	digest := s.release("1", "a")
+	registrytest.Attach(t, s.host, "acme/skills", digest, "application/spdx+json", []byte("{}"))
+	proxy := registrytest.NewProxy(t, s.host)
+	tagged := func(kind string) (entry string) { // of the index of the fallback tag
+		r := httptest.NewRequest(http.MethodGet, "/v2/acme/skills/manifests/"+strings.Replace(digest, ":", "-", 1), nil)
+		r.Header.Set("Accept", "application/vnd.oci.image.index.v1+json")
+		answer := proxy.Answer(r)
+		var index struct {
+			Manifests []struct{ ArtifactType, Digest string }
+		}
+		if err := json.Unmarshal(answer.Body.Bytes(), &index); err != nil {
+			t.Fatal(err, answer.Code)
+		}
+		for _, m := range index.Manifests {
+			if m.ArtifactType == kind {
+				return fmt.Sprintf(`{"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"TYPE","digest":%q,"size":9}`, m.Digest)
+			}
+		}
+		t.Fatal(answer.Body)
+		return ""
+	}
+	signature, bill := tagged(trust.Bundle), tagged("application/spdx+json")
+	typed := func(entry, kind string) string { return strings.Replace(entry, "TYPE", kind, 1) }
+	real := s.host
+	s.host = proxy.Host
+	s.rule("a.pub", true)
+	s.host = real
+	for name, c := range map[string]struct {
+		list   string
+		tagged bool // the fallback tag is there
+		signed bool
+	}{
+		"an empty list":          {"", true, true},
+		"other types alone":      {typed(bill, "application/spdx+json"), true, true},
+		"the configuration's":    {typed(bill, "application/spdx+json") + "," + typed(signature, "application/vnd.oci.empty.v1+json"), false, true},
+		"no type":                {typed(signature, ""), false, true},
+		"the configuration's, 2": {typed(signature, "application/vnd.oci.empty.v1+json"), true, true},
+		"no signature":           {typed(bill, ""), false, false},
+	} {
+		requests := 0
+		proxy.Set(func(w http.ResponseWriter, r *http.Request, _ *registrytest.Proxy, _ int) bool {
+			requests++
+			switch {
+			case strings.Contains(r.URL.Path, "/referrers/"):
+				w.Header().Set("Content-Type", "application/vnd.oci.image.index.v1+json")
+				fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[%s]}`, c.list)
+				return true
+			case !c.tagged && strings.HasSuffix(r.URL.Path, "/manifests/"+strings.Replace(digest, ":", "-", 1)):
+				w.WriteHeader(http.StatusNotFound)
+				return true
+			}
+			return false
+		})
+		stdout, stderr, status := s.run("verify", "oci://"+proxy.Host+"/acme/skills:prod")
+		if (status == 0) != c.signed || requests > 12 {
+			t.Errorf("%s: status %d, %d requests\n%s%s", name, status, requests, stdout, stderr)
+		}
 	}
 }
 

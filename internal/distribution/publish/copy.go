@@ -119,13 +119,13 @@ func (c *copying) content(ctx context.Context, m *registry.Manifest, deep int) e
 
 // referrers copies the manifests whose subject has this digest.
 func (c *copying) referrers(ctx context.Context, digest string, deep int) error {
-	found, err := c.from.Referrers(ctx, digest)
+	found, err := c.from.Referrers(ctx, digest, nil)
 	if err != nil {
 		return fmt.Errorf("what is said about %s cannot be listed: %w", digest, err)
 	}
 	var there []registry.Descriptor
 	if len(found) > 0 {
-		if there, err = c.to.Referrers(ctx, digest); err != nil {
+		if there, err = c.to.Referrers(ctx, digest, nil); err != nil {
 			return fmt.Errorf("what is said about %s cannot be listed: %w", digest, err)
 		}
 	}

@@ -238,12 +238,13 @@ func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject r
 	if err != nil {
 		return false, err
 	}
-	found, err := to.Referrers(ctx, subject.Digest)
+	there := func(d registry.Descriptor) bool { return d.Digest == a.Digest }
+	found, err := to.Referrers(ctx, subject.Digest, there)
 	if err != nil {
 		return false, fmt.Errorf("the signatures of %s cannot be listed: %w", subject.Digest, err)
 	}
 	r.Signed = true
-	if slices.ContainsFunc(found, func(d registry.Descriptor) bool { return d.Digest == a.Digest }) {
+	if slices.ContainsFunc(found, there) {
 		return false, nil
 	}
 	var ignored Result

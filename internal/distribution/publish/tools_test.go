@@ -177,7 +177,7 @@ func TestCopy(t *testing.T) {
 				if diff := cmp.Diff(l, m.read(target.host+"/"+target.repo+":prod")); diff != "" {
 					t.Error(diff)
 				}
-				found, err := at.Repository.Referrers(ctx, first.Digest)
+				found, err := at.Repository.Referrers(ctx, first.Digest, nil)
 				if err != nil || len(found) != 1 {
 					t.Errorf("%d signatures, %v", len(found), err)
 				}

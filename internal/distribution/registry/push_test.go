@@ -121,7 +121,7 @@ func TestReferrers(t *testing.T) {
 		if _, err := r.Put(ctx, subject.Digest, registry.ImageType, m); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := r.Referrers(ctx, subject.Digest); len(found) > 0 || err != nil {
+		if found, err := r.Referrers(ctx, subject.Digest, nil); len(found) > 0 || err != nil {
 			t.Fatalf("%v, %v", found, err)
 		}
 		var want []string
@@ -134,7 +134,7 @@ func TestReferrers(t *testing.T) {
 			}
 			want = append(want, d.Digest)
 		}
-		found, err := r.Referrers(ctx, subject.Digest)
+		found, err := r.Referrers(ctx, subject.Digest, nil)
 		if err != nil || len(found) != 2 {
 			t.Fatalf("%v, %v", found, err)
 		}

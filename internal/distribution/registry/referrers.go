@@ -26,16 +26,28 @@ func IsAbsent(err error) bool {
 func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 
 // Referrers returns the manifests whose subject has this digest, such as signatures: from the
-// registry's list, or else from the index of the fallback tag. The descriptors are unverified, so
-// the caller must check each manifest. If some have no usable digest, it returns the others with
-// an error.
-func (r *Repository) Referrers(ctx context.Context, digest string) ([]Descriptor, error) {
+// registry's list, and from the index of the fallback tag unless one of the list is wanted. Some
+// registries list only what they were pushed themselves, or with wrong types. A nil wanted wants all
+// of both. The descriptors are unverified, so the caller must check each manifest. If some have no
+// usable digest, it returns the others with an error.
+func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(Descriptor) bool) ([]Descriptor, error) {
 	found, err := r.listed(ctx, digest)
 	var status *StatusError
-	if errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != http.StatusUnauthorized && status.Code != http.StatusForbidden && status.Code != http.StatusTooManyRequests || errors.Is(err, errNoList) {
-		return r.fallenBack(ctx, digest)
+	switch {
+	case errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != http.StatusUnauthorized && status.Code != http.StatusForbidden && status.Code != http.StatusTooManyRequests, errors.Is(err, errNoList):
+	case err != nil, wanted != nil && slices.ContainsFunc(found, wanted):
+		return found, err
 	}
-	return found, err
+	listed := err == nil
+	tagged, err := r.fallenBack(ctx, digest)
+	if _, unreadable := errors.AsType[*ManifestError](err); unreadable && listed {
+		return found, nil // the tag is of something else
+	}
+	return append(tagged, slices.DeleteFunc(found, func(d Descriptor) bool { return has(tagged, d.Digest) })...), err
+}
+
+func has(all []Descriptor, digest string) bool {
+	return slices.ContainsFunc(all, func(d Descriptor) bool { return d.Digest == digest })
 }
 
 // errNoList is the error of a registry without a list of referrers.
@@ -118,7 +130,7 @@ func (r *Repository) Refer(ctx context.Context, subject string, m Descriptor, da
 		return err
 	}
 	found, err := r.fallenBack(ctx, subject)
-	if err != nil || slices.ContainsFunc(found, func(d Descriptor) bool { return d.Digest == m.Digest }) {
+	if err != nil || has(found, m.Digest) {
 		return err
 	}
 	index, err := json.Marshal(struct {

@@ -73,7 +73,6 @@ const (
 	imageType = "application/vnd.oci.image.manifest.v1+json"
 	indexType = "application/vnd.oci.image.index.v1+json"
 	gzipLayer = "application/vnd.oci.image.layer.v1.tar+gzip"
-	emptyType = "application/vnd.oci.empty.v1+json"
 )
 
 // manifest pushes a manifest and returns its descriptor.

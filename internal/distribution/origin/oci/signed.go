@@ -54,16 +54,16 @@ func (w *beside) failed(err error, s trust.Signature) {
 
 // bundles fetches the bundles among the referrers of the manifest.
 func (w *beside) bundles(ctx context.Context) {
-	referrers, err := w.repo.Referrers(ctx, w.digest)
+	referrers, err := w.repo.Referrers(ctx, w.digest, isBundle)
 	if err != nil {
 		w.failures++
 		w.err = fmt.Errorf("its signatures cannot be listed: %w", err)
 	}
-	likely := func(d registry.Descriptor) bool { // a statement of another kind is no signature
-		kind := d.Annotations[predicateKey]
-		return strings.HasPrefix(d.ArtifactType, trust.BundlePrefix) && (kind == "" || kind == trust.PredicateType)
+	if !slices.ContainsFunc(referrers, isBundle) {
+		referrers = slices.DeleteFunc(referrers, func(d registry.Descriptor) bool { return !mayBeBundle(d) })
+	} else {
+		referrers = slices.DeleteFunc(referrers, func(d registry.Descriptor) bool { return !isBundle(d) })
 	}
-	referrers = slices.DeleteFunc(referrers, func(d registry.Descriptor) bool { return !likely(d) })
 	for _, d := range referrers[:min(len(referrers), trust.MaxFound)] {
 		if w.failures == maxFailures {
 			return
@@ -78,6 +78,26 @@ func (w *beside) bundles(ctx context.Context) {
 		}
 	}
 }
+
+// isBundle reports whether a descriptor is the one of a signature. A statement of another kind is no
+// signature.
+func isBundle(d registry.Descriptor) bool {
+	return strings.HasPrefix(d.ArtifactType, trust.BundlePrefix) && isAboutSigning(d)
+}
+
+// mayBeBundle reports whether only the manifest says if it has a signature: some registries list no
+// type, or the one of the empty configuration.
+func mayBeBundle(d registry.Descriptor) bool {
+	return (d.ArtifactType == "" || d.ArtifactType == emptyType) && isAboutSigning(d)
+}
+
+func isAboutSigning(d registry.Descriptor) bool {
+	kind := d.Annotations[predicateKey]
+	return kind == "" || kind == trust.PredicateType
+}
+
+// emptyType is the media type of the empty configuration.
+const emptyType = "application/vnd.oci.empty.v1+json"
 
 // predicateKey is cosign's annotation for the subject of a bundle's statement.
 const predicateKey = "dev.sigstore.bundle.predicateType"
