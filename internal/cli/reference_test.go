@@ -37,7 +37,7 @@ func TestRootsReference(t *testing.T) {
 	var order []string
 	type row struct{ project, user, labels []string } // of one client
 	rows := map[string]*row{}
-	for _, root := range dir.WellKnown([]string{project}, home) {
+	for _, root := range dir.WellKnown([]string{project}, home, nil) {
 		name, scope := root.Label[:strings.LastIndex(root.Label, "-")], root.Label[strings.LastIndex(root.Label, "-"):]
 		if rows[name] == nil {
 			rows[name], order = &row{}, append(order, name)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
-	"github.com/knack-dev/knack/internal/clientconfig"
 	vet "github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/policy/provenance"
 	"github.com/knack-dev/knack/internal/workspace/replica"
@@ -136,7 +136,7 @@ func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root 
 		projects = []string{env.Dir}
 	}
 	f.projects = settings.OfProjects(&env, f.file, projects)
-	roots := append(variableRoots(env), dir.WellKnown(projects, env.Home)...)
+	roots := append(variableRoots(env), dir.WellKnown(projects, env.Home, nil)...)
 	roots = append(roots, f.projects.Roots(roots)...)
 	for i := range roots {
 		roots[i].Prefix = roots[i].Label
@@ -250,7 +250,7 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 		}
 	}
 	for _, r := range roots {
-		r.UnlistedBy, r.ShownBy = f.excludedBy(r), clientsShowing(r.Labels())
+		r.UnlistedBy, r.ShownBy = f.excludedBy(r), strings.Join(agents.Readers(r.Labels()), ",")
 		r.Unlisted = r.UnlistedBy != ""
 		add(r, vetted(locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))))
 	}
@@ -355,17 +355,6 @@ func (f *sourceFlags) excludedBy(r skill.Root) string {
 	return ""
 }
 
-// clientsShowing names the clients that show a root's skills themselves, see [skill.Root].
-func clientsShowing(labels []string) string {
-	var out []string
-	for _, c := range clientconfig.Clients {
-		if slices.ContainsFunc(labels, func(label string) bool { return settings.MatchesLabel(c.Reads, label) }) {
-			out = append(out, c.Name)
-		}
-	}
-	return strings.Join(out, ",")
-}
-
 // checkExcluded refuses a label that no root has or could have here: a typing
 // error would otherwise list what should not be.
 func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
@@ -373,14 +362,14 @@ func (f *sourceFlags) checkExcluded(roots []skill.Root) error {
 		return nil // what there is to exclude is asked of the disk
 	}
 	known := labels(roots)
-	known = append(append(known, settings.WellKnownLabels()...), builtin.Label)
+	known = append(append(known, agents.Labels()...), builtin.Label)
 	slices.Sort(known)
 	known = slices.Compact(known)
 	for _, x := range f.exclude {
 		if x == "" {
 			return command.UsageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
 		}
-		if !slices.Contains(known, x) && !slices.Contains(known, settings.WithoutNumber(x)) {
+		if !slices.Contains(known, x) && !slices.Contains(known, agents.WithoutNumber(x)) {
 			return command.UsageError(meant(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}

@@ -2,27 +2,27 @@ package clientconfig
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 var (
-	claudeJSON    = moved("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")
-	geminiJSON    = moved("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json")
-	claudeDesktop = config(atHome(".config/Claude/claude_desktop_config.json"), "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
-	vscode        = config(xdg("Code/User/mcp.json"), "Library/Application Support/Code/User/mcp.json", "Code/User/mcp.json")
-	zed           = config(xdg("zed/settings.json"), ".config/zed/settings.json", "Zed/settings.json")
-	goose         = config(xdg("goose/config.yaml"), "", "Block/goose/config/config.yaml")
+	geminiJSON    = at("$GEMINI_CLI_HOME/.gemini/settings.json")
+	claudeDesktop = config(at("~/.config/Claude/claude_desktop_config.json"), "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
+	vscode        = config(at("$XDG_CONFIG_HOME/Code/User/mcp.json"), "Library/Application Support/Code/User/mcp.json", "Code/User/mcp.json")
+	zed           = config(at("$XDG_CONFIG_HOME/zed/settings.json"), ".config/zed/settings.json", "Zed/settings.json")
+	goose         = config(at("$XDG_CONFIG_HOME/goose/config.yaml"), "", "Block/goose/config/config.yaml")
 )
 
-// both returns the two labels of a row of the well-known roots.
-func both(rows ...string) (labels []string) {
-	for _, r := range rows {
-		labels = append(labels, r+"-project", r+"-user")
+// claudeJSON returns Claude Code's file of servers, which is beside its folder unless a variable
+// moves that.
+func claudeJSON(p Env) string {
+	if p.homes().Moved("CLAUDE_CONFIG_DIR") != "" {
+		return at("$CLAUDE_CONFIG_DIR/.claude.json")(p)
 	}
-	return labels
+	return at("~/.claude.json")(p)
 }
 
 // claudeLocal returns the path of the servers that Claude Code keeps for one project.
@@ -54,7 +54,7 @@ func clineSettings(p Env) string {
 	if dir := p.env("CLINE_DATA_DIR"); dir != "" {
 		return below(dir, "settings/cline_mcp_settings.json")
 	}
-	return moved("CLINE_DIR", "data/settings/cline_mcp_settings.json", ".cline/data/settings/cline_mcp_settings.json")(p)
+	return at("$CLINE_DIR/data/settings/cline_mcp_settings.json")(p)
 }
 
 // Requests of the clients to the user after an entry was written.
@@ -64,18 +64,17 @@ const (
 	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 
-// Clients lists the supported clients. Reads contains a root only if the client's documentation, or
-// the client itself, says that it is read. The clients on npm were tried; doc/connect.md has the
+// Clients lists the supported clients. The clients on npm were tried; doc/connect.md has the
 // versions, dates and results.
-var Clients = []Client{
+var Clients = withAgents([]Client{
 	{
-		ID: "claude-code", Name: "Claude Code", Reads: both("claude"), Program: "claude", Command: claudeCommand, NeedsApproval: true,
+		ID: "claude-code", Program: "claude", Command: claudeCommand, NeedsApproval: true,
 		Source:    "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
 		Tested:    "2.1.330: claude mcp add, claude mcp list",
 		nextSteps: map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},
-		locations: []location{{scope: Local, file: claudeJSON, keys: claudeLocal}, project(".mcp.json"), user(claudeJSON)}, folder: moved("CLAUDE_CONFIG_DIR", ".", ".claude"),
-		lists:   []nameList{{location: location{file: claudeJSON, keys: claudeProject}, key: "disabledMcpServers"}},
-		dialect: dialectPlain, keys: []string{"mcpServers"},
+		locations: []location{{scope: Local, file: claudeJSON, keys: claudeLocal}, project(".mcp.json"), user(claudeJSON)},
+		lists:     []nameList{{location: location{file: claudeJSON, keys: claudeProject}, key: "disabledMcpServers"}},
+		dialect:   dialectPlain, keys: []string{"mcpServers"},
 		local: stdio, remote: typedHTTP, untyped: true,
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
@@ -87,34 +86,34 @@ var Clients = []Client{
 		local: commandAndArgs, // servers behind a URL are added as connectors, in the application
 	},
 	{
-		ID: "cursor", Name: "Cursor", Reads: both("cursor", "claude", "codex", "agents"), Program: "cursor",
+		ID: "cursor", Program: "cursor",
 		Source:    "https://cursor.com/docs/context/mcp, https://cursor.com/docs/skills.md",
-		locations: []location{project(".cursor/mcp.json"), user(atHome(".cursor/mcp.json"))}, folder: atHome(".cursor"),
-		keys:  []string{"mcpServers"},
-		local: commandAndArgs, remote: urlAs("url"),
+		locations: []location{project(".cursor/mcp.json"), user(at("~/.cursor/mcp.json"))},
+		keys:      []string{"mcpServers"},
+		local:     commandAndArgs, remote: urlAs("url"),
 		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "windsurf", Name: "Windsurf", Reads: both("windsurf"), Program: "windsurf",
+		ID: "windsurf", Program: "windsurf",
 		Source:    "https://docs.windsurf.com/windsurf/cascade/mcp, https://docs.windsurf.com/windsurf/cascade/skills.md",
-		locations: []location{user(atHome(".codeium/windsurf/mcp_config.json"))}, folder: atHome(".codeium/windsurf"),
-		keys:  []string{"mcpServers"},
-		local: commandAndArgs, remote: urlAs("serverUrl"),
+		locations: []location{user(at("~/.codeium/windsurf/mcp_config.json"))},
+		keys:      []string{"mcpServers"},
+		local:     commandAndArgs, remote: urlAs("serverUrl"),
 		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "gemini-cli", Name: "Gemini CLI", Reads: both("gemini", "agents"), Program: "gemini",
+		ID: "gemini-cli", Program: "gemini",
 		Source:    "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md, https://github.com/google-gemini/gemini-cli/blob/main/docs/cli/skills.md",
 		Tested:    "0.61.0: gemini mcp add, gemini mcp list, in a trusted folder",
 		nextSteps: map[Scope][]string{User: {geminiTrust}, Project: {geminiTrust}},
-		locations: []location{project(".gemini/settings.json"), user(geminiJSON)}, folder: moved("GEMINI_CLI_HOME", ".gemini", ".gemini"),
-		lists:   geminiLists(atProject(".gemini/settings.json"), geminiJSON),
-		dialect: dialectComments, keys: []string{"mcpServers"},
+		locations: []location{project(".gemini/settings.json"), user(geminiJSON)},
+		lists:     geminiLists(atProject(".gemini/settings.json"), geminiJSON),
+		dialect:   dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "vscode", Name: "VS Code", Reads: both("copilot", "claude", "agents"), Program: "code",
+		ID: "vscode", Program: "code",
 		Source:    "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration, https://code.visualstudio.com/docs/agent-customization/agent-skills",
 		locations: []location{project(".vscode/mcp.json"), user(vscode)}, folder: base(base(vscode)),
 		keys:  []string{"servers"},
@@ -122,28 +121,28 @@ var Clients = []Client{
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
-		ID: "copilot-cli", Name: "Copilot CLI", Reads: append(both("copilot", "agents"), "claude-project"), Program: "copilot",
+		ID: "copilot-cli", Program: "copilot",
 		Source:    "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill list",
 		Tested:    "1.0.102: copilot mcp add, copilot mcp list, copilot -p",
 		nextSteps: map[Scope][]string{Project: {"Copilot CLI reads a project's servers only in a folder that is trusted: start copilot here once and trust it."}},
-		locations: []location{project(".mcp.json"), project(".github/mcp.json"), user(moved("COPILOT_HOME", "mcp-config.json", ".copilot/mcp-config.json"))}, folder: moved("COPILOT_HOME", ".", ".copilot"),
-		keys:  []string{"mcpServers"},
-		local: func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
+		locations: []location{project(".mcp.json"), project(".github/mcp.json"), user(at("$COPILOT_HOME/mcp-config.json"))},
+		keys:      []string{"mcpServers"},
+		local:     func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
 		newFields: func(Server) []field { return []field{{"tools", []string{"*"}}} },
 		bearer:    bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "codex", Name: "Codex", Reads: both("agents", "codex"), Program: "codex",
+		ID: "codex", Program: "codex",
 		Source:    "https://developers.openai.com/codex/mcp, https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs",
 		Tested:    "0.169.0: codex mcp add, codex mcp list, codex exec",
 		nextSteps: map[Scope][]string{Project: {"Codex reads .codex/config.toml only in a project that is trusted: start codex here once and trust it."}},
-		locations: []location{project(".codex/config.toml"), user(moved("CODEX_HOME", "config.toml", ".codex/config.toml"))}, folder: moved("CODEX_HOME", ".", ".codex"),
-		format: formatTOML, keys: []string{"mcp_servers"},
+		locations: []location{project(".codex/config.toml"), user(at("$CODEX_HOME/config.toml"))},
+		format:    formatTOML, keys: []string{"mcp_servers"},
 		local: commandAndArgs, remote: urlAs("url"),
 		bearer: []field{{"bearer_token_env_var", TokenVariable}}, tokenEnv: true,
 	},
 	{
-		ID: "zed", Name: "Zed", Program: "zed",
+		ID: "zed", Program: "zed",
 		Source:    "https://zed.dev/docs/ai/mcp",
 		locations: []location{user(zed)}, folder: base(zed),
 		keys:  []string{"context_servers"},
@@ -151,33 +150,32 @@ var Clients = []Client{
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
-		ID: "opencode", Name: "OpenCode", Reads: append(both("opencode", "opencode-skill", "claude", "agents"), "opencode-home-user"), Program: "opencode",
+		ID: "opencode", Program: "opencode",
 		Source: "https://opencode.ai/docs/mcp-servers/, https://opencode.ai/docs/skills/, opencode debug skill",
 		Tested: "1.18.33: opencode mcp add, opencode mcp list",
 		locations: []location{
 			project(".opencode/opencode.jsonc"), project(".opencode/opencode.json"), project("opencode.jsonc"), preferred(project("opencode.json")),
-			user(xdg("opencode/opencode.jsonc")), user(xdg("opencode/opencode.json")), user(xdg("opencode/config.json")),
+			user(at("$XDG_CONFIG_HOME/opencode/opencode.jsonc")), user(at("$XDG_CONFIG_HOME/opencode/opencode.json")), user(at("$XDG_CONFIG_HOME/opencode/config.json")),
 		},
-		folder: base(xdg("opencode/opencode.jsonc")),
-		keys:   []string{"mcp"},
-		local:  oneCommand, remote: typedRemote,
+		keys:  []string{"mcp"},
+		local: oneCommand, remote: typedRemote,
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "qwen-code", Name: "Qwen Code", Reads: both("agents", "qwen"), Program: "qwen",
+		ID: "qwen-code", Program: "qwen",
 		Source: "https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/mcp.md, https://github.com/QwenLM/qwen-code/blob/main/docs/users/features/skills.md",
 		Tested: "0.24.4: qwen mcp add, qwen mcp list",
 		nextSteps: map[Scope][]string{
 			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in a folder that is not trusted."},
 			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve NAME."},
 		},
-		locations: []location{project(".qwen/settings.json"), borrowed(project(".mcp.json")), user(moved("QWEN_HOME", "settings.json", ".qwen/settings.json"))}, folder: moved("QWEN_HOME", ".", ".qwen"),
-		dialect: dialectComments, keys: []string{"mcpServers"},
+		locations: []location{project(".qwen/settings.json"), borrowed(project(".mcp.json")), user(at("$QWEN_HOME/settings.json"))},
+		dialect:   dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
 	},
 	{
-		ID: "goose", Name: "Goose", Reads: slices.Concat(both("goose", "agents", "claude"), []string{"amp-user"}), Program: "goose",
+		ID: "goose", Program: "goose",
 		Source:    "https://block.github.io/goose/docs/guides/config-files, https://github.com/block/goose/blob/main/documentation/docs/guides/context-engineering/using-skills.md",
 		locations: []location{user(goose)}, folder: base(goose),
 		format: formatYAML, keys: []string{"extensions"},
@@ -191,20 +189,20 @@ var Clients = []Client{
 		},
 	},
 	{
-		ID: "cline", Name: "Cline", Reads: append(both("agents", "cline"), "clinerules-project"), Program: "cline",
+		ID: "cline", Program: "cline",
 		Source:    "https://docs.cline.bot/getting-started/config, https://docs.cline.bot/customization/skills, cline mcp add",
 		Tested:    "3.0.65: cline mcp add, cline config mcp",
-		locations: []location{user(clineSettings)}, folder: moved("CLINE_DIR", ".", ".cline"),
-		dialect: dialectPlain, keys: []string{"mcpServers"}, nested: "transport",
+		locations: []location{user(clineSettings)},
+		dialect:   dialectPlain, keys: []string{"mcpServers"}, nested: "transport",
 		local:  stdio,
 		remote: func(s Server) []field { return []field{{"type", "streamableHttp"}, {"url", s.URL}} },
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
-		ID: "continue", Name: "Continue", Reads: append(both("continue"), "claude-project"), Program: "cn",
-		Source:    "https://docs.continue.dev/reference, https://docs.continue.dev/customize/deep-dives/mcp",
-		Tested:    "cn 1.5.47: cn -p",
-		locations: []location{user(moved("CONTINUE_GLOBAL_DIR", "config.yaml", ".continue/config.yaml"))}, folder: moved("CONTINUE_GLOBAL_DIR", ".", ".continue"),
+		ID: "continue", Program: "cn",
+		Source:     "https://docs.continue.dev/reference, https://docs.continue.dev/customize/deep-dives/mcp",
+		Tested:     "cn 1.5.47: cn -p",
+		locations:  []location{user(at("$CONTINUE_GLOBAL_DIR/config.yaml"))},
 		createHint: "start Continue once, which writes its models into it",
 		format:     formatYAML, keys: []string{"mcpServers"}, list: true,
 		local:  commandAndArgs,
@@ -212,34 +210,50 @@ var Clients = []Client{
 		bearer: []field{{"requestOptions", object{{"headers", object{{"Authorization", "Bearer " + TokenPlaceholder}}}}}},
 	},
 	{
-		ID: "crush", Name: "Crush", Reads: append(both("crush", "agents", "claude"), "cursor-project", "amp-user"), Program: "crush",
+		ID: "crush", Program: "crush",
 		Source:    "https://github.com/charmbracelet/crush/blob/main/docs/config/README.md, https://github.com/charmbracelet/crush/blob/main/internal/config/load.go",
-		locations: []location{project(".crush.json"), preferred(project("crush.json")), user(xdg("crush/crush.json"))}, folder: base(xdg("crush/crush.json")),
-		dialect: dialectPlain, keys: []string{"mcp"},
+		locations: []location{project(".crush.json"), preferred(project("crush.json")), user(at("$XDG_CONFIG_HOME/crush/crush.json"))},
+		dialect:   dialectPlain, keys: []string{"mcp"},
 		local: stdio, remote: typedHTTP,
 		bearer: bearer("$" + TokenVariable), tokenEnv: true,
 	},
 	{
-		ID: "amp", Name: "Amp", Reads: append(both("agents", "claude"), "amp-user", "amp-config-user"), Program: "amp",
+		ID: "amp", Program: "amp",
 		Source:    "https://ampcode.com/manual, amp mcp add --help, amp skill list",
 		Tested:    "0.0.1790142911: amp mcp add, amp mcp list",
 		nextSteps: map[Scope][]string{Project: {"Amp starts a workspace's server after an approval: amp mcp approve NAME."}},
-		locations: []location{project(".amp/settings.json"), project(".amp/settings.jsonc"), user(xdg("amp/settings.json")), user(xdg("amp/settings.jsonc"))}, folder: base(xdg("amp/settings.json")),
-		keys:  []string{"amp.mcpServers"},
-		local: commandAndArgs, remote: urlAs("url"),
+		locations: []location{project(".amp/settings.json"), project(".amp/settings.jsonc"), user(at("$XDG_CONFIG_HOME/amp/settings.json")), user(at("$XDG_CONFIG_HOME/amp/settings.jsonc"))},
+		keys:      []string{"amp.mcpServers"},
+		local:     commandAndArgs, remote: urlAs("url"),
 		bearer: bearer(TokenPlaceholder),
 	},
 	{
-		ID: "kilo", Name: "Kilo Code", Reads: append(both("agents", "claude", "kilo", "kilocode"), "kilo-config-user"), Program: "kilo",
+		ID: "kilo", Program: "kilo",
 		Source: "https://kilo.ai/docs/automate/mcp/using-in-cli, kilo debug paths, kilo debug skill",
 		Tested: "7.7.7: kilo mcp add, kilo mcp list",
 		locations: []location{
 			project(".kilo/kilo.jsonc"), project(".kilo/kilo.json"), project("kilo.jsonc"), preferred(project("kilo.json")),
-			user(xdg("kilo/kilo.jsonc")), user(xdg("kilo/kilo.json")),
+			user(at("$XDG_CONFIG_HOME/kilo/kilo.jsonc")), user(at("$XDG_CONFIG_HOME/kilo/kilo.json")),
 		},
-		folder: base(xdg("kilo/kilo.jsonc")),
-		keys:   []string{"mcp"},
-		local:  oneCommand, remote: typedRemote,
+		keys:  []string{"mcp"},
+		local: oneCommand, remote: typedRemote,
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
 	},
+})
+
+// withAgents adds the facts of the table of agents: the name, the skills that a client reads and,
+// unless it depends on the system, the client's own folder.
+func withAgents(clients []Client) []Client {
+	for i := range clients {
+		c := &clients[i]
+		a := agents.Find(c.ID)
+		if a == nil {
+			continue // it reads no skills
+		}
+		c.Name, c.Reads = a.Name, a.Reads
+		if c.folder == nil && len(a.Detect) > 0 {
+			c.folder = at(a.Detect[0])
+		}
+	}
+	return clients
 }

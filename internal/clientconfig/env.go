@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/base/agents"
 )
 
 // Env is the part of a user's environment that determines the clients' files.
@@ -18,6 +20,8 @@ type Env struct {
 	Path    string              // the value of PATH
 	Getenv  func(string) string // returns variables that move a client's folder; may be nil
 }
+
+func (p Env) homes() agents.Homes { return agents.Homes{Home: p.Home, Getenv: p.Getenv} }
 
 func (p Env) env(name string) string {
 	if p.Getenv == nil {
@@ -71,26 +75,14 @@ func borrowed(at location) location {
 	return at
 }
 
-func atHome(rel string) func(Env) string {
-	return func(p Env) string { return below(p.Home, rel) }
+// at returns the path of a place, as the table of agents writes them.
+func at(place string) func(Env) string {
+	return func(p Env) string { return p.homes().Path(place) }
 }
 
 func atProject(rel string) func(Env) string {
 	return func(p Env) string { return below(p.Project, rel) }
 }
-
-// moved returns the path of a file at home, or in the folder that a variable names.
-func moved(variable, inside, rel string) func(Env) string {
-	return func(p Env) string {
-		if dir := p.env(variable); dir != "" {
-			return below(dir, inside)
-		}
-		return below(p.Home, rel)
-	}
-}
-
-// xdg returns the path of a file in the XDG configuration folder, on every system.
-func xdg(rel string) func(Env) string { return moved("XDG_CONFIG_HOME", rel, ".config/"+rel) }
 
 // config returns the path of a file in the configuration folder of Linux, macOS or Windows.
 func config(unix func(Env) string, mac, windows string) func(Env) string {

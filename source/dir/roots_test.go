@@ -96,7 +96,7 @@ func TestWellKnown(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, listed(base, WellKnown(c.projects, c.home), c.labels...)); diff != "" {
+			if diff := cmp.Diff(c.want, listed(base, WellKnown(c.projects, c.home, nil), c.labels...)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -107,7 +107,7 @@ func TestWellKnown(t *testing.T) {
 func TestWellKnownAlso(t *testing.T) {
 	base := tree(t, map[string]string{"p/.git/HEAD": "x", "p/skills/": "", "p/.claude/skills": "->../skills", "p/.agents/skills": "->../.claude/skills", "p/.codex": "->.agents", "h/": ""})
 	got := map[string][]string{}
-	for _, r := range WellKnown([]string{filepath.Join(base, "p")}, filepath.Join(base, "h")) {
+	for _, r := range WellKnown([]string{filepath.Join(base, "p")}, filepath.Join(base, "h"), nil) {
 		if r.Also != "" {
 			got[r.Label] = r.Labels()
 		}
@@ -118,16 +118,15 @@ func TestWellKnownAlso(t *testing.T) {
 }
 
 // A folder has the same real path whether it exists or not.
-func TestRealBelow(t *testing.T) {
+func TestRealPaths(t *testing.T) {
 	base := tree(t, map[string]string{
 		"home/.agent/skills/": "", "home/.config/agents/": "", "home/.wave/skills": "->../../elsewhere", "elsewhere/": "",
 		"home/.codex": "->.agent", "home/.gemini": "->nowhere", "home/.goose": "a file", "link": "->home",
 	})
-	reals := map[string]string{}
 	for _, folder := range []string{"home", "link", "gone", "link/.agent", "home/.goose"} {
-		folder = filepath.Join(base, folder)
+		top := newTop(filepath.Join(base, folder))
 		for _, sub := range []string{".agent/skills", ".config/agents/skills", ".config/goose/skills", ".wave/skills", ".codex/skills", ".gemini/skills", ".goose/skills", ".cursor/skills"} {
-			if got, want := realBelow(folder, sub, reals), realpath.Of(filepath.Join(folder, filepath.FromSlash(sub))); got != want {
+			if got, want := top.real(sub), realpath.Of(filepath.Join(top.dir, filepath.FromSlash(sub))); got != want {
 				t.Errorf("%s of %s is %s, and %s as a whole", sub, folder, got, want)
 			}
 		}
@@ -137,7 +136,7 @@ func TestRealBelow(t *testing.T) {
 // The order is a promise: contract 002 and the table in the product.
 func TestWellKnownOrder(t *testing.T) {
 	base := tree(t, map[string]string{"p/": "", "home/": ""})
-	roots := WellKnown([]string{filepath.Join(base, "p")}, filepath.Join(base, "home"))
+	roots := WellKnown([]string{filepath.Join(base, "p")}, filepath.Join(base, "home"), nil)
 	want := []string{
 		"p/.agent/skills", "home/.agent/skills", "p/.claude/skills", "home/.claude/skills",
 		"p/.agents/skills", "home/.agents/skills", "p/.wave/skills", "home/.wave/skills",
@@ -150,11 +149,6 @@ func TestWellKnownOrder(t *testing.T) {
 		labels[r.Label] = true
 		if i < len(want) && r.Dir != filepath.Join(base, want[i]) {
 			t.Errorf("root %d is %s, want %s", i, r.Dir, want[i])
-		}
-	}
-	for _, row := range wellKnownRoots {
-		if row.source == "" || row.client == "" {
-			t.Errorf("%s has no source", row.label)
 		}
 	}
 }

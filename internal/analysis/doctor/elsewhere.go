@@ -157,7 +157,7 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 
 // clients looks beside the user's roots, where clients keep plugins.
 func (l *elsewhere) clients(ctx context.Context) {
-	for _, r := range dir.WellKnown(nil, l.r.o.Home) {
+	for _, r := range dir.WellKnown(nil, l.r.o.Home, nil) {
 		if at := filepath.Dir(r.Dir); at != l.r.o.Home && len(l.strays) < elsewhereFound {
 			l.noRoot(ctx, at)
 		}

@@ -37,7 +37,7 @@ func TestRoots(t *testing.T) {
 	project, home := sep+"project", sep+"home"
 	var labels []string
 	want := map[string][]string{}
-	for _, r := range dir.WellKnown([]string{project}, home) {
+	for _, r := range dir.WellKnown([]string{project}, home, nil) {
 		labels = append(labels, r.Label)
 		for _, base := range []string{project, home} {
 			if rel, err := filepath.Rel(base, r.Dir); err == nil && filepath.IsLocal(rel) {

@@ -157,7 +157,7 @@ func TestUniversalDiscovery(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(places[i].root, places[i].at, "bad"), 0o755))
 		must(t, os.WriteFile(filepath.Join(places[i].root, places[i].at, "bad", "SKILL.md"), []byte("text"), 0o644))
 		var sources []catalog.Source
-		for _, root := range dir.WellKnown([]string{project}, home) {
+		for _, root := range dir.WellKnown([]string{project}, home, nil) {
 			sources = append(sources, dir.New(dir.Options{Root: root}))
 		}
 		log.Reset()

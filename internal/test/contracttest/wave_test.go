@@ -136,7 +136,7 @@ func TestWaveRoots(t *testing.T) {
 	w := newWorld(t, map[string]string{".wave/skills/mine/SKILL.md": md("mine", "Of the project"), ".git/HEAD": "x"},
 		map[string]string{".wave/skills/own/SKILL.md": md("own", "Of the person")})
 	var sources []catalog.Source
-	for _, r := range dir.WellKnown(w.dirs[:1], w.dirs[1]) {
+	for _, r := range dir.WellKnown(w.dirs[:1], w.dirs[1], nil) {
 		sources = append(sources, dir.New(dir.Options{Root: r}))
 	}
 	w.catalog = catalog.New(sources, catalog.Options{})

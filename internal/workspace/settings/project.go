@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
@@ -136,7 +137,7 @@ func (p Projects) Lines() (lines []string) {
 // problemsOf returns the problems of a section that its table cannot detect: unknown labels and
 // unknown tool sets.
 func problemsOf(p config.Project) (problems []skill.Problem) {
-	known := slices.DeleteFunc(WellKnownLabels(), func(label string) bool { return !strings.HasSuffix(label, "-project") })
+	known := slices.DeleteFunc(agents.Labels(), func(label string) bool { return !strings.HasSuffix(label, "-project") })
 	for _, x := range p.Exclude {
 		if !slices.ContainsFunc(known, func(label string) bool { return MatchesLabel([]string{label}, x.Text) }) {
 			problems = append(problems, skill.Problem{Rule: "config-value", Position: x.Position, Field: "project.exclude",

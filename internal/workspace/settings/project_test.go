@@ -91,7 +91,7 @@ func TestSeveralProjects(t *testing.T) {
 	folders := []string{one, filepath.Join(one, "deep"), two, env.Home, bad}
 	p := OfProjects(env, nil, folders)
 	var got []string
-	for _, r := range p.Roots(dir.WellKnown(folders, env.Home)) {
+	for _, r := range p.Roots(dir.WellKnown(folders, env.Home, nil)) {
 		at, err := filepath.Rel(env.Dir, r.Dir)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -146,7 +147,7 @@ var ownLabel = lazyregexp.New(`^(dir|env|project)-[0-9]+$`)
 // isOwn reports whether a label belongs to one of knack's own roots, or begins the URI of a
 // built-in skill.
 func isOwn(label string) bool {
-	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(WellKnownLabels(), WithoutNumber(label)) || slices.Contains(BuiltinNames(), label)
+	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(agents.Labels(), agents.WithoutNumber(label)) || slices.Contains(BuiltinNames(), label)
 }
 
 // BuiltinNames lists the first parts of the URIs of the built-in skills, which have no label.
