@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
@@ -47,8 +46,8 @@ func (f *checkFlags) level() (check.Level, error) {
 }
 
 func (f *checkFlags) validate() error {
-	if report.Forms[f.format] == nil {
-		return command.UsageError(meant(f.format, slices.Sorted(maps.Keys(report.Forms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+	if !slices.Contains(report.Formats, f.format) {
+		return command.UsageError(meant(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	if f.diff && f.format != "text" {
 		return command.UsageError("leave out one of the two", "--diff prints a patch, and no %s", f.format)
@@ -153,7 +152,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.report.Findings) > 0 {
-		if err := report.Forms[f.format](env, &run.report); err != nil {
+		if err := report.Print(env, &run.report, f.format); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
-	"github.com/knack-dev/knack/internal/base/buildinfo"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
@@ -125,7 +124,7 @@ func (r *checkRun) failure(env *console.Env) *command.Failure {
 // collect makes the report: the findings without those that flags or files drop, with the
 // configured severities. Strict turns warnings into errors.
 func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
-	r.report = report.Run{Infos: f.info, Version: buildinfo.Current().Version}
+	r.report = report.Run{Infos: f.info}
 	for _, file := range files.Used {
 		r.report.Settings = append(r.report.Settings, file.Shown)
 	}

@@ -40,11 +40,7 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 		}
 		return command.RunError("is this the address of an MCP server? A token is taken from "+clientconfig.TokenVariable, "%s", reach.Failed(u, err))
 	}
-	if format == "json" {
-		err = console.PrintJSON(env.Stdout, served)
-	} else {
-		err = report.PrintServer(env.Out(), served)
-	}
+	err = command.Print(env, report.Server{Report: served}, format == "json")
 	if err == nil && len(served.Findings) > 0 {
 		if format == "text" {
 			return command.Fail(command.No, command.ErrPrinted, "")

@@ -56,14 +56,12 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 func failureOf(err error, out *console.Output) *command.Failure {
 	f := command.FailureIn(err)
 	switch failed := out.Failed(); {
-	case f != nil:
-		return f
-	case failed != nil:
+	case failed != nil && (f == nil || f.Code == command.No):
 		return command.Fail(command.Error, fmt.Errorf("the output cannot be written: %w", command.Cause(failed)), "")
-	case err != nil:
+	case f == nil && err != nil:
 		return command.Fail(command.Usage, err, "run 'knack --help'") // cobra's own errors are about usage
 	}
-	return nil
+	return f
 }
 
 func newRoot(env *console.Env) *cobra.Command {

@@ -29,7 +29,6 @@ func configCommand(env *console.Env) *cobra.Command {
 }
 
 func tokenCommand(env *console.Env) *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Print a new access token, and its line for a token file",
@@ -41,18 +40,21 @@ shown this once and kept nowhere. Add the line to the file that is given to
 		Example: `  knack config token
   knack config token --json   # for a program that writes the token file`,
 		Args: command.ArgCount(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {
 			token, line := access.NewToken()
-			if asJSON {
-				return console.PrintJSON(env.Stdout, struct {
-					Token string `json:"token"`
-					Line  string `json:"line"`
-				}{token, line})
-			}
-			_, err := fmt.Fprintf(env.Stdout, "token: %s\nline:  %s\n", token, line)
-			return err
-		},
+			return newToken{token, line}, nil
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().Bool("json", false, "print a JSON object")
 	return cmd
+}
+
+type newToken struct {
+	Token string `json:"token"`
+	Line  string `json:"line"` // of a token file
+}
+
+// Print implements [command.Result].
+func (t newToken) Print(env *console.Env) {
+	fmt.Fprintf(env.Stdout, "token: %s\nline:  %s\n", t.Token, t.Line)
 }

@@ -18,7 +18,6 @@ import (
 )
 
 func configCheckCommand(env *console.Env) *cobra.Command {
-	var asJSON bool
 	var project string
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
@@ -31,38 +30,39 @@ The exit status is 1 if anything is wrong.`,
 		Example: `  knack config check
   knack config check /etc/knack/knack.yaml`,
 		Args: command.ArgCount(0, 1, "one file, or nothing"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			if len(args) == 1 && args[0] == "" {
-				return command.UsageError("give a file, or none", "the file's name is empty")
+				return nil, command.UsageError("give a file, or none", "the file's name is empty")
 			}
 			s := settings.New(env, strings.Join(args, ""))
 			folder := env.Dir
 			if cmd.Flags().Changed("project") {
 				if err := checkFolder("--project", project, absolute(*env, project)); err != nil {
-					return err
+					return nil, err
 				}
 				folder = absolute(*env, project)
 			}
 			files, err := s.Files(folder)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if len(files) == 0 {
 				env.Err().Line("this project has no %s, and there is no %s; neither is required", config.Name, atHome(*env, s.UserFile()))
 			}
+			r := report.NewSettings()
 			for _, f := range files {
 				if len(f.Problems) == 0 {
 					f.Problems = append(f.ProblemsOfRoots(), f.ProblemsOfTrust()...)
 				}
+				r.Add(f, warningsOf(f), notesOf(f))
 			}
-			n, err := report.Settings(env, files, warningsOf, notesOf, asJSON)
-			if err == nil && n > 0 {
-				return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), "")
+			if n := len(r.Findings); n > 0 {
+				return r, command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "problem"), display.Count(len(files), "file")), "")
 			}
-			return err
-		},
+			return r, nil
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().Bool("json", false, "print a JSON object")
 	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
 	_ = cmd.MarkFlagDirname("project")
 	return cmd

@@ -25,7 +25,6 @@ const newFolder = ".agents/skills"
 
 func newCommand(env *console.Env) *cobra.Command {
 	var below, project, description string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "new NAME",
 		SuggestFor: []string{"init", "create"},
@@ -38,23 +37,23 @@ repository, below the working directory. --dir names another folder.`,
 		Example: `  knack new release-notes
   knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
 		Args: command.ArgCount(1, 1, "the name of the new skill"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
 			at := cmp.Or(locate.Root(*env, project), locate.Folder(*env, project)) // in the home folder, for all projects
 			switch {
 			case below != "":
 				at = absolute(*env, below)
 			case at == "":
-				return command.RunError("give a folder with --dir", "the working directory is not known")
+				return nil, command.RunError("give a folder with --dir", "the working directory is not known")
 			default:
 				at = filepath.Join(at, filepath.FromSlash(newFolder))
 			}
-			return makeSkill(env, locate.Folder(*env, project), at, args[0], description, asJSON)
-		},
+			return makeSkill(env, locate.Folder(*env, project), at, args[0], description)
+		}),
 	}
 	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
 	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
 	cmd.Flags().StringVar(&description, "description", "", "what the skill does and when to use it, as `TEXT`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("dir")
 	_ = cmd.MarkFlagDirname("project")
 	return cmd
@@ -65,26 +64,26 @@ const elsewhere = "let the user who runs knack write there, or choose another fo
 
 // makeSkill writes the skill's folder into the folder below. project is the project's
 // folder, or "" if it is unknown.
-func makeSkill(env *console.Env, project, below, name, description string, asJSON bool) error {
+func makeSkill(env *console.Env, project, below, name, description string) (command.Result, error) {
 	if !skill.ValidName(name) {
-		return command.UsageError("for example: knack new "+skill.Suggest(name),
+		return nil, command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
 	}
 	if fault := skill.WindowsFault(name); fault != "" {
-		return command.UsageError("for example: knack new "+skill.Suggest(name),
+		return nil, command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill for every system: Windows allows no such folder (%s)", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
-		return command.UsageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
+		return nil, command.UsageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
 	}
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return command.RunError(elsewhere, "%s cannot be read: %w", atHome(*env, folder), command.Cause(err))
+		return nil, command.RunError(elsewhere, "%s cannot be read: %w", atHome(*env, folder), command.Cause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			return existsError(*env, filepath.Join(folder, e.Name()), name)
+			return nil, existsError(*env, filepath.Join(folder, e.Name()), name)
 		}
 	}
 	file := filepath.Join(folder, skill.MainFile)
@@ -92,29 +91,30 @@ func makeSkill(env *console.Env, project, below, name, description string, asJSO
 	if project != "" {
 		var target string
 		if place, target, err = locate.Within(*env, project, file); err != nil {
-			return command.RunError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
+			return nil, command.RunError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
 		}
 	}
 	err = edit.Create(place, []byte(template(name, description)), 0o666)
 	if errors.Is(err, edit.ErrExists) {
-		return existsError(*env, file, name)
+		return nil, existsError(*env, file, name)
 	}
 	if err != nil {
-		return command.RunError(elsewhere, "%s cannot be written: %w", atHome(*env, file), command.Cause(err))
+		return nil, command.RunError(elsewhere, "%s cannot be written: %w", atHome(*env, file), command.Cause(err))
 	}
-	if asJSON {
-		return console.PrintJSON(env.Stdout, newReport{name, atHome(*env, file), folder})
-	}
-	fmt.Fprintln(env.Stdout, console.Clean(atHome(*env, file)))
-	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+name)
-	return nil
+	return newReport{name, atHome(*env, file), folder}, nil
 }
 
-// newReport is the JSON form of new. Its keys mean what they mean in list.
+// newReport is the result of new. Its keys mean what they mean in list.
 type newReport struct {
 	Name string `json:"name"`
 	File string `json:"file"` // as shown to people
 	Dir  string `json:"dir"`
+}
+
+// Print implements [command.Result].
+func (r newReport) Print(env *console.Env) {
+	fmt.Fprintln(env.Stdout, console.Clean(r.File))
+	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+r.Name)
 }
 
 func existsError(env console.Env, file, name string) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/buildinfo"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/approvecmd"
@@ -87,8 +85,8 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 }
 
 func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []string) error {
-	if report.ScanForms[f.format] == nil {
-		return command.UsageError(meant(f.format, slices.Sorted(maps.Keys(report.ScanForms)), "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+	if !slices.Contains(report.Formats, f.format) {
+		return command.UsageError(meant(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	lanes := []string{string(scan.Enforce), string(scan.Review)}
 	if !slices.Contains(lanes, f.lane) {
@@ -114,7 +112,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	if err != nil {
 		return err
 	}
-	run := &report.ScanRun{Version: buildinfo.Current().Version}
+	run := &report.ScanRun{}
 	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
 		return interrupted(err)
 	}
@@ -131,7 +129,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 		}
 		known.silence(run)
 	}
-	if err := report.ScanForms[f.format](env, run); err != nil {
+	if err := report.Print(env, run, f.format); err != nil {
 		return err
 	}
 	if run.Known > 0 && f.format != "text" { // whose last line says it

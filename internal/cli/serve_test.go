@@ -271,15 +271,25 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// A command that could not write its data fails.
+// A command that could not write its data fails, also if its answer is no.
 func TestOutputFails(t *testing.T) {
-	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"show", "git"}, {"version"}, {"completion", "bash"}, {"--help"}} {
-		env := environment(t)
-		env.Stdout = full{}
+	whole := environment(t)
+	put(t, filepath.Join(whole.Dir, ".git/x"), "")
+	put(t, filepath.Join(whole.Dir, "mine/SKILL.md"), "---\nname: mine\ndescription: Reads it.\n---\n")
+	if code := cli.Main(t.Context(), whole, []string{"add", "./mine"}); code != 0 {
+		t.Fatal(whole.Stderr)
+	}
+	put(t, filepath.Join(whole.Dir, ".agents/skills/mine/SKILL.md"), "no frontmatter")
+	for _, args := range [][]string{
+		{"list"}, {"list", "--json"}, {"show", "git"}, {"version"}, {"completion", "bash"}, {"--help"},
+		{"check"}, {"doctor", "mine"}, {"search", "--json", "nothing"}, {"verify"}, {"verify", "--json"},
+	} {
+		env := whole
+		env.Stdout, env.Stderr = full{}, new(locked)
 		if code := cli.Main(t.Context(), env, args); code != 3 {
 			t.Errorf("%v: exit status %d", args, code)
 		}
-		if got, want := env.Stderr.(*locked).String(), "error: the output cannot be written: no space left on device\n"; got != want {
+		if got, want := env.Stderr.(*locked).String(), "error: the output cannot be written: no space left on device\n"; !strings.HasSuffix(got, want) {
 			t.Errorf("%v: %s", args, got)
 		}
 	}

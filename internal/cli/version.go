@@ -11,22 +11,17 @@ import (
 )
 
 func versionCommand(env *console.Env) *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Example: `  knack version
   knack version --json   # with the commit`,
 		Args: command.ArgCount(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {
 			b := buildinfo.Current()
-			if asJSON {
-				return console.PrintJSON(env.Stdout, b)
-			}
-			_, err := fmt.Fprintln(env.Stdout, b)
-			return err
-		},
+			return command.Forms{Value: b, Text: func(env *console.Env) { fmt.Fprintln(env.Stdout, b) }}, nil
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the commit, the Go version and the platform")
+	cmd.Flags().Bool("json", false, "print JSON, with the commit, the Go version and the platform")
 	return cmd
 }

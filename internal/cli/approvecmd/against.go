@@ -13,7 +13,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/buildinfo"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/diff"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -73,7 +72,7 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 	for _, e := range entries {
 		of[e.Skill] = e
 	}
-	c := &report.Comparison{Against: f.Against, Version: buildinfo.Current().Version}
+	c := &report.Comparison{Against: f.Against}
 	for _, s := range scanned {
 		e := of[s.Skill]
 		files, err := e.Manifest(ctx, nil)
@@ -92,7 +91,7 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 		c.Skills = append(c.Skills, k)
 	}
 	c.Skills = append(c.Skills, before.gone()...)
-	if err := report.ComparisonForms[f.Format](env, c); err != nil {
+	if err := report.Print(env, c, f.Format); err != nil {
 		return err
 	}
 	differ := c.Count(report.Changed) + c.Count(report.New)

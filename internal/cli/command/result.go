@@ -14,14 +14,23 @@ import (
 // method JSON, which returns another.
 type Result interface {
 	// Print writes the value for people.
-	Print(env *console.Env) error
+	Print(env *console.Env)
 }
 
-// Text is a result, or the part of one, that is written for people.
-type Text func(env *console.Env) error
+// Text is a result that is only written for people.
+type Text func(env *console.Env)
 
 // Print implements [Result].
-func (t Text) Print(env *console.Env) error { return t(env) }
+func (t Text) Print(env *console.Env) { t(env) }
+
+// Forms is a result with two forms.
+type Forms struct {
+	Value any // for JSON
+	Text
+}
+
+// JSON returns the form for programs.
+func (f Forms) JSON() any { return f.Value }
 
 // Ending is the end of a command, for results that are printed in JSON whether or not the command
 // fails.
@@ -59,7 +68,7 @@ func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
 		if e, ok := r.(interface{ end(error) }); ok {
 			e.end(err)
 		}
-		return cmp.Or(err, Print(env, r, IsJSON(cmd)))
+		return cmp.Or(Print(env, r, IsJSON(cmd)), err)
 	}
 }
 
@@ -88,7 +97,8 @@ func IsJSON(cmd *cobra.Command) bool {
 // Print prints a result as JSON or as text.
 func Print(env *console.Env, r Result, asJSON bool) error {
 	if !asJSON {
-		return r.Print(env)
+		r.Print(env) // the output remembers a failure
+		return nil
 	}
 	if other, ok := r.(interface{ JSON() any }); ok {
 		return console.PrintJSON(env.Stdout, other.JSON())

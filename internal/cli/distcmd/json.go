@@ -129,11 +129,10 @@ func (o *reportJSON) report(r *report) {
 }
 
 // Print implements [command.Result].
-func (o *reportJSON) Print(*console.Env) error {
+func (o *reportJSON) Print(*console.Env) {
 	if r := o.text; r != nil && (o.Reason == "" || len(r.plan.Steps) > 0) {
 		r.print()
 	}
-	return nil
 }
 
 // foundJSON is a finding of a scan.

@@ -314,17 +314,16 @@ func (o *publishedJSON) add(r *publish.Result) {
 }
 
 // Print implements [command.Result].
-func (o *publishedJSON) Print(env *console.Env) error {
+func (o *publishedJSON) Print(env *console.Env) {
 	for _, f := range o.Findings {
 		f.diagnostic.Print(env.Err(), f.source)
 	}
 	if o.artifactJSON == nil {
-		return nil
+		return
 	}
 	for _, r := range append([]artifactJSON{*o.artifactJSON}, o.Each...) {
 		r.print(env, o.DryRun)
 	}
-	return nil
 }
 
 func (r artifactJSON) print(env *console.Env, dry bool) {

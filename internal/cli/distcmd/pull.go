@@ -307,9 +307,9 @@ func (o *pulledJSON) describe(u release.Updated) {
 }
 
 // Print implements [command.Result].
-func (o *pulledJSON) Print(env *console.Env) error {
+func (o *pulledJSON) Print(env *console.Env) {
 	if o.Status != command.Done {
-		return nil
+		return
 	}
 	what := []string{}
 	add := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
@@ -356,5 +356,4 @@ func (o *pulledJSON) Print(env *console.Env) error {
 	for _, f := range o.Left {
 		env.Err().Text(console.Warning, fmt.Sprintf("%s is left out: %s", display.Quote(f.Path), f.Reason))
 	}
-	return p.Failed()
 }

@@ -64,10 +64,10 @@ func (f *flags) verifySource(cmd *cobra.Command, args []string) (command.Result,
 }
 
 // Print implements [command.Result].
-func (o *releaseJSON) Print(env *console.Env) error {
+func (o *releaseJSON) Print(env *console.Env) {
 	r := o.release
 	if r.Revision.ID == "" && o.Reason != "" {
-		return nil
+		return
 	}
 	out := env.Out()
 	version := ""
@@ -101,7 +101,6 @@ func (o *releaseJSON) Print(env *console.Env) error {
 			env.Err().Text(console.Error, s.Name+" ("+s.Path+"): "+s.Err.Error())
 		}
 	}
-	return out.Failed()
 }
 
 func resultOf(r install.Release) *releaseJSON {

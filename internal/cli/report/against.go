@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
@@ -59,7 +58,6 @@ type Names struct {
 type Comparison struct {
 	Against string // "approved", or a path as the user wrote it
 	Skills  []*Compared
-	Version string // knack's
 }
 
 // Count returns how many skills have a status.
@@ -80,28 +78,19 @@ func (c *Comparison) Findings() (enforce, review int) {
 	return enforce, review
 }
 
-// Run returns the new findings in the form of a scan, for output formats that show only findings.
-func (c *Comparison) Run() *ScanRun {
-	run := &ScanRun{Version: c.Version}
+func (c *Comparison) diagnostics(bool) (all []Diagnostic) {
 	for _, k := range c.Skills {
-		if k.Status == Gone {
-			continue
+		for _, f := range k.Found {
+			all = append(all, k.diagnostic(f).masked())
 		}
-		s := *k.Scanned
-		s.Findings, s.Report.Enforce, s.Report.Review = k.Found, k.Enforce, k.Review
-		run.Skills = append(run.Skills, &s)
 	}
-	return run
+	return all
 }
 
-// ComparisonForms are the forms of a comparison by the names that --format takes.
-var ComparisonForms = map[string]func(*console.Env, *Comparison) error{
-	"text": printComparison, "json": printComparisonJSON,
-	"sarif":  func(env *console.Env, c *Comparison) error { return printScanSARIF(env, c.Run()) },
-	"github": func(env *console.Env, c *Comparison) error { return printScanAnnotations(env, c.Run()) },
-}
+func (c *Comparison) rules() []sarifRule { return (*ScanRun)(nil).rules() }
 
-func printComparison(env *console.Env, c *Comparison) error {
+// Print implements [command.Result].
+func (c *Comparison) Print(env *console.Env) {
 	p := env.Out()
 	for _, k := range c.Skills {
 		if k.Status != Same || k.Was != "" {
@@ -122,7 +111,6 @@ func printComparison(env *console.Env, c *Comparison) error {
 	}
 	enforce, review := c.Findings()
 	p.Line("skills: %s; new findings: %s to enforce, %s to review", strings.Join(words, ", "), display.Thousands(enforce), display.Thousands(review))
-	return p.Failed()
 }
 
 // place names the skill for people.
@@ -182,10 +170,6 @@ func (k *Compared) print(p *console.Printer) {
 	for _, patch := range k.Patches {
 		_ = p.Patch(patch.Text) // a write that fails ends the command anyway
 	}
-}
-
-func (k *Compared) diagnostic(f scan.Finding) Diagnostic {
-	return Diagnostic{File: path.Join(k.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
 }
 
 // masked returns the text of a file without its secrets, or nil if it cannot be shown.
@@ -254,7 +238,8 @@ type endedFinding struct {
 	Message string       `json:"message"`
 }
 
-func printComparisonJSON(env *console.Env, c *Comparison) error {
+// JSON returns the JSON form.
+func (c *Comparison) JSON() any {
 	enforce, review := c.Findings()
 	out := comparisonDocument{Version: 1, Against: c.Against, Skills: []comparisonRow{},
 		Summary: comparisonSummary{c.Count(Changed), c.Count(New), c.Count(Gone), c.Count(Same), enforce, review}}
@@ -269,5 +254,5 @@ func printComparisonJSON(env *console.Env, c *Comparison) error {
 		}
 		out.Skills = append(out.Skills, row)
 	}
-	return console.PrintJSON(env.Stdout, out)
+	return out
 }

@@ -20,17 +20,13 @@ var annotationLevels = map[skill.Severity]string{
 	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "notice",
 }
 
-// printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a
-// step, so infos are printed only on request.
-func printAnnotations(env *console.Env, run *Run) error {
+// printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a step.
+func printAnnotations(w io.Writer, all []Diagnostic) error {
 	var b strings.Builder
-	for _, f := range run.Findings {
-		if f.Severity == skill.SeverityInfo && !run.Infos {
-			continue
-		}
-		annotate(&b, f.diagnostic())
+	for _, d := range all {
+		annotate(&b, d)
 	}
-	_, err := io.WriteString(env.Stdout, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -59,34 +58,35 @@ type placeRow struct {
 	Column int    `json:"column"`
 }
 
-func printJSON(env *console.Env, run *Run) error {
+// JSON returns the JSON form.
+func (r *Run) JSON() any {
 	out := document{
-		Version: 1, Settings: run.Settings, Skills: []skillRow{}, Findings: []findingRow{},
+		Version: 1, Settings: r.Settings, Skills: []skillRow{}, Findings: []findingRow{},
 		Summary: summary{
-			Skills: len(run.Skills), Errors: run.Count(skill.SeverityError),
-			Warnings: run.Count(skill.SeverityWarning), Infos: run.Count(skill.SeverityInfo),
-			Silenced: run.Silenced,
+			Skills: len(r.Skills), Errors: r.Count(skill.SeverityError),
+			Warnings: r.Count(skill.SeverityWarning), Infos: r.Count(skill.SeverityInfo),
+			Silenced: r.Silenced,
 		},
 	}
-	for _, s := range run.Skills {
-		r := skillRow{Folder: scan.MaskSecrets(s.Folder), Name: scan.MaskSecrets(s.Skill.Name), Available: s.Skill.Available, Cost: costRow(s.Cost)}
-		r.Publishable = s.Publishable()
+	for _, s := range r.Skills {
+		row := skillRow{Folder: scan.MaskSecrets(s.Folder), Name: scan.MaskSecrets(s.Skill.Name), Available: s.Skill.Available, Cost: costRow(s.Cost)}
+		row.Publishable = s.Publishable()
 		if s.Skill.Entry != "" {
-			r.File = scan.MaskSecrets(s.Shown(s.Skill.Entry))
+			row.File = scan.MaskSecrets(s.Shown(s.Skill.Entry))
 		}
-		out.Skills = append(out.Skills, r)
+		out.Skills = append(out.Skills, row)
 	}
-	for _, f := range run.Findings {
+	for _, f := range r.Findings {
 		d := f.diagnostic()
 		f.Message, f.Fix = d.Message, d.Fix
-		r := findingRow{Problem: doctor.ProblemOf(f.Finding, d.File), Notes: f.Notes}
+		row := findingRow{Problem: doctor.ProblemOf(f.Finding, d.File), Notes: f.Notes}
 		if f.Skill != nil {
-			r.Skill = scan.MaskSecrets(f.Skill.Folder)
+			row.Skill = scan.MaskSecrets(f.Skill.Folder)
 		}
-		if p := f.Related; p != nil {
-			r.Related = &placeRow{scan.MaskSecrets(p.File), p.Position.Line, p.Position.Column}
+		if p := d.Related; p != nil {
+			row.Related = &placeRow{p.File, p.Position.Line, p.Position.Column}
 		}
-		out.Findings = append(out.Findings, r)
+		out.Findings = append(out.Findings, row)
 	}
-	return console.PrintJSON(env.Stdout, out)
+	return out
 }

@@ -1,7 +1,7 @@
-// Package report prints the results of checking skills. Its formats are text for people, JSON,
-// SARIF for programs that show findings beside code, and annotations of GitHub. It also prints the
-// problems of servers and of configuration files. A [Diagnostic] is one message about a position
-// in any file.
+// Package report has the results of checking skills, and prints them: as text for people, as JSON,
+// as SARIF for programs that show findings beside code, and as annotations of GitHub. It also has
+// the problems of servers and of configuration files. A [Diagnostic] is one message about a
+// position in any file.
 package report
 
 import (
@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -21,7 +22,6 @@ type Run struct {
 	Silenced int      // the number of findings that the settings dropped
 	Settings []string // the configuration files in effect, as they are shown
 	Infos    bool     // print infos too, in the forms that leave them out
-	Version  string   // knack's
 }
 
 // Judged is a verdict with the displayed path of the skill's folder.
@@ -41,17 +41,45 @@ type Finding struct {
 	Skill *Judged
 }
 
-// Forms are the formats of a report by the names that --format takes. None shows more than the
-// first characters of a secret.
-var Forms = map[string]func(*console.Env, *Run) error{
-	"text": printText, "json": printJSON, "sarif": printSARIF, "github": printAnnotations,
+// Formats are the formats of a [Report]: the values of --format.
+var Formats = []string{"github", "json", "sarif", "text"}
+
+// Report is a result with findings in files.
+type Report interface {
+	command.Result
+	JSON() any
+	// diagnostics returns the findings, without secrets. If whole is false, it leaves out findings
+	// that the user has to ask for.
+	diagnostics(whole bool) []Diagnostic
+	rules() []sarifRule
+}
+
+// Print prints a report in one of the [Formats]. None shows more than the first characters of a
+// secret.
+func Print(env *console.Env, r Report, format string) error {
+	switch format {
+	case "sarif":
+		return console.PrintJSON(env.Stdout, sarifOf(r))
+	case "github":
+		return printAnnotations(env.Stdout, r.diagnostics(false))
+	}
+	return command.Print(env, r, format == "json")
+}
+
+func (r *Run) diagnostics(whole bool) (all []Diagnostic) {
+	for _, f := range r.Findings {
+		if whole || r.Infos || f.Severity != skill.SeverityInfo {
+			all = append(all, f.diagnostic())
+		}
+	}
+	return all
 }
 
 // diagnostic returns a finding as a message about its file, without secrets.
 func (f *Finding) diagnostic() Diagnostic {
 	return Diagnostic{
 		File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length,
-		Message: f.Message, Fix: f.Fix, Notes: f.Notes,
+		Message: f.Message, Fix: f.Fix, Notes: f.Notes, Related: f.Related,
 	}.masked()
 }
 

@@ -37,7 +37,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &report.Run{Version: "v1.2.3"}
+	run := &report.Run{}
 	for _, d := range judged {
 		s := &report.Judged{Verdict: d, Folder: "skills/" + d.Entry.Path}
 		run.Skills = append(run.Skills, s)
@@ -52,7 +52,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 func printed(t *testing.T, form string, run *report.Run) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := report.Forms[form](&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, run)
+	err := report.Print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, run, form)
 	return out.String(), err
 }
 
@@ -62,7 +62,7 @@ func TestFormsAreClean(t *testing.T) {
 	run.Infos = true
 	run.Findings[0].Message = "a \x1b[2Jmessage\nof two lines\u202e"
 	run.Findings[0].Shown = "\x1b]0;title\x07.md"
-	for form := range report.Forms {
+	for _, form := range report.Formats {
 		out, err := printed(t, form, run)
 		if err != nil {
 			t.Fatal(err)

@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/buildinfo"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -84,23 +83,30 @@ var sarifLevels = map[skill.Severity]string{
 	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "note",
 }
 
-func printSARIF(env *console.Env, run *Run) error {
-	var rules []sarifRule
+// rules returns the rules of check.
+func (r *Run) rules() (rules []sarifRule) {
 	for _, r := range check.Rules {
 		rules = append(rules, sarifRule{
 			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[r.Severity]},
 			Details: map[string]string{"group": string(r.Group), "source": r.Source},
 		})
 	}
-	var results []sarifResult
-	for _, f := range run.Findings {
-		r := sarifResultOf(f.diagnostic())
-		if p := f.Related; p != nil {
-			r.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(scan.MaskSecrets(p.File))}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
-		}
-		results = append(results, r)
+	return rules
+}
+
+// sarifOf returns the log of one run. Each result has the index of its rule.
+func sarifOf(r Report) sarifLog {
+	rules, results := append([]sarifRule{}, r.rules()...), []sarifResult{}
+	for _, d := range r.diagnostics(true) {
+		one := sarifResultOf(d)
+		// -1 is no rule of the table (SARIF 3.27.6).
+		one.RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == d.Rule })
+		results = append(results, one)
 	}
-	return writeSARIF(env, run.Version, rules, results)
+	return sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
+		Tool:       sarifTool{sarifDriver{Name: "knack", Version: buildinfo.Current().Version, URI: homePage, Rules: rules}},
+		ColumnKind: "unicodeCodePoints", Results: results,
+	}}}
 }
 
 // sarifResultOf returns a message about a position in a file. A zero position means the file.
@@ -113,20 +119,11 @@ func sarifResultOf(d Diagnostic) sarifResult {
 	if p := d.At; p.Line > 0 {
 		at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(d.Length, 1)}
 	}
-	return sarifResult{RuleID: d.Rule, Level: sarifLevels[d.Severity], Message: sarifText{message}, Locations: []sarifLocation{{at}}}
-}
-
-// writeSARIF writes the log of one run. Each result gets the index of its rule.
-func writeSARIF(env *console.Env, version string, rules []sarifRule, results []sarifResult) error {
-	driver := sarifDriver{Name: "knack", Version: version, URI: homePage, Rules: append([]sarifRule{}, rules...)}
-	for i := range results {
-		id := results[i].RuleID
-		// -1 is no rule of the table (SARIF 3.27.6).
-		results[i].RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == id })
+	out := sarifResult{RuleID: d.Rule, Level: sarifLevels[d.Severity], Message: sarifText{message}, Locations: []sarifLocation{{at}}}
+	if p := d.Related; p != nil {
+		out.Related = []sarifRelated{{1, sarifPhysical{sarifArtifact{sarifURI(p.File)}, &sarifRegion{StartLine: p.Position.Line, StartColumn: p.Position.Column}}, sarifText{"the first"}}}
 	}
-	return console.PrintJSON(env.Stdout, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
-		Tool: sarifTool{driver}, ColumnKind: "unicodeCodePoints", Results: append([]sarifResult{}, results...),
-	}}})
+	return out
 }
 
 // sarifURI returns a path as a URI reference; an absolute one becomes a file URI.

@@ -111,12 +111,9 @@ func TestSARIFOfScan(t *testing.T) {
 	if len(want) < len(scan.Rules) {
 		t.Fatalf("only %d findings", len(want))
 	}
-	for name, print := range map[string]func(*console.Env) error{
-		"check": func(env *console.Env) error { return report.Forms["sarif"](env, checked) },
-		"scan":  func(env *console.Env) error { return report.ScanForms["sarif"](env, scanned) },
-	} {
+	for name, r := range map[string]report.Report{"check": checked, "scan": scanned} {
 		var out strings.Builder
-		if err := print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}); err != nil {
+		if err := report.Print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, r, "sarif"); err != nil {
 			t.Fatal(err)
 		}
 		validSARIF(t, schema, out.String())

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"path"
 	"strings"
 
@@ -25,14 +24,8 @@ type Scanned struct {
 
 // ScanRun is the result of one run of the command scan.
 type ScanRun struct {
-	Skills  []*Scanned // by folder
-	Known   int        // findings that a baseline leaves out
-	Version string     // knack's
-}
-
-// ScanForms are the formats of a scan's report by the names that --format takes.
-var ScanForms = map[string]func(*console.Env, *ScanRun) error{
-	"text": printScan, "json": printScanJSON, "sarif": printScanSARIF, "github": printScanAnnotations,
+	Skills []*Scanned // by folder
+	Known  int        // findings that a baseline leaves out
 }
 
 // Count returns how many findings of a lane there are.
@@ -49,38 +42,44 @@ func (r *ScanRun) Count(lane scan.Lane) (n int) {
 
 var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityError, scan.Review: skill.SeverityInfo}
 
-// each calls visit for each finding.
-func (r *ScanRun) each(visit func(s *Scanned, d Diagnostic, f scan.Finding)) {
-	for _, s := range r.Skills {
-		for _, f := range s.Findings {
-			d := Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
-			visit(s, d.masked(), f)
-		}
-	}
+// diagnostic returns a finding of the skill as a message about its file.
+func (s *Scanned) diagnostic(f scan.Finding) Diagnostic {
+	return Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
 }
 
-func printScan(env *console.Env, run *ScanRun) error {
+func (r *ScanRun) diagnostics(bool) (all []Diagnostic) {
+	for _, s := range r.Skills {
+		for _, f := range s.Findings {
+			all = append(all, s.diagnostic(f).masked())
+		}
+	}
+	return all
+}
+
+// Print implements [command.Result].
+func (r *ScanRun) Print(env *console.Env) {
 	p := env.Out()
 	var texts sources
-	run.each(func(s *Scanned, d Diagnostic, f scan.Finding) {
-		d.Print(p, texts.of(s.Skill, f.File, nil))
-	})
-	for _, s := range run.Skills {
+	for _, s := range r.Skills {
+		for _, f := range s.Findings {
+			s.diagnostic(f).masked().Print(p, texts.of(s.Skill, f.File, nil))
+		}
+	}
+	for _, s := range r.Skills {
 		if more := s.Enforce + s.Review - len(s.Findings); more > 0 {
 			p.Line("%s: %s more", console.OneLine(scan.MaskSecrets(s.Folder)), display.Count(more, "finding"))
 		}
 	}
-	if len(run.Skills) == 1 {
-		for _, l := range factLines(run.Skills[0].Facts) {
+	if len(r.Skills) == 1 {
+		for _, l := range factLines(r.Skills[0].Facts) {
 			p.Item(2, "%s", l)
 		}
 	}
-	last := fmt.Sprintf("%s: %s to enforce, %s to review", display.Count(len(run.Skills), "skill"), display.Count(run.Count(scan.Enforce), "finding"), display.Count(run.Count(scan.Review), "finding"))
-	if run.Known > 0 {
-		last += fmt.Sprintf("; %s left out by the baseline", display.Count(run.Known, "finding"))
+	last := fmt.Sprintf("%s: %s to enforce, %s to review", display.Count(len(r.Skills), "skill"), display.Count(r.Count(scan.Enforce), "finding"), display.Count(r.Count(scan.Review), "finding"))
+	if r.Known > 0 {
+		last += fmt.Sprintf("; %s left out by the baseline", display.Count(r.Known, "finding"))
 	}
 	p.Line("%s", last)
-	return p.Failed()
 }
 
 // factLines returns the facts as people read them.
@@ -124,34 +123,22 @@ type scanRow struct {
 	Facts    scan.Facts           `json:"facts"`
 }
 
-func printScanJSON(env *console.Env, run *ScanRun) error {
-	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(run.Skills), run.Count(scan.Enforce), run.Count(scan.Review), run.Known}}
-	for _, s := range run.Skills {
+// JSON returns the JSON form.
+func (r *ScanRun) JSON() any {
+	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(r.Skills), r.Count(scan.Enforce), r.Count(scan.Review), r.Known}}
+	for _, s := range r.Skills {
 		out.Skills = append(out.Skills, scanRow{scan.MaskSecrets(s.Folder), scan.MaskSecrets(s.Name), s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Findings), s.Facts})
 	}
-	return console.PrintJSON(env.Stdout, out)
+	return out
 }
 
-func printScanSARIF(env *console.Env, run *ScanRun) error {
-	var rules []sarifRule
+// rules returns the rules of scan.
+func (r *ScanRun) rules() (rules []sarifRule) {
 	for _, r := range scan.Rules {
 		rules = append(rules, sarifRule{
 			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[laneSeverities[r.Lane]]},
 			Details: map[string]string{"lane": string(r.Lane), "source": r.Source},
 		})
 	}
-	var results []sarifResult
-	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
-		results = append(results, sarifResultOf(d))
-	})
-	return writeSARIF(env, run.Version, rules, results)
-}
-
-func printScanAnnotations(env *console.Env, run *ScanRun) error {
-	var b strings.Builder
-	run.each(func(_ *Scanned, d Diagnostic, _ scan.Finding) {
-		annotate(&b, d)
-	})
-	_, err := io.WriteString(env.Stdout, b.String())
-	return err
+	return rules
 }

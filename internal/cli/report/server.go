@@ -9,8 +9,15 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// PrintServer writes a report on a server for people.
-func PrintServer(p *console.Printer, r *skillsext.Report) error {
+// Server is the report on a server.
+type Server struct{ *skillsext.Report }
+
+// JSON returns the JSON form.
+func (r Server) JSON() any { return r.Report }
+
+// Print implements [command.Result].
+func (r Server) Print(env *console.Env) {
+	p := env.Out()
 	findings := slices.Clone(r.Findings)
 	slices.SortStableFunc(findings, func(a, b skillsext.Finding) int { return strings.Compare(a.Skill, b.Skill) })
 	last := ""
@@ -31,5 +38,4 @@ func PrintServer(p *console.Printer, r *skillsext.Report) error {
 	}
 	p.Line("%s, %s verified, protocol %s: %s",
 		display.Count(r.Skills, "skill"), display.Count(r.Files, "file"), r.Protocol, display.Count(len(r.Findings), "finding"))
-	return p.Failed()
 }

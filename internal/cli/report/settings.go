@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// settingsDocument is the JSON form of config check.
-type settingsDocument struct {
+// Settings are the problems of configuration files.
+type Settings struct {
 	Version  int          `json:"version"`
 	Files    []string     `json:"files"`
 	Findings []problemRow `json:"findings"`
@@ -21,6 +20,13 @@ type settingsDocument struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Notes say which sections of a file count for some commands alone.
 	Notes []string `json:"notes,omitempty"`
+
+	files []settingsFile
+}
+
+type settingsFile struct {
+	*settings.File
+	warnings, notes []string
 }
 
 type problemRow struct {
@@ -33,42 +39,47 @@ type problemRow struct {
 	Fix     string       `json:"fix"`
 }
 
-// Settings prints the problems of configuration files, their warnings and notes, as text or JSON.
-// It returns the number of problems.
-func Settings(env *console.Env, files []*settings.File, warningsOf, notesOf func(*settings.File) []string, asJSON bool) (problems int, err error) {
-	out := settingsDocument{Version: 1, Files: []string{}, Findings: []problemRow{}}
-	p := env.Out()
-	if asJSON {
-		p = console.PrinterOf(io.Discard)
+// NewSettings returns a report without files.
+func NewSettings() *Settings {
+	return &Settings{Version: 1, Files: []string{}, Findings: []problemRow{}}
+}
+
+// Add adds a file with its warnings and notes.
+func (s *Settings) Add(f *settings.File, warnings, notes []string) {
+	s.files, s.Files = append(s.files, settingsFile{f, warnings, notes}), append(s.Files, f.Shown)
+	for _, n := range notes {
+		s.Notes = append(s.Notes, f.Shown+": "+n)
 	}
-	for _, f := range files {
-		out.Files = append(out.Files, f.Shown)
-		for _, n := range notesOf(f) {
-			out.Notes = append(out.Notes, f.Shown+": "+n)
-			p.Line("%s: note: %s", console.Bold.Of(f.Shown), n)
+	for _, w := range warnings {
+		s.Warnings = append(s.Warnings, f.Shown+": "+w)
+	}
+	for _, p := range f.Problems {
+		s.Findings = append(s.Findings, problemRow{p.Rule, f.Shown, p.Position.Line, p.Position.Column, p.Field, p.Message, p.Fix})
+	}
+}
+
+// Print implements [command.Result].
+func (s *Settings) Print(env *console.Env) {
+	p := env.Out()
+	for _, f := range s.files {
+		name := console.Bold.Of(f.Shown)
+		for _, n := range f.notes {
+			p.Line("%s: note: %s", name, n)
 		}
-		warnings := warningsOf(f)
-		if len(f.Problems)+len(warnings) == 0 {
-			p.Line("%s: nothing is wrong", console.Bold.Of(f.Shown))
+		if len(f.Problems)+len(f.warnings) == 0 {
+			p.Line("%s: nothing is wrong", name)
 		}
-		for _, w := range warnings {
-			out.Warnings = append(out.Warnings, f.Shown+": "+w)
-			p.Line("%s: %s: %s", console.Bold.Of(f.Shown), console.Yellow.Of("warning"), w)
+		for _, w := range f.warnings {
+			p.Line("%s: %s: %s", name, console.Yellow.Of("warning"), w)
 		}
 		source := check.NewSource(f.Data)
 		hideTokens(source, f.Problems)
 		for _, wrong := range f.Problems {
-			out.Findings = append(out.Findings, problemRow{wrong.Rule, f.Shown, wrong.Position.Line, wrong.Position.Column, wrong.Field, wrong.Message, wrong.Fix})
 			Diagnostic{
 				File: f.Shown, Severity: skill.SeverityError, Rule: wrong.Rule, At: wrong.Position, Length: wordLength(source, wrong.Position), Message: wrong.Message, Fix: wrong.Fix,
 			}.Print(p, source)
 		}
 	}
-	err = p.Failed()
-	if asJSON {
-		err = console.PrintJSON(env.Stdout, out)
-	}
-	return len(out.Findings), err
 }
 
 // secrets returns tokens that were written in place of their hashes.

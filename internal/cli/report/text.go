@@ -15,33 +15,33 @@ var severityColours = map[skill.Severity]console.Style{
 	skill.SeverityError: console.Red, skill.SeverityWarning: console.Yellow, skill.SeverityInfo: console.Cyan,
 }
 
-func printText(env *console.Env, run *Run) error {
+// Print implements [command.Result].
+func (r *Run) Print(env *console.Env) {
 	p := env.Out()
 	hidden := 0
 	var texts sources
-	for _, f := range run.Findings {
-		if f.Severity == skill.SeverityInfo && !run.Infos {
+	for _, f := range r.Findings {
+		if f.Severity == skill.SeverityInfo && !r.Infos {
 			hidden++
 			continue
 		}
 		printFinding(p, f, &texts)
 	}
-	last := fmt.Sprintf("%s: %s, %s", display.Count(len(run.Skills), "skill"),
-		display.Count(run.Count(skill.SeverityError), "error"), display.Count(run.Count(skill.SeverityWarning), "warning"))
-	if n := run.fixable(check.Certain); n > 0 {
+	last := fmt.Sprintf("%s: %s, %s", display.Count(len(r.Skills), "skill"),
+		display.Count(r.Count(skill.SeverityError), "error"), display.Count(r.Count(skill.SeverityWarning), "warning"))
+	if n := r.fixable(check.Certain); n > 0 {
 		last += fmt.Sprintf("; --fix corrects %d", n)
 	}
-	if n := run.fixable(check.Guess); n > 0 {
+	if n := r.fixable(check.Guess); n > 0 {
 		last += fmt.Sprintf("; --fix=guess corrects %d more", n)
 	}
-	if n := run.Silenced; n > 0 {
-		last += fmt.Sprintf("; %s left out by %s", display.Count(n, "finding"), run.Files())
+	if n := r.Silenced; n > 0 {
+		last += fmt.Sprintf("; %s left out by %s", display.Count(n, "finding"), r.Files())
 	}
 	if hidden > 0 {
 		last += fmt.Sprintf("; --info shows %d more", hidden)
 	}
 	p.Line("%s", last)
-	return p.Failed()
 }
 
 // Diagnostic is a message about a position in a file.
@@ -54,6 +54,7 @@ type Diagnostic struct {
 	Message  string
 	Fix      string // further lines are text to write into the file
 	Notes    []string
+	Related  *check.Place // nil for none
 }
 
 // Print prints it like a compiler: position, message, the line with a mark under the token,
@@ -86,6 +87,9 @@ func (d Diagnostic) Print(p *console.Printer, source *check.Source) {
 // masked returns it without secrets.
 func (d Diagnostic) masked() Diagnostic {
 	d.File, d.Message, d.Fix = scan.MaskSecrets(d.File), scan.MaskSecrets(d.Message), scan.MaskSecrets(d.Fix)
+	if p := d.Related; p != nil {
+		d.Related = &check.Place{File: scan.MaskSecrets(p.File), Position: p.Position}
+	}
 	return d
 }
 
