@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/internal/cli/observe"
 )
 
@@ -58,7 +59,8 @@ it.`,
 				case asJSON:
 					return console.PrintJSON(env.Stdout, r)
 				}
-				return r.Print(env.Out())
+				listing.PrintReport(env.Out(), r)
+				return nil
 			}
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
@@ -84,7 +86,7 @@ func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor
 	case asJSON:
 		err = console.PrintJSON(env.Stdout, s)
 	default:
-		err = s.Print(env.Out())
+		listing.PrintExplanation(env.Out(), s)
 	}
 	if say := s.Failure(); err == nil && say != "" {
 		err = command.Fail(command.No, errors.New(say), "")

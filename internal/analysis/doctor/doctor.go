@@ -1,16 +1,19 @@
 // Package doctor explains the state of every skill that knack finds.
 //
-// It prints the verdicts of package judgement. A [Report] holds everything as a value, with the
-// roots and the clients' lists. An [Explanation] is about one name. Both can be printed as text or
-// JSON.
+// A [Report] holds the verdicts of package judgement, the roots and the clients' lists. An
+// [Explanation] is about one name. Both are values that a surface prints.
 package doctor
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -51,10 +54,12 @@ type Report struct {
 	Scan     judgement.ScanCount `json:"scan"`
 	Limits   []string            `json:"limits"` // bounds, of knack or of the specification, that were reached
 
-	o        Options
-	view     catalog.View
-	fits     []tool.Fit
-	verdicts map[*catalog.Entry]*judgement.Verdict
+	Options  Options                               `json:"-"`
+	View     catalog.View                          `json:"-"`
+	Fits     []tool.Fit                            `json:"-"` // Lists
+	Verdicts map[*catalog.Entry]*judgement.Verdict `json:"-"`
+	// RunnerLoads reports whether the tool set runner loads a skipped skill.
+	RunnerLoads bool `json:"-"`
 }
 
 // Root is a root and the way in which its changes are noticed.
@@ -91,7 +96,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	r := blank(v, o)
 	r.Count, r.Skills = judgement.CountOf(v, all), make([]Skill, len(all))
 	for i, d := range all {
-		r.verdicts[d.Entry] = d
+		r.Verdicts[d.Entry] = d
 		r.Scan.Add(d, d.Tally())
 		r.Skills[i] = SkillOf(d)
 	}
@@ -99,19 +104,29 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 		w := watched[root.Label]
 		r.Roots = append(r.Roots, Root{root, w.on, w.why})
 	}
-	for _, f := range r.fits {
-		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, namesOf(f.Shortened), namesOf(f.Left)})
+	for _, f := range r.Fits {
+		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, Names(f.Shortened), Names(f.Left)})
 	}
 	r.Limits, r.Locks = append(r.Limits, r.limits()...), Locks(v)
+	r.RunnerLoads = slices.ContainsFunc(v.Skipped, r.runnerLoads)
 	return r, nil
 }
 
 // blank returns a report before any judgement.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Scan: judgement.NewScanCount(), Settings: o.Settings, Followed: o.Followed, o: o, view: v, fits: tool.Fits(v), verdicts: map[*catalog.Entry]*judgement.Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Scan: judgement.NewScanCount(), Settings: o.Settings, Followed: o.Followed, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
-func namesOf(entries []*catalog.Entry) []string {
+// runnerLoads reports whether the tool set runner loads a skill that is skipped. That set
+// finds skills by their folders and does not judge the frontmatter.
+func (r *Report) runnerLoads(e *catalog.Entry) bool {
+	data := r.Verdicts[e].Data
+	return e.ModelInvocable && len(data) > 0 && utf8.Valid(data) && strings.EqualFold(e.Entry, skill.MainFile) &&
+		notFor000(e) == "" && r.View.InFolder(e.Folder()) == e
+}
+
+// Names returns the names of skills.
+func Names(entries []*catalog.Entry) []string {
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name)

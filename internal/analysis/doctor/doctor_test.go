@@ -15,6 +15,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -123,9 +125,7 @@ func TestReportCountsProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := r.Print(&b); err != nil {
-		t.Fatal(err)
-	}
+	listing.PrintReport(console.PrinterOf(&b), r)
 	for _, want := range []string{
 		"  a  one/a/SKILL.md\n    2 warnings\n",
 		"  Odd  one/Odd/SKILL.md\n    not published: 2:7: ",

@@ -51,21 +51,21 @@ type elsewhere struct {
 func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	ctx, cancel := context.WithTimeout(ctx, elsewherePatience)
 	defer cancel()
-	l := &elsewhere{r: s.report, key: key, seen: map[string]bool{}}
+	l := &elsewhere{r: s.Report, key: key, seen: map[string]bool{}}
 	for _, b := range s.Folders {
 		l.seen[b.dir] = true
 	}
-	for _, r := range l.r.view.Roots {
+	for _, r := range l.r.View.Roots {
 		if r.Dir != "" && !r.Missing && r.Err == nil {
 			l.root(ctx, r.Dir)
 		}
 	}
-	if l.r.o.Project != "" {
-		l.repository(ctx, l.r.o.Project)
+	if l.r.Options.Project != "" {
+		l.repository(ctx, l.r.Options.Project)
 	}
 	l.clients(ctx)
 	if ctx.Err() != nil && l.cut == "" {
-		l.cut = l.shown(l.r.o.Home)
+		l.cut = l.shown(l.r.Options.Home)
 	}
 	s.Strays, s.Folders = append(s.Strays, l.strays...), append(s.Folders, l.bare...)
 	if l.full {
@@ -133,13 +133,13 @@ func fileFix(name string) string {
 // skippedFolder looks for the skill below a folder that no scan enters.
 func (l *elsewhere) skippedFolder(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
+		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
 	}
 }
 
 // repository looks for the skill in folders that are not roots.
 func (l *elsewhere) repository(ctx context.Context, project string) {
-	chain := dir.Project(project, l.r.o.Home)
+	chain := dir.Project(project, l.r.Options.Home)
 	if len(chain) == 0 {
 		return
 	}
@@ -157,8 +157,8 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 
 // clients looks beside the user's roots, where clients keep plugins.
 func (l *elsewhere) clients(ctx context.Context) {
-	for _, r := range dir.WellKnown(nil, l.r.o.Home, nil) {
-		if at := filepath.Dir(r.Dir); at != l.r.o.Home && len(l.strays) < elsewhereFound {
+	for _, r := range dir.WellKnown(nil, l.r.Options.Home, nil) {
+		if at := filepath.Dir(r.Dir); at != l.r.Options.Home && len(l.strays) < elsewhereFound {
 			l.noRoot(ctx, at)
 		}
 	}
@@ -167,7 +167,7 @@ func (l *elsewhere) clients(ctx context.Context) {
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
 		if !l.rooted(b.Dir()) {
-			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.o.Serving(filepath.Dir(b.Dir())))
+			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
 		}
 	}
 }
@@ -191,14 +191,14 @@ func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle)
 
 // rooted reports whether a folder is in a root.
 func (l *elsewhere) rooted(at string) bool {
-	return slices.ContainsFunc(l.r.view.Roots, func(r catalog.RootStatus) bool {
+	return slices.ContainsFunc(l.r.View.Roots, func(r catalog.RootStatus) bool {
 		return r.Dir != "" && within(r.Dir, at)
 	})
 }
 
 // owner returns the skill whose folder contains a path, or nil.
 func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
-	for _, e := range l.r.view.Entries {
+	for _, e := range l.r.View.Entries {
 		if e.Dir() != "" && within(e.Dir(), at) && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
 			owner = e
 		}
@@ -227,7 +227,7 @@ func (l *elsewhere) folder(at string) {
 	b := BareFolder{At: l.shown(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.o.Serving(filepath.Dir(at)))
+			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.Options.Serving(filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {
@@ -245,7 +245,7 @@ func (l *elsewhere) add(at, why, fix string) {
 	}
 }
 
-func (l *elsewhere) shown(at string) string { return l.r.o.Shown(at) }
+func (l *elsewhere) shown(at string) string { return l.r.Options.Shown(at) }
 
 // within reports whether a path is a folder or below it. Both are absolute.
 func within(folder, at string) bool {

@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"context"
-	"io/fs"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -31,12 +33,60 @@ type Explanation struct {
 	Unsearched []string     `json:"notLookedAt"`       // places where knack could not look
 	Missing    []Missing    `json:"missing,omitempty"` // that a lock has by this name, and no root
 
-	report  *Report
-	isPath  bool             // the name is the path of a skill
-	loads   *catalog.Entry   // the skill that an agent gets for the name, or nil
-	entries []*catalog.Entry // Skills
-	near    []*catalog.Entry // Near
-	notices []rootNotice     // Notices
+	Report  *Report          `json:"-"` // with the verdicts of Entries
+	Answer  Answer           `json:"-"`
+	Other   *catalog.Entry   `json:"-"` // see [LoadsOtherwise]
+	Entries []*catalog.Entry `json:"-"` // Skills
+	Similar []*catalog.Entry `json:"-"` // Near
+	Passed  []RootNotice     `json:"-"` // Notices, without those about Folders
+
+	isPath  bool           // the name is the path of a skill
+	loads   *catalog.Entry // the skill that an agent gets for the name, or nil
+	notices []RootNotice   // Notices
+}
+
+// Answer says whether an agent can load a skill by a name.
+type Answer int
+
+// The answers.
+const (
+	Loads          Answer = iota
+	LoadsOtherwise        // the name is the folder's, and the skill there loads by another name
+	OnlyForPeople         // as a prompt only
+	OnlyForRunner         // with the tool set runner only
+	OnlyHeld              // no: the operator's policy holds back every skill of the name
+	NotLoadable           // no
+	NotFound              // no skill has the name
+)
+
+func (s *Explanation) answer() Answer {
+	any := func(is func(*catalog.Entry) bool) bool { return slices.ContainsFunc(s.Entries, is) }
+	switch s.Other = s.byFolder(); {
+	case s.Available:
+		return Loads
+	case s.Other != nil:
+		return LoadsOtherwise
+	case any(func(e *catalog.Entry) bool { return e.Status == catalog.Available && e.UserInvocable }):
+		return OnlyForPeople
+	case any(s.Report.runnerLoads):
+		return OnlyForRunner
+	case len(s.Entries) == 0:
+		return NotFound
+	case !any(func(e *catalog.Entry) bool { return !e.HeldBack() }):
+		return OnlyHeld
+	}
+	return NotLoadable
+}
+
+// Failure says in a few words that no agent can load the skill. It is empty if an agent can.
+func (s *Explanation) Failure() string {
+	switch s.Answer {
+	case Loads:
+		return ""
+	case OnlyForRunner:
+		return fmt.Sprintf("no agent can load '%s', except with --tools runner", display.Echo(s.Name))
+	}
+	return fmt.Sprintf("no agent can load '%s'", display.Echo(s.Name))
 }
 
 // bareFiles bounds the listed files of a folder without a skill.
@@ -47,31 +97,70 @@ type BareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
 	Link  string   `json:"link,omitempty"` // its target, if it is a link
+	Why   string   `json:"-"`
+	Fix   string   `json:"-"`
+	Left  []string `json:"-"` // the files that an interrupted knack left behind
 	dir   string   // its absolute path
 }
 
-// rootNotice is a notice with its root.
-type rootNotice struct {
-	root skill.Root
+// explain sets the fields that are not part of the JSON form.
+func (b *BareFolder) explain() {
+	entries, _ := os.ReadDir(b.dir) // none if it cannot be read
+	misspelt := slices.IndexFunc(b.Files, typo.IsMainFile)
+	switch {
+	case b.Link != "" && holdsMain(b.dir):
+		b.Why, b.Fix = "is a link to "+display.Echo(b.Link)+", and is not followed: it leads back, or is in a skill", "ask for the skill that it leads to, or put a copy of that into a folder of skills"
+		return
+	case b.Link != "":
+		b.Why, b.Fix = "is a link to "+display.Echo(b.Link)+", which has no SKILL.md", "let the link lead to the folder of a skill, or remove it"
+		return
+	case misspelt >= 0:
+		f := display.Spelt(b.Files[misspelt])
+		b.Why, b.Fix = "has no SKILL.md, but "+f, "rename "+f+" to SKILL.md"
+		return
+	case len(b.Files) > 0:
+		b.Why = "has no SKILL.md, only " + FirstOf(b.Files)
+	case len(entries) > 0:
+		b.Why = "has no SKILL.md, only hidden files, for example " + display.Spelt(entries[0].Name())
+	default:
+		b.Why = "is empty"
+	}
+	b.Fix = "put a SKILL.md there"
+	if command := newCommand(b.At); command != "" {
+		b.Fix += "; '" + command + "' writes one to start from"
+	}
+	for _, e := range entries {
+		if edit.IsTemporary(e.Name()) {
+			b.Left = append(b.Left, e.Name())
+		}
+	}
+}
+
+// RootNotice is a notice with its root.
+type RootNotice struct {
+	Root skill.Root
 	skill.Notice
 }
+
+// At returns the displayed path of the notice.
+func (n RootNotice) At() string { return Below(n.Root, n.Path) }
 
 // Explain explains one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or
 // a path. It judges the skills of the explanation. The only error is the context's.
 func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Explanation, error) {
 	r := blank(v, o)
-	s := &Explanation{Name: name, report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Notices: []Notice{}, Unsearched: []string{}}
+	s := &Explanation{Name: name, Report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Notices: []Notice{}, Unsearched: []string{}}
 	key := skill.KeyOf(name)
 	s.collect(key)
 	s.findFolders(ctx)
 	s.collectNotices(key)
 	s.Folders = slices.DeleteFunc(s.Folders, s.isExplained)
-	for _, e := range s.entries {
-		r.verdicts[e] = o.Judge.Of(ctx, e)
-		r.verdicts[e].Locked = v.Locked(ctx, e)
-		s.Skills = append(s.Skills, SkillOf(r.verdicts[e]))
+	for _, e := range s.Entries {
+		r.Verdicts[e] = o.Judge.Of(ctx, e)
+		r.Verdicts[e].Locked = v.Locked(ctx, e)
+		s.Skills = append(s.Skills, SkillOf(r.Verdicts[e]))
 	}
-	for _, e := range s.near {
+	for _, e := range s.Similar {
 		s.Near = append(s.Near, SkillOf(o.Judge.Of(ctx, e)))
 	}
 	for _, l := range Locks(v) {
@@ -82,18 +171,25 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 		}
 	}
 	for _, n := range s.notices {
-		s.Notices = append(s.Notices, Notice{shownBelow(n.root, n.Path), n.Rule, n.Message, n.Fix})
+		s.Notices = append(s.Notices, Notice{n.At(), n.Rule, n.Message, n.Fix})
 	}
 	s.Available = s.loads != nil && loadable(s.loads)
 	if s.isPath { // agents do not know the path, but they know the skill there
-		s.Available = slices.ContainsFunc(s.entries, loadable)
+		s.Available = slices.ContainsFunc(s.Entries, loadable)
 	}
+	for i := range s.Folders {
+		s.Folders[i].explain()
+	}
+	s.Answer = s.answer()
+	s.Passed = slices.DeleteFunc(slices.Clone(s.notices), func(n RootNotice) bool {
+		return n.File != "" && slices.ContainsFunc(s.Folders, func(b BareFolder) bool { return b.At == n.At() })
+	})
 	return s, ctx.Err()
 }
 
 // collect finds the skills of the name, and those with a similar name.
 func (s *Explanation) collect(key skill.Key) {
-	v := s.report.view
+	v := s.Report.View
 	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
 	var owner *catalog.Entry
 	if uri, err := skill.ParseURI(s.Name); err == nil {
@@ -103,15 +199,15 @@ func (s *Explanation) collect(key skill.Key) {
 		return e.Name != "" && e.Key == key || skill.KeyOf(e.Folder()) == key
 	}
 	for _, e := range v.Entries {
-		isPath := s.report.isPath(e, s.Name)
+		isPath := s.Report.isPath(e, s.Name)
 		s.isPath = s.isPath || isPath
 		if e == owner || e == s.loads || isPath || has(e, key) || labelled && strings.EqualFold(e.Root.Label, label) && has(e, skill.KeyOf(rest)) {
-			s.entries = append(s.entries, e)
+			s.Entries = append(s.Entries, e)
 		}
 	}
 	for _, e := range slices.Concat(v.Near(s.Name, 3), v.SkippedNear(s.Name, 3)) {
-		if !slices.Contains(s.entries, e) && !slices.Contains(s.near, e) {
-			s.near = append(s.near, e)
+		if !slices.Contains(s.Entries, e) && !slices.Contains(s.Similar, e) {
+			s.Similar = append(s.Similar, e)
 		}
 	}
 }
@@ -119,20 +215,20 @@ func (s *Explanation) collect(key skill.Key) {
 // findFolders finds folders and files of the name in the roots and, if no skill has the name, in
 // all other places.
 func (s *Explanation) findFolders(ctx context.Context) {
-	for _, source := range s.report.o.Sources {
+	for _, source := range s.Report.Options.Sources {
 		f, ok := source.(folders)
 		if !ok {
 			continue
 		}
 		names, ok := f.Names(s.Name, bareFiles)
-		known := slices.ContainsFunc(s.entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == s.Name })
+		known := slices.ContainsFunc(s.Entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == s.Name })
 		if ok && !known {
 			at := filepath.Join(f.Root().Dir, s.Name)
 			target, _ := os.Readlink(at) // fails if it is no link
-			s.Folders = append(s.Folders, BareFolder{shownBelow(f.Root(), s.Name), append([]string{}, names...), target, at})
+			s.Folders = append(s.Folders, BareFolder{At: Below(f.Root(), s.Name), Files: append([]string{}, names...), Link: target, dir: at})
 		}
 	}
-	if len(s.entries) == 0 {
+	if len(s.Entries) == 0 {
 		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(s.Name), "/"+skill.MainFile)) // of a path
 		s.searchElsewhere(ctx, skill.KeyOf(last))
 	}
@@ -141,7 +237,7 @@ func (s *Explanation) findFolders(ctx context.Context) {
 // collectNotices collects the scan's notices about the name, and the places that it could not
 // read.
 func (s *Explanation) collectNotices(key skill.Key) {
-	for _, r := range s.report.view.Roots {
+	for _, r := range s.Report.View.Roots {
 		if r.Err != nil {
 			s.Unsearched = append(s.Unsearched, Heading(r.Root)+": "+UnreadReason(r))
 		}
@@ -152,9 +248,9 @@ func (s *Explanation) collectNotices(key skill.Key) {
 			}
 			switch {
 			case named:
-				s.notices = append(s.notices, rootNotice{r.Root, n})
+				s.notices = append(s.notices, RootNotice{r.Root, n})
 			case dir.Unsearched(n.Rule):
-				s.Unsearched = append(s.Unsearched, noticeLine(r.Root, n))
+				s.Unsearched = append(s.Unsearched, NoticeLine(r.Root, n))
 			}
 		}
 	}
@@ -162,9 +258,9 @@ func (s *Explanation) collectNotices(key skill.Key) {
 
 // isExplained reports whether a notice explains a folder without a skill.
 func (s *Explanation) isExplained(b BareFolder) bool {
-	return slices.ContainsFunc(s.notices, func(n rootNotice) bool {
+	return slices.ContainsFunc(s.notices, func(n RootNotice) bool {
 		switch {
-		case shownBelow(n.root, n.Path) != b.At:
+		case n.At() != b.At:
 			return false
 		case n.File != "":
 			return !slices.ContainsFunc(b.Files, typo.IsMainFile)
@@ -178,8 +274,8 @@ func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.M
 
 // byFolder returns the skill in a folder of the requested name, if it loads only by another name.
 func (s *Explanation) byFolder() *catalog.Entry {
-	if i := slices.IndexFunc(s.entries, loadable); i >= 0 && s.loads == nil {
-		return s.entries[i]
+	if i := slices.IndexFunc(s.Entries, loadable); i >= 0 && s.loads == nil {
+		return s.Entries[i]
 	}
 	return nil
 }
@@ -191,7 +287,7 @@ func (r *Report) isPath(e *catalog.Entry, name string) bool {
 	}
 	at := name
 	if !filepath.IsAbs(at) {
-		at = filepath.Join(r.o.Dir, at)
+		at = filepath.Join(r.Options.Dir, at)
 	}
 	at = filepath.Clean(at)
 	return at == e.Dir() || filepath.Dir(at) == e.Dir() && strings.EqualFold(filepath.Base(at), skill.MainFile)
@@ -209,12 +305,6 @@ func holdsMain(folder string) bool {
 		_, err := os.Stat(filepath.Join(folder, name))
 		return err == nil
 	})
-}
-
-// entriesOf lists a folder. It returns nothing if the folder cannot be read.
-func entriesOf(folder string) []fs.DirEntry {
-	entries, _ := os.ReadDir(folder)
-	return entries
 }
 
 // newCommand returns the command that writes a new skill in a folder. It returns "" if the folder

@@ -12,6 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/internal/policy/quarantine"
 	"github.com/knack-dev/knack/skill"
 )
@@ -69,9 +71,7 @@ func TestHeld(t *testing.T) {
 	}
 	const why = "run.sh:3:1: what it fetches is run [run-fetched-unknown]"
 	var b bytes.Buffer
-	if err := r.Print(&b); err != nil {
-		t.Fatal(err)
-	}
+	listing.PrintReport(console.PrinterOf(&b), r)
 	for _, want := range []string{
 		"skipped: no agent can load these, except with --tools runner\n  one/none/SKILL.md",
 		"held back by the operator's policy: no agent can load these\n  one/bad/SKILL.md\n    " + why + "\n    fix: have it mended\n",
@@ -86,9 +86,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Reset()
-	if err := s.Print(&b); err != nil {
-		t.Fatal(err)
-	}
+	listing.PrintExplanation(console.PrinterOf(&b), s)
 	for _, want := range []string{
 		"'bad' is held back by the operator's policy, and no agent can load it.\n\none/bad/SKILL.md is held back\n",
 		"  held back because: " + why + "\n  fix: have it mended\n",
@@ -104,8 +102,8 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Reset()
-	if err := s.Print(&b); err != nil || !strings.Contains(b.String(), "A similar name: one/bad/SKILL.md: held back: "+why) {
-		t.Errorf("%v\n%s", err, &b)
+	if listing.PrintExplanation(console.PrinterOf(&b), s); !strings.Contains(b.String(), "A similar name: one/bad/SKILL.md: held back: "+why) {
+		t.Errorf("%s", &b)
 	}
 }
 
@@ -135,9 +133,7 @@ func TestScanned(t *testing.T) {
 		t.Errorf("%+v", r.Count)
 	}
 	var b bytes.Buffer
-	if err := r.Print(&b); err != nil {
-		t.Fatal(err)
-	}
+	listing.PrintReport(console.PrinterOf(&b), r)
 	const lines = `what a scan found; knack scan NAME shows it line by line
   to enforce: 2 findings in 1 skill: run-decoded
   to review: 3 findings in 2 skills: persist, secret
@@ -154,7 +150,7 @@ func TestScanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Reset()
-		if err := s.Print(&b); err != nil || !strings.Contains(b.String(), want) {
+		if listing.PrintExplanation(console.PrinterOf(&b), s); !strings.Contains(b.String(), want) {
 			t.Errorf("%s: no %q in\n%s", name, want, &b)
 		}
 	}

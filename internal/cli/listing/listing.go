@@ -1,4 +1,4 @@
-// Package listing is the text of knack list, with which a search shows what it found too.
+// Package listing is the text of list, search and doctor: of skills, roots, sources and locks.
 package listing
 
 import (
@@ -49,7 +49,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, lock
 		}
 	}
 	if all {
-		doctor.PrintLocks(p, v, locked)
+		PrintLocks(p, v, locked)
 	}
 	p.Line("%s", summary(v, shadowed, unlisted, all))
 }
@@ -134,7 +134,7 @@ func titles(p *console.Printer) func(title string) {
 }
 
 func printRoots(p *console.Printer, v catalog.View) {
-	absent, folded := 0, doctor.Folded(v.Roots)
+	absent, folded := 0, Folded(v.Roots)
 	for _, r := range v.Roots {
 		if line, ok := folded[r.Label]; ok {
 			if line != "" {
@@ -162,7 +162,7 @@ func printRoots(p *console.Printer, v catalog.View) {
 		}
 	}
 	if absent > 0 {
-		p.Line("  %s", console.Dim.Of(doctor.Absent(absent)))
+		p.Line("  %s", console.Dim.Of(Absent(absent)))
 	}
 }
 

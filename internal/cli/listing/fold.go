@@ -1,10 +1,11 @@
-package doctor
+package listing
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 )
 
 // foldedFrom is the least number of roots that share one line.
@@ -17,7 +18,7 @@ func Folded(roots []catalog.RootStatus) map[string]string {
 	same := map[string][]catalog.RootStatus{}
 	for _, r := range roots {
 		if r.Err != nil && len(r.Notices) == 0 && r.Dir != "" {
-			same[UnreadReason(r)] = append(same[UnreadReason(r)], r)
+			same[doctor.UnreadReason(r)] = append(same[doctor.UnreadReason(r)], r)
 		}
 	}
 	lines := map[string]string{}

@@ -1,26 +1,28 @@
-package doctor
+package listing
 
 import (
+	"cmp"
 	"fmt"
-	"io"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skill/frontmatter"
-	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
-// Print writes the report for people, to a terminal if w is a [console.Printer] for one.
-func (r *Report) Print(w io.Writer) error {
-	p := console.PrinterOf(w)
+// report is the text of a report.
+type report struct{ *doctor.Report }
+
+// PrintReport prints a report of doctor.
+func PrintReport(p *console.Printer, d *doctor.Report) {
+	r := report{d}
 	p.Line("roots; of skills with the same name, the first one is loaded")
 	r.printRoots(p)
 	PrintFollowed(p, r.Followed)
@@ -31,10 +33,10 @@ func (r *Report) Print(w io.Writer) error {
 		p.Line("  %s", s)
 	}
 	r.printSkills(p)
-	PrintLocks(p, r.view, func(e *catalog.Entry) catalog.Locked { return r.verdicts[e].Locked })
+	PrintLocks(p, r.View, func(e *catalog.Entry) catalog.Locked { return r.Verdicts[e].Locked })
 	r.printScans(p)
 	p.Line("what clients are shown of the list of skills")
-	for _, f := range r.fits {
+	for _, f := range r.Fits {
 		p.Line("  %s", shownTo(f))
 	}
 	p.Line("limits hit: %s", map[bool]string{true: "none"}[len(r.Limits) == 0])
@@ -42,15 +44,6 @@ func (r *Report) Print(w io.Writer) error {
 		p.Line("  %s", l)
 	}
 	p.Line("%s", r.summaryLine())
-	return p.Failed()
-}
-
-// Heading names a root, and its folder if it has one.
-func Heading(r skill.Root) string {
-	if r.Dir == "" {
-		return r.Label
-	}
-	return r.Label + " (" + r.Shown + ")"
 }
 
 // Absent counts the missing roots and names the command that lists them.
@@ -58,39 +51,13 @@ func Absent(roots int) string {
 	return display.Count(roots, "root") + " not there; knack doctor --verbose lists them"
 }
 
-// UnreadReason says why a root is not read, and the fix, for a line that names the root.
-func UnreadReason(r catalog.RootStatus) string {
-	reason, fix := r.Reason()
-	if r.State() == catalog.RootUnreadable {
-		reason = "cannot be read: " + reason
-	}
-	return reason + " (" + fix + ")"
-}
-
-// shownBelow returns the path of a file or folder below a root, for people.
-func shownBelow(r skill.Root, path string) string {
-	at := r.Name()
-	if path == "." {
-		return at
-	}
-	return strings.TrimSuffix(at, "/") + "/" + path
-}
-
-func noticeLine(r skill.Root, n skill.Notice) string {
-	line := shownBelow(r, n.Path) + ": " + n.Message
-	if n.Fix != "" {
-		line += " (" + n.Fix + ")"
-	}
-	return line
-}
-
-func (r *Report) printRoots(p *console.Printer) {
+func (r report) printRoots(p *console.Printer) {
 	missing, folded := 0, map[string]string{}
-	if !r.o.Verbose {
-		folded = Folded(r.view.Roots)
+	if !r.Options.Verbose {
+		folded = Folded(r.View.Roots)
 	}
-	for i, root := range r.view.Roots {
-		if root.IsAbsent() && !r.o.Verbose {
+	for i, root := range r.View.Roots {
+		if root.IsAbsent() && !r.Options.Verbose {
 			missing++
 			continue
 		}
@@ -103,19 +70,19 @@ func (r *Report) printRoots(p *console.Printer) {
 		state := console.Style("").Of(r.rootState(root, r.Roots[i]))
 		switch {
 		case root.Err != nil:
-			state = console.Red.Of(UnreadReason(root))
+			state = console.Red.Of(doctor.UnreadReason(root))
 		case root.Missing:
 			state = console.Dim.Of("not there")
 		}
-		folder := strings.TrimPrefix(Heading(root.Root), root.Label)
+		folder := strings.TrimPrefix(doctor.Heading(root.Root), root.Label)
 		p.Line("  %s%s: %s", console.Bold.Of(root.Label), console.Dim.Of(folder), state)
-		for _, e := range r.view.Entries {
+		for _, e := range r.View.Entries {
 			if e.Root.Label == root.Label && e.Link() != "" {
-				p.Line("    link followed: %s leads to %s", shownBelow(root.Root, e.Path), r.o.Shown(e.Link()))
+				p.Line("    link followed: %s leads to %s", doctor.Below(root.Root, e.Path), r.Options.Shown(e.Link()))
 			}
 		}
 		for _, n := range root.Notices {
-			p.Line("    %s", noticeLine(root.Root, n))
+			p.Line("    %s", doctor.NoticeLine(root.Root, n))
 		}
 	}
 	if missing > 0 {
@@ -124,7 +91,7 @@ func (r *Report) printRoots(p *console.Printer) {
 }
 
 // rootState describes a root that was read.
-func (r *Report) rootState(root catalog.RootStatus, watch Root) string {
+func (r report) rootState(root catalog.RootStatus, watch doctor.Root) string {
 	s := fmt.Sprintf("%s, %d found", root.Scope, root.Count)
 	hidden := 0
 	for _, k := range r.Skills {
@@ -151,9 +118,9 @@ func dotEntries(n int) string {
 	return fmt.Sprintf("%d dot-entries", n)
 }
 
-func (r *Report) printSkills(p *console.Printer) {
+func (r report) printSkills(p *console.Printer) {
 	skipped := "skipped: no agent can load these"
-	if slices.ContainsFunc(r.view.Entries, func(e *catalog.Entry) bool { return e.Status == catalog.Skipped && r.runnerLoads(e) }) {
+	if r.RunnerLoads {
 		skipped += ", except with --tools runner"
 	}
 	for _, group := range []struct {
@@ -169,7 +136,7 @@ func (r *Report) printSkills(p *console.Printer) {
 		{catalog.Skipped, true, "held back by the operator's policy: no agent can load these"},
 	} {
 		first := true
-		for _, e := range r.view.Entries {
+		for i, e := range r.View.Entries {
 			if e.Status != group.status || e.HeldBack() != group.held {
 				continue
 			}
@@ -177,7 +144,7 @@ func (r *Report) printSkills(p *console.Printer) {
 				p.Line("%s", group.title)
 				first = false
 			}
-			r.printSkill(p, r.verdicts[e])
+			r.printSkill(p, r.Verdicts[e], r.Skills[i].Runner)
 		}
 	}
 }
@@ -185,7 +152,7 @@ func (r *Report) printSkills(p *console.Printer) {
 // fixWord precedes a fix.
 var fixWord = console.Cyan.Of("fix:")
 
-func (r *Report) printSkill(p *console.Printer, d *judgement.Verdict) {
+func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner string) {
 	e := d.Entry
 	switch e.Status {
 	case catalog.Skipped:
@@ -195,7 +162,7 @@ func (r *Report) printSkill(p *console.Printer, d *judgement.Verdict) {
 			at += ":" + pos
 		}
 		p.Line("  %s", console.Bold.Of(at))
-		p.Line("    %s", strings.TrimPrefix(reason.Message, heldBecause))
+		p.Line("    %s", strings.TrimPrefix(reason.Message, doctor.HeldBecause))
 		if reason.Fix != "" {
 			p.Item(5, "    %s %s", fixWord, reason.Fix)
 		}
@@ -203,18 +170,18 @@ func (r *Report) printSkill(p *console.Printer, d *judgement.Verdict) {
 	case catalog.Available:
 		p.Line("  %s  %s", console.Bold.Of(display.OneLine(e.Name)), console.Dim.Of(e.Place()))
 	case catalog.Unlisted:
-		p.Line("  %s  load it as %s", console.Bold.Of(e.Place()), r.view.Called(e))
+		p.Line("  %s  load it as %s", console.Bold.Of(e.Place()), r.View.Called(e))
 	case catalog.Copy:
-		p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.view.Called(e))
+		p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.View.Called(e))
 	default:
-		p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.view.Called(e))
+		p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.View.Called(e))
 	}
 	if !e.ModelInvocable {
 		p.Line("    not for models: its SKILL.md says %s", display.OneLine(e.Disabled))
 	}
 	unpublished := d.Unpublished()
 	for _, f := range unpublished {
-		p.Line("    %s %s", console.Yellow.Of("not published:"), oneLine(f))
+		p.Line("    %s %s", console.Yellow.Of("not published:"), doctor.FindingLine(f))
 	}
 	if problems := others(d, unpublished); strings.Contains(problems, "error") {
 		p.Line("    %s", console.Red.Of(problems))
@@ -222,10 +189,10 @@ func (r *Report) printSkill(p *console.Printer, d *judgement.Verdict) {
 		p.Line("    %s", console.Yellow.Of(problems))
 	}
 	if len(d.Left) > 0 {
-		p.Line("    left over: %s", leftOver(d.Left))
+		p.Line("    left over: %s", doctor.LeftOver(d.Left))
 	}
-	if other := notFor000(e); other != "" {
-		p.Line("    %s", other)
+	if runner != "" {
+		p.Line("    %s", runner)
 	}
 }
 
@@ -255,23 +222,6 @@ func duplicates(all []check.Finding) (out []check.Finding) {
 	return out
 }
 
-// oneLine returns a finding in one line, without its file.
-func oneLine(f check.Finding) string {
-	s := f.Message
-	if at := f.Position.String(); at != "" {
-		s = at + ": " + s
-	}
-	if ask, _, _ := strings.Cut(f.Fix, "\n"); ask != "" {
-		s += " (" + ask + ")"
-	}
-	return s
-}
-
-// leftOver describes the files that an interrupted knack left behind.
-func leftOver(names []string) string {
-	return firstOf(names) + ": knack was interrupted while it wrote here (delete what it left)"
-}
-
 // shownTo describes in one line how much of the list a client sees.
 func shownTo(f tool.Fit) string {
 	who := "other clients: "
@@ -283,59 +233,17 @@ func shownTo(f tool.Fit) string {
 	case f.Form == tool.FormWhole:
 		return who + room + "all of it fits"
 	case f.Form == tool.FormShortened:
-		return who + room + fmt.Sprintf("descriptions over %d characters are cut: %s", f.Cut, firstOf(namesOf(f.Shortened)))
+		return who + room + fmt.Sprintf("descriptions over %d characters are cut: %s", f.Cut, doctor.FirstOf(doctor.Names(f.Shortened)))
 	case f.Form == tool.FormMixed:
-		return who + room + fmt.Sprintf("descriptions are cut, and %d are left out: %s", len(f.ByName), firstOf(namesOf(f.ByName)))
+		return who + room + fmt.Sprintf("descriptions are cut, and %d are left out: %s", len(f.ByName), doctor.FirstOf(doctor.Names(f.ByName)))
 	case len(f.Left) == 0:
 		return who + room + "names alone, without descriptions"
 	}
-	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), firstOf(namesOf(f.Left)))
-}
-
-// firstOf names the first few of a list.
-func firstOf(names []string) string {
-	const few = 5
-	if len(names) > few+1 {
-		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
-	}
-	return strings.Join(names, ", ")
-}
-
-// mostPrompts is how many skills the server offers as prompts (product limit).
-const mostPrompts = 100
-
-// limits lists the places that reach a bound of knack or of the specification.
-func (r *Report) limits() []string {
-	var out []string
-	for _, root := range r.view.Roots {
-		for _, n := range root.Notices {
-			if dir.AtLimit(n.Rule) {
-				out = append(out, noticeLine(root.Root, n))
-			}
-		}
-	}
-	prompts := 0
-	for _, e := range r.view.Entries {
-		if e.Status == catalog.Available && e.UserInvocable {
-			prompts++
-		}
-		for _, f := range r.verdicts[e].Findings {
-			switch f.Rule {
-			case frontmatter.FilesMany, frontmatter.FilesLarge:
-				out = append(out, path.Dir(e.Place())+": "+oneLine(f))
-			case frontmatter.FileTooLarge, frontmatter.FenceTooLong, frontmatter.NameLength, frontmatter.DescriptionLength:
-				out = append(out, e.Place()+": "+oneLine(f))
-			}
-		}
-	}
-	if prompts > mostPrompts {
-		out = append(out, fmt.Sprintf("%d skills could be prompts; clients are offered the first %d", prompts, mostPrompts))
-	}
-	return out
+	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), doctor.FirstOf(doctor.Names(f.Left)))
 }
 
 // summaryLine returns the report in one line.
-func (r *Report) summaryLine() string {
+func (r report) summaryLine() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available)
 	for _, part := range []struct {
@@ -353,4 +261,72 @@ func (r *Report) summaryLine() string {
 		s += fmt.Sprintf("; %s, %s", display.Count(c.Errors, "error"), display.Count(c.Warnings, "warning"))
 	}
 	return s + "; knack doctor SKILL explains one skill"
+}
+
+// scanned returns the findings of a scan of a skill in one lane.
+func scanned(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
+	for _, f := range d.Findings {
+		if f.Kind() == check.KindScan && f.Lane() == lane {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// printScans prints the counts, and where each finding is shown.
+func (r report) printScans(p *console.Printer) {
+	if r.Scan.Enforce.Findings+r.Scan.Review.Findings+r.Scan.Unscanned == 0 {
+		return
+	}
+	p.Line("what a scan found; knack scan NAME shows it line by line")
+	for _, l := range []struct {
+		what string
+		judgement.LaneCount
+	}{{"to enforce", r.Scan.Enforce}, {"to review", r.Scan.Review}} {
+		if l.Findings == 0 {
+			p.Line("  %s: nothing", l.what)
+			continue
+		}
+		p.Item(4, "  %s: %s in %s: %s", l.what, display.Count(l.Findings, "finding"), display.Count(l.Skills, "skill"), ruleNames(l.Rules))
+	}
+	if n := r.Scan.Unscanned; n > 0 {
+		p.Line("  not scanned: %s", display.Count(n, "skill"))
+	}
+}
+
+// scanLine summarises the scan of one skill, or says that it was not scanned.
+func (r report) scanLine(d *judgement.Verdict) string {
+	if !d.Whole {
+		return map[bool]string{false: "not scanned"}[d.Entry.Status == catalog.Skipped]
+	}
+	var parts []string
+	var rules []skill.RuleID
+	for _, lane := range []scan.Lane{scan.Enforce, scan.Review} {
+		found := scanned(d, lane)
+		if len(found) > 0 {
+			parts = append(parts, display.Count(len(found), "finding")+" to "+string(lane))
+		}
+		for _, f := range found {
+			if !slices.Contains(rules, f.Rule) {
+				rules = append(rules, f.Rule)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return "no finding"
+	}
+	e := d.Entry
+	target := display.OneLine(cmp.Or(e.Name, e.Folder()))
+	if e.Dir() != "" {
+		target = display.OneLine(r.Options.Shown(e.Dir()))
+	}
+	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; knack scan " + target + " shows each"
+}
+
+func ruleNames(ids []skill.RuleID) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return strings.Join(names, ", ")
 }

@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Heading names a root, and its folder if it has one.
+func Heading(r skill.Root) string {
+	if r.Dir == "" {
+		return r.Label
+	}
+	return r.Label + " (" + r.Shown + ")"
+}
+
+// UnreadReason says why a root is not read, and the fix, for a line that names the root.
+func UnreadReason(r catalog.RootStatus) string {
+	reason, fix := r.Reason()
+	if r.State() == catalog.RootUnreadable {
+		reason = "cannot be read: " + reason
+	}
+	return reason + " (" + fix + ")"
+}
+
+// Below returns the path of a file or folder below a root, for people.
+func Below(r skill.Root, path string) string {
+	at := r.Name()
+	if path == "." {
+		return at
+	}
+	return strings.TrimSuffix(at, "/") + "/" + path
+}
+
+// NoticeLine returns a notice in one line.
+func NoticeLine(r skill.Root, n skill.Notice) string {
+	line := Below(r, n.Path) + ": " + n.Message
+	if n.Fix != "" {
+		line += " (" + n.Fix + ")"
+	}
+	return line
+}
+
+// FindingLine returns a finding in one line, without its file.
+func FindingLine(f check.Finding) string {
+	s := f.Message
+	if at := f.Position.String(); at != "" {
+		s = at + ": " + s
+	}
+	if ask, _, _ := strings.Cut(f.Fix, "\n"); ask != "" {
+		s += " (" + ask + ")"
+	}
+	return s
+}
+
+// mostPrompts is how many skills the server offers as prompts (product limit).
+const mostPrompts = 100
+
+// limits lists the places that reach a bound of knack or of the specification.
+func (r *Report) limits() []string {
+	var out []string
+	for _, root := range r.View.Roots {
+		for _, n := range root.Notices {
+			if dir.AtLimit(n.Rule) {
+				out = append(out, NoticeLine(root.Root, n))
+			}
+		}
+	}
+	prompts := 0
+	for _, e := range r.View.Entries {
+		if e.Status == catalog.Available && e.UserInvocable {
+			prompts++
+		}
+		for _, f := range r.Verdicts[e].Findings {
+			switch f.Rule {
+			case frontmatter.FilesMany, frontmatter.FilesLarge:
+				out = append(out, path.Dir(e.Place())+": "+FindingLine(f))
+			case frontmatter.FileTooLarge, frontmatter.FenceTooLong, frontmatter.NameLength, frontmatter.DescriptionLength:
+				out = append(out, e.Place()+": "+FindingLine(f))
+			}
+		}
+	}
+	if prompts > mostPrompts {
+		out = append(out, fmt.Sprintf("%d skills could be prompts; clients are offered the first %d", prompts, mostPrompts))
+	}
+	return out
+}
+
+// Excluded says why a skill is unlisted.
+func Excluded(e *catalog.Entry) string {
+	if e.Root.Unlisted || e.By == nil {
+		return "its root is excluded"
+	}
+	return "it is a copy of " + e.By.Place() + ", whose root is excluded"
+}
+
+// LeftOver describes the files that an interrupted knack left behind.
+func LeftOver(names []string) string {
+	return FirstOf(names) + ": knack was interrupted while it wrote here (delete what it left)"
+}
+
+// FirstOf names the first few of a list.
+func FirstOf(names []string) string {
+	const few = 5
+	if len(names) > few+1 {
+		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}

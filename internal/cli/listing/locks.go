@@ -1,0 +1,70 @@
+package listing
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// PrintLocks prints for each lock the skills that match it, those that differ, and those that are
+// missing. It prints nothing without a lock. locked returns a skill's state by its lock.
+func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) catalog.Locked) {
+	locks := v.Locks()
+	if len(locks) == 0 {
+		return
+	}
+	p.Line("locks")
+	for _, l := range locks {
+		if l.Reason != "" {
+			p.Line("  %s: %s", console.Bold.Of(l.Name), console.Red.Of(fmt.Sprintf("it cannot be used: %s (%s)", l.Reason, l.Fix)))
+			continue
+		}
+		p.Line("  %s: %s", console.Bold.Of(l.Name), display.Count(l.Skills, "skill"))
+	}
+	for _, e := range v.Entries {
+		if line := lockLine(locked(e)); line != "" {
+			p.Line("  %s  %s", console.Bold.Of(path.Dir(e.Place())), line)
+		}
+	}
+	for _, l := range locks {
+		for _, m := range l.Missing {
+			p.Line("  %s  missing: %s (%s)", console.Bold.Of(display.OneLine(m.Folder)), "run "+l.Restore, origin(m.Source, m.Version, ""))
+		}
+		if more := l.NMissing - len(l.Missing); more > 0 {
+			p.Line("  and %d more are missing: run %s", more, l.Restore)
+		}
+	}
+}
+
+// lockLine returns a skill's state by its lock in one line, or "" without a usable lock.
+func lockLine(l catalog.Locked) string {
+	line := cmp.Or(l.Reason, l.Words())
+	switch {
+	case l.State == "" || l.State == catalog.Incomparable && l.Source == "":
+		return ""
+	case l.Source != "":
+		line += ", " + origin(l.Source, l.Version, l.Revision)
+	}
+	if l.Fix != "" {
+		line += " (" + l.Fix + ")"
+	}
+	return line
+}
+
+// origin returns the origin of a skill: "from github.com/acme/skills 1.2.0, git:9f2b1e4".
+func origin(source, version, revision string) string {
+	text := "from " + display.OneLine(source)
+	if version != "" {
+		text += " " + display.OneLine(version)
+	}
+	if kind, id, ok := strings.Cut(revision, ":"); ok {
+		id = strings.TrimPrefix(id, "sha256:")
+		text += ", " + display.OneLine(kind+":"+id[:min(len(id), 12)])
+	}
+	return text
+}
