@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/mcpserver"
@@ -124,7 +123,7 @@ func overPipe(t *testing.T, s *mcpserver.Server) func(call string) message {
 }
 
 // session runs a session over real pipes, until end is called.
-func session(t testing.TB, run func(context.Context, mcp.Transport) error) (to, from *os.File, end func()) {
+func session(t testing.TB, run func(context.Context, *mcpserver.StdioTransport) error) (to, from *os.File, end func()) {
 	t.Helper()
 	in, to, err := os.Pipe()
 	must(t, err)

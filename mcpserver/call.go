@@ -2,14 +2,13 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
@@ -20,66 +19,125 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// A call arrives as bytes or through the SDK. This package decodes and answers bytes itself; the
-// SDK handles the handshake, notifications and everything that this package declines. Both paths
-// lead to [Server.answer] and from there to [Server.perform].
-
-// request is one call, however it arrived.
-type request struct {
-	server *Server
-	id     string // set only for a call that arrived as bytes
+// call is a parsed call: what is asked, and by which client.
+type call struct {
 	method string
+	does   *method
 	params *wire.Params
-	does   *method // nil if the SDK answers the method
-	modern bool    // protocol version 2026-07-28 or later
+	modern bool // protocol version 2026-07-28 or later
 	client profile.Client
-	// session is nil if the call arrived as bytes over HTTP.
-	session *mcp.ServerSession
+}
+
+// exchange is a call and its answer, over one of the transports.
+type exchange struct {
+	call
 	httpguard.Caller
+	server  *Server
+	id      string
+	session *session // nil for a call of 2026-07-28 over HTTP
+	// send sends notifications to the client while the call is answered.
+	send   func(message []byte)
 	memory *limit.Account // nil for a plain method
-	copies int64          // how often the answer is in memory before it is written
 	claim  wire.Claim     // see [wire.Work]; may be nil
 	out    result
 }
 
 // method describes how the calls of one method are answered.
 type method struct {
-	answer func(*Server, context.Context, *request) (reply, error)
+	answer func(*Server, context.Context, *exchange) (reply, error)
 	plain  bool // reads no file; its answers use data already in memory
+	era    era
+	bare   bool // needs no params
+	early  bool // needs no session that has begun
+	open   bool // is answered at the end of the request's context
 }
 
-// methods are the methods whose answers depend only on the caller's view and the parameters. The
-// SDK answers all others.
+// era is the protocol versions of a method.
+type era int
+
+const (
+	always      era = iota
+	inSessions      // before 2026-07-28, the first version without sessions
+	sessionless     // since 2026-07-28
+)
+
+// methods are all methods.
 var methods = map[string]*method{
-	"tools/list":                  {(*Server).listTools, true},
-	"tools/call":                  {(*Server).callTool, false},
-	"resources/list":              {(*Server).listResources, true},
-	"resources/templates/list":    {(*Server).listTemplates, true},
-	"resources/read":              {(*Server).readResource, false},
-	skillsext.MethodReadDirectory: {(*Server).readDirectory, false},
-	skillsext.MethodList:          {(*Server).listSkills, false},
-	skillsext.MethodGet:           {(*Server).getSkill, false},
-	"prompts/list":                {(*Server).listPrompts, true},
-	"prompts/get":                 {(*Server).getPrompt, false},
-	"completion/complete":         {(*Server).complete, false},
+	"initialize":                  {answer: (*Server).initialize, plain: true, era: inSessions, early: true},
+	"ping":                        {answer: (*Server).ping, plain: true, era: inSessions, bare: true, early: true},
+	"logging/setLevel":            {answer: (*Server).setLevel, plain: true, era: inSessions, early: true},
+	"resources/subscribe":         {answer: (*Server).subscribe, plain: true, era: inSessions, early: true},
+	"resources/unsubscribe":       {answer: (*Server).unsubscribe, plain: true, era: inSessions, early: true},
+	"server/discover":             {answer: (*Server).discover, plain: true, era: sessionless, bare: true, early: true},
+	"subscriptions/listen":        {answer: (*Server).listen, plain: true, era: sessionless, open: true},
+	"tools/list":                  {answer: (*Server).listTools, plain: true, bare: true},
+	"tools/call":                  {answer: (*Server).callTool},
+	"resources/list":              {answer: (*Server).listResources, plain: true, bare: true},
+	"resources/templates/list":    {answer: (*Server).listTemplates, plain: true, bare: true},
+	"resources/read":              {answer: (*Server).readResource},
+	skillsext.MethodReadDirectory: {answer: (*Server).readDirectory, bare: true},
+	skillsext.MethodList:          {answer: (*Server).listSkills, bare: true},
+	skillsext.MethodGet:           {answer: (*Server).getSkill, bare: true},
+	"prompts/list":                {answer: (*Server).listPrompts, plain: true, bare: true},
+	"prompts/get":                 {answer: (*Server).getPrompt},
+	"completion/complete":         {answer: (*Server).complete},
 }
 
-// answer answers a call of one of [methods].
-func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
-	res := &r.out
-	var err error
-	res.reply, err = s.perform(ctx, r, func(ctx context.Context) (reply, error) {
-		if !r.does.plain {
-			ctx = limit.WithAccount(profile.WithClient(ctx, &r.client), r.memory)
+// take accepts a call, or returns its refusal. no is the fault of its params, if they have one.
+func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *session) (*exchange, *jsonrpc.Error) {
+	does := methods[m.Method]
+	x := &exchange{server: s, id: m.ID, session: in, call: call{method: m.Method, does: does, params: p, modern: p.Meta.Version >= skillsext.Since}}
+	name, version, misnamed := "", "", (*jsonrpc.Error)(nil)
+	if x.modern || p.Meta.ClientInfo != nil {
+		name, version, misnamed = p.Meta.Client()
+	}
+	p.Meta.ClientInfo, p.Meta.Capabilities = nil, nil // parts of the message, which a stream would keep
+	begun := false
+	if x.modern {
+		x.client = profile.Client{Name: name, Version: version}
+	} else if in != nil {
+		if x.client, begun = in.begunBy(); name != "" {
+			x.client = profile.Client{Name: name, Version: version}
 		}
-		made, err := r.does.answer(s, ctx, r)
-		if err == nil && !r.memory.Settle(ctx, r.copies*int64(made.weight)) || r.memory.Refused() {
+	}
+	switch {
+	case x.modern && misnamed != nil:
+		return nil, misnamed
+	case x.modern && !slices.Contains(wire.Versions(), p.Meta.Version):
+		return nil, wire.Unsupported(wire.Versions(), p.Meta.Version)
+	case !x.modern && !begun && (does == nil || !does.early):
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is not initialized: send initialize first"}
+	case does == nil && notifications[m.Method]:
+		return nil, wire.InvalidRequest("a notification has no id")
+	case does == nil, does.era == inSessions && x.modern, does.era == sessionless && !x.modern:
+		return nil, wire.MethodNotFound
+	case p.Missing && !does.bare:
+		return nil, wire.InvalidRequest("params are missing")
+	case no != nil:
+		return nil, no
+	}
+	if m.Method == "initialize" {
+		x.client = profile.Client{Name: p.Handshake.Name, Version: p.Handshake.ClientVersion}
+	}
+	return x, nil
+}
+
+// answer answers an accepted call.
+func (s *Server) answer(ctx context.Context, x *exchange) (*result, error) {
+	res := &x.out
+	var err error
+	res.reply, err = s.perform(ctx, x, func(ctx context.Context) (reply, error) {
+		if !x.does.plain {
+			ctx = limit.WithAccount(profile.WithClient(ctx, &x.client), x.memory)
+		}
+		made, err := x.does.answer(s, ctx, x)
+		if err == nil && !x.memory.Settle(ctx, int64(made.weight)) || x.memory.Refused() {
 			err = errNoMemory
 		}
-		if err == nil {
+		if err == nil && !x.does.open {
 			err = ctx.Err() // a cancelled call gets no result
 		}
-		if r.claim != nil && !r.claim.Claim() {
+		if x.claim != nil && !x.claim.Claim() {
 			err = context.Canceled
 		}
 		return made, err
@@ -87,7 +145,7 @@ func (s *Server) answer(ctx context.Context, r *request) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.modern {
+	if x.modern {
 		res.info = s.info
 	}
 	return res, nil
@@ -107,77 +165,46 @@ var errNoMemory = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too
 // perform runs work with the caller's view, counts it and reports it to the observer. A panic
 // becomes an internal error, since one bad request must not end the session; its value is logged
 // and never sent.
-func (s *Server) perform(ctx context.Context, r *request, work func(context.Context) (reply, error)) (out reply, err error) {
+func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
 	begun := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic while answering", "method", r.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.log.Error("panic while answering", "method", x.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out.failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
-		s.calls.Done(r.method, out.failed, time.Since(begun))
+		s.calls.Done(x.method, out.failed, time.Since(begun))
 	}()
-	s.roots.await(ctx, r)
-	r.client.Remote = s.host.Remote || r.Remote
+	s.roots.await(ctx, x)
+	x.client.Remote = s.host.Remote || x.Remote
 	// Only calls of Codex 0.169.0 in its code mode have such ids.
-	r.client.Scripted = strings.HasPrefix(r.params.Meta.CallID, "exec-")
-	ctx, observed := s.observed(r.Context(ctx), r)
+	x.client.Scripted = strings.HasPrefix(x.params.Meta.CallID, "exec-")
+	ctx, observed := s.observed(x.Context(ctx), x)
 	defer func() { observed(out.failed || out.absent) }()
 	out, err = work(ctx)
 	out.failed = out.failed || err != nil
 	return out, err
 }
 
-// Answer answers a call that arrived as bytes.
-func (r *request) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
-	r.copies, r.claim = 1, claim
-	if !r.does.plain {
-		r.memory = r.server.memory.Open(r.Share)
+// Answer implements [wire.Work].
+func (x *exchange) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
+	x.claim = claim
+	if !x.does.plain {
+		x.memory = x.server.memory.Open(x.Share)
 	}
 	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
 	// cancelled. An observer must be told of the call too, so with one, reads get their own
 	// goroutines.
-	if !r.does.plain && r.session != nil && r.server.observe == nil {
+	if !x.does.plain && x.session.isPipe() && x.server.observe == nil {
 		ctx = catalog.InPlace(ctx)
 	}
-	res, err := r.server.answer(ctx, r)
+	res, err := x.server.answer(ctx, x)
 	if err != nil {
-		r.Close() // the error may wait for its client
-		return wire.Answer{ID: r.id, Error: wire.ForClient(err), Busy: r.memory.Refused()}
+		x.Close() // the error may wait for its client
+		return wire.Answer{ID: x.id, Error: wire.ForClient(err), Busy: x.memory.Refused()}
 	}
-	return wire.Answer{ID: r.id, Result: res}
+	return wire.Answer{ID: x.id, Result: res}
 }
 
 // Close releases the memory of the answer. It may be called again.
-func (r *request) Close() { r.memory.Close() }
-
-// read makes a request from a call's bytes. It returns nil for a call that only the SDK can judge.
-func (s *Server) read(c wire.Call, p *wire.Params) *request {
-	does := methods[c.Method]
-	if does == nil || c.Params == nil && !strings.HasSuffix(c.Method, "/list") { // lists need no params
-		return nil
-	}
-	r := &request{server: s, id: c.ID, method: c.Method, does: does, params: p}
-	if p.Meta.ClientInfo != nil {
-		var ok bool
-		if r.client.Name, r.client.Version, ok = wire.ParseClient(p.Meta.ClientInfo); !ok {
-			return nil
-		}
-	}
-	if p.Meta.Version >= skillsext.Since {
-		r.modern = true
-		if p.Meta.Version != skillsext.Since || !plainCapabilities(p.Meta.Capabilities) {
-			return nil
-		}
-	}
-	return r
-}
-
-// plainCapabilities reports whether the SDK would accept a client's capabilities.
-func plainCapabilities(raw []byte) bool {
-	if string(raw) == "{}" {
-		return true
-	}
-	var c *mcp.ClientCapabilities
-	return len(raw) > 0 && json.Unmarshal(raw, &c) == nil && c != nil
-}
+func (x *exchange) Close() { x.memory.Close() }

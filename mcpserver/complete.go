@@ -25,8 +25,8 @@ const completions = 100
 // prompt these are skill names. For the template they are first the skills whose URI begins with
 // the typed text, then those whose name does; within a skill, its files. The protocol does not
 // complete tool arguments.
-func (s *Server) complete(ctx context.Context, r *request) (reply, error) {
-	p := r.params
+func (s *Server) complete(ctx context.Context, x *exchange) (reply, error) {
+	p := x.params
 	if p.Ref.Type == "" || p.Argument.Name == "" {
 		return reply{}, invalid("completion/complete requires the parameters ref, and argument with a name")
 	}

@@ -25,14 +25,14 @@ import (
 // in URI order. Every served skill has folders, published or not. Like every surface it leaves out
 // dot-entries, links that leave the skill, names that no URI can carry and folders deeper than
 // manifests go.
-func (s *Server) readDirectory(ctx context.Context, r *request) (reply, error) {
-	asked, after := r.params.URI, ""
+func (s *Server) readDirectory(ctx context.Context, x *exchange) (reply, error) {
+	asked, after := x.params.URI, ""
 	if asked == "" {
 		return reply{}, invalid("resources/directory/read requires the parameter uri: the URI of a directory, without a slash at its end")
 	}
-	if r.params.Cursor != "" {
+	if x.params.Cursor != "" {
 		var err error
-		if _, after, err = parseCursor(r.params.Cursor); err != nil {
+		if _, after, err = parseCursor(x.params.Cursor); err != nil {
 			return reply{}, err
 		}
 	}

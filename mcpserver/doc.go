@@ -1,8 +1,11 @@
 // Package mcpserver serves a catalogue and a set of tools as an MCP server, over stdio and
 // HTTP.
 //
-// It answers calls itself, from the catalogue's snapshot, so that answers agree with each
-// other at any size. [Server.answer] in call.go answers every call; sdk.go, stdio.go and
-// http.go lead to it, and result.go encodes the answer. The official SDK keeps sessions and
-// the two protocol eras, and reads unusual calls. doc/conformance.md names each workaround.
+// It answers every method itself, from the catalogue's snapshot, so that answers agree with each
+// other at any size. The table methods in call.go has all of them; Server.take accepts a call
+// of either protocol era or refuses it, and Server.answer answers it. stdio.go and http.go connect
+// the transports, session.go has the handshake and the sessions, and result.go encodes answers.
+//
+// The official SDK is used for its types and for the client of the tests. Its server is not, so
+// nothing here rewords, buffers or repeats the work of another server.
 package mcpserver

@@ -97,13 +97,10 @@ func TestSkillsOfRootsAreAwaited(t *testing.T) {
 						_ = c.Refresh(ctx)
 					}
 				})
-				here, there := mcp.NewInMemoryTransports()
-				_, err := s.MCP().Connect(t.Context(), there, nil)
-				must(t, err)
 				agent := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil)
 				//lint:ignore SA1019 roots are deprecated by the specification and spoken by the clients in use
 				agent.AddRoots(&mcp.Root{URI: "file:///work"})
-				client, err := agent.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: legacy})
+				client, err := agent.Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: legacy})
 				must(t, err)
 				begun := time.Now()
 				res, err := client.ListTools(t.Context(), nil)

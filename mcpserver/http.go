@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/callstats"
 	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
+	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -108,10 +109,6 @@ const firstScan = time.Minute
 // NewHTTP makes the HTTP side of a server; a server has only one. The error names the malformed
 // host or origin.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
-	return newHTTP(s, o, s.take)
-}
-
-func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 	h := &HTTP{server: s, begun: time.Now(), firstScan: firstScan, waits: o.Waits}
 	log := bounded(o.Log)
 	var err error
@@ -120,7 +117,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 			Hosts: o.Hosts, Origins: o.Origins, Proxies: o.Proxies, Issuers: o.Issuers, Scopes: o.Scopes, Resource: o.Resource, Pages: o.Pages,
 			BodyTimeout:  positive(o.BodyTimeout, 15*time.Second),
 			WriteTimeout: positive(o.WriteTimeout, 30*time.Second),
-			DrainTimeout: positive(o.DrainTimeout, defaultDrainTimeout),
+			DrainTimeout: positive(o.DrainTimeout, 10*time.Second),
 			MaxCalls:     positive(o.MaxCalls, 256),
 			Memory:       s.memory, Catalog: s.catalog, Limit: o.Limit, Access: s.access,
 			Observe: s.observeRequest(), NotReady: h.notReady, Without: h.without, Log: log,
@@ -130,7 +127,7 @@ func newHTTP(s *Server, o HTTPOptions, take httpd.Take) (*HTTP, error) {
 		MaxSessions:       positive(o.MaxSessions, 1024),
 		SessionTimeout:    positive(o.SessionTimeout, 30*time.Minute),
 		InitializeTimeout: positive(o.InitializeTimeout, 30*time.Second),
-		SDK:               s.mcp, Take: take,
+		Core:              web{s},
 	})
 	if err != nil {
 		return nil, err
@@ -149,14 +146,32 @@ func positive[T int | int64 | time.Duration](v, otherwise T) T {
 	return otherwise
 }
 
-// take accepts a call over HTTP, or leaves it to the SDK.
-func (s *Server) take(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (wire.Work, bool) {
-	r := s.read(c, p)
-	if r == nil || !r.withHandshake(init) {
-		return nil, false
+// web is the core of the sessions over HTTP.
+type web struct{ server *Server }
+
+// NewSession implements [httpd.Core].
+func (w web) NewSession(from httpguard.Caller, to httpd.Client) httpd.Session {
+	in := &session{server: w.server}
+	l := &in.listener
+	l.Token, l.Share, l.Lists, l.Send, l.Ready = from.Token, from.Share, notify.AllLists, to.Send, to.Ready
+	return in
+}
+
+// Take implements [httpd.Core].
+func (w web) Take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, from httpguard.Caller, in httpd.Session, send func([]byte)) (wire.Work, *jsonrpc.Error) {
+	own, _ := in.(*session)
+	x, no := w.server.take(m, p, no, own)
+	if no != nil {
+		return nil, no
 	}
-	r.Caller = from
-	return r, true
+	x.Caller, x.send = from, send
+	return x, nil
+}
+
+// Hear implements [httpd.Core].
+func (w web) Hear(m *wire.Message, in httpd.Session) *jsonrpc.Error {
+	own, _ := in.(*session)
+	return w.server.hear(m, own)
 }
 
 // notReady names the roots that were never read, or is empty. Anyone may call /readyz, so it names

@@ -1,7 +1,6 @@
 package mcpserver_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -64,21 +63,6 @@ func TestBodyIsBounded(t *testing.T) {
 		must(t, err)
 		if resp.Body.Close(); resp.StatusCode != want {
 			t.Errorf("%d bytes: %s", size, resp.Status)
-		}
-	}
-}
-
-// TestSessionKeepsLittle: what a client says of itself is kept as long as its
-// session, so that it is bounded.
-func TestSessionKeepsLittle(t *testing.T) {
-	w := start(t, setting{})
-	c := &client{site: w, era: legacy}
-	for size, want := range map[int]int{16_200: http.StatusOK, 16_400: http.StatusRequestEntityTooLarge} {
-		resp := c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`, strings.Repeat("a", size)))
-		body, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("%d bytes: %s %.200s", size, resp.Status, body)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -239,53 +240,48 @@ func TestStreamOfRevokedToken(t *testing.T) {
 	}
 }
 
-// TestKeptMessagesAreSmall: what the SDK would keep of a client, for as long as a session or a
-// stream is open, has few values and bytes. What a stream notifies of does not count.
-func TestKeptMessagesAreSmall(t *testing.T) {
+// TestStreamsKeepLittle: a stream keeps nothing of the message that opened it, and a session only a
+// short name of its client.
+func TestStreamsKeepLittle(t *testing.T) {
+	t.Parallel()
+	room := limit.NewBudget(64<<20, 0)
+	var observed eventLog
+	w := start(t, setting{files: many(1), room: room, observe: observed.observe, audit: true})
+	long := strings.Repeat("x", 1<<20)
+	c := &client{site: w, era: modern}
+	resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"skill://s-0000/SKILL.md"}}, "x": long}))
+	defer resp.Body.Close()
+	if m := <-events(resp); m.Method != "notifications/subscriptions/acknowledged" {
+		t.Errorf("%s %+v", resp.Status, m)
+	}
+	if held := room.Held(); held != 0 {
+		t.Errorf("a stream holds %d bytes", held)
+	}
+	c = &client{site: w, era: legacy}
+	resp = c.post(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + long + `","version":"1"}}}`)
+	c.session = resp.Header.Get("Mcp-Session-Id")
+	read(t, resp)
+	observed.take()
+	c.result("tools/list", nil, nil)
+	for _, e := range observed.take() {
+		if len(e.Client) > 200 {
+			t.Errorf("a session keeps a name of %d bytes", len(e.Client))
+		}
+	}
+}
+
+// TestManyValuesAreRefused: a message is decoded only if it has few enough JSON values.
+func TestManyValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: many(1)})
-	fill := func(n int) string { return "[" + strings.Repeat("{},", n/2) + "{}]" }
-	begin := func(odd string) string {
-		return `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"x":` + odd + `}},"clientInfo":{"name":"t","version":"1"}}}`
-	}
-	const listens = `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":%s},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"x":%s}}}`
-	listen := func(odd string) string { return fmt.Sprintf(listens, "[]", odd) }
-	text := func(n int) string { return `"` + strings.Repeat(",", n) + `"` }
-	for what, row := range map[string]struct {
-		era, body, no string
-	}{
-		"initialize": {legacy, begin(fill(100)), ""}, "with text": {legacy, begin(text(15 << 10)), ""},
-		"listen": {modern, listen(fill(100)), ""}, "listen with text": {modern, listen(text(7 << 10)), ""},
-		"listen for much":            {modern, fmt.Sprintf(listens, `["skill://s-0000/SKILL.md"`+strings.Repeat(`,"skill://s-0000/SKILL.md"`, 1000)+"]", `""`), ""},
-		"initialize with values":     {legacy, begin(fill(1000)), "the params of initialize have 1009 JSON values, and at most 128 are taken, because the session would have to keep them"},
-		"initialize with more text":  {legacy, begin(text(16 << 10)), " bytes, and at most 16384 are taken, because the session would have to keep them"},
-		"listen with values":         {modern, listen(fill(1000)), "the params of subscriptions/listen have 1011 JSON values, and at most 128 are taken, because the stream would have to keep them"},
-		"listen with more text":      {modern, listen(text(8 << 10)), " bytes, and at most 8192 are taken, because the stream would have to keep them"},
-		"initialize with far more":   {legacy, begin(fill(20_000)), "invalid request: the message has more than 10000 JSON values"},
-		"a call with far more":       {modern, strings.Replace(listen(fill(20_000)), "subscriptions/listen", "tools/list", 1), "invalid request: the message has more than 10000 JSON values"},
-		"a call with some thousands": {modern, strings.Replace(listen(fill(5000)), "subscriptions/listen", "tools/list", 1), ""},
-	} {
-		c := &client{site: w, era: row.era}
-		r := c.request(http.MethodPost, row.body)
-		if row.era == modern {
-			r.Header.Set("Mcp-Method", strings.Split(row.body, `"`)[9])
-		}
-		resp, err := http.DefaultClient.Do(r)
-		must(t, err)
-		if row.no == "" {
-			if resp.StatusCode != http.StatusOK {
-				t.Errorf("%s: %s %+v", what, resp.Status, read(t, resp).Error)
+	for n, status := range map[int]int{5000: http.StatusOK, 20_000: http.StatusBadRequest} {
+		for _, era := range eras {
+			c := w.dial(era)
+			resp := c.post(c.body("tools/list", map[string]any{"x": make([]any, n)}))
+			if resp.StatusCode != status {
+				t.Errorf("%s, %d values: %s", era, n, resp.Status)
 			}
 			resp.Body.Close()
-			continue
-		}
-		if resp.StatusCode == http.StatusOK {
-			resp.Body.Close()
-			t.Errorf("%s is taken", what)
-			continue
-		}
-		if m := read(t, resp); m.code() != -32600 || !strings.HasSuffix(m.Error.Message, row.no) || string(m.ID) != "7" {
-			t.Errorf("%s: %s %s %+v", what, resp.Status, m.ID, m.Error)
 		}
 	}
 }

@@ -36,39 +36,31 @@ func readBy(file string) map[string]map[string]any {
 // room it comes, and gives its room back.
 func TestAnswersTakeRoom(t *testing.T) {
 	t.Parallel()
-	for _, door := range []string{"core", "SDK"} {
-		room := limit.NewBudget(16<<20, 0)
-		w := start(t, setting{files: large(), room: room})
-		for _, era := range eras {
-			c := w.dial(era)
-			others := room.Open("")
-			for method, params := range readBy("text.txt") {
-				others.Try(15 << 20)
-				body := c.body(method, params)
-				if door == "SDK" { // which has the calls with an unknown member
-					body = strings.Replace(body, "{", `{"odd":1,`, 1)
-				}
-				resp := c.post(body)
-				want := http.StatusTooManyRequests
-				if door == "SDK" {
-					want = http.StatusOK
-				}
-				m := read(t, resp)
-				if m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "server busy: ") || resp.StatusCode != want || door == "core" && (resp.Header.Get("Retry-After") == "" || len(m.ID) == 0) {
-					t.Errorf("%s %s %s: %s %v %+v", door, era, method, resp.Status, resp.Header, m.Error)
-				}
-				for method, params := range readBy("small.txt") {
-					c.result(method, params, nil)
-				}
-				others.Settle(t.Context(), 0)
+	room := limit.NewBudget(16<<20, 0)
+	w := start(t, setting{files: large(), room: room})
+	for _, era := range eras {
+		c := w.dial(era)
+		others := room.Open("")
+		for method, params := range readBy("text.txt") {
+			others.Try(15 << 20)
+			body := c.body(method, params)
+			resp := c.post(body)
+			want := http.StatusTooManyRequests
+			m := read(t, resp)
+			if m.code() != -32000 || !strings.HasPrefix(m.Error.Message, "server busy: ") || resp.StatusCode != want || resp.Header.Get("Retry-After") == "" || len(m.ID) == 0 {
+				t.Errorf("%s %s: %s %v %+v", era, method, resp.Status, resp.Header, m.Error)
+			}
+			for method, params := range readBy("small.txt") {
 				c.result(method, params, nil)
 			}
-			others.Close()
+			others.Settle(t.Context(), 0)
+			c.result(method, params, nil)
 		}
-		for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // what was read is released at once
-			if time.Now().After(end) {
-				t.Fatalf("%s: %d bytes are held after all answers", door, room.Held())
-			}
+		others.Close()
+	}
+	for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // what was read is released at once
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are held after all answers", room.Held())
 		}
 	}
 }

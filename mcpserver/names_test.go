@@ -38,8 +38,7 @@ func TestNamesHideNothing(t *testing.T) {
 				t.Errorf("%+q: %+q", odd, got)
 			}
 		}
-		d := &doors{server: serve(t, scanned(t, folder(root)))}
-		got := d.pipe(t, false, "").ask(t, `{"jsonrpc":"2.0","id":7,"method":"resources/directory/read","params":{"uri":"skill://leaf",`+doorMeta+`}}`)
+		got := talk(t, serve(t, scanned(t, folder(root))), "").ask(t, `{"jsonrpc":"2.0","id":7,"method":"resources/directory/read","params":{"uri":"skill://leaf",`+doorMeta+`}}`)
 		if strings.Contains(got, odd) || !strings.Contains(got, `"name":"a.txt"`) || !strings.Contains(got, `"name":"d"`) || !strings.Contains(got, `"name":"leaf"`) {
 			t.Errorf("%+q: %s", odd, got)
 		}

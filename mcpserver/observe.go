@@ -38,11 +38,11 @@ func (u Use) Answered() bool {
 
 // observed begins to observe a request for [Options.Observe]. The caller calls the returned
 // function after the answer.
-func (s *Server) observed(ctx context.Context, r *request) (context.Context, func(failed bool)) {
-	if s.observe == nil || !s.audit && !isUse[r.method] || r.method == "ping" || strings.HasPrefix(r.method, "notifications/") {
+func (s *Server) observed(ctx context.Context, x *exchange) (context.Context, func(failed bool)) {
+	if s.observe == nil || !s.audit && !isUse[x.method] || x.method == "ping" || strings.HasPrefix(x.method, "notifications/") {
 		return ctx, func(bool) {}
 	}
-	u, q := useOf(r)
+	u, q := useOf(x)
 	var trace *catalog.Trace
 	if s.audit {
 		ctx, trace = catalog.WithTrace(ctx)
@@ -52,10 +52,10 @@ func (s *Server) observed(ctx context.Context, r *request) (context.Context, fun
 			return
 		}
 		if s.audit {
-			if failed && r.memory != nil && r.memory.Refused() {
+			if failed && x.memory != nil && x.memory.Refused() {
 				trace.Failed(skill.ErrBusy)
 			}
-			call := audit.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: r.Address, Subject: u.Subject, View: u.View}
+			call := audit.Call{Asked: q, Method: u.Method, Name: u.Name, Client: u.Client, Address: x.Address, Subject: u.Subject, View: u.View}
 			u.Event = call.Event(ctx, s.catalog, trace, failed)
 		}
 		u.Failed = failed
@@ -75,11 +75,11 @@ func (s *Server) observeRequest() func(who access.Subject, e audit.Event) {
 // isUse are the methods that count as uses of skills.
 var isUse = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
-func useOf(r *request) (Use, audit.Asked) {
-	p := r.params
-	u := Use{Method: r.method, Client: r.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: r.Subject}
+func useOf(x *exchange) (Use, audit.Asked) {
+	p := x.params
+	u := Use{Method: x.method, Client: x.client.Name, Name: p.Name, Arguments: p.Arguments, URI: p.URI, Subject: x.Subject}
 	var q audit.Asked
-	switch r.method {
+	switch x.method {
 	case "tools/call":
 		q = audit.Arguments(p.Arguments)
 	case "prompts/get":

@@ -95,8 +95,8 @@ func TestEventsOfFailures(t *testing.T) {
 // were answered with it.
 func TestEventsOverStdio(t *testing.T) {
 	var events eventLog
-	d := newDoors(t, "default", func(o *mcpserver.Options) { o.Observe, o.Audit = events.observe, true })
-	p := d.pipe(t, false, legacy)
+	s := serve(t, scanned(t, folder(tree(t, fixtures()))), func(o *mcpserver.Options) { o.Observe, o.Audit = events.observe, true })
+	p := talk(t, s, legacy)
 	events.take()
 	const read = `"method":"resources/read","params":{"uri":"skill://a-first/SKILL.md"}`
 	for line, method := range map[string]string{

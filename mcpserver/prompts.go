@@ -29,7 +29,7 @@ const (
 	promptText = "arguments"
 )
 
-func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
+func (s *Server) listPrompts(ctx context.Context, x *exchange) (reply, error) {
 	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
@@ -39,7 +39,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", display.Echo(all[maxPrompts].Name))
 	}
 	all = all[:min(len(all), maxPrompts)]
-	start, err := promptStart(all, r.params.Cursor)
+	start, err := promptStart(all, x.params.Cursor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -47,7 +47,7 @@ func (s *Server) listPrompts(ctx context.Context, r *request) (reply, error) {
 	if end < len(all) {
 		next = cursorAfter(end, all[end-1].URI().String())
 	}
-	arguments := promptArguments(r.client)
+	arguments := promptArguments(x.client)
 	return markIncomplete(v, listed("prompts", all[start:end], next, uncached, func(e *rawjson.Encoder, of *catalog.Entry) {
 		e.Value(&mcp.Prompt{Name: display.OneLine(of.Name), Description: display.OneLine(of.Description), Arguments: arguments})
 	}), start == end)
@@ -80,12 +80,12 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 // getPrompt answers with the skill's text as it is on disk now, in the user's name, after the
 // location of its other files. The user's request follows as plain text, in which nothing is
 // expanded.
-func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
+func (s *Server) getPrompt(ctx context.Context, x *exchange) (reply, error) {
 	v, err := s.view(ctx)
 	if err != nil {
 		return reply{}, err
 	}
-	name := lookup.Bounded(r.params.Name)
+	name := lookup.Bounded(x.params.Name)
 	unknown := invalid(fmt.Sprintf("Unknown prompt: %s (prompts/list names all)", display.Echo(name)))
 	v, e, notSure := s.host.Named(ctx, v, name)
 	if e == nil {
@@ -98,7 +98,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 	if e == nil || !e.UserInvocable {
 		return reply{}, unknown
 	}
-	for _, argument := range slices.Sorted(maps.Keys(r.params.Texts)) {
+	for _, argument := range slices.Sorted(maps.Keys(x.params.Texts)) {
 		if argument != promptText {
 			return reply{}, invalid(fmt.Sprintf("Unknown argument: %s (the only one is %s)", display.Echo(argument), promptText))
 		}
@@ -121,7 +121,7 @@ func (s *Server) getPrompt(ctx context.Context, r *request) (reply, error) {
 		}
 	}
 	text := s.host.BaseLine(ctx, e) + "\n\n" + d.Text
-	if said := strings.TrimSpace(r.params.Texts[promptText]); said != "" {
+	if said := strings.TrimSpace(x.params.Texts[promptText]); said != "" {
 		text = strings.TrimRight(text, "\n") + "\n\nThe user's request: " + said
 	}
 	return reply{meta: fallbackMeta(d.Fallback), weight: len(text), members: func(w *rawjson.Encoder) {

@@ -118,10 +118,7 @@ func TestPromptArgumentsByClient(t *testing.T) {
 		"somebody":              {{Name: "arguments", Description: "What to do with the skill"}},
 	} {
 		for _, era := range eras {
-			here, there := mcp.NewInMemoryTransports()
-			_, err := serve(t, scanned(t, folder(root))).MCP().Connect(t.Context(), there, nil)
-			must(t, err)
-			session, err := mcp.NewClient(&mcp.Implementation{Name: client, Version: "2.1.330"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+			session, err := mcp.NewClient(&mcp.Implementation{Name: client, Version: "2.1.330"}, nil).Connect(t.Context(), pipes(t, serve(t, scanned(t, folder(root)))), &mcp.ClientSessionOptions{ProtocolVersion: era})
 			must(t, err)
 			res, err := session.ListPrompts(t.Context(), nil)
 			must(t, err)

@@ -32,13 +32,13 @@ const pageSize = 500
 // markdown is the media type of SKILL.md (SEP-2640).
 const markdown = "text/markdown"
 
-func (s *Server) listResources(ctx context.Context, r *request) (reply, error) {
+func (s *Server) listResources(ctx context.Context, x *exchange) (reply, error) {
 	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
 	}
 	served := v.Served()
-	start, err := startOf(served, r.params.Cursor)
+	start, err := startOf(served, x.params.Cursor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -82,8 +82,8 @@ func startOf(served []*catalog.Entry, cursor string) (int, error) {
 	return sort.Search(len(served), func(i int) bool { return served[i].URI().String() > after }), err
 }
 
-func (s *Server) listTemplates(_ context.Context, r *request) (reply, error) {
-	if r.params.Cursor != "" {
+func (s *Server) listTemplates(_ context.Context, x *exchange) (reply, error) {
+	if x.params.Cursor != "" {
 		return reply{}, errWhole()
 	}
 	return listed("resourceTemplates", []*mcp.ResourceTemplate{{
@@ -92,8 +92,8 @@ func (s *Server) listTemplates(_ context.Context, r *request) (reply, error) {
 	}}, "", s.cacheable(skillsTTL), value), nil
 }
 
-func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
-	asked := r.params.URI
+func (s *Server) readResource(ctx context.Context, x *exchange) (reply, error) {
+	asked := x.params.URI
 	at, err := s.lookup(ctx, asked, "/SKILL.md")
 	if err != nil {
 		return reply{}, err
@@ -109,7 +109,7 @@ func (s *Server) readResource(ctx context.Context, r *request) (reply, error) {
 	case skill.Hidden(file):
 		err = fs.ErrNotExist
 	default:
-		data, err = v.ReadFile(ctx, e, file, r.copies) // raw bytes: text and Base64 are made while it is written
+		data, err = v.ReadFile(ctx, e, file, 1) // raw bytes: text and Base64 are made while it is written
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotRegular):

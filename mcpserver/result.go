@@ -14,23 +14,23 @@ import (
 type reply struct {
 	meta    map[string]any           // written beside the members; mostly nil
 	hints   *mcp.Cacheable           // for lists and contents, since 2026-07-28
-	members func(e *rawjson.Encoder) // writes the members of the result, at least one
+	members func(e *rawjson.Encoder) // writes the members of the result; nil if it has none
 	encoded []byte                   // the members, if already encoded
 	failed  bool                     // a tool's answer that reports a failure
 	absent  bool                     // a tool's answer that there is no such skill, which is no error in contract 002
 	weight  int                      // memory of the members; see [wire.Result]
 }
 
-// result is a reply in its protocol era, for calls as bytes and through the SDK.
+// result is a reply in its protocol era.
 type result struct {
-	mcp.ResultBase // its Meta is not written; info replaces the SDK's
 	reply
 	info []byte // the server as JSON, for a request of 2026-07-28; else nil
 }
 
 // Encode encodes the result. Versions before 2026-07-28 have no resultType, ttlMs, cacheScope or
-// serverInfo; the SDK would still write some of them.
+// serverInfo.
 func (r *result) Encode(e *rawjson.Encoder) {
+	more := "" // separates members
 	e.Raw("{")
 	switch {
 	case len(r.meta) > 0:
@@ -40,25 +40,28 @@ func (r *result) Encode(e *rawjson.Encoder) {
 		}
 		e.Raw(`"_meta":`)
 		e.Value(meta)
-		e.Raw(",")
+		more = ","
 	case r.info != nil:
 		e.Raw(`"_meta":{"` + mcp.MetaKeyServerInfo + `":`)
 		e.RawBytes(r.info)
-		e.Raw("},")
+		e.Raw("}")
+		more = ","
 	}
 	if r.info != nil {
-		e.Raw(`"resultType":"` + skillsext.Complete + `",`)
+		e.Raw(`,"resultType":"` + skillsext.Complete + `"`)
 		if r.hints != nil {
-			e.Raw(`"ttlMs":`)
+			e.Raw(`,"ttlMs":`)
 			e.Int(int64(r.hints.TTLMs))
 			e.Raw(`,"cacheScope":`)
 			e.String(r.hints.CacheScope)
-			e.Raw(",")
 		}
 	}
-	if r.encoded != nil {
+	switch {
+	case r.encoded != nil:
+		e.Raw(more)
 		e.RawBytes(r.encoded)
-	} else {
+	case r.members != nil:
+		e.Raw(more)
 		r.members(e)
 	}
 	e.Raw("}")
@@ -66,9 +69,6 @@ func (r *result) Encode(e *rawjson.Encoder) {
 
 // Weight implements [wire.Result].
 func (r *result) Weight() int { return r.weight }
-
-// MarshalJSON is [result.Encode] for calls through the SDK.
-func (r *result) MarshalJSON() ([]byte, error) { return rawjson.Bytes(r.Encode), nil }
 
 // rawJSON is encoded JSON.
 type rawJSON []byte

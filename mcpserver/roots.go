@@ -1,9 +1,8 @@
 package mcpserver
 
-//lint:file-ignore SA1019 roots are deprecated by the specification and spoken by the clients in use
-
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A client that offers roots names the folders of its user's work. Graphical clients start servers
@@ -26,8 +23,8 @@ type clientRoots struct {
 
 	grace time.Duration // rootsGrace; longer in tests
 
-	session  atomic.Pointer[mcp.ServerSession] // the first session that offers roots
-	named    chan struct{}                     // closed by settle when the roots are in use, or will not come
+	session  atomic.Pointer[session] // the first session that offers roots
+	named    chan struct{}           // closed by settle when the roots are in use, or will not come
 	settle   func()
 	answered chan struct{} // closed by answer when the client has named its roots
 	answer   func()
@@ -45,41 +42,33 @@ func newClientRoots(o Options) *clientRoots {
 }
 
 // offered asks for the roots of a session that was initialized, or whose roots have changed.
-func (r *clientRoots) offered(ss *mcp.ServerSession) {
-	if r.offeredBy(ss) {
-		go r.take(ss)
+func (r *clientRoots) offered(in *session) {
+	if r.offeredBy(in) {
+		go r.take(in)
 	}
 }
 
-// offeredBy reports whether the roots of this session are used. Sessions over HTTP have an id, and
-// their roots are not.
-func (r *clientRoots) offeredBy(ss *mcp.ServerSession) bool {
-	if r == nil || ss == nil || ss.ID() != "" || !offers(ss.InitializeParams()) {
+// offeredBy reports whether the roots of this session are used. Those of sessions over HTTP are not.
+func (r *clientRoots) offeredBy(in *session) bool {
+	if r == nil || !in.isPipe() || !in.offersRoots() {
 		return false
 	}
-	return r.session.CompareAndSwap(nil, ss) || r.session.Load() == ss
-}
-
-// offeredWith reports whether an initialize request offers roots that are used.
-func (r *clientRoots) offeredWith(req mcp.Request) bool {
-	p, ok := req.GetParams().(*mcp.InitializeParams)
-	ss, _ := req.GetSession().(*mcp.ServerSession)
-	return ok && offers(p) && r.offeredBy(ss)
-}
-
-func offers(p *mcp.InitializeParams) bool {
-	return p != nil && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
+	return r.session.CompareAndSwap(nil, in) || r.session.Load() == in
 }
 
 // take asks for the roots outside of the handler's context, which ends with the notification. It
 // asks once at a time, because the later of two answers must win.
-func (r *clientRoots) take(ss *mcp.ServerSession) {
+func (r *clientRoots) take(in *session) {
 	r.asking.Lock()
 	defer r.asking.Unlock()
 	defer r.settle()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	res, err := ss.ListRoots(ctx, nil)
+	var res struct{ Roots []struct{ URI string } }
+	answer, err := in.ask(ctx, "roots/list")
+	if err == nil {
+		err = json.Unmarshal(answer, &res)
+	}
 	if err != nil {
 		r.log.Warn("the client did not name its roots", "error", err.Error())
 		return
@@ -118,10 +107,9 @@ func folderOf(uri string) string {
 // names a skill waits too, since the skill may be one of the project's. Once the client has named
 // its roots, calls wait for the roots' skills, as long as for the first ones. After that, no call
 // waits again. Since 2026-07-28 a server cannot ask for roots.
-func (r *clientRoots) await(ctx context.Context, req *request) {
+func (r *clientRoots) await(ctx context.Context, x *exchange) {
 	switch {
-	case r == nil || req.modern || strings.HasPrefix(req.method, "notifications/"),
-		req.method == "ping" || req.method == "initialize" || req.method == "server/discover", !r.offeredBy(req.session):
+	case r == nil || x.modern || x.method == "ping" || x.method == "initialize", !r.offeredBy(x.session):
 		return
 	}
 	select {

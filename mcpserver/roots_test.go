@@ -41,15 +41,12 @@ func TestRoots(t *testing.T) {
 		}
 	})
 	s.WaitForRoots(30 * time.Second)
-	here, there := mcp.NewInMemoryTransports()
-	_, err := s.MCP().Connect(t.Context(), there, nil)
-	must(t, err)
 	changed := make(chan struct{}, 16)
 	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
 	})
 	client.AddRoots(&mcp.Root{URI: "file://" + filepath.ToSlash(one)}, &mcp.Root{URI: "https://example.com/x"}, &mcp.Root{URI: "file:relative"})
-	session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	session, err := client.Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	must(t, err)
 	defer session.Close()
 

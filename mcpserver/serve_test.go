@@ -1,9 +1,11 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,15 +93,78 @@ func scanned(t testing.TB, sources ...catalog.Source) *catalog.Catalog {
 	return c
 }
 
-// connect opens a session in memory.
+// pipes serves one session over pipes, and returns the client's end of it.
+func pipes(t testing.TB, s *mcpserver.Server) mcp.Transport {
+	t.Helper()
+	in, client := io.Pipe()
+	out, server := io.Pipe()
+	go func() {
+		server.CloseWithError(orEOF(s.Run(context.WithoutCancel(t.Context()), &mcpserver.StdioTransport{In: in, Out: server})))
+	}()
+	t.Cleanup(func() { client.Close(); out.Close() })
+	return &mcp.IOTransport{Reader: out, Writer: client}
+}
+
+func orEOF(err error) error {
+	if err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// lines is a session over pipes, of which each line is written by hand.
+type lines struct {
+	to      io.WriteCloser
+	answers *bufio.Reader
+}
+
+// talk begins a session. An empty version is one without a handshake.
+func talk(t testing.TB, s *mcpserver.Server, version string) *lines {
+	t.Helper()
+	over := pipes(t, s).(*mcp.IOTransport)
+	p := &lines{over.Writer, bufio.NewReader(over.Reader)}
+	if version != "" {
+		p.ask(t, strings.Replace(initializeWith, "$", version, 1))
+		p.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	}
+	return p
+}
+
+func (p *lines) send(t testing.TB, line string) {
+	t.Helper()
+	_, err := io.WriteString(p.to, line+"\n")
+	must(t, err)
+}
+
+// ask sends a call and returns its answer.
+func (p *lines) ask(t testing.TB, line string) string {
+	t.Helper()
+	p.send(t, line)
+	answer, err := p.answers.ReadString('\n')
+	must(t, err)
+	return answer
+}
+
+// end sends the last lines, closes the input and returns what is answered, in order of the
+// text.
+func (p *lines) end(t testing.TB, lines ...string) string {
+	t.Helper()
+	go func() {
+		_, _ = io.WriteString(p.to, strings.Join(lines, "\n")+"\n")
+		p.to.Close()
+	}()
+	all, err := io.ReadAll(p.answers)
+	must(t, err)
+	said := strings.SplitAfter(string(all), "\n")
+	slices.Sort(said)
+	return strings.Join(said, "")
+}
+
+// connect opens a session over pipes.
 func connect(t testing.TB, s *mcpserver.Server, era string, o *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
-	here, there := mcp.NewInMemoryTransports()
-	if _, err := s.MCP().Connect(t.Context(), there, nil); err != nil {
-		t.Fatal(err)
-	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o)
-	session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	session, err := client.Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: era})
 	must(t, err)
 	t.Cleanup(func() { session.Close() })
 	return session
@@ -200,10 +265,7 @@ func TestToolsList(t *testing.T) {
 		for _, set := range []string{"default", "universal"} {
 			for _, name := range []string{"test", "claude-code"} { // of which the newest shows more
 				s := serve(t, c, func(o *mcpserver.Options) { o.Tools = tools(t, set) })
-				here, there := mcp.NewInMemoryTransports()
-				_, err := s.MCP().Connect(t.Context(), there, nil)
-				must(t, err)
-				client, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "2.1.330"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+				client, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "2.1.330"}, nil).Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: era})
 				must(t, err)
 				res, err := client.ListTools(t.Context(), nil)
 				must(t, err)

@@ -16,14 +16,12 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/callstats"
-	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/lookup"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 // serverName is the server's own name in the protocol.
@@ -38,8 +36,6 @@ const (
 	// rootsGrace bounds how long a session that offers roots waits, once, for their names: the
 	// first list should contain the project's skills.
 	rootsGrace = 500 * time.Millisecond
-	// endGrace is the time that handlers have to end after their session.
-	endGrace = time.Second
 )
 
 // Options configures a server.
@@ -81,7 +77,7 @@ func bounded(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return limit.Log(log, wire.IsClientFault)
+	return limit.Log(log)
 }
 
 // Server is an MCP server for any number of sessions.
@@ -90,8 +86,7 @@ type Server struct {
 	tools        []*tool.Tool
 	host         *tool.Host
 	log          *slog.Logger
-	mcp          *mcp.Server
-	capabilities *mcp.ServerCapabilities // since 2026-07-28, without logging
+	capabilities *mcp.ServerCapabilities // of the versions with sessions
 	info         []byte                  // the server's name and version as JSON
 	access       *access.Gate
 	roots        *clientRoots
@@ -121,48 +116,13 @@ func New(o Options) *Server {
 		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
-	capabilities := &mcp.ServerCapabilities{
-		Tools:       &mcp.ToolCapabilities{ListChanged: true},
-		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
-		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
-		Completions: &mcp.CompletionCapabilities{},
-		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
-		Logging: &mcp.LoggingCapabilities{},
-	}
-	skillsext.Declare(capabilities, true)
-	since := *capabilities
-	//lint:ignore SA1019 not declared since it is no longer of the protocol
-	since.Logging = nil
-	s.capabilities = &since
-	self := &mcp.Implementation{Name: serverName, Title: "knack skills", Version: o.Version}
-	s.info, _ = json.Marshal(self) // strings always marshal
-	s.mcp = mcp.NewServer(self, &mcp.ServerOptions{
-		Logger:             o.Log,
-		InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) { s.roots.offered(req.Session) },
-		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
-		RootsListChangedHandler: func(_ context.Context, req *mcp.RootsListChangedRequest) { s.roots.offered(req.Session) },
-		SubscribeHandler:        s.subscribe,
-		UnsubscribeHandler:      s.unsubscribe,
-		Capabilities:            capabilities,
-
-		SupportedProtocolVersions: httpd.Versions(),
-	})
-	if err := errors.Join(
-		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodList, declared[*skillsext.ListSkillsParams]),
-		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodGet, declared[*skillsext.GetSkillParams]),
-		mcp.AddReceivingCustomMethod(s.mcp, skillsext.MethodReadDirectory, declared[*skillsext.ReadDirectoryParams]),
-	); err != nil {
-		panic(err) // a method has a standard name: the SDK now has its own package for it
-	}
-	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, SDK: s.mcp, Files: notify.New[*mcp.ServerSession](s.subscriptionOptions())}
-	s.mcp.AddReceivingMiddleware(s.middleware)
-	s.mcp.AddSendingMiddleware(s.notifier.Filter)
+	s.capabilities = declared()
+	skillsext.Declare(s.capabilities, true)
+	s.info, _ = json.Marshal(&mcp.Implementation{Name: serverName, Title: "knack skills", Version: o.Version}) // strings always marshal
+	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, Files: notify.New(s.subscriptionOptions())}
 	o.Catalog.Subscribe(s.announce)
 	return s
 }
-
-// MCP returns the SDK's server, for connecting transports.
-func (s *Server) MCP() *mcp.Server { return s.mcp }
 
 // SetAccess puts another access state in force, for requests from now on and for all notifications.
 // It notifies sessions whose view changes of the changed lists.
@@ -213,45 +173,6 @@ func lacking(of reply, empty bool, why error) (reply, error) {
 
 // unsure returns the error for something that may exist but cannot be looked up now.
 func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
-
-// instructionsKey is the key of the instructions that a snapshot keeps for a client.
-type instructionsKey struct {
-	server     *Server
-	client     profile.Client
-	offersMore bool // the client offers roots, which were not asked for yet
-}
-
-// write returns the instructions, kept in the snapshot if the view is complete.
-func (k instructionsKey) write(v catalog.View) string {
-	define := func() string {
-		var notes []string
-		if k.offersMore {
-			notes = append(notes, "More skills may come from the application's folders.")
-		}
-		return tool.Instructions(v, k.server.tools, k.client, notes...)
-	}
-	if v.Snapshot == nil || v.Incomplete() != nil || !isKept(k.client) {
-		return define()
-	}
-	return catalog.Keep(v.Snapshot, k, define)
-}
-
-// instruct writes the instructions into the SDK's result, which belongs to this request.
-func (s *Server) instruct(ctx context.Context, res mcp.Result, req mcp.Request) {
-	v, err := s.catalog.CompleteView(ctx, s.grace)
-	if err != nil {
-		v = catalog.View{}
-	}
-	key := instructionsKey{s, clientOf(req), s.roots.offeredWith(req)}
-	key.client.Entry = s.entry
-	text := key.write(v)
-	switch r := res.(type) {
-	case *mcp.InitializeResult:
-		r.Instructions = text
-	case *mcp.DiscoverResult:
-		r.Instructions, r.CacheScope = text, "private" // they name this user's skills
-	}
-}
 
 // internal hides an error's text behind a code; the log has the text.
 func (s *Server) internal(what string, err error) error {

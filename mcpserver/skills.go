@@ -46,13 +46,13 @@ const (
 
 // listSkills lists every published skill in URI order, including those whose names are shadowed: a
 // skill is identified by its URI.
-func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
+func (s *Server) listSkills(ctx context.Context, x *exchange) (reply, error) {
 	v, err := s.completeView(ctx)
 	if err != nil {
 		return reply{}, err
 	}
 	served := v.Served()
-	i, err := startOf(served, r.params.Cursor)
+	i, err := startOf(served, x.params.Cursor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -85,15 +85,15 @@ func (s *Server) listSkills(ctx context.Context, r *request) (reply, error) {
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = fileWeight * files
 	if unread > 0 {
-		return lacking(res, r.params.Cursor == "" && len(page) == 0, fmt.Errorf("%s cannot be read now; try again in a moment", display.Count(unread, "skill")))
+		return lacking(res, x.params.Cursor == "" && len(page) == 0, fmt.Errorf("%s cannot be read now; try again in a moment", display.Count(unread, "skill")))
 	}
 	return markIncomplete(v, res, len(page) == 0)
 }
 
 // getSkill answers for every published skill, however the client percent-encodes its URI. For a
 // served but unpublished skill it gives the reason.
-func (s *Server) getSkill(ctx context.Context, r *request) (reply, error) {
-	asked := r.params.URI
+func (s *Server) getSkill(ctx context.Context, x *exchange) (reply, error) {
+	asked := x.params.URI
 	if asked == "" {
 		return reply{}, invalid("skills/get requires the parameter uri: the URI of a skill's SKILL.md")
 	}

@@ -1,5 +1,3 @@
-//lint:file-ignore SA1019 deprecated by the specification, spoken by the clients in use
-
 package mcpserver
 
 import (
@@ -9,12 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skillsext"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -22,61 +18,58 @@ import (
 // Present ones are reported at once, new ones later. Version 2026-07-28 has no logging, and knack
 // does not declare it there.
 
-// levels are the protocol's logging levels; the SDK accepts any word.
-var levels = map[mcp.LoggingLevel]bool{
-	"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true,
+// levels are the protocol's logging levels, with whether warnings are sent at them.
+var levels = map[string]bool{
+	"debug": true, "info": true, "notice": true, "warning": true, "error": false, "critical": false, "alert": false, "emergency": false,
 }
 
 const skippedGrace = 10 * time.Second // for a client to receive a message, which is dropped afterwards
 
 // setLevel sets a session's level and sends it the skipped skills.
-func (s *Server) setLevel(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
-	set, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams])
-	if !ok || skillsext.Modern(set.Params) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: `"logging/setLevel" is not supported`}
+func (s *Server) setLevel(ctx context.Context, x *exchange) (reply, error) {
+	warns, known := levels[x.params.Level]
+	if !known {
+		return reply{}, invalid("no such level: use one of debug, info, notice, warning, error, critical, alert and emergency")
 	}
-	if set.Params == nil || !levels[set.Params.Level] {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such level: use one of debug, info, notice, warning, error, critical, alert and emergency"}
-	}
-	res, err := next(ctx, "logging/setLevel", req)
-	if err != nil {
-		return nil, err
-	}
+	x.session.listener.Warns.Store(warns)
 	v, err := s.view(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		warnSkipped(ctx, &x.session.listener, v.Skipped)
 	}
-	logSkippedTo(ctx, set.Session, v.Skipped)
-	return res, nil
+	return reply{}, err
 }
 
-// logSkippedTo sends a warning for each entry, if the session's level allows it.
-func logSkippedTo(ctx context.Context, session *mcp.ServerSession, entries []*catalog.Entry) {
+// warnSkipped sends a warning for each entry, if the client wants warnings.
+func warnSkipped(ctx context.Context, l *notify.Listener, entries []*catalog.Entry) {
+	if !l.Warns.Load() {
+		return
+	}
 	for _, e := range entries {
 		if e.HeldBack() {
 			continue
 		}
-		err := session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: serverName, Data: fmt.Sprintf("skill skipped: %s", tool.Reason(e))})
-		if err != nil {
-			return // the session is over, or the client does not read
+		if l.Ready != nil && l.Ready(ctx) != nil {
+			return // the client does not read
 		}
+		text := display.AppendJSONString(nil, "skill skipped: "+tool.Reason(e))
+		l.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%s,"level":"warning","logger":%q}}`, text, serverName))
 	}
 }
 
-// logSkipped sends the newly skipped skills of a refresh to the sessions that set a level.
+// logSkipped sends the newly skipped skills of a refresh to the clients that want warnings.
 func (s *Server) logSkipped(d catalog.Diff) {
 	if len(newlySkipped(d)) == 0 {
 		return
 	}
-	for session := range s.mcp.Sessions() {
-		who, known := s.notifier.Principal(context.Background(), session)
+	for _, l := range s.notifier.All() {
+		who, known := s.notifier.Principal(context.Background(), l)
 		if !known {
 			continue
 		}
 		go func() { // a client that does not read must not block others
 			ctx, cancel := context.WithTimeout(context.Background(), skippedGrace)
 			defer cancel()
-			logSkippedTo(ctx, session, newlySkipped(d.Through(who.Filter)))
+			warnSkipped(ctx, l, newlySkipped(d.Through(who.Filter)))
 		}()
 	}
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -14,26 +15,38 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// announce notifies the sessions of a change of the catalogue.
+// announce notifies the clients of a change of the catalogue.
 func (s *Server) announce(d catalog.Diff) {
 	s.notifier.CheckFiles()
 	s.logSkipped(d)
 	// A skipped skill is in no list.
-	s.notifier.ListsChanged(d.Completed || d.Listing, d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts, d.Completed || d.Listing || d.Served())
+	var changed notify.Lists
+	for list, is := range map[notify.Lists]bool{
+		notify.Tools:     d.Completed || d.Listing,
+		notify.Prompts:   d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts,
+		notify.Resources: d.Completed || d.Listing || d.Served(),
+	} {
+		if is {
+			changed |= list
+		}
+	}
+	s.notifier.ListsChanged(changed)
 }
 
 // subscriptionOptions returns the options of the server's file subscriptions.
-func (s *Server) subscriptionOptions() notify.Options {
-	return notify.Options{
+func (s *Server) subscriptionOptions() notify.Options[*notify.Listener] {
+	return notify.Options[*notify.Listener]{
 		Period: notify.Period, MaxFiles: notify.MaxFiles, MaxOwn: notify.MaxOwn, View: s.view,
-		Changed: func(ctx context.Context, uri string) {
-			_ = s.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-		},
+		Changed: func(l *notify.Listener, uri string) { s.notifier.FileChanged(l, uri) },
 	}
 }
 
-func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	asked := req.Params.URI
+func (s *Server) subscribe(ctx context.Context, x *exchange) (reply, error) {
+	return reply{}, s.watch(ctx, &x.session.listener, x.params.URI)
+}
+
+// watch subscribes a listener to a file.
+func (s *Server) watch(ctx context.Context, l *notify.Listener, asked string) error {
 	at, err := s.lookup(ctx, asked, "/SKILL.md")
 	if err != nil {
 		return err
@@ -41,41 +54,65 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if at.entry == nil && at.unsure != nil {
 		return unsure(at.unsure)
 	}
-	spelling, err := s.notifier.Files.Add(req.Session, s.notifier.Share(req.Session), at.view, at.uri, asked)
+	err = s.notifier.Files.Add(l, l.Share, at.view, at.uri, asked)
 	switch {
 	case errors.Is(err, notify.ErrNoFile):
 		return notFound(asked, err.Error())
 	case err != nil:
 		return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()}
 	}
-	req.Params.URI = spelling // the SDK keeps subscribers by spelling
 	return nil
 }
 
-func (s *Server) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
-	uri, err := skill.ParseURI(req.Params.URI)
+func (s *Server) unsubscribe(_ context.Context, x *exchange) (reply, error) {
+	if uri, err := skill.ParseURI(x.params.URI); err == nil {
+		v, _ := s.catalog.Now(nil)
+		s.notifier.Files.Remove(&x.session.listener, v, uri)
+	}
+	return reply{}, nil // also if there was no such subscription
+}
+
+// listen notifies a client of 2026-07-28 until it cancels the call.
+func (s *Server) listen(ctx context.Context, x *exchange) (reply, error) {
+	want := x.params.Listen
+	if want == nil {
+		return reply{}, invalid("invalid params: missing required 'notifications' field")
+	}
+	l := &notify.Listener{Token: x.Token, Share: x.Share, ID: x.id, Send: x.send}
+	for list, is := range map[notify.Lists]bool{notify.Tools: want.Tools, notify.Prompts: want.Prompts, notify.Resources: want.Resources} {
+		if is {
+			l.Lists |= list
+		}
+	}
+	defer s.notifier.End(l)
+	uris, err := s.known(ctx, want.URIs)
 	if err != nil {
-		return nil // there is no such subscription
+		return reply{}, err
 	}
-	v, _ := s.catalog.Now(nil)
-	if spelling := s.notifier.Files.Remove(req.Session, v, uri); spelling != "" {
-		req.Params.URI = spelling
+	for _, uri := range uris {
+		if err := s.watch(ctx, l, uri); err != nil {
+			return reply{}, err
+		}
 	}
-	return nil
+	accepted, _ := json.Marshal(&mcp.NotificationSubscriptions{ // flags and strings always marshal
+		ToolsListChanged: want.Tools, PromptsListChanged: want.Prompts, ResourcesListChanged: want.Resources, ResourceSubscriptions: uris,
+	})
+	l.Acknowledge(accepted)
+	s.notifier.Subscribe(l, x.Principal)
+	if l.Lists != 0 || len(uris) > 0 {
+		<-ctx.Done()
+	}
+	return reply{meta: map[string]any{mcp.MetaKeySubscriptionID: rawJSON(x.id)}}, nil
 }
 
-// keepKnown removes the URIs without a file from a listen request, so that one of them does not
-// fail the others. The acknowledgement lists the rest.
-func (s *Server) keepKnown(ctx context.Context, p *mcp.SubscriptionsListenParams) {
-	if p == nil || p.Notifications == nil || len(p.Notifications.ResourceSubscriptions) == 0 {
-		return
+// known returns the URIs that lead to a file, so that one without does not fail the others.
+func (s *Server) known(ctx context.Context, uris []string) ([]string, error) {
+	if len(uris) == 0 {
+		return nil, nil
 	}
 	v, err := s.view(ctx)
-	if err != nil {
-		return // the listen request fails for the same reason
-	}
-	p.Notifications.ResourceSubscriptions = slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(text string) bool {
+	return slices.DeleteFunc(uris, func(text string) bool {
 		uri, err := skill.ParseURI(text)
 		return err != nil || !notify.Exists(v, uri)
-	})
+	}), err
 }

@@ -24,7 +24,8 @@ var (
 	}
 )
 
-// maxKeptName bounds the client names, in bytes, for which the list is cached.
+// maxKeptName bounds the client names, in bytes, that a session keeps, and for which the list is
+// cached.
 const maxKeptName = 200
 
 // isKept reports whether a snapshot keeps texts for a client. One with a long name costs more to
@@ -37,8 +38,8 @@ type toolsKey struct {
 	client profile.Client
 }
 
-func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
-	if r.params.Cursor != "" {
+func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
+	if x.params.Cursor != "" {
 		return reply{}, errWhole()
 	}
 	v, err := s.completeView(ctx)
@@ -47,26 +48,26 @@ func (s *Server) listTools(ctx context.Context, r *request) (reply, error) {
 	}
 	define := func() []byte {
 		return rawjson.Bytes(listed("tools", s.tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
-			d := t.Define(v, r.client)
+			d := t.Define(v, x.client)
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
 	}
 	of, err := markIncomplete(v, reply{hints: &uncached}, false)
-	if isKept(r.client) && of.meta == nil {
-		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, r.client}, define)
+	if isKept(x.client) && of.meta == nil {
+		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, x.client}, define)
 	} else {
 		of.encoded = define()
 	}
 	return of, err
 }
 
-func (s *Server) callTool(ctx context.Context, r *request) (reply, error) {
-	i := slices.IndexFunc(s.tools, func(t *tool.Tool) bool { return t.Name == r.params.Name })
+func (s *Server) callTool(ctx context.Context, x *exchange) (reply, error) {
+	i := slices.IndexFunc(s.tools, func(t *tool.Tool) bool { return t.Name == x.params.Name })
 	if i < 0 {
-		return reply{}, s.unknownTool(r.params.Name)
+		return reply{}, s.unknownTool(x.params.Name)
 	}
 	t := s.tools[i]
-	res, err := t.Call(ctx, s.host, r.params.Arguments)
+	res, err := t.Call(ctx, s.host, x.params.Arguments)
 	if err != nil {
 		return reply{}, err
 	}

@@ -72,11 +72,11 @@ func TestListSaysWhatItCannotRead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			for _, dir := range []string{root, alone} {
 				var open atomic.Pointer[func() error]
-				d := &doors{server: serve(t, scanned(t, faulty{folder(dir), &open}))}
+				s := serve(t, scanned(t, faulty{folder(dir), &open}))
 				if row.open != nil {
 					open.Store(&row.open)
 				}
-				p := d.pipe(t, false, "")
+				p := talk(t, s, "")
 				ask := func(method, params string) string {
 					return p.ask(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{%s%s}}`, method, params, doorMeta))
 				}

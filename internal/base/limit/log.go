@@ -19,20 +19,19 @@ const (
 )
 
 // Log returns a log that writes a line at most once a minute, unless hundreds of other lines came
-// in between. The line has the number of times that it was left out. Messages that are a client's
-// fault get the level Debug. A log of Log is returned unchanged.
-func Log(log *slog.Logger, isFault func(message string) bool) *slog.Logger {
+// in between. The line has the number of times that it was left out. A log of Log is returned
+// unchanged.
+func Log(log *slog.Logger) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {
 		return log
 	}
-	return slog.New(&boundedLog{next: log.Handler(), isFault: isFault, seen: &seenLines{now: time.Now, of: map[string]*seenLine{}}})
+	return slog.New(&boundedLog{next: log.Handler(), seen: &seenLines{now: time.Now, of: map[string]*seenLine{}}})
 }
 
 type boundedLog struct {
-	next    slog.Handler
-	isFault func(message string) bool
-	seen    *seenLines
-	prefix  string // the attributes and groups of every line
+	next   slog.Handler
+	seen   *seenLines
+	prefix string // the attributes and groups of every line
 }
 
 func (b *boundedLog) Enabled(ctx context.Context, level slog.Level) bool {
@@ -40,19 +39,14 @@ func (b *boundedLog) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (b *boundedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &boundedLog{b.next.WithAttrs(attrs), b.isFault, b.seen, fmt.Sprint(b.prefix, attrs, "\x00")}
+	return &boundedLog{b.next.WithAttrs(attrs), b.seen, fmt.Sprint(b.prefix, attrs, "\x00")}
 }
 
 func (b *boundedLog) WithGroup(name string) slog.Handler {
-	return &boundedLog{b.next.WithGroup(name), b.isFault, b.seen, fmt.Sprint(b.prefix, name, "\x01")}
+	return &boundedLog{b.next.WithGroup(name), b.seen, fmt.Sprint(b.prefix, name, "\x01")}
 }
 
 func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
-	if b.isFault(r.Message) {
-		if r.Level = slog.LevelDebug; !b.next.Enabled(ctx, r.Level) {
-			return nil
-		}
-	}
 	line := strings.Builder{}
 	fmt.Fprint(&line, b.prefix, r.Level, r.Message)
 	r.Attrs(func(a slog.Attr) bool { fmt.Fprint(&line, "\x00", a); return true })

@@ -23,13 +23,10 @@ func lines() (*slog.Logger, func() []string) {
 	return slog.New(h), func() []string { return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") }
 }
 
-// isFault is the lines that a client has caused.
-func isFault(message string) bool { return message == "a fault" }
-
 func TestLogIsBounded(t *testing.T) {
 	plain, got := lines()
-	log := Log(plain, isFault)
-	if Log(log, isFault) != log {
+	log := Log(plain)
+	if Log(log) != log {
 		t.Error("it is bounded twice")
 	}
 	now := time.Unix(1, 0)
@@ -37,7 +34,6 @@ func TestLogIsBounded(t *testing.T) {
 	for range 1000 {
 		log.Error("the disk is full", "at", "/a")
 	}
-	log.Error("a fault") // below the level of the log
 	log.Error("the disk is full", "at", "/b")
 	log.Warn("the disk is full", "at", "/a")
 	log.With("who", "x").Error("the disk is full", "at", "/a")
@@ -59,7 +55,7 @@ func TestLogIsBounded(t *testing.T) {
 // Lines that all differ are bounded too, and others are written.
 func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
 	plain, got := lines()
-	log := Log(plain, isFault)
+	log := Log(plain)
 	now := time.Unix(1, 0)
 	log.Handler().(*boundedLog).seen.now = func() time.Time { return now }
 	for i := range 40 * logKinds {

@@ -2,11 +2,10 @@ package rawjson
 
 import "encoding/binary"
 
-// maxLevels bounds the nesting of a message: the nesting of an object inside it, and the
-// message's own level.
-const maxLevels = maxDepth + 1
+// maxLevels bounds the nesting of a message: that of its members, and its own level.
+const maxLevels = MaxDepth + 1
 
-// Object reports whether b is one JSON object of at most 65 levels. It calls visit with each
+// Object reports whether b is one JSON object whose members nest at most [MaxDepth] levels. It calls visit with each
 // member as [Members] does, before the rest is checked. Apart from the levels it agrees with
 // [encoding/json.Valid], in a quarter of the time.
 func Object(b []byte, visit func(key, value []byte) bool) bool {

@@ -9,24 +9,24 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxDepth bounds the nesting of an object. The deepest request of a real MCP client has eight
-// levels.
-const maxDepth = 64
+// MaxDepth bounds the nesting of an object's members. The deepest request of a real MCP client has
+// eight levels; the MCP SDKs take 1,000.
+const MaxDepth = 900
 
 // The functions of this file walk over JSON that [Object] or [json.Valid] has accepted, without
 // decoding it: they only look for the ends of values.
 
 // Members calls visit with each key of an object, including its quotes, and its value, until
-// visit reports false. It reports false in that case, and if b is not an object or nests deeper
-// than 64 levels.
+// visit reports false. It reports false in that case, and if b is not an object or a member
+// nests deeper than [MaxDepth].
 func Members(b []byte, visit func(key, value []byte) bool) bool {
 	if len(b) == 0 || b[0] != '{' {
 		return false
 	}
 	for i := space(b, 1); b[i] != '}'; {
-		keyEnd := i + length(b[i:], maxDepth)
+		keyEnd := i + length(b[i:], MaxDepth)
 		from := space(b, space(b, keyEnd)+1) // after the colon
-		n := length(b[from:], maxDepth)
+		n := length(b[from:], MaxDepth)
 		if n == 0 || !visit(b[i:keyEnd], b[from:from+n]) {
 			return false
 		}

@@ -39,14 +39,14 @@ var mutations = []mutation{
 	{"contract-004", "contract 004: every answer says whether it is an error", "./internal/test/contracttest ^TestURI$", "", []change{
 		{"mcpserver/tools.go", "e.Raw(`,\"isError\":false`)", `e.Raw("")`}}},
 
-	{"call-read-strictly", "both doors read a call the same way", "./mcpserver/internal/wire ^TestParse", "", []change{
-		{"mcpserver/internal/wire/call.go", "return first", "return first || true"}}},
-	{"doors-agree", "stdio and HTTP give one answer to one call", "./mcpserver ^TestDoors$", "", []change{
+	{"call-read-strictly", "an id that decoders read differently is refused", "./mcpserver/internal/wire ^TestParse$", "", []change{
+		{"mcpserver/internal/wire/message.go", "case f.id != nil && idErr != nil:", "case false:"}}},
+	{"error-has-its-status", "an error over HTTP has the status of its protocol version", "./mcpserver ^TestHTTPWire$", "", []change{
 		{"mcpserver/internal/httpd/post.go", "case jsonrpc.CodeInvalidParams, ", "case "}}},
 	{"stdio-handshake", "a frozen stdio client gets no answer ahead of its handshake", "./mcpserver/internal/stdio ^TestStdioAnswersBehindTheHandshake$", "", []change{
-		{"mcpserver/internal/stdio/read.go", "c.calls.handshakes.Load() == 0", "c.calls.handshakes.Load() >= 0"}}},
+		{"mcpserver/internal/stdio/read.go", "first: m.Method == initializeMethod", "first: false"}}},
 	{"client-sees", "a skill that is hidden from a client is absent", "./mcpserver ^TestHiddenSkillsAreAbsent$", "", []change{
-		{"mcpserver/call.go", "s.observed(r.Context(ctx), r)", "s.observed(ctx, r)"}}},
+		{"mcpserver/call.go", "s.observed(x.Context(ctx), x)", "s.observed(ctx, x)"}}},
 	{"session-of-token", "a session serves only the token that began it", "./mcpserver ^TestTokens$", "", []change{
 		{"mcpserver/internal/httpd/session.go", "[]byte(token)) == 0", "[]byte(token)) < 0"}}},
 	{"signin-of-browser", "a sign-in at a provider ends in the browser that began it, with the token that was made for it", "./internal/server/openid ^TestAttacks$", "", []change{
@@ -122,7 +122,7 @@ var mutations = []mutation{
 		{"catalog/filter.go", " && !filter.Visible(e); at = parent(at) {\n", " && false; at = parent(at) {\n"}}},
 	{"secrets", "no argument is in a log", "secrets/canaries", "the log leaks", []change{
 		{"mcpserver/tools.go", "	\"context\"\n", "	\"context\"\n	\"os\"\n"},
-		{"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, r.params.Arguments)\n", "	_, _ = os.Stderr.Write(r.params.Arguments)\n	res, err := t.Call(ctx, s.host, r.params.Arguments)\n"}}},
+		{"mcpserver/tools.go", "	res, err := t.Call(ctx, s.host, x.params.Arguments)\n", "	_, _ = os.Stderr.Write(x.params.Arguments)\n	res, err := t.Call(ctx, s.host, x.params.Arguments)\n"}}},
 	{"budgets", "answers in flight hold a bounded memory", "resources/budget", "MiB", []change{
 		{"internal/base/limit/budget.go", "	case a.closed, all > b.units, ", "	case a.closed, all < 0, "},
 		{"internal/base/limit/budget.go", "own > share && all", "own < 0 && all"}}},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/httpguard"
@@ -25,19 +24,34 @@ type Options struct {
 	SessionTimeout    time.Duration     // for a session without requests
 	InitializeTimeout time.Duration     // the same before notifications/initialized
 
-	SDK  *mcp.Server
-	Take Take
+	Core Core
 }
 
-// Take accepts a call, or leaves it to the SDK. init is the handshake of the call's session, nil
-// for a call of 2026-07-28.
-type Take func(c wire.Call, p *wire.Params, from httpguard.Caller, init *mcp.InitializeParams) (work wire.Work, ok bool)
+// Core answers messages.
+type Core interface {
+	// NewSession returns a session of a client that has sent initialize.
+	NewSession(from httpguard.Caller, to Client) Session
+	// Take accepts a call, or returns its refusal. no is the fault of its params, if they have one.
+	// The session is nil for a call of 2026-07-28, and send is for the notifications that belong to
+	// the call.
+	Take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, from httpguard.Caller, in Session, send func([]byte)) (wire.Work, *jsonrpc.Error)
+	// Hear takes a notification, or returns its refusal.
+	Hear(*wire.Message, Session) *jsonrpc.Error
+}
+
+// Session is a session as the core keeps it.
+type Session interface{ End() }
+
+// Client is the other end of a session.
+type Client interface {
+	Send(notification []byte)
+	Ready(context.Context) error // waits until the client has read most of the notifications
+}
 
 // Handler serves MCP at /mcp, and everything that [httpguard.Guard] serves.
 type Handler struct {
 	*httpguard.Guard
-	o              Options
-	modern, legacy http.Handler // the SDK's
+	o Options
 
 	sessions sessions
 	streams  *limit.Budget // of open streams
@@ -62,15 +76,6 @@ func New(o Options) (*Handler, error) {
 		sessions: sessions{idle: o.SessionTimeout, handshake: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), of: map[string]*session{}},
 		streams:  limit.NewBudget(int64(o.MaxStreams), 0),
 	}
-	get := func(*http.Request) *mcp.Server { return o.SDK }
-	h.modern = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
-		Logger: o.Guard.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true, // the guard checks hosts itself
-	})
-	h.legacy = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{ // no timeout: the session table ends sessions
-		JSONResponse: true, EventStore: &events{of: map[string]*eventLog{}},
-		Logger: o.Guard.Log, MaxRequestBodyBytes: o.MaxBody, DisableLocalhostProtection: true,
-	})
 	g.Handle("/mcp", http.HandlerFunc(h.serveMCP))
 	return h, nil
 }
@@ -97,10 +102,4 @@ func (h *Handler) Recheck() {
 			stream.end()
 		}
 	}
-}
-
-// openStream is a request waiting for notifications.
-type openStream struct {
-	token string
-	end   context.CancelFunc
 }

@@ -2,8 +2,6 @@ package httpd
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,70 +14,40 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-var (
-	sessionID = lazyregexp.New(`^[!-~]{1,128}$`)
-	eventID   = lazyregexp.New(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
-)
+var eventID = lazyregexp.New(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
+
+// isSessionID reports whether a text can be the id of a session.
+func isSessionID(s string) bool {
+	return 0 < len(s) && len(s) <= 128 && !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' })
+}
 
 const malformed = "a header of the protocol is malformed or given twice"
 
-// wellFormed reports whether the headers that the SDK would echo in its answer have a valid form.
+// wellFormed reports whether the protocol's headers have a valid form.
 func wellFormed(h http.Header) bool {
-	for name, ok := range map[string]func(string) bool{
-		"Mcp-Protocol-Version": wire.IsVersion,
-		"Mcp-Session-Id":       sessionID().MatchString,
-		"Last-Event-Id":        eventID().MatchString,
-	} {
-		if v := h[name]; len(v) > 1 || len(v) == 1 && !ok(v[0]) {
-			return false
-		}
+	one := func(name string, ok func(string) bool) bool {
+		v := h[name]
+		return len(v) == 0 || len(v) == 1 && ok(v[0])
 	}
-	return true
+	return one("Mcp-Protocol-Version", wire.IsVersion) && one("Mcp-Session-Id", isSessionID) && one("Last-Event-Id", eventID().MatchString)
 }
 
-// accepted reports whether a client accepts JSON and events, as the protocol requires.
-func accepted(values []string) bool {
-	if len(values) != 1 {
-		return false
-	}
-	json, events := false, false
-	for kind := range strings.SplitSeq(values[0], ",") {
-		kind, _, _ = strings.Cut(kind, ";")
-		switch strings.TrimSpace(kind) {
-		case "application/json":
-			json = true
-		case "text/event-stream":
-			events = true
-		case "*/*":
-			json, events = true, true
+// accepts returns which forms of an answer a client accepts.
+func accepts(values []string) (json, events bool) {
+	for _, value := range values {
+		for kind := range strings.SplitSeq(value, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				events = true
+			case "*/*":
+				json, events = true, true
+			}
 		}
 	}
-	return json && events
-}
-
-// agrees reports whether a call's headers match its body (2026-07-28, Standard Request Headers).
-func agrees(h http.Header, method string, p *wire.Params) bool {
-	is := func(header, value string) bool {
-		v := h[header]
-		return len(v) == 1 && v[0] == value
-	}
-	if !is("Mcp-Protocol-Version", p.Meta.Version) || !is("Mcp-Method", method) || len(h["Mcp-Session-Id"]) > 0 {
-		return false
-	}
-	name := p.Name
-	switch method {
-	case "resources/read":
-		name = p.URI
-	case "tools/call", "prompts/get":
-	default:
-		return true
-	}
-	v := h["Mcp-Name"]
-	if len(v) != 1 || name == "" {
-		return false
-	}
-	said, no := decodedName(v[0])
-	return no == nil && said == name
+	return json, events
 }
 
 // Delimiters that a client puts around a Base64 name that a header cannot carry unencoded
@@ -89,8 +57,7 @@ const (
 	encodedEnds   = "?="
 )
 
-// decodedName decodes the value of the Mcp-Name header. The SDK would compare the encoded value
-// with the body.
+// decodedName decodes the value of the Mcp-Name header.
 func decodedName(value string) (string, *jsonrpc.Error) {
 	encoded, ok := strings.CutPrefix(value, encodedBegins)
 	if !ok {
@@ -99,55 +66,87 @@ func decodedName(value string) (string, *jsonrpc.Error) {
 	encoded, ok = strings.CutSuffix(encoded, encodedEnds)
 	text, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if !ok || err != nil {
-		return "", &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name begins with " + encodedBegins + ", so Base64 and " + encodedEnds + " must follow"}
+		return "", mismatch("Mcp-Name begins with " + encodedBegins + ", so Base64 and " + encodedEnds + " must follow")
 	}
 	return string(text), nil
 }
 
-// objection returns the error for a message whose headers keep it from the SDK, or nil. It decodes
-// Mcp-Name.
-func objection(header http.Header, s sent, modern bool) *jsonrpc.Error {
-	if !wellFormed(header) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed}
-	}
-	if no := agreed(header.Get("Mcp-Protocol-Version"), s); no != nil || !modern {
-		return no
-	}
-	names := header["Mcp-Name"]
-	switch len(names) {
-	case 0:
-		return nil
-	case 1:
-		name, no := decodedName(names[0])
-		header.Set("Mcp-Name", name)
-		return no
-	}
-	return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Name is given twice"}
+func mismatch(why string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: " + why}
 }
 
-// Versions returns the protocol versions served, newest first: all that the SDK supports except
-// 2025-03-26, which would require batches.
-func Versions() []string {
-	return slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v == "2025-03-26" })
+// objection returns the error for a message whose headers are refused, or nil.
+func objection(h http.Header, m *wire.Message, p *wire.Params, modern bool) *jsonrpc.Error {
+	if !wellFormed(h) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: malformed}
+	}
+	said := ""
+	if m.Kind == wire.Call {
+		said = p.Meta.Version
+	}
+	if no := agreed(h.Get("Mcp-Protocol-Version"), said); no != nil {
+		return no
+	}
+	json, events := accepts(h["Accept"])
+	switch {
+	case m.Kind == wire.Call && (!json || !events):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusedAccept}
+	case len(h["Last-Event-Id"]) > 0:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "bad request"}
+	case modern:
+		return standard(h, m, p)
+	}
+	return nil
+}
+
+const refusedAccept = "Accept must contain application/json and text/event-stream (for GET, text/event-stream)"
+
+// standard checks the headers of a message of 2026-07-28 against its body (Standard Request
+// Headers).
+func standard(h http.Header, m *wire.Message, p *wire.Params) *jsonrpc.Error {
+	switch {
+	case m.Kind == wire.Reply:
+		return nil
+	case m.Kind == wire.Call && p.Meta.Version == "":
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `missing or invalid _meta field "` + mcp.MetaKeyProtocolVersion + `"`}
+	case h.Get("Mcp-Method") != m.Method || m.Method == "":
+		return mismatch("Mcp-Method is missing or does not say what the body says")
+	}
+	said := p.Name
+	switch m.Method {
+	case "resources/read":
+		said = p.URI
+	case "tools/call", "prompts/get":
+	default:
+		return nil
+	}
+	names := h["Mcp-Name"]
+	if len(names) > 1 {
+		return mismatch("Mcp-Name is given twice")
+	}
+	name, no := decodedName(h.Get("Mcp-Name"))
+	switch {
+	case no != nil:
+		return no
+	case name == "" || name != said:
+		return mismatch("Mcp-Name is missing or does not say what the body says")
+	}
+	return nil
 }
 
 // agreed refuses a request whose header and body name different protocol versions, or whose version
-// is not served. For the first, the SDK's session handler would report an unsupported version, with
-// a list that lacks the intended one (2026-07-28, Streamable HTTP, Protocol Version Header).
-func agreed(header string, s sent) *jsonrpc.Error {
-	versions := Versions()
+// is not served (2026-07-28, Streamable HTTP, Protocol Version Header). said is the body's, if any.
+func agreed(header, said string) *jsonrpc.Error {
 	switch {
-	case s.version != "" && s.version != header:
-		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "header mismatch: Mcp-Protocol-Version must say what " + mcp.MetaKeyProtocolVersion + " says in the body"}
+	case said != "" && said != header:
+		return mismatch("Mcp-Protocol-Version must say what " + mcp.MetaKeyProtocolVersion + " says in the body")
 	case header == "": // the header was introduced with 2025-06-18
 		return nil
-	case s.version != "" && header < skillsext.Since:
+	case said != "" && header < skillsext.Since:
 		// A version with sessions, in the form of the versions without.
-		versions = slices.DeleteFunc(versions, func(v string) bool { return v < skillsext.Since })
-	case slices.Contains(versions, header):
+		return wire.Unsupported(slices.DeleteFunc(slices.Clone(wire.Versions()), func(v string) bool { return v < skillsext.Since }), header)
+	case slices.Contains(wire.Versions(), header):
 		return nil
 	}
-	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: versions, Requested: header}) // strings always marshal
-	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
-		Message: fmt.Sprintf("unsupported protocol version (supported here: %s)", strings.Join(versions, ", "))}
+	return wire.Unsupported(wire.Versions(), header)
 }

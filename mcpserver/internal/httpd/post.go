@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"context"
 	"mime"
 	"net/http"
@@ -34,15 +35,19 @@ func (h *Handler) serveMCP(w http.ResponseWriter, r *http.Request) {
 			invalid(w, http.StatusMethodNotAllowed, "method not allowed: protocol version 2026-07-28 has no sessions")
 			return
 		}
-		c, ok := h.Caller(r)
-		switch {
-		case !ok:
+		caller, ok := h.Caller(r)
+		if !ok {
 			h.Unauthorized(w, r)
-		case r.Method == http.MethodDelete:
-			h.pass(w, carry(r, &Visit{Caller: c}), h.legacy, sent{})
-			h.sessions.forget(r.Header.Get("Mcp-Session-Id"), h.o.SDK)
-		default:
-			h.stream(w, carry(r, &Visit{Caller: c}), h.legacy, sent{}, c)
+			return
+		}
+		if no := agreed(r.Header.Get("Mcp-Protocol-Version"), ""); no != nil {
+			writeError(w, http.StatusBadRequest, nil, no)
+			return
+		}
+		if r.Method == http.MethodDelete {
+			h.serveDelete(w, r, caller)
+		} else {
+			h.serveGet(w, r, caller)
 		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
@@ -69,84 +74,145 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 		h.Unauthorized(w, r) // the token was revoked while the body arrived
 		return
 	}
-	visit := &Visit{Caller: caller, guard: h.Guard}
-	if no := visit.begin(); no != "" {
+	place, no := h.Begin(caller.Share)
+	if no != "" {
 		refuseBusy(w, http.StatusTooManyRequests, nil, no)
 		return
 	}
-	defer visit.Leave()
-	if h.answered(w, r, body, caller, modern) {
+	defer place.Close()
+	m, ok := parse(w, body)
+	if !ok {
 		return
 	}
-	h.serveSDK(w, r, body, visit, modern)
+	if m.Kind == wire.Call {
+		httpguard.IsCall(r, m.Method)
+	}
+	p, fault := wire.ParseParams(m.Method, m.Params)
+	if no := objection(r.Header, m, p, modern); no != nil {
+		writeError(w, http.StatusBadRequest, idOf(m), no)
+		return
+	}
+	x := &exchange{h: h, w: w, r: r, m: m, p: p, fault: fault, caller: caller, place: place, free: free, modern: modern}
+	if modern {
+		x.serve(nil)
+	} else {
+		x.serveSession()
+	}
 }
 
-// answered answers a call if the core accepts it, and reports whether it did.
-func (h *Handler) answered(w http.ResponseWriter, r *http.Request, body []byte, from httpguard.Caller, modern bool) bool {
-	if !accepted(r.Header["Accept"]) || len(r.Header["Last-Event-Id"]) > 0 {
-		return false
+// parse reads a body, and answers one that is no message.
+func parse(w http.ResponseWriter, body []byte) (*wire.Message, bool) {
+	m, no := wire.Parse(body)
+	switch {
+	case no != nil:
+		writeError(w, http.StatusBadRequest, no.ID, &no.Error)
+	case m.Kind == wire.Nothing && len(bytes.TrimSpace(body)) == 0:
+		refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "parse error: the body is empty")
+	case m.Kind == wire.Nothing:
+		invalid(w, http.StatusBadRequest, "a result or an error without an id answers no call")
+	default:
+		return &m, true
 	}
-	call, ok := wire.ParseCall(body)
-	if !ok {
-		return false
+	return nil, false
+}
+
+// idOf returns the id for the answer to a message, nil if it is no call.
+func idOf(m *wire.Message) []byte {
+	if m.Kind != wire.Call {
+		return nil
 	}
-	p, ok := wire.ParseParams(call.Method, call.Params)
-	if !ok {
-		return false
+	return []byte(m.ID)
+}
+
+// exchange is one message and its answer.
+type exchange struct {
+	h      *Handler
+	w      http.ResponseWriter
+	r      *http.Request
+	m      *wire.Message
+	p      *wire.Params
+	fault  *jsonrpc.Error // of the params
+	caller httpguard.Caller
+	place  *httpguard.Work
+	free   func() // releases the memory of the body
+	modern bool
+}
+
+// serve answers a message, which belongs to a session unless in is nil.
+func (x *exchange) serve(in *session) {
+	var core Session
+	if in != nil {
+		core = in.core
 	}
-	ctx := r.Context()
-	var init *mcp.InitializeParams
+	if x.m.Kind != wire.Call {
+		if x.m.Kind == wire.Notification {
+			if no := x.h.o.Core.Hear(x.m, core); no != nil {
+				writeError(x.w, http.StatusBadRequest, nil, no)
+				return
+			}
+		}
+		x.w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if x.modern && x.m.Method == "subscriptions/listen" {
+		x.listen()
+		return
+	}
+	work, no := x.h.o.Core.Take(x.m, x.p, x.fault, x.caller, core, nil)
+	if no != nil {
+		x.refuse(no)
+		return
+	}
+	ctx := x.r.Context()
 	ended := func() {}
-	if modern {
-		if !agrees(r.Header, call.Method, p) {
-			return false
-		}
-	} else {
-		in := h.sessions.enter(r.Header, from.Token)
-		if in == nil {
-			return false
-		}
-		defer h.sessions.leave(in, false)
-		if p.Meta.Version != "" || !in.speaks(r.Header["Mcp-Protocol-Version"]) {
-			return false
-		}
+	if in != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		if !in.beginCall(call.Key(), &cancel) { // the SDK would not know of the core's call
-			httpguard.IsCall(r, call.Method)
-			no := wire.Invalid(wire.InFlight)
-			writeError(w, http.StatusBadRequest, []byte(call.ID), &no.Error)
-			return true
+		if !in.beginCall(x.m.Key, &cancel) {
+			writeError(x.w, http.StatusBadRequest, []byte(x.m.ID), wire.InvalidRequest(wire.InFlight))
+			return
 		}
-		ended = func() { in.endCall(call.Key(), &cancel) }
+		ended = func() { in.endCall(x.m.Key, &cancel) }
 		defer ended()
-		init = in.init
 	}
-	work, ok := h.o.Take(call, p, from, init)
-	if !ok {
-		return false
-	}
-	httpguard.IsLogged(r, true)
+	httpguard.IsLogged(x.r, true)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
 	ended() // a client that has the answer may reuse the id at once
+	x.write(a)
+}
+
+// refuse answers a call that was not accepted.
+func (x *exchange) refuse(no *jsonrpc.Error) {
+	status := statusOf(no, x.modern)
+	if no.Code == jsonrpc.CodeInvalidRequest {
+		status = http.StatusBadRequest
+	}
+	x.writeAs(status, wire.Answer{ID: x.m.ID, Error: no})
+}
+
+// write writes an answer.
+func (x *exchange) write(a wire.Answer) {
 	if a.Busy {
-		refuseBusy(w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
-		return true
+		refuseBusy(x.w, http.StatusTooManyRequests, []byte(a.ID), a.Error.Message)
+		return
 	}
-	if status := statusOf(a.Error, modern); status != http.StatusOK {
-		writeError(w, status, []byte(a.ID), a.Error)
-		return true
+	x.writeAs(statusOf(a.Error, x.modern), a)
+}
+
+func (x *exchange) writeAs(status int, a wire.Answer) {
+	if status != http.StatusOK {
+		writeError(x.w, status, []byte(a.ID), a.Error)
+		return
 	}
-	to := httpguard.NewPacedWriter(w, h.o.Guard.WriteTimeout)
+	to := httpguard.NewPacedWriter(x.w, x.h.o.Guard.WriteTimeout)
 	_ = a.Write(&to, "", func(size int64) error { // it fails only if the client has left
-		header := w.Header()
+		header := x.w.Header()
 		header["Cache-Control"], header["Content-Type"] = noCache, asJSON
 		header["Content-Length"] = []string{strconv.FormatInt(size, 10)}
 		return nil
 	})
-	return true
 }
 
 // Header values shared by all answers; they must not be changed.

@@ -2,23 +2,21 @@ package httpd
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/httpguard"
-	"github.com/knack-dev/knack/skillsext"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// sessions is the table of the sessions of protocol versions before 2026-07-28. The SDK begins them
-// but does not see the calls that the core answers, so the table times them out.
+// sessions is the table of the sessions of protocol versions before 2026-07-28.
 //
 // A client that never sends notifications/initialized has left, or tries to take places from
 // others: its session ends soon if no request comes, and is the first to be evicted if there are
@@ -33,66 +31,56 @@ type sessions struct {
 
 type session struct {
 	in    *sessions
-	ss    *mcp.ServerSession
-	init  *mcp.InitializeParams
+	id    string
+	core  Session
+	out   *outbox
 	token string         // began the session; empty if none was needed
 	owner string         // client whose share the session counts against
 	place *limit.Account // of the table's room
+	ended context.Context
+	end   context.CancelFunc
 
 	// Guarded by the table's mu.
 	initialized bool
 	busy        int // requests being answered
 	last        time.Time
 	timer       *time.Timer
-	calls       map[string]*context.CancelFunc // of the core, by [wire.Key]
+	calls       map[string]*context.CancelFunc // of the core, by [wire.Message.Key]
+}
+
+// new makes a session, which is not in the table yet.
+func (t *sessions) new(core Core, from httpguard.Caller, place *limit.Account) *session {
+	s := &session{in: t, id: rand.Text(), out: newOutbox(), token: from.Token, owner: from.Share, place: place, calls: map[string]*context.CancelFunc{}}
+	s.ended, s.end = context.WithCancel(context.Background())
+	s.core = core.NewSession(from, s.out)
+	return s
 }
 
 // add registers a session until it ends.
-func (t *sessions) add(ss *mcp.ServerSession, from httpguard.Caller, place *limit.Account) {
-	s := &session{
-		in: t, ss: ss, init: ss.InitializeParams(), token: from.Token, owner: from.Share, place: place,
-		last: time.Now(), calls: map[string]*context.CancelFunc{},
-	}
+func (t *sessions) add(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.of[ss.ID()] = s
+	s.last = time.Now()
+	t.of[s.id] = s
 	s.timer = time.AfterFunc(t.handshake, s.expire)
-	go func() {
-		_ = ss.Wait()
-		t.remove(ss.ID())
-	}()
 }
 
-// forget removes a session that the SDK has ended. It runs before the client gets the answer, so
-// that the client can use the freed room at once.
-func (t *sessions) forget(id string, sdk *mcp.Server) {
-	for ss := range sdk.Sessions() {
-		if ss.ID() == id {
-			return
-		}
-	}
-	t.remove(id)
-}
-
-func (t *sessions) remove(id string) {
+// remove ends a session.
+func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.of[id]; s != nil {
-		s.remove()
-	}
+	s.close()
 }
 
-// remove takes the session out of the table. The caller holds mu.
-func (s *session) remove() {
-	delete(s.in.of, s.ss.ID())
-	s.timer.Stop()
-	s.place.Close()
-}
-
-// close ends the session. The caller holds mu. Closing waits for handlers.
+// close ends the session. The caller holds mu. Calls that are being answered end as they would.
 func (s *session) close() {
-	s.remove()
-	go func() { _ = s.ss.Close() }()
+	if s.in.of[s.id] == s {
+		delete(s.in.of, s.id)
+		s.timer.Stop()
+	}
+	s.end()
+	s.core.End()
+	s.place.Close()
 }
 
 // timeout returns how long the session may go without a request.
@@ -109,7 +97,7 @@ func (s *session) expire() {
 	defer s.in.mu.Unlock()
 	left := time.Until(s.last.Add(s.timeout()))
 	switch {
-	case s.in.of[s.ss.ID()] != s:
+	case s.in.of[s.id] != s:
 	case s.busy > 0:
 		s.timer.Reset(s.timeout()) // its last request has not ended yet
 	case left > 0:
@@ -119,21 +107,29 @@ func (s *session) expire() {
 	}
 }
 
-// enter records the start of a request to the session of its headers and token. It returns nil
-// without such a session; else [sessions.leave] must follow.
-func (t *sessions) enter(h http.Header, token string) *session {
-	ids := h["Mcp-Session-Id"]
-	if len(ids) != 1 {
-		return nil
-	}
+// find returns the session of a request's headers and token. If there is none, it returns the HTTP
+// status and the error.
+func (t *sessions) find(h http.Header, token string) (s *session, status int, no *jsonrpc.Error) {
+	id := h.Get("Mcp-Session-Id")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.of[ids[0]]
-	if s == nil || subtle.ConstantTimeCompare([]byte(s.token), []byte(token)) == 0 {
-		return nil
+	switch s = t.of[id]; {
+	case id == "":
+		return nil, http.StatusBadRequest, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the Mcp-Session-Id header is missing"}
+	case s == nil:
+		return nil, http.StatusNotFound, &jsonrpc.Error{Code: wire.CodeNoSession, Message: "session not found; initialize a new one"}
+	case subtle.ConstantTimeCompare([]byte(s.token), []byte(token)) == 0:
+		// Two tokens of one subject have two sessions, since either may be revoked.
+		return nil, http.StatusForbidden, &jsonrpc.Error{Code: wire.CodeNoSession, Message: "the session belongs to another token"}
 	}
+	return s, 0, nil
+}
+
+// enter records the start of a request to a session; [sessions.leave] must follow.
+func (t *sessions) enter(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	s.busy++
-	return s
 }
 
 // leave records the end of a request, and whether that request completed the handshake.
@@ -146,11 +142,6 @@ func (t *sessions) leave(s *session, initialized bool) {
 		s.initialized = true
 		s.timer.Reset(t.idle)
 	}
-}
-
-// speaks reports whether a request of the session may name this version in its header.
-func (s *session) speaks(version []string) bool {
-	return len(version) == 0 || len(version) == 1 && version[0] < skillsext.Since && slices.Contains(Versions(), version[0])
 }
 
 // beginCall records a call that the core answers. It reports false if the session already has a
@@ -233,55 +224,71 @@ func (t *sessions) closeAll() {
 	}
 }
 
-// serveSession passes a POST of a version with sessions to the SDK.
-func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, s sent, from httpguard.Caller) {
-	switch {
-	case r.Header.Get("Mcp-Session-Id") != "":
-		in := h.sessions.enter(r.Header, from.Token)
-		if in == nil { // the SDK reports the fault
-			h.pass(w, r, h.legacy, s)
-			return
-		}
-		if s.cancelled != "" {
-			in.cancel(s.cancelled)
-		}
-		taken := h.pass(w, r, h.legacy, s)
-		h.sessions.leave(in, taken && s.method == "notifications/initialized")
-	case s.method == "initialize" && s.id != nil:
-		h.create(w, r, s, from)
-	default:
-		// The SDK would create a session, refuse, and log it as its own error.
-		refuse(w, http.StatusBadRequest, s.id, jsonrpc.CodeInvalidRequest,
-			"there is no session: send initialize first, then its Mcp-Session-Id with every request")
+// sessionOf returns the session of a request, or answers that there is none.
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, c httpguard.Caller) *session {
+	in, status, no := h.sessions.find(r.Header, c.Token)
+	if no != nil {
+		writeError(w, status, nil, no)
+	}
+	return in
+}
+
+// serveDelete ends a session.
+func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, c httpguard.Caller) {
+	if in := h.sessionOf(w, r, c); in != nil {
+		h.sessions.remove(in)
+		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// create begins a session, unless the table is full of sessions in use.
-func (h *Handler) create(w http.ResponseWriter, r *http.Request, s sent, from httpguard.Caller) {
-	place, no := h.sessions.reserve(from.Share)
-	if no != "" {
-		refuseBusy(w, http.StatusTooManyRequests, s.id, no)
+// serveSession answers a message of a version with sessions.
+func (x *exchange) serveSession() {
+	t := &x.h.sessions
+	if x.r.Header.Get("Mcp-Session-Id") == "" {
+		if x.m.Method == "initialize" && x.m.Kind == wire.Call {
+			x.create()
+			return
+		}
+		refuse(x.w, http.StatusBadRequest, idOf(x.m), jsonrpc.CodeInvalidRequest,
+			"there is no session: send initialize first, then its Mcp-Session-Id with every request")
 		return
 	}
-	made := false
-	defer func() {
-		if !made {
-			place.Close()
-		}
-	}()
-	a := newAnswer(w, h.o.Guard.WriteTimeout, s)
-	a.beforeWrite = func() { // the SDK has answered, but nothing is written yet
-		id := w.Header().Get("Mcp-Session-Id")
-		for ss := range h.o.SDK.Sessions() {
-			if id != "" && ss.ID() == id && ss.InitializeParams() != nil && !a.isError() {
-				h.sessions.add(ss, from, place)
-				made = true
-				return
-			}
-		}
-		place.Close() // before the client reads that there is no session
-		w.Header().Del("Mcp-Session-Id")
+	in, status, no := t.find(x.r.Header, x.caller.Token)
+	if no != nil {
+		writeError(x.w, status, idOf(x.m), no)
+		return
 	}
-	h.legacy.ServeHTTP(a, r)
-	a.finish()
+	t.enter(in)
+	defer func() { t.leave(in, x.m.Kind == wire.Notification && x.m.Method == "notifications/initialized") }()
+	if key := x.m.Cancelled(); key != "" {
+		in.cancel(key)
+	}
+	x.serve(in)
+}
+
+// create begins a session, unless the table is full of sessions in use.
+func (x *exchange) create() {
+	t := &x.h.sessions
+	place, no := t.reserve(x.caller.Share)
+	if no != "" {
+		refuseBusy(x.w, http.StatusTooManyRequests, []byte(x.m.ID), no)
+		return
+	}
+	in := t.new(x.h.o.Core, x.caller, place)
+	work, refused := x.h.o.Core.Take(x.m, x.p, x.fault, x.caller, in.core, nil)
+	if refused != nil {
+		t.remove(in)
+		x.refuse(refused)
+		return
+	}
+	httpguard.IsLogged(x.r, true)
+	defer work.Close()
+	a := work.Answer(x.r.Context(), nil)
+	if a.Error == nil {
+		t.add(in)
+		x.w.Header().Set("Mcp-Session-Id", in.id)
+	} else {
+		t.remove(in) // before the client reads that there is no session
+	}
+	x.write(a)
 }

@@ -9,41 +9,53 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
+
+// slowCore answers each call once the channel is closed.
+type slowCore struct {
+	begun func()
+	open  chan struct{}
+}
+
+func (c slowCore) NewSession(httpguard.Caller, Client) Session { return c }
+func (slowCore) End()                                          {}
+func (slowCore) Hear(*wire.Message, Session) *jsonrpc.Error    { return nil }
+
+func (c slowCore) Take(*wire.Message, *wire.Params, *jsonrpc.Error, httpguard.Caller, Session, func([]byte)) (wire.Work, *jsonrpc.Error) {
+	return c, nil
+}
+
+func (c slowCore) Answer(context.Context, wire.Claim) wire.Answer {
+	c.begun()
+	<-c.open
+	return wire.Answer{ID: "1", Result: c}
+}
+
+func (slowCore) Close()                    {}
+func (slowCore) Weight() int               { return 0 }
+func (slowCore) Encode(e *rawjson.Encoder) { e.Raw("{}") }
 
 // TestInitializesAreMadeAtOnce: a handshake that waits for a disk keeps no other waiting,
 // and those that are being made count for the cap.
 func TestInitializesAreMadeAtOnce(t *testing.T) {
 	const most = 3
-	sdk := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	var begun sync.WaitGroup // all that may be made
 	begun.Add(most)
 	refused := make(chan struct{})
-	sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "initialize" {
-				begun.Done()
-				<-refused
-			}
-			return next(ctx, method, req)
-		}
-	})
 	h, err := New(Options{
 		Guard: httpguard.Options{
 			Access: &access.Gate{}, MaxCalls: 10, Memory: limit.NewBudget(1<<20, time.Second),
 			BodyTimeout: time.Minute, WriteTimeout: time.Minute, DrainTimeout: time.Minute,
 		},
 		MaxBody: 1 << 20, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
-		SDK: sdk,
-		Take: func(wire.Call, *wire.Params, httpguard.Caller, *mcp.InitializeParams) (wire.Work, bool) {
-			return nil, false
-		},
+		Core: slowCore{begun.Done, refused},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -56,62 +56,54 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 		const text = "skill://claude-project/a/notes.txt"
 		root := skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d"), "a/notes.txt": "notes", "b/SKILL.md": skilltest.Document("b", "d")})
 		c := skilltest.Catalog(t, root)
-		sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
 		open := access.State{Verifier: subjects{}, Policy: policy}
-		n := &Notifier{Catalog: c, Access: access.NewGate(open), SDK: sdk, Files: New[*mcp.ServerSession](Options{
-			Period: time.Hour, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(context.Context, string) {},
-		})}
+		n := &Notifier{Catalog: c, Access: access.NewGate(open)}
+		n.Files = New(Options[*Listener]{Period: time.Hour, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: n.FileChanged})
 		c.Subscribe(func(catalog.Diff) { n.CheckFiles() })
 		uri, err := skill.ParseURI(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sessions := map[string]*mcp.ServerSession{}
-		var clients []*mcp.ClientSession
+		heard := map[string]int{}
+		var listeners []*Listener
 		for _, name := range []string{"keeps", "loses"} {
-			here, there := mcp.NewInMemoryTransports()
-			if sessions[name], err = sdk.Connect(t.Context(), there, nil); err != nil {
-				t.Fatal(err)
-			}
-			client, err := mcp.NewClient(&mcp.Implementation{Name: name}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			clients = append(clients, client)
-			who, _ := n.Access.Now().Authenticate(t.Context(), name)
-			n.Subscribe(sessions[name], name, name, who)
-			if _, err := n.Files.Add(sessions[name], name, skilltest.View(t, c), uri, text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		told := func(name string) bool {
-			return n.allows(t.Context(), sessions[name], resourceUpdated, &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{
-				Session: sessions[name], Params: &mcp.ResourceUpdatedNotificationParams{URI: text},
-			})
-		}
-		expect := func(when string, want map[string]bool) {
-			t.Helper()
-			for name, want := range want {
-				if got := told(name); got != want {
-					t.Errorf("%s: %s is notified: %v, want %v", when, name, got, want)
+			l := &Listener{Token: name, Share: name, Send: func(message []byte) {
+				if string(message) != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"`+text+`"}}` {
+					t.Errorf("%s", message)
 				}
+				heard[name]++
+			}}
+			listeners = append(listeners, l)
+			who, _ := n.Access.Now().Authenticate(t.Context(), name)
+			n.Subscribe(l, who)
+			if err := n.Files.Add(l, name, skilltest.View(t, c), uri, text); err != nil {
+				t.Fatal(err)
 			}
 		}
-		expect("at first", map[string]bool{"keeps": true, "loses": true})
+		expect := func(when string, want map[string]int) {
+			t.Helper()
+			n.CheckFiles()
+			synctest.Wait()
+			if diff := cmp.Diff(want, heard); diff != "" {
+				t.Errorf("%s: %s", when, diff)
+			}
+			clear(heard)
+		}
+		root.Put("a/notes.txt", "at first")
+		expect("at first", map[string]int{"keeps": 1, "loses": 1})
 		hide(t, n, root)
-		expect("out of sight", map[string]bool{"keeps": true, "loses": false})
-		synctest.Wait() // for the checks of the files, which the deletion would race with
+		expect("nothing has changed", map[string]int{})
+		root.Put("a/notes.txt", "out of sight")
+		expect("out of sight", map[string]int{"keeps": 1})
 		delete(root.Files, "a/SKILL.md")
 		delete(root.Files, "a/notes.txt")
 		delete(root.Files, "a/inner/SKILL.md")
 		if err := c.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		expect("deleted", map[string]bool{"keeps": true, "loses": false})
-		for _, client := range clients {
-			if err := client.Close(); err != nil {
-				t.Error(err)
-			}
+		expect("deleted", map[string]int{"keeps": 1})
+		for _, l := range listeners {
+			n.End(l)
 		}
 		testwait.Advance(2 * time.Hour) // the checks of the table end
 	})

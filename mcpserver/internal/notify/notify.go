@@ -1,155 +1,193 @@
-// Package notify notifies sessions of changed lists and files.
+// Package notify notifies clients of changed lists and files.
 //
-// The SDK sends a notification to all its sessions. Each passes through [Notifier], which drops
-// notifications about skills that the session's principal may not see.
+// Each client that hears notifications is a [Listener]. [Notifier] sends it none about skills that
+// its principal may not see.
 package notify
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 )
 
-// Notifications about skills.
+// Lists is a set of the lists whose changes are notified.
+type Lists uint8
+
+// The lists.
 const (
-	toolsChanged     = "notifications/tools/list_changed"
-	promptsChanged   = "notifications/prompts/list_changed"
-	resourcesChanged = "notifications/resources/list_changed"
-	resourceUpdated  = "notifications/resources/updated"
+	Tools Lists = 1 << iota
+	Prompts
+	Resources
+	AllLists = Tools | Prompts | Resources
 )
 
-// Notifier notifies the sessions of one server.
+// listMethods are the notifications of changed lists.
+var listMethods = [...]struct {
+	list   Lists
+	method string
+}{
+	{Tools, "notifications/tools/list_changed"},
+	{Prompts, "notifications/prompts/list_changed"},
+	{Resources, "notifications/resources/list_changed"},
+}
+
+const resourceUpdated = "notifications/resources/updated"
+
+// Listener is a client that hears notifications: a session of a version before 2026-07-28, or one
+// call of subscriptions/listen.
+type Listener struct {
+	Token string // of the subscribing request; empty if none was required
+	Share string // client that its subscriptions count against
+	Lists Lists  // the lists whose changes it hears
+	ID    string // of the call, as JSON; empty for a session
+	// Send sends a message. It waits for no client but its own.
+	Send func(message []byte)
+	// Ready, if set, waits until the client has read most of the messages before.
+	Ready func(context.Context) error
+	Warns atomic.Bool // it wants log messages of the level "warning"
+
+	// reported is the state of each list that the listener was last notified of, or began with. It
+	// is nil without a policy; the listener then gets every notification.
+	reported map[Lists]catalog.Fingerprints
+}
+
+// notify sends a notification. Its params have the URI, unless that is empty.
+func (l *Listener) notify(method, uri string) {
+	b := append([]byte(`{"jsonrpc":"2.0","method":"`+method+`","params":{`), l.meta()...)
+	if uri != "" {
+		if l.ID != "" {
+			b = append(b, ',')
+		}
+		b = display.AppendJSONString(append(b, `"uri":`...), uri)
+	}
+	l.Send(append(b, "}}"...))
+}
+
+// meta returns the member _meta of the listener's notifications, or "".
+func (l *Listener) meta() string {
+	if l.ID == "" {
+		return ""
+	}
+	return `"_meta":{"` + mcp.MetaKeySubscriptionID + `":` + l.ID + `}`
+}
+
+// Acknowledge notifies the listener of what it hears from now on.
+func (l *Listener) Acknowledge(accepted []byte) {
+	l.Send(append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+l.meta()+`,"notifications":`), accepted...), "}}"...))
+}
+
+func (l *Listener) report(v catalog.View) {
+	var now catalog.Fingerprints
+	if v.Snapshot != nil {
+		now = v.Fingerprints()
+	}
+	l.reported = map[Lists]catalog.Fingerprints{Tools: now, Prompts: now, Resources: now}
+}
+
+// Notifier notifies the listeners of one server.
 type Notifier struct {
 	Catalog *catalog.Catalog
 	Access  *access.Gate
-	SDK     *mcp.Server
-	Files   *Table[*mcp.ServerSession]
+	Files   *Table[*Listener]
 
-	mu          sync.Mutex
-	subscribers map[*mcp.ServerSession]*subscriber
+	mu        sync.Mutex
+	listeners map[*Listener]bool
+	pending   Lists // changed, and not notified yet
 
-	toggling                  sync.Mutex
-	tools, prompts, templates bool // registered with the SDK, see ListsChanged
+	sending sync.Mutex // held while changed lists are notified
 }
 
-// subscriber is a session that gets notifications: it is initialized, or it listens.
-type subscriber struct {
-	token string // of the subscribing request; empty if none was required
-	share string // client that its subscriptions count against
-	// reported is the state of each list that the session was last notified of, or began with, by
-	// notification. It is nil without a policy; the session then gets every notification.
-	reported map[string]catalog.Fingerprints
-}
-
-// Subscribe adds a session until it ends. It begins with its caller's present view.
-func (n *Notifier) Subscribe(session *mcp.ServerSession, token, share string, who access.Principal) {
-	s := &subscriber{token: token, share: share}
+// Subscribe adds a listener until [Notifier.End]. It begins with its caller's present view.
+func (n *Notifier) Subscribe(l *Listener, who access.Principal) {
 	if who.Filter != nil {
 		v, _ := n.Catalog.Now(who.Filter)
-		s.report(v) // without a snapshot, the first list counts as a change
+		l.report(v) // without a snapshot, the first list counts as a change
 	}
-	if n.add(session, s) {
-		n.catchUp(session, s)
+	n.mu.Lock()
+	if n.listeners == nil {
+		n.listeners = map[*Listener]bool{}
 	}
+	n.listeners[l] = true
+	n.mu.Unlock()
+	n.catchUp(l)
 }
 
-// add reports false if the session has subscribed before.
-func (n *Notifier) add(session *mcp.ServerSession, s *subscriber) bool {
+// End removes a listener and its subscriptions.
+func (n *Notifier) End(l *Listener) {
+	n.mu.Lock()
+	delete(n.listeners, l)
+	n.mu.Unlock()
+	n.Files.End(l)
+}
+
+// All returns the listeners.
+func (n *Notifier) All() []*Listener {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.subscribers == nil {
-		n.subscribers = map[*mcp.ServerSession]*subscriber{}
-	}
-	if n.subscribers[session] != nil {
-		return false
-	}
-	n.subscribers[session] = s
-	go func() {
-		_ = session.Wait()
-		n.mu.Lock()
-		delete(n.subscribers, session)
-		n.mu.Unlock()
-		n.Files.End(session)
-	}()
-	return true
+	return slices.Collect(maps.Keys(n.listeners))
 }
 
-// catchUp notifies a session whose view has changed since its request. A new access state may have
-// come into force in between, which notified other sessions only.
-func (n *Notifier) catchUp(session *mcp.ServerSession, s *subscriber) {
-	who, known := n.Principal(context.Background(), session)
+// catchUp notifies a listener whose view has changed since its request. A new access state may have
+// come into force in between, which notified other listeners only.
+func (n *Notifier) catchUp(l *Listener) {
+	who, known := n.Principal(context.Background(), l)
 	v, ready := n.Catalog.Now(who.Filter)
 	if !known || !ready {
 		return
 	}
 	n.mu.Lock()
-	changed := s.reported == nil && who.Filter != nil || s.reported != nil && s.reported[toolsChanged] != v.Fingerprints()
+	changed := l.reported == nil && who.Filter != nil || l.reported != nil && l.reported[Tools] != v.Fingerprints()
 	n.mu.Unlock()
 	if changed {
-		n.ListsChanged(true, true, true)
+		n.ListsChanged(AllLists)
 	}
 }
 
-func (s *subscriber) report(v catalog.View) {
-	var now catalog.Fingerprints
-	if v.Snapshot != nil {
-		now = v.Fingerprints()
-	}
-	s.reported = map[string]catalog.Fingerprints{toolsChanged: now, promptsChanged: now, resourcesChanged: now}
-}
-
-func (n *Notifier) find(session *mcp.ServerSession) *subscriber {
+// Principal returns the principal of a listener's token under the access state in force. It reports
+// false if the listener has ended or its token is no longer valid.
+func (n *Notifier) Principal(ctx context.Context, l *Listener) (p access.Principal, ok bool) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.subscribers[session]
-}
-
-// Share returns the client that a session's subscriptions count against.
-func (n *Notifier) Share(session *mcp.ServerSession) string {
-	if s := n.find(session); s != nil {
-		return s.share
-	}
-	return ""
-}
-
-// Principal returns the principal of a session's token under the access state in force. It reports
-// false if the session did not subscribe or its token is no longer valid.
-func (n *Notifier) Principal(ctx context.Context, session *mcp.ServerSession) (p access.Principal, ok bool) {
-	state, s := n.Access.Now(), n.find(session)
+	known := n.listeners[l]
+	n.mu.Unlock()
+	state := n.Access.Now()
 	switch {
-	case s == nil:
+	case !known:
 		return p, false
-	case s.token == "":
+	case l.Token == "":
 		return state.PrincipalOf(access.Subject{}), true
 	}
-	return state.Authenticate(ctx, s.token)
+	return state.Authenticate(ctx, l.Token)
 }
 
-// SetAccess puts an access state in force for all notifications. It notifies sessions whose view
+// SetAccess puts an access state in force for all notifications. It notifies listeners whose view
 // changes of the changed lists.
 func (n *Notifier) SetAccess(state access.State) {
 	if whole, ready := n.Catalog.Now(nil); ready && state.Policy != nil {
 		n.mu.Lock()
-		for _, s := range n.subscribers {
-			if s.reported == nil { // the session got every notification until now
-				s.report(whole)
+		for l := range n.listeners {
+			if l.reported == nil { // it got every notification until now
+				l.report(whole)
 			}
 		}
 		n.mu.Unlock()
 	}
 	n.Access.Set(state)
 	n.prune(false)
-	n.ListsChanged(true, true, true)
+	n.ListsChanged(AllLists)
 }
 
 // CheckFiles looks for changed files after a change of the catalogue. The change can also hide a
-// file from a session: a skill that contains a denied skill is hidden too.
+// file from a listener: a skill that contains a denied skill is hidden too.
 func (n *Notifier) CheckFiles() {
 	if n.Access.Now().Policy != nil {
 		n.prune(true)
@@ -157,111 +195,98 @@ func (n *Notifier) CheckFiles() {
 	n.Files.Poke()
 }
 
-// prune ends the subscriptions to files that a session may no longer see. The session must learn
-// nothing more of them, not even their deletion. deleted keeps subscriptions to files that no
-// longer exist: the session is notified of their deletion and of their return.
+// prune ends the subscriptions to files that a listener may no longer see. It must learn nothing
+// more of them, not even their deletion. deleted keeps subscriptions to files that no longer exist:
+// the listener is notified of their deletion and of their return.
 func (n *Notifier) prune(deleted bool) {
 	whole, ready := n.Catalog.Now(nil)
 	if !ready {
 		return
 	}
-	views := map[*mcp.ServerSession]catalog.View{} // without a snapshot for an unknown token
-	n.Files.Prune(func(session *mcp.ServerSession, uri string) bool {
-		v, again := views[session]
+	views := map[*Listener]catalog.View{} // without a snapshot for an unknown token
+	n.Files.Prune(func(l *Listener, uri string) bool {
+		v, again := views[l]
 		if !again {
-			if who, known := n.Principal(context.Background(), session); known {
+			if who, known := n.Principal(context.Background(), l); known {
 				v, _ = n.Catalog.Now(who.Filter)
 			}
-			views[session] = v
+			views[l] = v
 		}
 		return v.Snapshot != nil && (leads(v, uri) || deleted && !leads(whole, uri))
 	})
 }
 
-// ListsChanged notifies every session of the changed lists. The SDK has no public call for it:
-// adding or removing a tool, a template or a prompt makes it notify, once each. The added items
-// appear in no answer, since knack answers the lists itself. (go-sdk#1238 brings a call for its own
-// skills package.)
-func (n *Notifier) ListsChanged(tools, prompts, resources bool) {
-	n.toggling.Lock()
-	defer n.toggling.Unlock()
-	toggle := func(changed bool, added *bool, add, remove func()) {
-		if !changed {
-			return
-		}
-		if *added = !*added; *added {
-			add()
-		} else {
-			remove()
-		}
-	}
-	const name, template = "changed", "knack-changed:{x}"
-	toggle(tools, &n.tools, func() {
-		n.SDK.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-	}, func() { n.SDK.RemoveTools(name) })
-	toggle(prompts, &n.prompts, func() { n.SDK.AddPrompt(&mcp.Prompt{Name: name}, nil) }, func() { n.SDK.RemovePrompts(name) })
-	toggle(resources, &n.templates, func() {
-		n.SDK.AddResourceTemplate(&mcp.ResourceTemplate{Name: name, URITemplate: template}, nil)
-	}, func() { n.SDK.RemoveResourceTemplates(template) })
-}
+// pause is how long further changes are awaited before changed lists are notified.
+const pause = 10 * time.Millisecond
 
-// Filter is the SDK's sending middleware. It drops notifications about skills that the session's
-// principal may not see.
-func (n *Notifier) Filter(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		session, ok := req.GetSession().(*mcp.ServerSession)
-		if ok && !n.allows(ctx, session, method, req) {
-			return nil, nil
-		}
-		return next(ctx, method, req)
-	}
-}
-
-func (n *Notifier) allows(ctx context.Context, session *mcp.ServerSession, method string, req mcp.Request) bool {
-	switch method {
-	case toolsChanged, promptsChanged, resourcesChanged, resourceUpdated:
-	default:
-		return true // part of an answer or a log line, written for this session only
-	}
-	who, known := n.Principal(ctx, session)
-	if !known {
-		return false
-	}
-	v, ready := n.Catalog.Now(who.Filter)
-	if !ready {
-		return false
-	}
-	if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
-		whole, _ := n.Catalog.Now(nil)
-		// The session could see a deleted file when it subscribed.
-		return leads(v, p.URI) || !leads(whole, p.URI) && n.Files.Has(session, p.URI)
-	}
-	return n.isNew(session, method, v, who.Filter != nil)
-}
-
-// isNew reports whether a session has not yet been notified of this state of a list, and records
-// that it now has.
-func (n *Notifier) isNew(session *mcp.ServerSession, method string, v catalog.View, filtered bool) bool {
+// ListsChanged notifies the listeners of changed lists, a moment later.
+func (n *Notifier) ListsChanged(which Lists) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s := n.subscribers[session]
-	switch {
-	case s == nil:
-		return false
-	case s.reported == nil && !filtered:
-		return true
-	case s.reported == nil: // it subscribed just before a policy came into force
-		s.report(catalog.View{})
+	if which == 0 || len(n.listeners) == 0 {
+		return
 	}
-	was, now := s.reported[method], v.Fingerprints()
-	s.reported[method] = now
-	switch method {
-	case toolsChanged:
+	if n.pending == 0 {
+		time.AfterFunc(pause, n.notifyLists)
+	}
+	n.pending |= which
+}
+
+// notifyLists notifies the listeners of the pending lists.
+func (n *Notifier) notifyLists() {
+	n.sending.Lock()
+	defer n.sending.Unlock()
+	n.mu.Lock()
+	which := n.pending
+	n.pending = 0
+	n.mu.Unlock()
+	for _, l := range n.All() {
+		who, known := n.Principal(context.Background(), l)
+		v, ready := n.Catalog.Now(who.Filter)
+		if !known || !ready {
+			continue
+		}
+		for _, m := range listMethods {
+			if m.list&which&l.Lists != 0 && n.isNew(l, m.list, v, who.Filter != nil) {
+				l.notify(m.method, "")
+			}
+		}
+	}
+}
+
+// isNew reports whether a listener has not yet been notified of this state of a list, and records
+// that it now has.
+func (n *Notifier) isNew(l *Listener, list Lists, v catalog.View, filtered bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case l.reported == nil && !filtered:
+		return true
+	case l.reported == nil: // it subscribed just before a policy came into force
+		l.report(catalog.View{})
+	}
+	was, now := l.reported[list], v.Fingerprints()
+	l.reported[list] = now
+	switch list {
+	case Tools:
 		return was.Listing != now.Listing
-	case promptsChanged:
+	case Prompts:
 		return was.Invocable != now.Invocable
 	}
 	return was.Served != now.Served || was.Listing != now.Listing
+}
+
+// FileChanged notifies a listener of a changed file, unless it may no longer see that.
+func (n *Notifier) FileChanged(l *Listener, uri string) {
+	who, known := n.Principal(context.Background(), l)
+	v, ready := n.Catalog.Now(who.Filter)
+	if !known || !ready {
+		return
+	}
+	// The listener could see a deleted file when it subscribed.
+	if whole, _ := n.Catalog.Now(nil); leads(v, uri) || !leads(whole, uri) {
+		l.notify(resourceUpdated, uri)
+	}
 }
 
 // leads reports whether a URI leads to a skill.

@@ -2,15 +2,12 @@ package notify
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -65,27 +62,18 @@ func TestAccessRenewedBeforeSubscription(t *testing.T) {
 				if err := c.Refresh(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				sdk := mcp.NewServer(&mcp.Implementation{Name: "test"}, nil)
-				sdk.AddTool(&mcp.Tool{Name: "skill", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 				gate := access.NewGate(row.was)
-				n := &Notifier{Catalog: c, Access: gate, SDK: sdk, Files: New[*mcp.ServerSession](Options{})}
-				sdk.AddSendingMiddleware(n.Filter)
-				here, there := mcp.NewInMemoryTransports()
-				session, err := sdk.Connect(t.Context(), there, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := &Notifier{Catalog: c, Access: gate, Files: New(Options[*Listener]{})}
 				var heard atomic.Int64
-				agent := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{
-					ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { heard.Add(1) },
-				})
-				client, err := agent.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := &Listener{Lists: Tools, Send: func(message []byte) {
+					if string(message) != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}` {
+						t.Errorf("%s", message)
+					}
+					heard.Add(1)
+				}}
 				who := gate.Now().PrincipalOf(access.Subject{})
 				gate.Set(row.now)
-				n.Subscribe(session, "", "", who)
+				n.Subscribe(l, who)
 				<-time.After(time.Minute)
 				synctest.Wait()
 				if news := heard.Load() > 0; news != row.news {
@@ -93,14 +81,18 @@ func TestAccessRenewedBeforeSubscription(t *testing.T) {
 				}
 				// A further notification without a change is dropped if there is a policy.
 				before := heard.Load()
-				n.ListsChanged(true, true, true)
+				n.ListsChanged(AllLists)
 				<-time.After(time.Minute)
 				synctest.Wait()
 				if again := heard.Load() > before; again != (row.was.Policy == nil && row.now.Policy == nil) {
 					t.Errorf("without a change: notified again: %v", again)
 				}
-				if err := client.Close(); err != nil {
-					t.Fatal(err)
+				n.End(l)
+				before = heard.Load()
+				n.ListsChanged(AllLists)
+				<-time.After(time.Minute)
+				if heard.Load() > before {
+					t.Error("notified after its end")
 				}
 			})
 		})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,19 +34,19 @@ var (
 )
 
 // Options configures a table. Every field must be set.
-type Options struct {
+type Options[S comparable] struct {
 	Period   time.Duration
 	MaxFiles int
 	MaxOwn   int
 	// View returns the view in which the files are looked up.
 	View func(context.Context) (catalog.View, error)
-	// Changed is called with the spelling of a changed file's URI, once for each spelling.
-	Changed func(ctx context.Context, uri string)
+	// Changed is called for each session with a changed file, and its spelling of the URI.
+	Changed func(s S, uri string)
 }
 
 // Table holds the subscriptions of sessions, each of type S.
 type Table[S comparable] struct {
-	o    Options
+	o    Options[S]
 	room *limit.Budget // for subscriptions
 	wake chan struct{} // capacity 1: starts a check now
 
@@ -60,9 +58,9 @@ type Table[S comparable] struct {
 
 // file is a file with a subscriber, and its state as last reported.
 type file struct {
-	uri       skill.URI
-	spellings map[string]int // spellings of its URI, with the number of sessions that use each
-	state     state
+	uri   skill.URI
+	users int // subscribed sessions
+	state state
 }
 
 // session holds the subscriptions of one session.
@@ -79,7 +77,7 @@ type state struct {
 }
 
 // New makes a table.
-func New[S comparable](o Options) *Table[S] {
+func New[S comparable](o Options[S]) *Table[S] {
 	return &Table[S]{
 		o: o, room: limit.NewBudget(int64(o.MaxFiles), 0), wake: make(chan struct{}, 1),
 		files: map[string]*file{}, sessions: map[S]*session{},
@@ -101,9 +99,9 @@ func (t *Table[S]) Len() int {
 	return len(t.files)
 }
 
-// Add subscribes a session of a client to a file. It returns the spelling used to notify the
-// session of the file: the first one that the session used.
-func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelling string) (string, error) {
+// Add subscribes a session of a client to a file. The session is notified of the file by the first
+// spelling that it used.
+func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelling string) error {
 	key := canonical(v, uri)
 	t.mu.Lock()
 	known := t.files[key] != nil && t.files[key].state.exists
@@ -113,7 +111,7 @@ func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelli
 	if known && Exists(v, uri) {
 		now.exists = true // a file that has a subscriber need not be read
 	} else if now, err = stateNow(v, uri); err != nil {
-		return "", err
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,51 +120,46 @@ func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelli
 		now, err = stateNow(v, uri)
 		t.mu.Lock()
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
 	if t.files[key] == nil {
-		t.files[key] = &file{uri: uri, spellings: map[string]int{}, state: now}
+		t.files[key] = &file{uri: uri, state: now}
 	}
 	return t.add(s, client, key, spelling)
 }
 
 // add subscribes a session to a file in the table. The caller holds mu.
-func (t *Table[S]) add(s S, client, key, spelling string) (string, error) {
+func (t *Table[S]) add(s S, client, key, spelling string) error {
 	mine, f := t.sessions[s], t.files[key]
 	if mine == nil {
 		mine = &session{t.room.Open(client), map[string]string{}}
 		t.sessions[s] = mine
 	}
-	if first, again := mine.spellings[key]; again {
-		return first, nil
+	if _, again := mine.spellings[key]; again {
+		return nil
 	}
 	if len(mine.spellings) >= t.o.MaxOwn || !mine.room.Try(1) {
 		t.forget(key)
-		return "", ErrTooMany
+		return ErrTooMany
 	}
 	mine.spellings[key] = spelling
-	f.spellings[spelling]++
+	f.users++
 	if !t.running {
 		t.running = true
 		go t.run()
 	}
-	return spelling, nil
+	return nil
 }
 
-// Remove ends a session's subscription to a file. It returns the spelling that the session used, or
-// "" if it had no subscription.
-func (t *Table[S]) Remove(s S, v catalog.View, uri skill.URI) string {
+// Remove ends a session's subscription to a file, if it has one.
+func (t *Table[S]) Remove(s S, v catalog.View, uri skill.URI) {
 	key := canonical(v, uri)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	mine := t.sessions[s]
-	if mine == nil || mine.spellings[key] == "" {
-		return ""
+	if mine := t.sessions[s]; mine != nil && mine.spellings[key] != "" {
+		t.drop(mine, key)
 	}
-	spelling := mine.spellings[key]
-	t.drop(mine, key)
-	return spelling
 }
 
 // End forgets a session.
@@ -180,14 +173,6 @@ func (t *Table[S]) End(s S) {
 		mine.room.Close()
 		delete(t.sessions, s)
 	}
-}
-
-// Has reports whether a session is subscribed to a file under that spelling.
-func (t *Table[S]) Has(s S, spelling string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	mine := t.sessions[s]
-	return mine != nil && slices.Contains(slices.Collect(maps.Values(mine.spellings)), spelling)
 }
 
 // Prune ends the subscriptions for which keep returns false, by session and canonical URI.
@@ -205,18 +190,15 @@ func (t *Table[S]) Prune(keep func(s S, uri string) bool) {
 
 // drop ends one subscription. The caller holds mu.
 func (t *Table[S]) drop(mine *session, key string) {
-	f, spelling := t.files[key], mine.spellings[key]
 	delete(mine.spellings, key)
 	mine.room.Settle(context.Background(), int64(len(mine.spellings))) // a smaller amount, so it does not wait
-	if f.spellings[spelling]--; f.spellings[spelling] == 0 {
-		delete(f.spellings, spelling)
-	}
+	t.files[key].users--
 	t.forget(key)
 }
 
 // forget deletes a file without subscribers. The caller holds mu.
 func (t *Table[S]) forget(key string) {
-	if len(t.files[key].spellings) == 0 {
+	if t.files[key].users == 0 {
 		delete(t.files, key)
 	}
 }
@@ -255,18 +237,21 @@ func (t *Table[S]) check(files map[string]file) {
 	}
 	for key, f := range files {
 		now, _ := stateOf(v, f.uri, f.state)
-		var spellings []string
+		spellings := map[S]string{}
 		t.mu.Lock()
-		if f := t.files[key]; f != nil {
-			f.state = now
-			spellings = slices.Collect(maps.Keys(f.spellings))
+		if present := t.files[key]; present != nil {
+			present.state = now
+			if now.exists != f.state.exists || now.digest != f.state.digest {
+				for s, mine := range t.sessions {
+					if spelling, has := mine.spellings[key]; has {
+						spellings[s] = spelling
+					}
+				}
+			}
 		}
 		t.mu.Unlock()
-		if now.exists == f.state.exists && now.digest == f.state.digest {
-			continue
-		}
-		for _, spelling := range spellings {
-			t.o.Changed(ctx, spelling)
+		for s, spelling := range spellings {
+			t.o.Changed(s, spelling)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func FuzzStdioLine(f *testing.F) {
 		}
 		// Room for every call at once, so that the ping cannot meet a full house.
 		out := &stdioOut{t: t, messages: make(chan stdioMessage, len(lines)+8)}
-		s := startStdio(t, server, &Options{Out: out, MaxLine: 4096, MaxInFlight: len(lines) + 1})
+		s := startStdio(t, server, &Transport{Out: out, MaxLine: 4096, MaxInFlight: len(lines) + 1})
 		s.out = out
 		s.send(string(lines))
 		s.send(stdioPing(probe))

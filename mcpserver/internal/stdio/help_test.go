@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
-	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/internal/test/testwait"
@@ -46,105 +43,80 @@ func stdioListen(id string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`, id, stdioModern)
 }
 
-// stdioTools is a real SDK server and the handles of its tools, some of which the core has
-// too.
+// stdioTools is a server with some tools: echo, nap, gate, roots, which asks the client, stuck,
+// which does not hear of cancellations, and broken, whose answer cannot be written.
 type stdioTools struct {
-	*mcp.Server
-	core    bool
-	started chan struct{} // tools that take their time have begun
-	open    chan struct{} // lets "gate" go
+	started   chan struct{} // tools that take their time have begun
+	open      chan struct{} // lets "gate" go
+	handshake chan struct{} // lets initialize go, unless it is nil
 }
 
 func newStdioTools() *stdioTools {
-	s := &stdioTools{
-		Server:  mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil),
-		started: make(chan struct{}, 4096),
-		open:    make(chan struct{}),
-	}
-	text := func(s string) *mcp.CallToolResult {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
-	}
-	tool := func(name string, h func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
-		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)
-	}
-	tool("echo", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return text("one\ntwo\r\nthree\u2028"), nil
-	})
-	tool("nap", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.started <- struct{}{}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-			return text("rested"), nil
-		}
-	})
-	tool("gate", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.started <- struct{}{}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-s.open:
-			return text("passed"), nil
-		}
-	})
-	tool("roots", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		//lint:ignore SA1019 the older era has it, and it is the simplest question a server can ask
-		got, err := req.Session.ListRoots(ctx, nil)
-		if err != nil {
-			return text("no roots"), nil
-		}
-		return text(fmt.Sprintf("%d roots", len(got.Roots))), nil
-	})
-	tool("unspeakable", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.started <- struct{}{}
-		return &mcp.CallToolResult{StructuredContent: map[string]any{"n": math.Inf(1)}}, nil
-	})
-	tool("garbled", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, &jsonrpc.Error{Code: 1, Message: "garbled", Data: json.RawMessage("{")}
-	})
-	return s
+	return &stdioTools{started: make(chan struct{}, 4096), open: make(chan struct{})}
 }
 
-// eachDoor runs a test with calls that go to the SDK, and with calls that the core takes.
-func eachDoor(t *testing.T, test func(t *testing.T, server func() *stdioTools)) {
-	for name, core := range map[string]bool{"SDK": false, "core": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, func() *stdioTools {
-				s := newStdioTools()
-				s.core = core
-				return s
-			})
-		})
-	}
+// core is the core of one session.
+func (s *stdioTools) core(c *Conn) Core { return stdioCore{s, c} }
+
+type stdioCore struct {
+	*stdioTools
+	conn *Conn
 }
 
-// take is the core: it has the tools echo, nap and gate once the session is initialized,
-// stuck, which does not hear of cancellations, and broken, whose answer cannot be written.
-func (s *stdioTools) take(c wire.Call) (wire.Work, bool) {
-	p, ok := wire.ParseParams(c.Method, c.Params)
-	initialized := false
-	for ss := range s.Sessions() {
-		initialized = initialized || ss.InitializeParams() != nil
+func (stdioCore) Hear(*wire.Message)             {}
+func (stdioCore) Refused(string, *jsonrpc.Error) {}
+
+func (s stdioCore) Take(m *wire.Message) (wire.Work, *jsonrpc.Error) {
+	p, no := wire.ParseParams(m.Method, m.Params)
+	if no != nil {
+		return nil, no
 	}
-	if c.Method != "tools/call" || !ok || !initialized {
-		return nil, false
-	}
-	id, name := c.ID, p.Name
-	var wait <-chan struct{}
-	switch name {
-	case "echo", "broken":
-	case "nap":
-		rested := make(chan struct{})
-		time.AfterFunc(20*time.Millisecond, func() { close(rested) })
-		wait = rested
-	case "gate", "stuck":
-		wait = s.open
+	id, name := m.ID, p.Name
+	switch m.Method {
+	case "initialize":
+		return work(func(context.Context) wire.Answer {
+			if s.handshake != nil {
+				s.started <- struct{}{}
+				<-s.handshake
+			}
+			return wire.Answer{ID: id, Result: said("hello")}
+		}), nil
+	case "ping", "tools/list":
+		return work(func(context.Context) wire.Answer { return wire.Answer{ID: id, Result: said(m.Method)} }), nil
+	case "large":
+		return work(func(context.Context) wire.Answer {
+			return wire.Answer{ID: id, Result: said(strings.Repeat("0123456789", 100_000))}
+		}), nil
+	case "subscriptions/listen":
+		return work(func(ctx context.Context) wire.Answer {
+			s.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}`))
+			<-ctx.Done()
+			return wire.Answer{ID: id, Result: said("over")}
+		}), nil
+	case "tools/call":
 	default:
-		return nil, false
+		return nil, wire.MethodNotFound
 	}
 	return work(func(ctx context.Context) wire.Answer {
+		var wait <-chan struct{}
+		switch name {
+		case "nap":
+			rested := make(chan struct{})
+			time.AfterFunc(20*time.Millisecond, func() { close(rested) })
+			wait = rested
+		case "gate", "stuck":
+			wait = s.open
+		case "roots":
+			var got struct{ Roots []any }
+			answer, err := s.conn.Ask(ctx, "roots/list")
+			if err == nil {
+				err = json.Unmarshal(answer, &got)
+			}
+			if err != nil {
+				return wire.Answer{ID: id, Result: said("no roots")}
+			}
+			return wire.Answer{ID: id, Result: said(fmt.Sprintf("%d roots", len(got.Roots)))}
+		}
 		if name != "echo" {
 			s.started <- struct{}{}
 		}
@@ -159,7 +131,7 @@ func (s *stdioTools) take(c wire.Call) (wire.Work, bool) {
 			}
 		}
 		return wire.Answer{ID: id, Result: said(name)}
-	}), true
+	}), nil
 }
 
 // work is a call's work, whose answer takes no room.
@@ -247,39 +219,12 @@ type stdioSession struct {
 	t    testing.TB
 	in   *io.PipeWriter
 	out  *stdioOut
-	conn *conn // set once the first answer is in
+	conn *Conn // set once the first answer is in
 	done chan error
 }
 
-// stdioPeek is a transport that shows its connection, and its SDK session to the core.
-type stdioPeek struct {
-	*Transport
-	session *stdioSession
-}
-
-func (p stdioPeek) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := p.Transport.Connect(ctx)
-	p.session.conn, _ = c.(*conn)
-	return c, err
-}
-
-// defaults fills in what a test leaves out.
-func (o Options) defaults() Options {
-	if o.MaxInFlight == 0 {
-		o.MaxInFlight = 256
-	}
-	if o.MaxLine == 0 {
-		o.MaxLine = 16 << 20
-	}
-	if o.Drain == 0 {
-		o.Drain = 10 * time.Second
-	}
-	o.Log = slog.New(slog.DiscardHandler)
-	return o
-}
-
 // startStdio runs a session of a server. In and Out are set if they are unset.
-func startStdio(t testing.TB, server *stdioTools, o *Options) *stdioSession {
+func startStdio(t testing.TB, server *stdioTools, o *Transport) *stdioSession {
 	t.Helper()
 	base := runtime.NumGoroutine()
 	s := &stdioSession{t: t, done: make(chan error, 1)}
@@ -290,10 +235,12 @@ func startStdio(t testing.TB, server *stdioTools, o *Options) *stdioSession {
 		s.out = &stdioOut{t: t, messages: make(chan stdioMessage, 8192)}
 		o.Out = s.out
 	}
-	if server.core {
-		o.Core = server.take
-	}
-	go func() { s.done <- server.Run(context.Background(), stdioPeek{New(o.defaults()), s}) }()
+	go func() {
+		s.done <- o.Serve(context.Background(), func(c *Conn) Core {
+			s.conn = c
+			return server.core(c)
+		})
+	}()
 	t.Cleanup(func() {
 		if s.in != nil {
 			s.in.Close()

@@ -1,11 +1,13 @@
 package stdio
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -17,7 +19,7 @@ import (
 const listenMethod = "subscriptions/listen"
 
 // initializeMethod begins a session. Messages that a client sends after it without waiting are
-// answered after it; the SDK sees to that.
+// read after its answer.
 const initializeMethod = "initialize"
 
 // maxUnwritten bounds the bytes of answers waiting for the client to read. It allows the largest
@@ -27,55 +29,39 @@ const maxUnwritten = 48 << 20
 
 // ledger records the calls in flight of one session: the client's calls, with their owed answers,
 // and the server's.
-//
-// The SDK answers every call it was given, cancelled or not, with one exception: a result that
-// cannot be marshalled. Such a call would hold its place forever, so a cancelled call that stays
-// unanswered loses it.
 type ledger struct {
-	limit      int
-	patience   time.Duration // time that a cancelled call has to answer
-	settled    chan struct{} // receives a token when owed drops to zero
-	unwritten  atomic.Int64  // bytes of unwritten answers
-	handshakes atomic.Int64  // unanswered handshakes
+	limit     int
+	settled   chan struct{} // receives a token when owed drops to zero
+	unwritten atomic.Int64  // bytes of unwritten answers
 
 	mu          sync.Mutex
-	calls       map[string]*inFlight  // unanswered calls of the client, by [wire.Key]
-	placesTaken int                   // calls that hold a place
-	listens     int                   // open subscriptions
-	owed        int                   // unwritten answers
-	asked       map[string]jsonrpc.ID // unanswered calls of the server
-	ended       bool                  // nothing more will be read
+	calls       map[string]*working // unanswered calls of the client, by key
+	placesTaken int                 // calls that hold a place
+	listens     int                 // open subscriptions
+	owed        int                 // unwritten answers
+	asked       map[string]chan reply
+	lastAsked   int
+	ended       bool // nothing more will be read
 }
 
-// inFlight is one call of the client.
-type inFlight struct {
-	method    string // immutable
-	listen    bool
-	handshake bool      // the call is the handshake
-	abandoned bool      // given up, so it holds no place
-	cancelled time.Time // zero if not cancelled
-	core      *working  // nil if the SDK has the call
+// reply is the answer to a call of the server.
+type reply struct {
+	Result json.RawMessage
+	Err    error
 }
 
-func newLedger(limit int, patience time.Duration) *ledger {
-	return &ledger{
-		limit:    limit,
-		patience: patience,
-		settled:  make(chan struct{}, 1),
-		calls:    make(map[string]*inFlight),
-		asked:    make(map[string]jsonrpc.ID),
-	}
+func newLedger(limit int) *ledger {
+	return &ledger{limit: limit, settled: make(chan struct{}, 1), calls: map[string]*working{}, asked: map[string]chan reply{}}
 }
 
-// admit enters a call, or returns its refusal. The refusal echoes id.
-func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
+// admit enters a call, or returns its refusal.
+func (l *ledger) admit(method string, call *working) *wire.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	busy := func(format string, args ...any) *wire.Refusal {
-		return &wire.Refusal{ID: json.RawMessage(id), Key: key, Error: jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: " + fmt.Sprintf(format, args...)}}
+		return &wire.Refusal{ID: json.RawMessage(call.id), Key: call.key, Error: jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: " + fmt.Sprintf(format, args...)}}
 	}
-	call.method = method
-	if l.calls[key] != nil {
+	if l.calls[call.key] != nil {
 		// Without the id: with it, the refusal would look like the answer to the first call.
 		return wire.Invalid(wire.InFlight)
 	}
@@ -84,58 +70,27 @@ func (l *ledger) admit(key, method, id string, call *inFlight) *wire.Refusal {
 			return busy("%d subscriptions open; cancel one first", l.listens)
 		}
 		l.listens++
-		call.listen = true
-		l.calls[key] = call
+		call.listens = true
+		l.calls[call.key] = call
 		return nil
 	}
 	if l.unwritten.Load() > maxUnwritten {
 		return busy("too many answers wait to be read; read them, then retry")
 	}
 	if l.placesTaken >= l.limit {
-		l.giveUpCancelled()
-	}
-	if l.placesTaken >= l.limit {
 		return busy("%d calls in flight; retry", l.placesTaken)
 	}
 	l.placesTaken++
 	l.owed++
-	l.calls[key] = call
-	if method == initializeMethod {
-		call.handshake = true
-		l.handshakes.Add(1)
-	}
+	l.calls[call.key] = call
 	return nil
 }
 
-// giveUpCancelled takes away the places of cancelled calls that had enough time to answer. Their
-// ids stay in use, since the SDK may still be working on them.
-func (l *ledger) giveUpCancelled() {
-	for _, call := range l.calls {
-		late := !call.cancelled.IsZero() && time.Since(call.cancelled) >= l.patience
-		if late && !call.listen && !call.abandoned {
-			call.abandoned = true
-			l.placesTaken--
-			l.settle()
-		}
+// cancel ends a call that the client has cancelled, if there is one.
+func (l *ledger) cancel(key string) {
+	if call := l.find(key); call != nil {
+		call.takeBack()
 	}
-}
-
-// cancelled records that the client has cancelled a call. It reports whether the SDK must get the
-// cancellation, which is so only for a call that the SDK has.
-func (l *ledger) cancelled(key string) (forSDK bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	call := l.calls[key]
-	if call == nil {
-		return false
-	}
-	if call.cancelled.IsZero() {
-		call.cancelled = time.Now()
-	}
-	if call.core != nil {
-		call.core.takeBack()
-	}
-	return call.core == nil
 }
 
 // answering removes a call just before its answer is written, and reports whether answered must
@@ -148,27 +103,18 @@ func (l *ledger) answering(key string) (owed bool) {
 		return false
 	}
 	delete(l.calls, key)
-	if call.handshake {
-		l.handshakes.Add(-1)
-	}
-	if call.listen {
+	if call.listens {
 		l.listens--
-	} else if !call.abandoned {
-		l.placesTaken--
-		return true
+		return false
 	}
-	return false
+	l.placesTaken--
+	return true
 }
 
 // answered records that an answer is written, or never will be.
 func (l *ledger) answered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle()
-}
-
-// settle subtracts one owed answer. The caller holds mu.
-func (l *ledger) settle() {
 	if l.owed--; l.owed > 0 {
 		return
 	}
@@ -185,41 +131,52 @@ func (l *ledger) owing() int {
 	return l.owed
 }
 
-// find returns the call in flight with this id, or nil.
-func (l *ledger) find(key string) *inFlight {
+// find returns the call in flight with this key, or nil.
+func (l *ledger) find(key string) *working {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls[key]
 }
 
-// ask enters a call of the server. It reports false if no answer can come.
-func (l *ledger) ask(id jsonrpc.ID) bool {
+// ask enters a call of the server. The channel is nil if no answer can come.
+func (l *ledger) ask() (id string, answer <-chan reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		return false
+		return "", nil
 	}
-	l.asked[wire.Key(id)] = id
-	return true
+	l.lastAsked++
+	id = strconv.Itoa(l.lastAsked)
+	c := make(chan reply, 1)
+	l.asked[id] = c
+	return id, c
 }
 
-// replied removes a call of the server that was answered or cancelled.
-func (l *ledger) replied(key string) {
+// forget removes a call of the server.
+func (l *ledger) forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.asked, key)
+	delete(l.asked, id)
 }
 
-// end records that nothing more will be read, and returns the server's calls that will therefore
+// replied passes the client's answer to a call of the server on.
+func (l *ledger) replied(m *wire.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.asked[m.Key]; c != nil {
+		c <- reply{bytes.Clone(m.Result), m.Err}
+		delete(l.asked, m.Key)
+	}
+}
+
+// end records that nothing more will be read, and fails the server's calls, which will therefore
 // never be answered.
-func (l *ledger) end() []jsonrpc.ID {
+func (l *ledger) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	ids := make([]jsonrpc.ID, 0, len(l.asked))
-	for _, id := range l.asked {
-		ids = append(ids, id)
+	for id, c := range l.asked {
+		c <- reply{Err: errors.New("the client closed its input before it answered")}
+		delete(l.asked, id)
 	}
-	clear(l.asked)
-	return ids
 }

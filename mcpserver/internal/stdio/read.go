@@ -3,23 +3,21 @@ package stdio
 import (
 	"errors"
 	"fmt"
-	"runtime"
+	"io"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 // reader is one of the goroutines that take turns reading lines.
 type reader struct {
-	*conn
+	*Conn
 	late *time.Timer // makes another goroutine read during a long call; nil before the first
 }
 
 // receive reads lines until the input or the session ends.
-func (c *conn) receive() {
-	for r := (&reader{conn: c}); r.next(); {
+func (c *Conn) receive() {
+	for r := (&reader{Conn: c}); r.next(); {
 	}
 }
 
@@ -31,7 +29,7 @@ func (c *reader) next() bool {
 		return false
 	case errors.Is(err, errLineTooLong):
 		// Not a parse error: the line was not parsed.
-		return c.refuse("", wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.o.MaxLine)))
+		return c.refuse("", wire.Invalid(fmt.Sprintf("the line exceeds the limit of %d bytes", c.maxLine)))
 	case err != nil:
 		c.finish(err)
 		return false
@@ -41,39 +39,21 @@ func (c *reader) next() bool {
 
 // take handles one line. It reports false if the session is over.
 func (c *reader) take(line []byte) bool {
-	if c.o.Core != nil && c.calls.handshakes.Load() == 0 {
-		if call, ok := wire.ParseCall(line); ok {
-			if work, ok := c.o.Core(call); ok {
-				return c.work(call, work)
-			}
-		}
-	}
-	msg, no := wire.Parse(line)
+	m, no := wire.Parse(line)
 	if no != nil {
 		return c.refuse("", no)
 	}
-	switch msg := msg.(type) {
-	case *jsonrpc.Request:
-		if msg.IsCall() {
-			if no := c.calls.admit(wire.Key(msg.ID), msg.Method, string(wire.EncodeID(msg.ID)), &inFlight{}); no != nil {
-				return c.refuse(msg.Method, no)
-			}
-		} else if key := wire.Cancelled(msg); key != "" && !c.calls.cancelled(key) {
-			return true
+	switch m.Kind {
+	case wire.Call:
+		return c.work(&m)
+	case wire.Notification:
+		if key := m.Cancelled(); key != "" {
+			c.calls.cancel(key)
 		}
-	case *jsonrpc.Response:
-		c.calls.replied(wire.Key(msg.ID))
-	case nil:
-		return true
+		c.core.Hear(&m)
+	case wire.Reply:
+		c.calls.replied(&m)
 	}
-	if !c.deliver(received{msg: msg}) {
-		return false
-	}
-	// The runtime counts a thread waiting in a read as running: the goroutine that got the message
-	// would wait up to 20 ms for its processor. In one of 61 cases the scheduler returns to this
-	// goroutine at once, but never twice in a row.
-	runtime.Gosched()
-	runtime.Gosched()
 	return true
 }
 
@@ -85,17 +65,21 @@ const (
 	maxIdle = 32
 )
 
-// work does the work of a call that the core accepted, in this goroutine, whose cache holds the
-// line and whose stack has grown. If more lines are buffered or the call takes long, another
-// goroutine reads on, and this one then waits for its turn to read.
-func (c *reader) work(call wire.Call, work wire.Work) bool {
-	w := &working{conn: c.conn, key: call.Key(), id: call.ID, work: work}
-	w.core = w
-	if no := c.calls.admit(w.key, call.Method, call.ID, &w.inFlight); no != nil {
-		return c.refuse(call.Method, no)
+// work answers a call in this goroutine, whose cache holds the line and whose stack has grown. If
+// more lines are buffered or the call takes long, another goroutine reads on, and this one then
+// waits for its turn to read.
+func (c *reader) work(m *wire.Message) bool {
+	work, err := c.core.Take(m)
+	if err != nil {
+		return c.refuse(m.Method, &wire.Refusal{ID: []byte(m.ID), Key: m.Key, Error: *err})
 	}
-	reads := !c.lines.more() // this goroutine, unless the call takes long
+	w := &working{conn: c.Conn, key: m.Key, id: m.ID, work: work, first: m.Method == initializeMethod}
+	if no := c.calls.admit(m.Method, w); no != nil {
+		return c.refuse(m.Method, no)
+	}
+	reads := !w.first && !c.lines.more() // this goroutine, unless the call takes long
 	switch {
+	case w.first: // another one, once the answer is being written
 	case !reads:
 		c.readOn()
 	case c.late == nil:
@@ -121,7 +105,7 @@ func (c *reader) work(call wire.Call, work wire.Work) bool {
 }
 
 // readOn makes another goroutine read.
-func (c *conn) readOn() {
+func (c *Conn) readOn() {
 	select {
 	case c.free <- struct{}{}:
 	default:
@@ -130,43 +114,37 @@ func (c *conn) readOn() {
 }
 
 // refuse answers a refused line. It reports false if the session is over.
-func (c *conn) refuse(method string, no *wire.Refusal) bool {
-	c.refused(method, &no.Error)
+func (c *Conn) refuse(method string, no *wire.Refusal) bool {
+	c.core.Refused(method, &no.Error)
 	if no.Key != "" && c.calls.find(no.Key) != nil {
 		no.ID = nil // the refusal would look like the answer to the call with this id
 	}
-	c.o.Log.Debug("line refused", "code", no.Error.Code)
+	c.log.Debug("line refused", "code", no.Error.Code)
 	// No line is read meanwhile, so refusals cannot pile up. The end of the input would go
 	// unnoticed too, hence the bound.
-	most := c.o.Drain
+	most := c.drain
 	if most <= 0 {
-		most = Patience
+		most = patience
 	}
 	return c.send(append(no.Encode(), '\n'), time.After(most)) == nil
 }
 
 // finish ends the session after the end of the input.
-func (c *conn) finish(err error) {
+func (c *Conn) finish(err error) {
 	if c.finished.Swap(true) {
 		return // the input has ended in another way
 	}
-	// A handler may wait for the client, which can no longer answer.
-	for _, id := range c.calls.end() {
-		if !c.deliver(received{msg: &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeInternalError, Message: "the client closed its input before it answered",
-		}}}) {
-			return
-		}
-	}
+	c.calls.end()
 	c.awaitAnswers()
-	c.endSession()
-	c.deliver(received{err: err})
+	if err != io.EOF {
+		c.inputErr = err
+	}
+	c.end()
 }
 
-// awaitAnswers waits until no answer is owed, at most for the drain time. Only then may the SDK
-// learn of the end of the input, since it writes nothing afterwards.
-func (c *conn) awaitAnswers() {
-	most := max(c.o.Drain, 0)
+// awaitAnswers waits until no answer is owed, at most for the drain time.
+func (c *Conn) awaitAnswers() {
+	most := max(c.drain, 0)
 	late := time.After(most)
 	for c.calls.owing() > 0 {
 		select {
@@ -175,26 +153,9 @@ func (c *conn) awaitAnswers() {
 			return
 		case <-late:
 			n := c.calls.owing()
-			c.o.Log.Warn("the input has ended and calls are given up", "calls", n, "after", c.o.Drain)
+			c.log.Warn("the input has ended and calls are given up", "calls", n, "after", c.drain)
 			_ = c.giveUp(fmt.Errorf("%d calls had no answer %v after the input ended: %w", n, most, ErrUnanswered))
 			return
 		}
-	}
-}
-
-// refused reports a refusal to [Options.Refused].
-func (c *conn) refused(method string, why *jsonrpc.Error) {
-	if c.o.Refused != nil {
-		c.o.Refused(method, why)
-	}
-}
-
-// deliver passes r to Read. It reports false if the session is over.
-func (c *conn) deliver(r received) bool {
-	select {
-	case c.inbox <- r:
-		return true
-	case <-c.open.Done():
-		return false
 	}
 }

@@ -13,31 +13,26 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
 func TestStdioOneShotPipeLosesNothing(t *testing.T) {
 	t.Parallel()
-	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
-		input := strings.Join([]string{stdioInit, stdioReady,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, stdioCall("2", "nap")}, "\n")
-		server := newServer()
-		tries := 50
-		if testing.Short() {
-			tries = 10
+	input := strings.Join([]string{stdioInit, stdioReady,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, stdioCall("2", "nap")}, "\n")
+	server := newStdioTools()
+	tries := 50
+	if testing.Short() {
+		tries = 10
+	}
+	for i := range tries {
+		s := startStdio(t, server, &Transport{In: strings.NewReader(input)})
+		if err := s.wait(); err != nil {
+			t.Fatal(err)
 		}
-		for i := range tries {
-			s := startStdio(t, server, &Options{In: strings.NewReader(input)})
-			if err := s.wait(); err != nil {
-				t.Fatal(err)
-			}
-			if n := len(s.out.messages); n != 3 {
-				t.Fatalf("try %d: %d answers of 3", i, n)
-			}
+		if n := len(s.out.messages); n != 3 {
+			t.Fatalf("try %d: %d answers of 3", i, n)
 		}
-	})
+	}
 }
 
 // TestStdioHelperProcess is the server of TestStdioProcess.
@@ -45,7 +40,7 @@ func TestStdioHelperProcess(t *testing.T) {
 	if os.Getenv(stdioHelper) == "" {
 		t.Skip("runs as a subprocess")
 	}
-	if err := newStdioTools().Run(context.Background(), New(Options{In: os.Stdin, Out: os.Stdout}.defaults())); err != nil {
+	if err := (&Transport{}).Serve(context.Background(), newStdioTools().core); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -82,63 +77,62 @@ func TestStdioProcess(t *testing.T) {
 }
 
 func TestStdioRefusesAndGoesOn(t *testing.T) {
-	eachDoor(t, func(t *testing.T, newServer func() *stdioTools) {
-		deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-		tests := []struct {
-			line, id string
-			code     int64
-		}{
-			{`oops`, "null", -32700},
-			{`{"jsonrpc":"2.0","id":1,"method":"ping"`, "null", -32700},
-			{`{"jsonrpc":"2.0","id":1,"method":"ping"}}`, "null", -32700},
-			{`{"jsonrpc":"2.0","id":1,"method":"ping"} {}`, "null", -32700},
-			{"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", "null", -32700},
-			{"{\"jsonrpc\":\"2.0\",\"id\":\"a\tb\",\"method\":\"ping\"}", "null", -32700},
-			{"\ufeff" + `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "null", -32700}, // not the first line
-			{deep, "null", -32700},
-			{`1`, "null", -32600},
-			{`null`, "null", -32600},
-			{`[]`, "null", -32600},
-			{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "null", -32600},
-			{`{}`, "null", -32600},
-			{`{"jsonrpc":"2.0"}`, "null", -32600},
-			{`{"jsonrpc":"2.0","id":1}`, "1", -32600},
-			{`{"jsonrpc":"2.0","id":1,"error":null}`, "1", -32600},
-			{`{"id":"a","method":"ping"}`, `"a"`, -32600},
-			{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "1", -32600},
-			{`{"jsonrpc":2.0,"id":1,"method":"ping"}`, "1", -32600},
-			{`{"JSONRPC":"2.0","id":1,"method":"ping"}`, "1", -32600},
-			{`{"jsonrpc":"2.0","id":1,"Method":"ping"}`, "1", -32600},
-			{`{"jsonrpc":"2.0","id":1,"method":7}`, "1", -32600},
-			{`{"jsonrpc":"2.0","id":1,"method":null}`, "1", -32600},
-			{`{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`, "1", -32600},
-			{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, "null", -32600},
-			{`{"jsonrpc":"2.0","id":true,"method":"ping"}`, "null", -32600},
-			{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "null", -32600},
-			{`{"jsonrpc":"2.0","id":[1],"method":"ping"}`, "null", -32600},
-			{`{"jsonrpc":"2.0","id":{},"result":{}}`, "null", -32600},
-			{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "1.5", -32600},
-			{`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, "9007199254740993", -32600},
-			{`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, "1e999", -32600},
-			{`{"jsonrpc":"2.0","id":1,"method":"nothing"}`, "1", -32601}, // the SDK's word
+	t.Parallel()
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	tests := []struct {
+		line, id string
+		code     int64
+	}{
+		{`oops`, "null", -32700},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"`, "null", -32700},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"}}`, "null", -32700},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"} {}`, "null", -32700},
+		{"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", "null", -32700},
+		{"{\"jsonrpc\":\"2.0\",\"id\":\"a\tb\",\"method\":\"ping\"}", "null", -32700},
+		{"\ufeff" + `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "null", -32700}, // not the first line
+		{deep, "null", -32700},
+		{`1`, "null", -32600},
+		{`null`, "null", -32600},
+		{`[]`, "null", -32600},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "null", -32600},
+		{`{}`, "null", -32600},
+		{`{"jsonrpc":"2.0"}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":1}`, "1", -32600},
+		{`{"jsonrpc":"2.0","id":1,"error":null}`, "1", -32600},
+		{`{"id":"a","method":"ping"}`, `"a"`, -32600},
+		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "1", -32600},
+		{`{"jsonrpc":2.0,"id":1,"method":"ping"}`, "1", -32600},
+		{`{"JSONRPC":"2.0","id":1,"method":"ping"}`, "1", -32600},
+		{`{"jsonrpc":"2.0","id":1,"Method":"ping"}`, "1", -32600},
+		{`{"jsonrpc":"2.0","id":1,"method":7}`, "1", -32600},
+		{`{"jsonrpc":"2.0","id":1,"method":null}`, "1", -32600},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`, "1", -32600},
+		{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":true,"method":"ping"}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":[1],"method":"ping"}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":{},"result":{}}`, "null", -32600},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "1.5", -32600},
+		{`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, "9007199254740993", -32600},
+		{`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, "1e999", -32600},
+		{`{"jsonrpc":"2.0","id":1,"method":"nothing"}`, "1", -32601},
+	}
+	s := startStdio(t, newStdioTools(), &Transport{})
+	s.initialize()
+	for _, tt := range tests {
+		s.send(tt.line)
+		if m := s.recv(); string(m.ID) != tt.id || m.code() != tt.code {
+			t.Errorf("%.60q: got id %s %+v, want id %s code %d", tt.line, m.ID, m.Error, tt.id, tt.code)
 		}
-		s := startStdio(t, newServer(), &Options{})
-		s.initialize()
-		for _, tt := range tests {
-			s.send(tt.line)
-			if m := s.recv(); string(m.ID) != tt.id || m.code() != tt.code {
-				t.Errorf("%.60q: got id %s %+v, want id %s code %d", tt.line, m.ID, m.Error, tt.id, tt.code)
-			}
-			s.silent()
-		}
-		if err := s.end(); err != nil {
-			t.Fatal(err)
-		}
-	})
+		s.silent()
+	}
+	if err := s.end(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestStdioPassesOver(t *testing.T) {
-	s := startStdio(t, newStdioTools(), &Options{})
+	s := startStdio(t, newStdioTools(), &Transport{})
 	s.send("\ufeff" + strings.TrimSpace(stdioInit) + "\r")
 	s.want(`"init"`, 0)
 	for _, line := range []string{
@@ -166,7 +160,7 @@ func TestStdioPassesOver(t *testing.T) {
 
 func TestStdioLineLimit(t *testing.T) {
 	const limit = 200_000
-	s := startStdio(t, newStdioTools(), &Options{MaxLine: limit})
+	s := startStdio(t, newStdioTools(), &Transport{MaxLine: limit})
 	pad := func(n int) string {
 		line := stdioPing("1")
 		return line[:len(line)-1] + strings.Repeat(" ", n-len(line)) + "}"
@@ -254,18 +248,3 @@ type stdioBroken struct{ err error }
 
 func (b stdioBroken) Read([]byte) (int, error)  { return 0, b.err }
 func (b stdioBroken) Write([]byte) (int, error) { return 0, b.err }
-
-func TestStdioMessageHoldsNothingOfTheLine(t *testing.T) {
-	line := []byte(`{"jsonrpc":"2.0","id":"abc","method":"tools/call","params":{"name":"echo"}}`)
-	msg, no := wire.Parse(line)
-	if no != nil {
-		t.Fatal(no.Error.Message)
-	}
-	for i := range line {
-		line[i] = '!'
-	}
-	req := msg.(*jsonrpc.Request)
-	if req.ID.Raw() != "abc" || req.Method != "tools/call" || string(req.Params) != `{"name":"echo"}` {
-		t.Errorf("got %v %q %q", req.ID.Raw(), req.Method, req.Params)
-	}
-}

@@ -9,14 +9,15 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// working is a running call of the core, and the context of its work. The context ends with the
+// working is a running call, and the context of its work. The context ends with the
 // work, with the session, or if the client cancels the call. Most work never waits for that, and
 // costs no channel and no place in the session's context.
 type working struct {
-	inFlight
-	conn     *conn
+	conn     *Conn
 	key, id  string
 	work     wire.Work
+	listens  bool        // it is a subscription; set when it is admitted
+	first    bool        // no message is read before its answer is written
 	answered atomic.Bool // an answer is being written
 	mine     bool        // the working goroutine writes it
 
@@ -35,12 +36,17 @@ func (w *working) Claim() bool {
 	return w.mine
 }
 
-// takeBack answers a call that its client has cancelled. Its work may hang in a system call.
+// takeBack answers a call that its client has cancelled. Its work may hang in a system call. A
+// subscription ends as its client wants it to, and answers itself.
 func (w *working) takeBack() {
+	if w.listens {
+		w.cancel()
+		return
+	}
 	claimed := w.claim() // first, so that the work ends as cancelled only if the answer says so
 	w.cancel()
 	if claimed {
-		go w.conn.reply(w.key, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))
+		go w.conn.reply(w, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))
 	}
 }
 

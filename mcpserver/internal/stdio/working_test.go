@@ -10,12 +10,12 @@ import (
 // TestWorkEnds checks that the context of a call's work ends with the call and with the session,
 // whenever it is asked for, and is no longer known to the session then.
 func TestWorkEnds(t *testing.T) {
-	for end, do := range map[string]func(*conn, *working){
-		"the work":    func(_ *conn, w *working) { w.cancel() },
-		"the session": func(c *conn, _ *working) { c.Close() },
+	for end, do := range map[string]func(*Conn, *working){
+		"the work":    func(_ *Conn, w *working) { w.cancel() },
+		"the session": func(c *Conn, _ *working) { c.close(errClosed) },
 	} {
 		t.Run(end, func(t *testing.T) {
-			c := newConn(Options{In: &bytes.Buffer{}, Out: &bytes.Buffer{}}, make(chan struct{}))
+			c := (&Transport{In: &bytes.Buffer{}, Out: &bytes.Buffer{}}).conn()
 			early, late := &working{conn: c}, &working{conn: c}
 			select {
 			case <-early.Done():

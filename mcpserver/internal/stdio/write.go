@@ -3,7 +3,6 @@ package stdio
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,7 +10,7 @@ import (
 
 // send waits for its turn and writes one line. If patience fires first, the client does not read,
 // and the session ends.
-func (c *conn) send(line []byte, patience <-chan time.Time) error {
+func (c *Conn) send(line []byte, patience <-chan time.Time) error {
 	if err := c.takeTurn(patience); err != nil {
 		return err
 	}
@@ -20,7 +19,7 @@ func (c *conn) send(line []byte, patience <-chan time.Time) error {
 }
 
 // takeTurn waits for the turn to write.
-func (c *conn) takeTurn(patience <-chan time.Time) error {
+func (c *Conn) takeTurn(patience <-chan time.Time) error {
 	select {
 	case c.turn <- struct{}{}:
 	case <-c.open.Done():
@@ -36,12 +35,12 @@ func (c *conn) takeTurn(patience <-chan time.Time) error {
 }
 
 // giveTurn passes the turn to write on.
-func (c *conn) giveTurn() { <-c.turn }
+func (c *Conn) giveTurn() { <-c.turn }
 
 // line writes a message, or pieces of one, in its turn. The first failure ends the session: the
 // next line could not be told from the rest of a truncated one.
-func (c *conn) line(pieces [][]byte, patience <-chan time.Time) error {
-	if out, ok := c.o.Out.(nowWriter); ok {
+func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
+	if out, ok := c.out.(nowWriter); ok {
 		if pieces = behind(pieces, out.WriteNow(pieces)); len(pieces) == 0 {
 			return nil
 		}
@@ -82,13 +81,10 @@ func behind(pieces [][]byte, n int) [][]byte {
 }
 
 // write writes all of data.
-func (c *conn) write(data []byte) error {
-	n, err := c.o.Out.Write(data)
+func (c *Conn) write(data []byte) error {
+	n, err := c.out.Write(data)
 	if err == nil && n < len(data) {
 		err = io.ErrShortWrite
-	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrClosedPipe // the SDK takes io.EOF for a session that ended normally
 	}
 	return err
 }
@@ -97,8 +93,8 @@ func (c *conn) write(data []byte) error {
 var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
 
 // giveUp fails all further writes, including those in progress, and returns why.
-func (c *conn) giveUp(why error) error {
+func (c *Conn) giveUp(why error) error {
 	c.failOutput(why)
-	c.endSession()
+	c.end()
 	return context.Cause(c.output)
 }

@@ -25,7 +25,7 @@ func length(pieces [][]byte) (n int) {
 // at once.
 func TestLineIsWrittenWhole(t *testing.T) {
 	out := &halfway{}
-	c := newConn(Options{In: &bytes.Buffer{}, Out: out}, make(chan struct{}))
+	c := (&Transport{In: &bytes.Buffer{}, Out: out}).conn()
 	for _, line := range []string{"1\n", "a longer line\n", "5\n"} {
 		if err := c.send([]byte(line), nil); err != nil {
 			t.Fatal(err)

@@ -1,8 +1,7 @@
-// Package wire reads and writes JSON-RPC messages for the server's own answers.
+// Package wire reads and writes the JSON-RPC messages of MCP.
 //
-// [ParseCall] and [ParseParams] read the messages that clients really send, and decode only the
-// members that a method takes. They decline everything unusual, which the MCP SDK then reads.
-// [Parse] is the slow, complete reader, with an error for each kind of invalid line. [Result] is
-// the content of an answer; it writes itself in pieces through an encoder of package rawjson, so a
-// large one is never in memory as a whole.
+// [Parse] reads a message and [ParseParams] its parameters, with an error for each fault. They
+// decode only the members that a method takes. [Result] is the content of an answer; it writes
+// itself in pieces through an encoder of package rawjson, so a large one is never in memory as a
+// whole.
 package wire

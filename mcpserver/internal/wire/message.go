@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
@@ -19,10 +19,32 @@ import (
 // JSON-RPC reserves for servers.
 const CodeBusy = -32000
 
+// Kind is the kind of a message.
+type Kind int
+
+// Kinds of messages.
+const (
+	Nothing      Kind = iota // a blank line, or a result or error without an id: it needs no action
+	Call                     // a request that expects an answer
+	Notification             // a request that expects none
+	Reply                    // an answer to a call of the server
+)
+
+// Message is a JSON-RPC message of a client. Params and Result are parts of the line.
+type Message struct {
+	Kind   Kind
+	ID     string // as the answer echoes it; of a call or a reply
+	Key    string // the same for each spelling of the id
+	Method string
+	Params []byte // any JSON value; nil if missing
+	Result []byte // of a reply without an error
+	Err    error  // of a reply
+}
+
 // Refusal is the error that answers a refused message.
 type Refusal struct {
 	ID    json.RawMessage // as the client wrote it, nil if unknown
-	Key   string          // see [Key]; empty if no call can have that id
+	Key   string          // see [Message]; empty if no call can have that id
 	Error jsonrpc.Error
 }
 
@@ -32,14 +54,18 @@ func parseError(message string) *Refusal {
 
 // Invalid refuses a message that is no valid request.
 func Invalid(message string) *Refusal {
-	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + message}}
+	return &Refusal{Error: *InvalidRequest(message)}
+}
+
+// InvalidRequest returns the error for a message that is no valid request.
+func InvalidRequest(message string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + message}
 }
 
 // InFlight is the reason for refusing a call with the id of another one.
 const InFlight = "the id belongs to a call that is still in flight"
 
-// Encode encodes the refusal. The SDK's encoder would leave out a null id, which JSON-RPC requires
-// if the id is unknown.
+// Encode encodes the refusal. JSON-RPC requires a null id if the id is unknown.
 func (r *Refusal) Encode() []byte {
 	id := r.ID
 	if id == nil {
@@ -49,36 +75,75 @@ func (r *Refusal) Encode() []byte {
 	return append(appendError(b, &r.Error), '}')
 }
 
-// Parse reads a line as a JSON-RPC message. Both results are nil if the line needs no action: it is
-// blank, or a result or error without an id, which belongs to no call and must not itself be
-// answered.
-//
-// It does not use the SDK's decoder, which ignores bytes after a value, turns the id 1.5 into 1,
-// and turns a call with a null id into a notification. The message holds no part of line.
-func Parse(line []byte) (jsonrpc.Message, *Refusal) {
+// Parse reads a line as a JSON-RPC message. Of repeated members the last one counts.
+func Parse(line []byte) (m Message, no *Refusal) {
 	line = bytes.Trim(line, " \t\r\n")
-	if len(line) == 0 {
-		return nil, nil
+	switch {
+	case len(line) == 0:
+		return m, nil
+	case !utf8.Valid(line):
+		return m, parseError("the message is not UTF-8")
+	case rawjson.TooMany(line) && json.Valid(line):
+		return m, tooManyValues(line)
 	}
-	if !utf8.Valid(line) {
-		return nil, parseError("the message is not UTF-8")
+	var f fields
+	if !rawjson.Object(line, f.set) {
+		return m, unreadable(line)
 	}
-	if rawjson.TooMany(line) && json.Valid(line) {
-		return nil, tooManyValues(line)
+	return f.message()
+}
+
+// fields are the members of a message, as written; nil if missing.
+type fields struct {
+	version, id, method, params, result, failure []byte
+	deep                                         bool // it nests too deep
+}
+
+// set stores a member. It always reports true.
+func (f *fields) set(key, value []byte) bool {
+	switch string(nameOf(key)) {
+	case "jsonrpc":
+		f.version = value
+	case "id":
+		f.id = value
+	case "method":
+		f.method = value
+	case "params":
+		f.params = value
+	case "result":
+		f.result = value
+	case "error":
+		f.failure = value
 	}
+	return true
+}
+
+// nameOf returns the decoded key of a member, without a copy if nothing in it is escaped.
+func nameOf(key []byte) []byte {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return key[1 : len(key)-1]
+	}
+	var name string
+	_ = json.Unmarshal(key, &name) // it is a valid string
+	return []byte(name)
+}
+
+// unreadable refuses a line that is not a message of a bounded depth.
+func unreadable(line []byte) *Refusal {
 	// A map, because struct fields match keys in any case.
-	var fields map[string]json.RawMessage
-	err := json.Unmarshal(line, &fields)
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(line, &members)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		return nil, parseError(syntax.Error())
+		return parseError(syntax.Error())
 	}
 	switch {
 	case line[0] == '[':
-		return nil, Invalid("batches are not supported; send one message at a time")
-	case err != nil || fields == nil:
-		return nil, Invalid("a message is an object")
+		return Invalid("batches are not supported; send one message at a time")
+	case err != nil || members == nil:
+		return Invalid("a message is an object")
 	}
-	return parseFields(fields)
+	_, no := (&fields{version: members["jsonrpc"], id: members["id"], method: members["method"], deep: true}).message()
+	return no
 }
 
 // tooManyValues refuses a line, and decodes only its id.
@@ -87,58 +152,73 @@ func tooManyValues(line []byte) *Refusal {
 	rawjson.Members(line, func(key, value []byte) bool {
 		if string(key) == `"id"` {
 			no.ID = bytes.Clone(echoedID(value))
-			id, _ := parseID(value)
-			no.Key = Key(id)
+			_, no.Key, _ = parseID(value)
 		}
 		return true
 	})
 	return no
 }
 
-// parseFields makes a message from the members of its object.
-func parseFields(fields map[string]json.RawMessage) (jsonrpc.Message, *Refusal) {
-	rawID, hasID := fields["id"]
-	id, idErr := parseID(rawID)
-	refuse := func(message string) (jsonrpc.Message, *Refusal) {
+// message makes a message from its members.
+func (f *fields) message() (m Message, no *Refusal) {
+	id, key, idErr := parseID(f.id)
+	refuse := func(message string) (Message, *Refusal) {
 		no := Invalid(message)
-		no.ID, no.Key = echoedID(rawID), Key(id)
-		return nil, no
+		no.ID, no.Key = bytes.Clone(echoedID(f.id)), key
+		return m, no
 	}
-
-	var version string
-	if json.Unmarshal(fields["jsonrpc"], &version) != nil || version != "2.0" {
-		return refuse(`"jsonrpc" must be "2.0"`)
-	}
-	method, isRequest := fields["method"]
-	result, hasResult := fields["result"]
-	failure, hasError := fields["error"]
-	hasError = hasError && string(failure) != "null"
-	switch {
-	case isRequest && (hasResult || hasError):
-		return refuse(`a message has a "method" or a "result" or an "error"`)
-	case !isRequest && !hasResult && !hasError:
-		return refuse(`neither "method" nor "result" nor "error"`)
-	case !isRequest && (!hasID || string(rawID) == "null"):
-		return nil, nil
-	case hasID && idErr != nil:
-		return refuse(idErr.Error())
-	case rawjson.Deeper(fields["params"], maxLevels):
-		return refuse(fmt.Sprintf("its params nest deeper than %d levels", maxLevels))
-	case isRequest:
-		var name string
-		if method[0] != '"' || json.Unmarshal(method, &name) != nil {
-			return refuse(`"method" must be a string`)
+	hasError := f.failure != nil && string(f.failure) != "null"
+	if string(f.version) != `"2.0"` {
+		if version, ok := text(f.version); !ok || version != "2.0" {
+			return refuse(`"jsonrpc" must be "2.0"`)
 		}
-		return &jsonrpc.Request{ID: id, Method: name, Params: fields["params"]}, nil
-	case hasError:
-		return &jsonrpc.Response{ID: id, Error: parseFailure(failure)}, nil
 	}
-	return &jsonrpc.Response{ID: id, Result: result}, nil
+	switch {
+	case f.method != nil && (f.result != nil || hasError):
+		return refuse(`a message has a "method" or a "result" or an "error"`)
+	case f.method == nil && f.result == nil && !hasError && !f.deep:
+		return refuse(`neither "method" nor "result" nor "error"`)
+	case f.method == nil && !f.deep && (f.id == nil || string(f.id) == "null"):
+		return m, nil
+	case f.id != nil && idErr != nil:
+		return refuse(idErr.Error())
+	case f.deep:
+		return refuse(fmt.Sprintf("its params nest deeper than %d levels", rawjson.MaxDepth))
+	}
+	m = Message{ID: id, Key: key, Params: f.params, Result: f.result}
+	switch {
+	case f.method == nil && hasError:
+		m.Kind, m.Err = Reply, parseFailure(f.failure)
+		return m, nil
+	case f.method == nil:
+		m.Kind = Reply
+		return m, nil
+	case f.id == nil:
+		m.Kind = Notification
+	default:
+		m.Kind = Call
+	}
+	var ok bool
+	if m.Method, ok = methodOf(f.method); !ok {
+		m = Message{}
+		return refuse(`"method" must be a string`)
+	}
+	return m, nil
 }
 
-// parseFailure reads the error in an answer. A malformed one still yields an error, because a call
+// methodOf decodes the name of a method, without a copy for the most frequent ones.
+func methodOf(raw []byte) (name string, ok bool) {
+	for _, often := range [...]string{`"tools/call"`, `"tools/list"`, `"resources/read"`, `"resources/list"`} {
+		if string(raw) == often {
+			return often[1 : len(often)-1], true
+		}
+	}
+	return text(raw)
+}
+
+// parseFailure reads the error in a reply. A malformed one still yields an error, because a call
 // of the server waits for it.
-func parseFailure(raw json.RawMessage) error {
+func parseFailure(raw []byte) error {
 	var failure jsonrpc.Error
 	if json.Unmarshal(raw, &failure) != nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client answered with a malformed error"}
@@ -146,76 +226,64 @@ func parseFailure(raw json.RawMessage) error {
 	return &failure
 }
 
-// maxLevels bounds the nesting of params. The SDK (v1.8.0) decodes 1,000 levels of a message.
-const maxLevels = 900
+// maxWhole is the largest whole number that every decoder reads exactly.
+const maxWhole = 1<<53 - 1
 
 // maxID bounds an id in bytes, as written: several copies are kept until it is answered.
 const maxID = 4096
 
-// errID reports an id that a call cannot have. The SDK cannot echo fractions unchanged.
+// errID reports an id that a call cannot have: fractions differ from decoder to decoder.
 var errID = errors.New(`"id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`)
 
 // errSurrogate refuses an id that decoders change to U+FFFD, so that the answer would have another
 // id.
 var errSurrogate = errors.New(`"id" has half of a surrogate pair, for which decoders put another character`)
 
-// parseID reads the id of a call.
-func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
-	if len(raw) == 0 || len(raw) > maxID {
-		return jsonrpc.ID{}, errID
-	}
-	if raw[0] == '"' {
+// parseID reads the id of a call: its text in the answer, and its key. The key is a quote and the
+// text for a string, the digits for a number.
+func parseID(raw []byte) (id, key string, err error) {
+	switch {
+	case len(raw) == 0 || len(raw) > maxID:
+		return "", "", errID
+	case raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0:
+		id = string(raw)
+		return id, id[:len(id)-1], nil
+	case raw[0] == '"':
 		s, ok := rawjson.Text(raw)
 		if !ok {
-			return jsonrpc.ID{}, errSurrogate
+			return "", "", errSurrogate
 		}
-		return jsonrpc.MakeID(s)
+		return string(display.AppendJSONString(nil, s)), `"` + s, nil
 	}
-	n, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || n != math.Trunc(n) || math.Abs(n) > 1<<53-1 {
-		return jsonrpc.ID{}, errID
+	id = string(raw)
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil && (n != 0 || id == "0") && -maxWhole <= n && n <= maxWhole {
+		return id, id, nil
 	}
-	return jsonrpc.MakeID(n)
+	n, err := strconv.ParseFloat(id, 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > maxWhole {
+		return "", "", errID
+	}
+	id = strconv.FormatInt(int64(n), 10)
+	return id, id, nil
 }
 
-// echoedID returns the id for the answer: a string or number as written, else nil.
-func echoedID(raw json.RawMessage) json.RawMessage {
+// echoedID returns the id for a refusal: a string or number as written, else nil.
+func echoedID(raw []byte) []byte {
 	if len(raw) > 0 && len(raw) <= maxID && (raw[0] == '"' || raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
 		return raw
 	}
 	return nil
 }
 
-// Key returns a unique key for an id: a quote and the text for a string, the digits for a number.
-// It is empty for the zero ID.
-func Key(id jsonrpc.ID) string {
-	switch v := id.Raw().(type) {
-	case string:
-		return `"` + v
-	case int64:
-		return strconv.FormatInt(v, 10)
-	}
-	return ""
-}
-
-// Key is [Key] of the call's id.
-func (c *Call) Key() string { return strings.TrimSuffix(c.ID, `"`) }
-
-// EncodeID writes an id as the SDK does.
-func EncodeID(id jsonrpc.ID) json.RawMessage {
-	raw, _ := json.Marshal(id.Raw()) // strings and numbers always marshal
-	return raw
-}
-
 // Cancelled returns the key of the call that a notification cancels, or "" if it cancels none.
-func Cancelled(req *jsonrpc.Request) string {
-	if req.Method != "notifications/cancelled" || req.IsCall() {
+func (m *Message) Cancelled() (key string) {
+	if m.Kind != Notification || m.Method != "notifications/cancelled" {
 		return ""
 	}
-	var params map[string]json.RawMessage
-	if json.Unmarshal(req.Params, &params) != nil {
-		return ""
-	}
-	id, _ := parseID(params["requestId"]) // a malformed id has no key
-	return Key(id)
+	each(m.Params, func(name, value []byte) {
+		if string(name) == "requestId" {
+			_, key, _ = parseID(value) // a malformed id has no key
+		}
+	})
+	return key
 }

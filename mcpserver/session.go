@@ -1,0 +1,180 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
+	"github.com/knack-dev/knack/mcpserver/internal/notify"
+	"github.com/knack-dev/knack/mcpserver/internal/wire"
+	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/profile"
+)
+
+// session is a session of a protocol version before 2026-07-28. Over stdio it also has the calls of
+// later versions.
+type session struct {
+	server *Server
+	// listener hears notifications once the session has begun.
+	listener notify.Listener
+	// ask sends a call to the client; it is nil over HTTP.
+	ask func(ctx context.Context, method string) (json.RawMessage, error)
+
+	mu     sync.Mutex
+	begun  bool // initialize was answered
+	client profile.Client
+	roots  bool // the client offers roots
+}
+
+// isPipe reports whether the session is over stdio.
+func (in *session) isPipe() bool { return in != nil && in.ask != nil }
+
+// begunBy returns the client of a session that has begun.
+func (in *session) begunBy() (client profile.Client, begun bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.client, in.begun
+}
+
+// begin begins the session, and reports whether it had not begun before.
+func (in *session) begin(client profile.Client, roots bool) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.begun {
+		return false
+	}
+	client.Name, client.Version = display.CutBytes(client.Name, maxKeptName), display.CutBytes(client.Version, maxKeptName)
+	in.begun, in.client, in.roots = true, client, roots
+	return true
+}
+
+// offersRoots reports whether the client offers roots.
+func (in *session) offersRoots() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.roots
+}
+
+// End ends the notifications.
+func (in *session) End() { in.server.notifier.End(&in.listener) }
+
+// notifications are the known notifications of clients. A client may know more kinds than this
+// server (JSON-RPC, Notification).
+var notifications = map[string]bool{
+	"notifications/cancelled": true, "notifications/initialized": true, "notifications/progress": true, "notifications/roots/list_changed": true,
+}
+
+// hear takes a notification, or returns the refusal of a call without an id. The transport itself
+// handles cancellations. Without a session, in is nil.
+func (s *Server) hear(m *wire.Message, in *session) *jsonrpc.Error {
+	switch {
+	case methods[m.Method] != nil:
+		return wire.InvalidRequest("the id is missing")
+	case !strings.HasPrefix(m.Method, "notifications/"):
+		return wire.MethodNotFound
+	case !notifications[m.Method]:
+		return nil
+	}
+	begun := time.Now()
+	if m.Method == "notifications/initialized" || m.Method == "notifications/roots/list_changed" {
+		s.roots.offered(in)
+	}
+	s.calls.Done(m.Method, false, time.Since(begun))
+	return nil
+}
+
+// initialize begins a session.
+func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
+	h := x.params.Handshake
+	if !x.session.begin(profile.Client{Name: h.Name, Version: h.ClientVersion}, h.Roots) {
+		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is initialized already"}
+	}
+	instructions := s.instructions(ctx, x)
+	s.notifier.Subscribe(&x.session.listener, x.Principal)
+	return reply{members: func(e *rawjson.Encoder) {
+		e.Raw(`"capabilities":`)
+		e.Value(s.capabilities)
+		writeInstructions(e, instructions)
+		e.Raw(`,"protocolVersion":`)
+		e.String(wire.Negotiate(h.Version))
+		e.Raw(`,"serverInfo":`)
+		e.RawBytes(s.info)
+	}}, nil
+}
+
+// discover describes the server to a client of 2026-07-28. Its answer names this user's skills.
+func (s *Server) discover(ctx context.Context, x *exchange) (reply, error) {
+	instructions := s.instructions(ctx, x)
+	since := *s.capabilities
+	//lint:ignore SA1019 not declared since it is no longer of the protocol
+	since.Logging = nil
+	return reply{hints: &uncached, members: func(e *rawjson.Encoder) {
+		e.Raw(`"supportedVersions":`)
+		e.Value(wire.Versions())
+		e.Raw(`,"capabilities":`)
+		e.Value(&since)
+		writeInstructions(e, instructions)
+	}}, nil
+}
+
+func writeInstructions(e *rawjson.Encoder, text string) {
+	if text != "" {
+		e.Raw(`,"instructions":`)
+		e.String(text)
+	}
+}
+
+// ping answers that the server is there.
+func (s *Server) ping(context.Context, *exchange) (reply, error) { return reply{}, nil }
+
+// declared returns the capabilities of the versions with sessions.
+func declared() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{
+		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+		Completions: &mcp.CompletionCapabilities{},
+		//lint:ignore SA1019 deprecated by the specification, spoken by the clients in use
+		Logging: &mcp.LoggingCapabilities{},
+	}
+}
+
+// instructionsKey is the key of the instructions that a snapshot keeps for a client.
+type instructionsKey struct {
+	server     *Server
+	client     profile.Client
+	offersMore bool // the client offers roots, which were not asked for yet
+}
+
+// write returns the instructions, kept in the snapshot if the view is complete.
+func (k instructionsKey) write(v catalog.View) string {
+	define := func() string {
+		var notes []string
+		if k.offersMore {
+			notes = append(notes, "More skills may come from the application's folders.")
+		}
+		return tool.Instructions(v, k.server.tools, k.client, notes...)
+	}
+	if v.Snapshot == nil || v.Incomplete() != nil || !isKept(k.client) {
+		return define()
+	}
+	return catalog.Keep(v.Snapshot, k, define)
+}
+
+// instructions returns the instructions for a client.
+func (s *Server) instructions(ctx context.Context, x *exchange) string {
+	v, err := s.catalog.CompleteView(ctx, s.grace)
+	if err != nil {
+		v = catalog.View{}
+	}
+	client := profile.Client{Name: x.client.Name, Version: x.client.Version, Entry: s.entry}
+	return instructionsKey{s, client, x.method == "initialize" && s.roots.offeredBy(x.session)}.write(v)
+}
