@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/policy"
 	vet "github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/policy/provenance"
 	"github.com/knack-dev/knack/internal/workspace/replica"
@@ -49,7 +50,7 @@ type sourceFlags struct {
 	locks     *provenance.Locks // compare skills with their locks; see [sourceFlags.provenance]
 	log       *slog.Logger      // of a server, for locks and verdicts
 	vets      vets              // which skills the command has
-	judge     *vet.Judge        // judges them; see [sourceFlags.vetting]
+	judge     *vet.Judge        // judges them; see [sourceFlags.openJudge]
 	warns     bool              // of a missing folder: a shell that completes words is not warned, and nothing twice
 	// drift is told of skills that are not as locked, for the audit log of a server.
 	drift func(skill, reason string, refused bool)
@@ -237,11 +238,10 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 		return nil, err
 	}
 	var listed, unlisted []catalog.Source
-	locks := f.provenance(env)
-	vetted, err := f.vetting(env)
-	if err != nil {
+	if err := f.openJudge(env); err != nil {
 		return nil, err
 	}
+	locks, admission := f.provenance(env).Judge(), f.judge.Judge(f.vets == vetsOnce)
 	add := func(r skill.Root, s catalog.Source) {
 		if f.excludedBy(r) != "" {
 			unlisted = append(unlisted, s)
@@ -252,10 +252,10 @@ func (f *sourceFlags) sources(env console.Env, projects []string) ([]catalog.Sou
 	for _, r := range roots {
 		r.UnlistedBy, r.ShownBy = f.excludedBy(r), strings.Join(agents.Readers(r.Labels()), ",")
 		r.Unlisted = r.UnlistedBy != ""
-		add(r, vetted(locks.Source(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}))))
+		add(r, policy.Guarded(f.projects.Source(dir.Options{Root: r, Required: f.required(), Watches: f.watches, Load: true}), locks, admission))
 	}
 	for _, s := range f.follows.Sources() {
-		add(s.Root(), vetted(s))
+		add(s.Root(), policy.Guarded(s, admission))
 	}
 	if !f.noBuiltin {
 		if s := f.builtin(); f.excludedBy(s.Root()) != "" {

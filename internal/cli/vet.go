@@ -1,23 +1,20 @@
 package cli
 
 import (
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/observe"
 	vet "github.com/knack-dev/knack/internal/policy/admission"
 )
 
-// vetting returns a function that puts in the place of a source one of the skills that the
-// operator's policy lets pass. Commands that look into skills which are held back have no policy.
-func (f *sourceFlags) vetting(env console.Env) (_ func(catalog.Source) catalog.Source, err error) {
+// openJudge makes the judge of the operator's policy. Commands that look into skills which are held
+// back have none.
+func (f *sourceFlags) openJudge(env console.Env) (err error) {
 	if f.judge == nil && f.vets != vetsNone {
 		cache, _ := env.Folders()
-		if f.judge, err = vet.Open(&env, f.file, cache, f.log); err != nil {
-			return nil, err
-		}
+		f.judge, err = vet.Open(&env, f.file, cache, f.log)
 	}
-	return func(s catalog.Source) catalog.Source { return f.judge.Source(s, f.vets == vetsOnce) }, nil
+	return err
 }
 
 // quickly returns the judge of commands that answer at once. It knows what the operator's policy has

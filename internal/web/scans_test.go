@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/internal/workspace/config"
@@ -34,12 +35,12 @@ var scannedFiles = map[string]string{
 }
 
 // withPolicy returns the catalogue and the site of a server with a policy.
-func withPolicy(t *testing.T, policy config.Scan) (*catalog.Catalog, *web.Site) {
+func withPolicy(t *testing.T, scan config.Scan) (*catalog.Catalog, *web.Site) {
 	t.Helper()
 	dir := t.TempDir()
 	lay(t, dir, scannedFiles)
-	judge := admission.New(admission.Options{Policy: policy})
-	c := catalog.New([]catalog.Source{judge.Source(folder(dir, "one"), true), judge.Source(folder(dir, "two"), true)}, catalog.Options{})
+	judge := admission.New(admission.Options{Policy: scan})
+	c := catalog.New([]catalog.Source{policy.Guarded(folder(dir, "one"), judge.Judge(true)), policy.Guarded(folder(dir, "two"), judge.Judge(true))}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

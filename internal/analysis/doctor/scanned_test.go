@@ -14,28 +14,24 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/listing"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
 )
 
 // holdsBad holds back each skill with the name bad.
-type holdsBad struct{}
-
-func (holdsBad) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
-	if c.Name != "bad" {
-		return nil, true
+var holdsBad = &policy.Judge{Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
+	if c.Read(ctx, 0, 0); c.Name != "bad" {
+		return policy.Ruling{}
 	}
-	return &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: what it fetches is run [run-fetched-unknown]", Fix: "have it mended"}, true
-}
-func (holdsBad) Judge(context.Context, *quarantine.Candidate) error { return nil }
-func (holdsBad) Changed(context.Context, func())                    {}
+	return policy.Ruling{Held: &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: what it fetches is run [run-fetched-unknown]", Fix: "have it mended"}}
+}}
 
 // heldView is the view of the files, of which a policy holds back those with the name bad.
 func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Options) {
 	t.Helper()
 	_, o := view(t, files)
 	for i, s := range o.Sources {
-		o.Sources[i] = quarantine.New(s, quarantine.Options{Judge: holdsBad{}, Whole: true})
+		o.Sources[i] = policy.Guarded(s, holdsBad)
 	}
 	c := catalog.New(o.Sources, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {

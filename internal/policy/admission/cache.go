@@ -15,7 +15,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/edit"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -31,9 +30,16 @@ type Cache struct {
 
 	mu      sync.Mutex
 	reports map[skill.Digest]*kept
-	skills  map[string]quarantine.Files // by place
-	days    map[string]int64            // day when a place was last seen, counted from 1970
+	skills  map[string]Files // by place
+	days    map[string]int64 // day when a place was last seen, counted from 1970
 	dirty   bool
+}
+
+// Files are the files of a skill when it was judged, with the stamp of its SKILL.md.
+type Files struct {
+	Main  skill.Stamp
+	Files []skill.File
+	Set   skill.Digest // of the files
 }
 
 // Bounds of the file.
@@ -54,7 +60,7 @@ type kept struct {
 // NewCache returns a cache stored in a file, or only in memory if path or engine is empty. engine
 // identifies the other inputs of a report: the build, and the lanes.
 func NewCache(path, engine string, now func() time.Time) *Cache {
-	c := &Cache{path: path, engine: engine, now: now, reports: map[skill.Digest]*kept{}, skills: map[string]quarantine.Files{}, days: map[string]int64{}}
+	c := &Cache{path: path, engine: engine, now: now, reports: map[skill.Digest]*kept{}, skills: map[string]Files{}, days: map[string]int64{}}
 	if path == "" || engine == "" {
 		c.path = ""
 		return c
@@ -67,16 +73,16 @@ func NewCache(path, engine string, now func() time.Time) *Cache {
 
 func (c *Cache) today() int64 { return c.now().Unix() / (24 * 60 * 60) }
 
-// Recall implements [quarantine.Memory].
-func (c *Cache) Recall(place string) (quarantine.Files, bool) {
+// Recall returns the files that a skill had when it was last judged.
+func (c *Cache) Recall(place string) (Files, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, ok := c.skills[place]
 	return f, ok
 }
 
-// Remember implements [quarantine.Memory].
-func (c *Cache) Remember(place string, f quarantine.Files) {
+// Remember stores the files of a judged skill.
+func (c *Cache) Remember(place string, f Files) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if today := c.today(); c.days[place] != today {
@@ -191,7 +197,7 @@ func (c *Cache) append(b []byte) []byte {
 // mu.
 func (c *Cache) prune() {
 	oldest := c.today() - keepDays
-	maps.DeleteFunc(c.skills, func(place string, _ quarantine.Files) bool { return c.days[place] < oldest })
+	maps.DeleteFunc(c.skills, func(place string, _ Files) bool { return c.days[place] < oldest })
 	maps.DeleteFunc(c.days, func(place string, _ int64) bool { _, ok := c.skills[place]; return !ok })
 	used := map[skill.Digest]bool{}
 	for _, f := range c.skills {
@@ -230,7 +236,7 @@ func (c *Cache) parse(data []byte) {
 	}
 	for range r.count() {
 		place, day := r.text(), r.varint()
-		f := quarantine.Files{Main: r.stamp(), Set: r.digest()}
+		f := Files{Main: r.stamp(), Set: r.digest()}
 		f.Files = make([]skill.File, r.count())
 		for i := range f.Files {
 			f.Files[i] = skill.File{Path: r.text(), Size: r.varint(), Digest: r.digest(), Stamp: r.stamp()}

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
@@ -68,7 +69,7 @@ func judged(t testing.TB, o admission.Options, files map[string]string) map[stri
 	t.Helper()
 	m := skilltest.New("acme", skill.ScopeProject, files)
 	all := map[string]string{}
-	for _, e := range view(t, catalog.New([]catalog.Source{admission.New(o).Source(m, true)}, catalog.Options{})).Entries {
+	for _, e := range view(t, catalog.New([]catalog.Source{policy.Guarded(m, admission.New(o).Judge(true))}, catalog.Options{})).Entries {
 		all[e.Path] = why(e)
 	}
 	return all
@@ -99,10 +100,10 @@ func TestVerdicts(t *testing.T) {
 	}
 	const runs = "what base64 decodes is run by 'sh' [run-decoded]"
 	for _, c := range []struct {
-		name   string
-		policy config.Scan
-		files  map[string]string
-		want   string // a prefix; "" is served
+		name  string
+		scan  config.Scan
+		files map[string]string
+		want  string // a prefix; "" is served
 	}{
 		{"nothing", enforce, nil, ""},
 		{"a finding to review", enforce, map[string]string{"a.sh": persists}, ""},
@@ -130,7 +131,7 @@ func TestVerdicts(t *testing.T) {
 		for at, text := range c.files {
 			files["pdf/"+at] = text
 		}
-		if got := judged(t, admission.Options{Policy: c.policy}, files)["pdf"]; !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+		if got := judged(t, admission.Options{Policy: c.scan}, files)["pdf"]; !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -155,7 +156,7 @@ func TestAccept(t *testing.T) {
 	accept := func(a ...config.Accept) config.Scan { return config.Scan{Mode: config.ScanEnforce, Accept: a} }
 	for _, c := range []struct {
 		name   string
-		policy config.Scan
+		scan   config.Scan
 		served string // folders
 	}{
 		{"none", accept(), ""},
@@ -173,7 +174,7 @@ func TestAccept(t *testing.T) {
 		{"one place each", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/pdf"), Until: later}, config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/other"), Until: later}), ""},
 	} {
 		var served []string
-		got := judged(t, admission.Options{Policy: c.policy, Now: func() time.Time { return now }}, files)
+		got := judged(t, admission.Options{Policy: c.scan, Now: func() time.Time { return now }}, files)
 		for _, folder := range []string{"fix/pdf", "mine", "pdf"} {
 			if got[folder] == "" {
 				served = append(served, folder)
@@ -245,7 +246,7 @@ func TestAcceptanceEnds(t *testing.T) {
 		until := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
 		m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes})
 		j := admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce, Accept: []config.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: until}}}})
-		c := catalog.New([]catalog.Source{j.Source(m, false)}, catalog.Options{})
+		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -292,7 +293,7 @@ func TestGoneMeanwhile(t *testing.T) {
 			g := &gone{FS: m.Files, of: "/" + name}
 			m.FS = g
 			g.next.Store(n + 1)
-			c := catalog.New([]catalog.Source{admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Source(m, true)}, catalog.Options{})
+			c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Judge(true))}, catalog.Options{})
 			for range 3 {
 				for _, e := range view(t, c).Entries {
 					if data, _, err := e.ReadServed(name, 1000); err == nil {
@@ -321,7 +322,7 @@ func (s shut) Open(name string) (fs.File, error) {
 func TestUnreadable(t *testing.T) {
 	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
 	m.FS = shut{m.Files}
-	c := catalog.New([]catalog.Source{admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Source(m, true)}, catalog.Options{})
+	c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Judge(true))}, catalog.Options{})
 	v := view(t, c)
 	if doc, pdf := why(v.Entries[0]), why(v.Entries[1]); doc != "" || !strings.HasPrefix(pdf, "its files cannot be judged: ") {
 		t.Errorf("%q, %q", doc, pdf)
@@ -366,7 +367,7 @@ func TestLarge(t *testing.T) {
 	}
 	j := admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}})
 	source := dir.New(dir.Options{Root: skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: root}, Load: true})
-	c := catalog.New([]catalog.Source{j.Source(source, true)}, catalog.Options{})
+	c := catalog.New([]catalog.Source{policy.Guarded(source, j.Judge(true))}, catalog.Options{})
 	for _, e := range view(t, c).Entries {
 		if got := why(e); !strings.HasPrefix(got, want[e.Path]) || (got == "") != (want[e.Path] == "") {
 			t.Errorf("%s: %q, want %q", e.Path, got, want[e.Path])

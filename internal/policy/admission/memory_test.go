@@ -4,19 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/workspace/approvals"
@@ -119,7 +124,7 @@ func TestCache(t *testing.T) {
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	stamp := skill.Stamp{Size: 3, MTime: 1 << 60, CTime: -1, Dev: 1 << 63, Inode: 7}
-	files := quarantine.Files{Main: stamp, Set: skill.DigestOf([]byte("set")), Files: []skill.File{{Path: "SKILL.md", Size: 3, Digest: skill.DigestOf([]byte("pdf")), Stamp: stamp}}}
+	files := Files{Main: stamp, Set: skill.DigestOf([]byte("set")), Files: []skill.File{{Path: "SKILL.md", Size: 3, Digest: skill.DigestOf([]byte("pdf")), Stamp: stamp}}}
 	c := NewCache(path, "v1", clock)
 	c.Remember("acme\x00pdf", files)
 	ok(t, c.keep(files.Set, &scan.Report{Enforce: 1, Review: 2, Unread: true, Findings: []scan.Finding{{Rule: "b", File: "a.sh"}, {Rule: "a"}, {Rule: "b"}}}))
@@ -181,7 +186,7 @@ func TestCache(t *testing.T) {
 // FuzzCache reads any file with a right sum: it takes what it reads whole, or nothing.
 func FuzzCache(f *testing.F) {
 	c := NewCache("", "v1", time.Now)
-	c.Remember("a", quarantine.Files{Files: []skill.File{{Path: "SKILL.md"}}})
+	c.Remember("a", Files{Files: []skill.File{{Path: "SKILL.md"}}})
 	data := c.append(nil)
 	f.Add(data[len(magic) : len(data)-4])
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -212,7 +217,7 @@ func TestReview(t *testing.T) {
 		files.Store(&m.Files)
 		m.FS = files
 		j := New(Options{Policy: config.Scan{Mode: config.ScanReview}})
-		c := catalog.New([]catalog.Source{j.Source(m, false)}, catalog.Options{})
+		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -233,4 +238,150 @@ func TestReview(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// slow is a file system in which each script is read slowly after the first time, as it is scanned.
+type slow struct {
+	fs.FS
+	read sync.Map
+}
+
+// Open implements [fs.FS].
+func (s *slow) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	if err == nil && strings.HasSuffix(name, "/run.sh") {
+		f = &slowFile{File: f, before: func() {
+			if _, before := s.read.LoadOrStore(name, true); before {
+				<-time.After(300 * time.Millisecond)
+			}
+		}}
+	}
+	return f, err
+}
+
+type slowFile struct {
+	fs.File
+	once   sync.Once
+	before func()
+}
+
+// Read implements [fs.File].
+func (f *slowFile) Read(p []byte) (int, error) {
+	f.once.Do(f.before)
+	return f.File.Read(p)
+}
+
+// TestPending: a server does not wait for its judge. What is not judged is held back, and comes as it
+// is judged.
+func TestPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := map[string]string{}
+		for i := range 100 {
+			name := fmt.Sprintf("s-%02d", i)
+			files[name+"/SKILL.md"], files[name+"/run.sh"] = skilltest.Document(name, "d"), "echo "+name+"\n"
+		}
+		m := skilltest.Project(files)
+		for _, f := range m.Files {
+			f.ModTime = time.Now().AddDate(-1, 0, 0) // its stamp proves its contents
+		}
+		m.FS = &slow{FS: m.Files}
+		j := New(Options{Policy: config.Scan{Mode: config.ScanEnforce}})
+		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- c.Run(ctx) }()
+		<-c.Ready()
+		v, err := c.View(ctx)
+		ok(t, err)
+		if served := 100 - len(v.Skipped); served == 0 || served == 100 {
+			t.Errorf("the first answer has %d skills", served)
+		}
+		for _, e := range v.Skipped {
+			if p, _ := e.SkipReason(); p.Message != "held back: it is not judged yet" {
+				t.Errorf("%s: %s", e.Path, p.Message)
+			}
+			if _, _, err := e.ReadServed("SKILL.md", 1000); err == nil {
+				t.Errorf("%s is read before it is judged", e.Path)
+			}
+		}
+		testwait.Advance(100 * time.Second) // takes no real time
+		v, err = c.View(ctx)
+		ok(t, err)
+		if len(v.Skipped) > 0 {
+			t.Errorf("%d are never judged", len(v.Skipped))
+		}
+		cancel()
+		<-done
+	})
+}
+
+// loading is a source that loads its skills.
+type loading struct{ *skilltest.Memory }
+
+func (l loading) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := l.Memory.Scan(ctx)
+	for _, found := range scan.Bundles {
+		scan.Skills = append(scan.Skills, skill.Load(found))
+	}
+	return scan, err
+}
+
+// TestRemembered: what a source remembers from an earlier run serves nothing that has changed since.
+func TestRemembered(t *testing.T) {
+	const good, bad = "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | wc\n", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n"
+	m := skilltest.Project(map[string]string{
+		"doc/SKILL.md": skilltest.Document("doc", "d"), "main/SKILL.md": skilltest.Document("main", "d") + "\n" + good, "pdf/SKILL.md": skilltest.Document("pdf", "d"),
+		"pdf/run.sh": good, "was/SKILL.md": skilltest.Document("was", "d"), "was/run.sh": bad,
+	})
+	old := m.Files["doc/SKILL.md"].ModTime
+	m.Put("new/SKILL.md", skilltest.Document("new", "d")) // too young for its stamp to prove anything
+	cache := NewCache("", "", time.Now)
+	run := func(scan config.Scan) map[string]*catalog.Entry {
+		t.Helper()
+		c := catalog.New([]catalog.Source{policy.Guarded(loading{m}, New(Options{Policy: scan, Cache: cache}).Judge(false))}, catalog.Options{})
+		ok(t, c.Refresh(t.Context()))
+		v, err := c.View(t.Context())
+		ok(t, err)
+		all := map[string]*catalog.Entry{}
+		for _, e := range v.Entries {
+			all[e.Path] = e
+		}
+		return all
+	}
+	held := func(all map[string]*catalog.Entry) (held []string) {
+		for at, e := range all {
+			if e.HeldBack() {
+				held = append(held, at)
+			}
+		}
+		slices.Sort(held)
+		return held
+	}
+	enforce := config.Scan{Mode: config.ScanEnforce}
+	if run(enforce); len(cache.skills) != 4 {
+		t.Fatalf("%d are remembered: the test tests nothing", len(cache.skills))
+	}
+	for at, text := range map[string]string{"pdf/run.sh": bad, "main/SKILL.md": skilltest.Document("main", "d") + "\n```sh\n" + bad + "```\n"} {
+		m.Put(at, text)
+		m.Files[at].ModTime = old
+	}
+	reports := len(cache.reports)
+	all := run(enforce)
+	if got := held(all); !slices.Equal(got, []string{"main", "was"}) {
+		t.Errorf("held back at once are %q", got)
+	}
+	if n := len(cache.reports) - reports; n != 1 {
+		t.Errorf("%d are judged at once, want 1", n)
+	}
+	for _, e := range all {
+		if data, _, err := e.ReadServed("run.sh", 100); err == nil {
+			t.Errorf("%s reads %q", e.Path, data)
+		}
+	}
+	stricter, err := access.ParsePattern("skill://**/doc")
+	ok(t, err)
+	enforce.Approve = []access.Pattern{stricter}
+	if got := held(run(enforce)); !slices.Contains(got, "doc") {
+		t.Errorf("what is remembered passes a stricter policy: %q", got)
+	}
 }

@@ -5,19 +5,19 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
 )
 
 type pattern = access.Pattern
 
 // entryOf returns a candidate as an entry without a URI, for matching with patterns.
-func entryOf(c *quarantine.Candidate) *catalog.Entry {
+func entryOf(c *policy.Candidate) *catalog.Entry {
 	return &catalog.Entry{Skill: c.Skill, Root: &c.Root, Status: catalog.Skipped}
 }
 
 // uris returns the URIs that a candidate may have: by its name, and by its folder.
-func uris(c *quarantine.Candidate) (all []string) {
+func uris(c *policy.Candidate) (all []string) {
 	at := c.Path
 	if at == "." {
 		at = c.Folder()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
@@ -53,21 +53,21 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][
 		}
 		now, files, err := v.Manifest(ctx, e)
 		if errors.Is(err, skill.ErrTooLarge) {
-			if files, err = e.LargeManifest(ctx, large[at], quarantine.MaxFiles, quarantine.MaxSize); err == nil {
+			if files, err = e.LargeManifest(ctx, large[at], maxFiles, maxSize); err == nil {
 				large[at] = files
 			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		c := &quarantine.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
+		c := &policy.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
 		if err == nil {
-			j.o.Cache.Remember(at.label+"\x00"+at.path, quarantine.Files{Files: files, Set: c.Set})
+			j.o.Cache.Remember(at.label+"\x00"+at.path, Files{Files: files, Set: c.Set})
 		}
 		if err == nil && j.o.Cache.report(c.Set) == nil {
-			_ = j.Judge(ctx, c) // a skill that changes meanwhile is judged in the next round
+			_ = j.scan(ctx, c) // a skill that changes meanwhile is judged in the next round
 		}
-		j.Known(c)
+		j.known(c)
 	}
 	j.forget(seen)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
@@ -37,7 +37,7 @@ type Options struct {
 	Cache     *Cache           // nil means one in memory
 }
 
-// Judge judges skills by a policy. It implements [quarantine.Judge].
+// Judge judges skills by a policy.
 type Judge struct {
 	o    Options
 	mu   sync.Mutex
@@ -99,13 +99,61 @@ func (j *Judge) Lanes() map[skill.RuleID]scan.Lane {
 	return j.o.Policy.Rules
 }
 
-// Source returns a source of the skills in s that may be served. whole is for a command that scans
+// Bounds of a skill to judge.
+const (
+	maxFiles = 10_000
+	maxSize  = 256 << 20
+)
+
+// budget bounds the time that one scan of a server spends on judging unknown skills. The rest are
+// held back, and another scan follows at once. Some 300 real skills are judged in that time, so
+// that a client that asks only at its start nearly always sees all skills.
+const budget = time.Second
+
+// Judge returns the judge that holds back the skills that may not be served, or nil if the policy
+// holds none back. whole makes it judge every skill without a time limit, for a command that scans
 // only once.
-func (j *Judge) Source(s catalog.Source, whole bool) catalog.Source {
+func (j *Judge) Judge(whole bool) *policy.Judge {
 	if !j.Holds() {
-		return s
+		return nil
 	}
-	return quarantine.New(s, quarantine.Options{Judge: j, Memory: j.o.Cache, Whole: whole})
+	return &policy.Judge{Changed: j.changed, Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling { return j.judge(ctx, c, whole) }}
+}
+
+// judge decides on a skill. A server's first scan uses the verdicts on the files that the skills had
+// in an earlier run.
+func (j *Judge) judge(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
+	at := c.Root.Label + "\x00" + c.Root.Dir + "\x00" + c.Path // the same in all runs
+	if was, ok := j.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
+		if held, ok := j.known(c); ok {
+			return ruling(c, held, true)
+		}
+	}
+	c.Read(ctx, maxFiles, maxSize)
+	held, ok := j.known(c)
+	if !ok && (whole || time.Since(c.Begun) < budget) && j.scan(ctx, c) == nil && !c.Changed() {
+		held, ok = j.known(c)
+	}
+	switch {
+	case !ok:
+		held = pending(c.Name)
+	case c.Err == nil && c.Stable():
+		j.o.Cache.Remember(at, Files{c.Stamp, c.Files, c.Set})
+	}
+	return ruling(c, held, false)
+}
+
+func ruling(c *policy.Candidate, held *skill.HeldError, again bool) policy.Ruling {
+	r := policy.Ruling{Files: c.Files, Differs: func(string, bool) error { return pending("") }, Again: again}
+	if held != nil {
+		r.Held = held
+	}
+	return r
+}
+
+// pending is the reason to hold a skill back until it is judged.
+func pending(name string) *skill.HeldError {
+	return &skill.HeldError{Pending: true, Name: name, Message: "held back: it is not judged yet", Fix: "wait a moment"}
 }
 
 // Start starts a server's background work, until stop is called or the context ends. It scans the
@@ -150,9 +198,8 @@ func (j *Judge) Save() {
 	}
 }
 
-// Changed implements [quarantine.Judge]. Verdicts change with the approvals, and when an acceptance
-// expires.
-func (j *Judge) Changed(ctx context.Context, poke func()) {
+// changed calls poke when verdicts change: with the approvals, and when an acceptance expires.
+func (j *Judge) changed(ctx context.Context, poke func()) {
 	for _, a := range j.o.Policy.Accept {
 		if now := j.o.Now(); a.Until.After(now) {
 			ends := time.AfterFunc(a.Until.Sub(now), poke)
@@ -165,8 +212,9 @@ func (j *Judge) Changed(ctx context.Context, poke func()) {
 	<-ctx.Done()
 }
 
-// Known implements [quarantine.Judge].
-func (j *Judge) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
+// known returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
+// first.
+func (j *Judge) known(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	v := Verdict{}
 	if c.Err == nil {
 		v.Set = c.Set
@@ -177,7 +225,7 @@ func (j *Judge) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
 	e := entryOf(c)
 	switch {
 	case c.Err != nil:
-		v.Fault = held(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
+		v.Fault = heldFor(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
 	case j.o.Policy.Mode == config.ScanEnforce:
 		v.Fault = j.found(c, e, v)
 	}
@@ -188,16 +236,16 @@ func (j *Judge) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
 			ok, why = j.o.Approvals.Approved(uris(c), c.Files)
 		}
 		if v.Approved = why; !ok && v.Fault == nil {
-			v.Fault = held(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved', then run 'knack approve'")
+			v.Fault = heldFor(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved', then run 'knack approve'")
 		}
 	}
 	j.record(c, v)
 	return v.Fault, true
 }
 
-// Judge implements [quarantine.Judge]. It stores a report only if the scan has read exactly the
-// candidate's files, each to its end.
-func (j *Judge) Judge(ctx context.Context, c *quarantine.Candidate) error {
+// scan scans a skill, so that its report is known. It stores a report only if the scan has read
+// exactly the candidate's files, each to its end.
+func (j *Judge) scan(ctx context.Context, c *policy.Candidate) error {
 	if c.Err != nil || !j.Scans() {
 		return ctx.Err()
 	}
@@ -218,13 +266,13 @@ type served struct{ *skill.Skill }
 func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
 
 // found returns the reason that findings hold a skill back, or nil.
-func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
+func (j *Judge) found(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
 	if v.kept.enforce == 0 && !v.kept.unread {
 		return nil // nearly always
 	}
 	r := v.Report()
 	if r == nil {
-		return held(c, "its report cannot be read", "delete knack's cache")
+		return heldFor(c, "its report cannot be read", "delete knack's cache")
 	}
 	var first *scan.Finding
 	open := r.Enforce // findings that are not accepted; findings beyond the listed ones cannot be
@@ -241,17 +289,17 @@ func (j *Judge) found(c *quarantine.Candidate, e *catalog.Entry, v Verdict) *ski
 	const fix = "have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason"
 	switch {
 	case open > 0 && first == nil:
-		return held(c, display.Count(open, "finding")+" to enforce", fix)
+		return heldFor(c, display.Count(open, "finding")+" to enforce", fix)
 	case open > 0:
 		text := words(first)
 		if open > 1 {
 			text += fmt.Sprintf(", and %d more", open-1)
 		}
-		return held(c, text, fix)
+		return heldFor(c, text, fix)
 	case r.TooLarge && !j.accepts(scan.RuleTooLarge, e, v.Set):
-		return held(c, firstOf(r, scan.RuleTooLarge), "have it made smaller, or look at all of it and accept its digest: too-large with 'set' in scan.accept of your knack.yaml")
+		return heldFor(c, firstOf(r, scan.RuleTooLarge), "have it made smaller, or look at all of it and accept its digest: too-large with 'set' in scan.accept of your knack.yaml")
 	case r.Unread && !j.accepts(notRead, e, v.Set):
-		return held(c, firstOf(r, notRead), fix)
+		return heldFor(c, firstOf(r, notRead), fix)
 	}
 	return nil
 }
@@ -282,7 +330,7 @@ func words(f *scan.Finding) string {
 	return fmt.Sprintf("%s: %s [%s]", at, f.Message, f.Rule)
 }
 
-func held(c *quarantine.Candidate, message, fix string) *skill.HeldError {
+func heldFor(c *policy.Candidate, message, fix string) *skill.HeldError {
 	return &skill.HeldError{Name: c.Name, Message: "held back: " + message, Fix: fix}
 }
 
@@ -299,7 +347,7 @@ func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
 }
 
 // record records the verdict on a skill, and logs its findings once.
-func (j *Judge) record(c *quarantine.Candidate, v Verdict) {
+func (j *Judge) record(c *policy.Candidate, v Verdict) {
 	at := place{c.Root.Label, c.Path}
 	j.mu.Lock()
 	before := j.last[at]

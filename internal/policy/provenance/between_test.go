@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
-	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -25,13 +25,15 @@ func TestEnforceBetween(t *testing.T) {
 	p.skill(at)
 	p.skill("free/own")
 	p.lock(at)
-	c, locks := p.catalog(Options{Enforce: true}, p.root(".claude/skills"), p.root("free"))
+	c, _ := p.catalog(Options{Enforce: true}, p.root(".claude/skills"), p.root("free"))
 	v := p.refresh(c)
 	pdf, own := in(t, v, "pdf"), in(t, v, "own")
 	asked := 0
 	poke := func() { asked++ }
-	for _, e := range v.Entries {
-		locks.gate(e.Root.Dir, e.Path).source.Load().poke.Store(&poke)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, s := range p.sources {
+		s.(catalog.Watcher).Watch(ended, poke) // keeps poke, and returns
 	}
 	check := func(name string, e *catalog.Entry, reason string, asks bool) {
 		t.Helper()
@@ -74,6 +76,11 @@ func TestEnforceBetween(t *testing.T) {
 	check("after a refresh", pdf, "", false)
 }
 
+// scans numbers scans as a source does, after all of its own.
+var scans atomic.Uint64
+
+func turn() uint64 { return 1<<40 + scans.Add(1) }
+
 // TestBounded forgets what is gone, and not which root had a lock.
 func TestBounded(t *testing.T) {
 	p := newProject(t)
@@ -81,7 +88,7 @@ func TestBounded(t *testing.T) {
 	p.skill(".claude/skills/gone")
 	p.lock(".claude/skills/pdf")
 	locks := New(Options{Enforce: true})
-	s := locks.Source(dir.New(dir.Options{Root: p.root(".claude/skills"), Load: true}))
+	s := policy.Guarded(dir.New(dir.Options{Root: p.root(".claude/skills"), Load: true}), locks.Judge())
 	scan := func() int {
 		t.Helper()
 		found, err := s.Scan(context.Background())
@@ -90,8 +97,8 @@ func TestBounded(t *testing.T) {
 		}
 		return len(found.Bundles)
 	}
-	if n := scan(); n != 2 || len(locks.gates) != 2 {
-		t.Fatalf("%d skills, %d gates", n, len(locks.gates))
+	if n := scan(); n != 2 {
+		t.Fatalf("%d skills", n)
 	}
 	for i := range 3 * mostAreas {
 		locks.area(filepath.Join(p.dir, "vendor", strconv.Itoa(i)), 0)
@@ -100,24 +107,17 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%d folders, %d locks", a, f)
 	}
 	p.lock()
-	if found := locks.area(p.root(".claude/skills").Dir, locks.turns.Add(1)).locks; len(found) != 1 || len(found[0].skills) != 0 {
+	if found := locks.area(p.root(".claude/skills").Dir, turn()).locks; len(found) != 1 || len(found[0].skills) != 0 {
 		t.Errorf("the emptied lock is %+v", found)
 	}
 	p.remove(lockfile.Name)
-	if found := locks.area(p.root(".claude/skills").Dir, locks.turns.Add(1)).locks; len(found) != 1 || found[0].fault == nil {
+	if found := locks.area(p.root(".claude/skills").Dir, turn()).locks; len(found) != 1 || found[0].fault == nil {
 		t.Errorf("the lock that is gone is %+v", found)
 	}
 	p.remove(".claude/skills/gone")
 	if n := scan(); n != 1 {
 		t.Fatalf("%d skills", n)
 	}
-	testwait.Until(t, func() bool {
-		runtime.GC()
-		locks.mu.Lock()
-		defer locks.mu.Unlock()
-		return len(locks.gates) == 1
-	}, "the end of the gate of a skill that is gone")
-	runtime.KeepAlive(s)
 }
 
 // TestStatesBounded forgets the states of skills that were compared, if they are too many.
@@ -141,7 +141,7 @@ func TestOneLock(t *testing.T) {
 	s := &catalog.Snapshot{}
 	for _, below := range []string{"one", "two"} {
 		root := p.root(below)
-		locks.area(root.Dir, locks.turns.Add(1)) // as a scan does
+		locks.area(root.Dir, turn()) // as a scan does
 		s.Roots = append(s.Roots, catalog.RootStatus{Root: root})
 	}
 	if all := locks.Locks(s); len(all) != 1 || all[0].Reason == "" {

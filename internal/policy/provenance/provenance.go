@@ -14,7 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -26,7 +25,7 @@ import (
 
 // Options configures a [Locks]. The zero value of each field is its default.
 type Options struct {
-	// Enforce refuses to serve skills that do not match their locks; see [Locks.Source].
+	// Enforce refuses to serve skills that do not match their locks; see [Locks.Judge].
 	Enforce bool
 	Log     *slog.Logger // logs each changed skill once, at Warn; nil discards it
 	// Drift, if not nil, is called once per changed skill; refused reports whether the skill is
@@ -61,12 +60,10 @@ const missingShown = 20
 type Locks struct {
 	o Options
 
-	mu      sync.Mutex                       // never held while waiting for a disk
-	areas   map[string]*area                 // by the folder with skills
-	files   map[string]*file                 // by the folder of the lock
-	sweepAt int                              // number of areas at which sweep runs
-	gates   map[[2]string]weak.Pointer[gate] // by root and path of a skill, while a file system uses it
-	turns   atomic.Uint64                    // numbers the scans, each of which checks each lock once
+	mu      sync.Mutex       // never held while waiting for a disk
+	areas   map[string]*area // by the folder with skills
+	files   map[string]*file // by the folder of the lock
+	sweepAt int              // number of areas at which sweep runs
 
 	logMu  sync.Mutex
 	states map[string]catalog.LockState // last state of each skill with a lock, by folder
@@ -78,7 +75,7 @@ func New(o Options) *Locks {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, gates: map[[2]string]weak.Pointer[gate]{}, states: map[string]catalog.LockState{}, sweepAt: mostAreas}
+	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, states: map[string]catalog.LockState{}, sweepAt: mostAreas}
 }
 
 // area is a folder with skills: a root, or the parent folder of the target of a link to a skill.
@@ -93,7 +90,7 @@ type place struct {
 	real    string  // without links
 	locks   []*lock // locks in effect; the first wins
 	checked time.Time
-	turn    uint64 // of [Locks.turns] when it was checked
+	turn    uint64 // number of the scan that checked it
 }
 
 // area returns the state of a folder with skills. For a scan, the state is checked in its turn.

@@ -15,18 +15,20 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
 // project is a repository with skills in .agents/skills.
 type project struct {
-	t   testing.TB
-	dir string
+	t       testing.TB
+	dir     string
+	sources []catalog.Source // of its last catalogue
 }
 
 func newProject(t testing.TB) *project {
-	p := &project{t, t.TempDir()}
+	p := &project{t: t, dir: t.TempDir()}
 	p.write(".git/HEAD", "ref: refs/heads/main\n")
 	return p
 }
@@ -104,13 +106,13 @@ func (p *project) catalog(o Options, roots ...skill.Root) (*catalog.Catalog, *Lo
 		return time.Now().Add(tick)
 	}
 	locks := New(o)
-	var sources []catalog.Source
+	p.sources = nil
 	for i, r := range roots {
 		r.Label += strings.Repeat("-2", i)
 		r.Prefix = r.Label
-		sources = append(sources, locks.Source(dir.New(dir.Options{Root: r, Load: true})))
+		p.sources = append(p.sources, policy.Guarded(dir.New(dir.Options{Root: r, Load: true}), locks.Judge()))
 	}
-	c := catalog.New(sources, catalog.Options{Provenance: locks})
+	c := catalog.New(p.sources, catalog.Options{Provenance: locks})
 	p.refresh(c)
 	return c, locks
 }
@@ -451,7 +453,7 @@ func TestEnforceLayouts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			in := project{t, filepath.Join(p.dir, layout.lock)}
+			in := project{t: t, dir: filepath.Join(p.dir, layout.lock)}
 			in.lock(layout.key)
 			c, _ := p.catalog(Options{Enforce: true, Global: filepath.Join(p.dir, ".agents")}, p.root(layout.root))
 			for _, changed := range []bool{false, true} {

@@ -6,22 +6,18 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 )
 
 // holds holds back every skill but the one with the name fine.
-type holds struct{}
-
-func (holds) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
-	if c.Name == "fine" {
-		return nil, true
+var holds = &policy.Judge{Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
+	if c.Read(ctx, 0, 0); c.Name == "fine" {
+		return policy.Ruling{}
 	}
-	return &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: it is run [run-decoded]"}, true
-}
-func (holds) Judge(context.Context, *quarantine.Candidate) error { return nil }
-func (holds) Changed(context.Context, func())                    {}
+	return policy.Ruling{Held: &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: it is run [run-decoded]"}}
+}}
 
 // TestHeldReason checks that a request for a skill that the operator's policy holds back is denied
 // with its reason, by name, by folder and by URI, and that a subject from which rules hide the skill
@@ -31,7 +27,7 @@ func TestHeldReason(t *testing.T) {
 	for folder, name := range map[string]string{"fine": "fine", "bad": "bad", "old": "renamed"} {
 		files[folder+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Does it.\n---\n"
 	}
-	c := catalog.New([]catalog.Source{quarantine.New(skilltest.New("s", skill.ScopeProject, files), quarantine.Options{Judge: holds{}, Whole: true})}, catalog.Options{})
+	c := catalog.New([]catalog.Source{policy.Guarded(skilltest.New("s", skill.ScopeProject, files), holds)}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -78,24 +78,24 @@ var mutations = []mutation{
 		{"internal/policy/admission/vet.go", "if r.Failed {", "if false {"}}},
 	{"held-unless-accepted", "a finding is accepted only in skills that the pattern fits by folder and by name", "./internal/policy/admission ^TestAccept$", "served are", []change{
 		{"internal/policy/admission/vet.go", "a.Skill.FitsAll(e)", "a.Skill.FitsAny(e)"}}},
-	{"held-around", "a skill around one that is held back is held back", "./internal/policy/quarantine ^TestNested$", "has its files", []change{
-		{"internal/policy/quarantine/hold.go", "if !ok || verdicts[i].fault != nil {", "if true || !ok {"}}},
-	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/policy/quarantine ^TestLoadedBefore$", "", []change{
-		{"internal/policy/quarantine/hold.go", "now.fault != nil || loaded.Digest != now.main", "now.fault != nil"}}},
-	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/policy/quarantine ^TestBrokenOff$", "", []change{
-		{"internal/policy/quarantine/hold.go", "		if now := after[i]; now.fault", "		places[i].now.Store(after[i])\n		if now := after[i]; now.fault"}}},
+	{"held-around", "a skill around one that is held back is held back", "./internal/policy ^TestNested$", "has its files", []change{
+		{"internal/policy/guard.go", "if !ok || verdicts[i].held != nil {", "if true || !ok {"}}},
+	{"held-as-judged", "no SKILL.md is listed that was read before the one that was judged", "./internal/policy ^TestLoadedBefore$", "", []change{
+		{"internal/policy/guard.go", "now.held != nil || !now.hasMain(b, loaded.Digest)", "now.held != nil"}}},
+	{"held-whole", "a scan that is broken off leaves no verdict", "./internal/policy ^TestBrokenOff$", "", []change{
+		{"internal/policy/guard.go", "		after[i] = s.judge(ctx, turn.of(places[i], scan.Bundles[i], loaded))", "		after[i] = s.judge(ctx, turn.of(places[i], scan.Bundles[i], loaded))\n		places[i].now.Store(after[i])"}}},
 	{"held-by-typo", "a user's file with an error and the section scan keeps a server from starting", "./internal/cli ^TestScript$/^held$", "", []change{
 		{"internal/workspace/settings/scan.go", "scanKey().Match(data)", "scanKey().Match(nil)"}}},
 	{"held-by-user", "a project's knack.yaml does not say what is held back", "secrets/held", "the project's says off", []change{
 		{"internal/workspace/settings/scan.go", "	f, err := New(env, \"\").Trusted()", "	f, err := New(env, \"\").Trusted()\n	if all, _ := New(env, \"\").Files(\"project\"); len(all) > 0 {\n		f = all[0]\n	}"}}},
 	{"held-everywhere", "a skill that is held back is on no surface", "secrets/held", "leaks|was not asked for", []change{
-		{"internal/policy/quarantine/hold.go", "	if now.fault != nil && b.Fault() == nil {", "	if false {"},
-		{"internal/policy/quarantine/folder.go", "	if v.fault != nil {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""}}},
+		{"internal/policy/guard.go", "	if now.held != nil && b.Fault() == nil {", "	if false {"},
+		{"internal/policy/folder.go", "	if v.held != nil {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""}}},
 	{"held-silent", "a model is told no name of a skill that is held back", "secrets/held", "was not asked for", []change{
 		{"tool/skill.go", "if !e.HeldBack() || e.Key == key", "if true || e.Key == key"},
 		{"tool/skill.go", "exists but was %s\", display.Echo(asked)", "exists but was %s\", nameOrFolder(e)"}}},
 	{"held-bytes", "no byte is served that was not judged", "race/held", "leaks a file that is bad", []change{
-		{"internal/policy/quarantine/folder.go", "	return skill.Verified(file, want.Size", "	if true {\n		return file, nil\n	}\n	return skill.Verified(file, want.Size"}}},
+		{"internal/policy/folder.go", "	return skill.Verified(file, want.Size", "	if true {\n		return file, nil\n	}\n	return skill.Verified(file, want.Size"}}},
 
 	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
 		{"source/dir/open_linux.go", "unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS", "0"},

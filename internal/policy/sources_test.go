@@ -1,4 +1,4 @@
-package quarantine_test
+package policy_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/policy/provenance"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
@@ -51,7 +51,7 @@ func TestRelease(t *testing.T) {
 		return map[string]map[string]string{"doc": {"SKILL.md": md("doc", "")}, "pdf": {"SKILL.md": md("pdf", ""), "run.sh": script}}
 	}
 	put(set(bad))
-	v := k.view(quarantine.New(source, quarantine.Options{Judge: k.judge, Whole: true}))
+	v := k.view(k.judge.source(source))
 	k.want("a bad one", v, "acme/doc doc: available", "acme/pdf pdf: held back: it is bad")
 	put(set("echo"))
 	v = k.view()
@@ -82,7 +82,7 @@ func TestLockToo(t *testing.T) {
 	now := time.Now()
 	locks := provenance.New(provenance.Options{Enforce: true, Now: func() time.Time { now = now.Add(time.Minute); return now }})
 	root := skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: filepath.Join(k.root, "skills"), Shown: "skills"}
-	source := quarantine.New(locks.Source(dir.New(dir.Options{Root: root, Load: true})), quarantine.Options{Judge: k.judge, Whole: true})
+	source := policy.Guarded(dir.New(dir.Options{Root: root, Load: true}), locks.Judge(), &policy.Judge{Judge: k.judge.judge})
 	for _, step := range []struct{ name, script, locked, want string }{
 		{"as locked, and good", "echo", "echo", "available"},
 		{"as locked, and bad", bad, bad, "held back: it is bad"},
@@ -179,67 +179,9 @@ func (b between) Scan(ctx context.Context) (skill.Scan, error) {
 func TestLoadedBefore(t *testing.T) {
 	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
 	k := &tree{t: t, judge: newReader()}
-	v := k.view(quarantine.New(between{m, func() { m.Put("pdf/SKILL.md", md("pdf", "")) }}, quarantine.Options{Judge: k.judge, Whole: true}))
+	v := k.view(k.judge.source(between{m, func() { m.Put("pdf/SKILL.md", md("pdf", "")) }}))
 	k.want("good when it is judged", v, "claude-project/pdf pdf: available")
 	if e := v.Entries[0]; strings.Contains(string(e.Frontmatter)+e.Description, bad) {
 		t.Errorf("listed is what was not judged: %s", e.Frontmatter)
-	}
-}
-
-// memory remembers in memory.
-type memory struct {
-	mu    sync.Mutex
-	files map[string]quarantine.Files
-}
-
-func (m *memory) Recall(place string) (quarantine.Files, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, ok := m.files[place]
-	return f, ok
-}
-
-func (m *memory) Remember(place string, f quarantine.Files) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.files[place] = f
-}
-
-// TestRemembered: what a source remembers from an earlier run serves nothing that has changed since.
-func TestRemembered(t *testing.T) {
-	m := skilltest.Project(map[string]string{"doc/SKILL.md": md("doc", ""), "main/SKILL.md": md("main", "good"), "pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "was/SKILL.md": md("was", bad)})
-	old := m.Files["doc/SKILL.md"].ModTime
-	m.Put("new/SKILL.md", md("new", "")) // too young for its stamp to prove anything
-	was := &memory{files: map[string]quarantine.Files{}}
-	judge := newReader()
-	run := func() *tree {
-		k := &tree{t: t, judge: judge}
-		k.view(quarantine.New(between{m, func() {}}, quarantine.Options{Judge: judge, Memory: was}))
-		return k
-	}
-	if run(); len(was.files) != 4 {
-		t.Fatalf("%d are remembered: the test tests nothing", len(was.files))
-	}
-	for at, text := range map[string]string{"pdf/run.sh": "BAD!", "main/SKILL.md": md("main", bad+"!")} { // of the same size
-		m.Put(at, text)
-		m.Files[at].ModTime = old
-	}
-	judged := judge.judged.Load()
-	k := run()
-	v, err := k.c.View(t.Context())
-	must(t, err)
-	k.want("at once", v, "claude-project/doc doc: available", "claude-project/main main: held back: it is bad", "claude-project/new new: available", "claude-project/pdf pdf: available", "claude-project/was was: held back: it is bad")
-	if n := judge.judged.Load() - judged; n != 1 {
-		t.Errorf("%d are judged at once, want 1", n)
-	}
-	for _, e := range v.Entries {
-		if data, _, err := e.ReadServed("run.sh", 100); err == nil {
-			t.Errorf("%s reads %q", e.Path, data)
-		}
-	}
-	judge.also = "doc" // the policy is stricter now
-	k = run()
-	if v, err := k.c.View(t.Context()); err != nil || !v.Entries[0].HeldBack() {
-		t.Errorf("what is remembered passes a stricter policy: %v", err)
 	}
 }

@@ -1,9 +1,8 @@
-package quarantine_test
+package policy_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +16,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/policy/quarantine"
+	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
@@ -39,39 +38,53 @@ type reader struct {
 
 func newReader() *reader { return &reader{known: map[skill.Digest]bool{}} }
 
-func (r *reader) Known(c *quarantine.Candidate) (*skill.HeldError, bool) {
-	if c.Err != nil {
-		return &skill.HeldError{Name: c.Name, Message: "held back: cannot be listed"}, true
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	isBad, ok := r.known[skill.SetOf(c.Files)]
-	if isBad || ok && c.Path == r.also {
-		return &skill.HeldError{Name: c.Name, Message: "held back: it is bad"}, ok
-	}
-	return nil, ok
+func (r *reader) source(s catalog.Source) catalog.Source {
+	return policy.Guarded(s, &policy.Judge{Judge: r.judge})
 }
 
-func (r *reader) Judge(ctx context.Context, c *quarantine.Candidate) error {
+func (r *reader) judge(ctx context.Context, c *policy.Candidate) policy.Ruling {
+	c.Read(ctx, 0, 0)
+	later := func(string, bool) error {
+		return &skill.HeldError{Pending: true, Name: c.Name, Message: "held back: it is not judged yet"}
+	}
+	ruling := policy.Ruling{Files: c.Files, Differs: later}
+	if c.Err != nil {
+		ruling.Held = &skill.HeldError{Name: c.Name, Message: "held back: cannot be listed"}
+		return ruling
+	}
+	r.mu.Lock()
+	isBad, ok := r.known[c.Set]
+	r.mu.Unlock()
+	if !ok {
+		if isBad, ok = r.read(ctx, c); ok {
+			r.mu.Lock()
+			r.known[c.Set] = isBad
+			r.mu.Unlock()
+		}
+	}
+	switch {
+	case !ok:
+		ruling.Held = later("", false)
+	case isBad || c.Path == r.also:
+		ruling.Held = &skill.HeldError{Name: c.Name, Message: "held back: it is bad"}
+	}
+	return ruling
+}
+
+func (r *reader) read(ctx context.Context, c *policy.Candidate) (isBad, ok bool) {
 	r.judged.Add(1)
 	if r.before != nil {
 		r.before(ctx)
 	}
-	isBad := false
 	for _, f := range c.Files {
 		data, _, err := c.ReadServed(f.Path, skill.MaxFile)
 		if err != nil {
-			return err
+			return false, false
 		}
 		isBad = isBad || strings.Contains(string(data), bad)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known[skill.SetOf(c.Files)] = isBad
-	return ctx.Err()
+	return isBad, ctx.Err() == nil && !c.Changed()
 }
-
-func (r *reader) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -111,7 +124,7 @@ func newTree(t *testing.T, files map[string]string) *tree {
 }
 
 func (k *tree) source(label, at string) catalog.Source {
-	return quarantine.New(dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(k.root, at), Shown: label}, Load: true}), quarantine.Options{Judge: k.judge, Whole: true})
+	return k.judge.source(dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(k.root, at), Shown: label}, Load: true}))
 }
 
 func (k *tree) view(sources ...catalog.Source) catalog.View {
@@ -297,7 +310,7 @@ func TestGoneMeanwhile(t *testing.T) {
 		m.FS = f
 		k := &tree{t: t, judge: newReader()}
 		k.judge.before = func(context.Context) { f.with.Store(&err) }
-		v := k.view(quarantine.New(m, quarantine.Options{Judge: k.judge}))
+		v := k.view(k.judge.source(m))
 		k.want(err.Error(), v, "claude-project/pdf pdf: held back: it is not judged yet")
 		f.with.Store(nil)
 		k.judge.before = nil
@@ -339,7 +352,7 @@ func TestBrokenOff(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
 	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
 	k := &tree{t: t, judge: newReader()}
-	k.view(quarantine.New(&steady{Source: m}, quarantine.Options{Judge: k.judge}))
+	k.view(k.judge.source(&steady{Source: m}))
 	m.Put("a/x.sh", bad)
 	m.Put("b/x.sh", "echo")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -360,52 +373,12 @@ func TestBrokenOff(t *testing.T) {
 	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
 }
 
-// TestPending: a server does not wait for its judge. What is not judged is held back, and comes as it
-// is judged; a judge that never ends holds back what it judges, and no more.
-func TestPending(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		files := map[string]string{}
-		for i := range 100 {
-			files[fmt.Sprintf("s-%02d/SKILL.md", i)] = md(fmt.Sprintf("s-%02d", i), "")
-		}
-		m := skilltest.Project(files)
-		judge := newReader()
-		judge.before = func(context.Context) { <-time.After(300 * time.Millisecond) }
-		c := catalog.New([]catalog.Source{quarantine.New(m, quarantine.Options{Judge: judge})}, catalog.Options{})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- c.Run(ctx) }()
-		<-c.Ready()
-		v, err := c.View(ctx)
-		must(t, err)
-		if served := 100 - len(v.Skipped); served == 0 || served == 100 {
-			t.Errorf("the first answer has %d skills", served)
-		}
-		for _, e := range v.Skipped {
-			if p, _ := e.SkipReason(); p.Message != "held back: it is not judged yet" {
-				t.Errorf("%s: %s", e.Path, p.Message)
-			}
-			if _, _, err := e.ReadServed("SKILL.md", 1000); err == nil {
-				t.Errorf("%s is read before it is judged", e.Path)
-			}
-		}
-		testwait.Advance(100 * time.Second) // takes no real time
-		v, err = c.View(ctx)
-		must(t, err)
-		if len(v.Skipped) > 0 {
-			t.Errorf("%d are never judged", len(v.Skipped))
-		}
-		cancel()
-		<-done
-	})
-}
-
 // TestSoon: a poke brings a mended skill and takes a bad one within 2 s; so does the read of a file
 // that is not as it was judged.
 func TestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": bad})
-		c := catalog.New([]catalog.Source{quarantine.New(m, quarantine.Options{Judge: newReader()})}, catalog.Options{})
+		c := catalog.New([]catalog.Source{newReader().source(m)}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()

@@ -1,0 +1,169 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// folder is the folder of a skill, in which only judged files can be opened. In a held-back skill
+// nothing can be opened or listed.
+type folder struct {
+	inner   fs.FS
+	bundle  *skill.Bundle // as the source found it
+	judges  []*Judge
+	last    func() *verdict
+	differs func() // called if a file differs from the judged one, or a ruling has changed
+}
+
+// verdict returns the last scan's verdict, with the rulings that judges have changed since.
+func (f *folder) verdict() *verdict {
+	v := f.last()
+	for i, j := range f.judges {
+		if j.Now == nil {
+			continue
+		}
+		r, changed := j.Now(f.bundle, v.rulings[i])
+		if !changed {
+			continue
+		}
+		f.differs()
+		v = &verdict{v.held, slices.Clone(v.rulings)}
+		if v.rulings[i] = r; v.held == nil {
+			v.held = r.Held
+		}
+	}
+	return v
+}
+
+// binds reports whether only some files can be read.
+func (v *verdict) binds() bool {
+	return slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Differs != nil })
+}
+
+// Open implements [fs.FS].
+func (f *folder) Open(name string) (fs.File, error) {
+	v := f.verdict()
+	if v.held != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: v.held}
+	}
+	file, err := f.inner.Open(name)
+	if err != nil || !v.binds() {
+		return file, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		return struct{ fs.File }{file}, nil // its contents are listed by ReadDir
+	}
+	var want skill.File
+	var by Ruling
+	for _, r := range v.rulings {
+		if r.Differs == nil || err != nil {
+			continue
+		}
+		own, judged := fileOf(r.Files, f.served(name))
+		switch {
+		case f.served(name) == "":
+			err = fs.ErrNotExist // served by no surface, and not judged
+		case !judged, info.Size() != own.Size, by.Differs != nil && own.Digest != want.Digest:
+			f.differs()
+			err = r.Differs(name, !judged)
+		case by.Differs == nil:
+			want, by = own, r
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return skill.Verified(file, want.Size, want.Digest, func() error {
+		f.differs()
+		return &fs.PathError{Op: "read", Path: name, Err: by.Differs(name, false)}
+	}), nil
+}
+
+// fileOf finds a file by its served path.
+func fileOf(files []skill.File, path string) (skill.File, bool) {
+	i, ok := slices.BinarySearchFunc(files, path, func(f skill.File, path string) int { return cmp.Compare(f.Path, path) })
+	if !ok {
+		return skill.File{}, false
+	}
+	return files[i], true
+}
+
+// Stat implements [fs.StatFS].
+func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner, name) }
+
+// ReadDir implements [fs.ReadDirFS]. It leaves out files that were not judged, since names are text
+// too.
+func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	v := f.verdict()
+	if v.held != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: v.held}
+	}
+	entries, err := fs.ReadDir(f.inner, name)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		at := path.Join(name, e.Name())
+		listed := f.lists(v, at)
+		if !listed && e.Type().IsRegular() && f.served(at) != "" {
+			f.differs()
+		}
+		return !listed
+	})
+	return entries, err
+}
+
+// served returns the path under which a file is served, or "".
+func (f *folder) served(name string) string { return (&skill.Skill{Bundle: f.bundle}).ServedPath(name) }
+
+// lists reports whether each ruling has a file of this name, or one in a folder of this name.
+func (f *folder) lists(v *verdict, name string) bool {
+	for _, r := range v.rulings {
+		if r.Differs == nil {
+			continue
+		}
+		if _, ok := fileOf(r.Files, f.served(name)); ok {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(r.Files, name+"/", func(f skill.File, path string) int { return cmp.Compare(f.Path, path) })
+		if i == len(r.Files) || !strings.HasPrefix(r.Files[i].Path, name+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// Whole lists the files in one pass, with their digests. If they differ from the judged files, it
+// reports false, and hashing them one by one fails.
+func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
+	by, can := f.inner.(interface {
+		Whole(ctx context.Context, known []skill.File) ([]skill.File, bool)
+	})
+	v := f.verdict()
+	if !can || v.held != nil {
+		return nil, false
+	}
+	files, ok = by.Whole(ctx, known)
+	for _, r := range v.rulings {
+		if ok && r.Differs != nil && !slices.EqualFunc(files, r.Files, func(a, b skill.File) bool { return a.Path == b.Path && a.Size == b.Size && a.Digest == b.Digest }) {
+			f.differs()
+			return nil, false
+		}
+	}
+	return files, ok
+}
+
+// Hidden lists the files that no surface serves.
+func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count int, err error) {
+	if by, can := f.inner.(interface {
+		Hidden(ctx context.Context, limit int) ([]string, int, error)
+	}); can {
+		return by.Hidden(ctx, limit)
+	}
+	return nil, 0, nil
+}

@@ -1,0 +1,327 @@
+// Package policy serves only those skills of a source that its judges let pass.
+//
+// [Guarded] replaces a source, so that every surface sees the same skills: a held-back skill has a
+// fault, and none of its files can be opened. The files of a skill that a judge has compared are
+// hashed while they are read, and compared again. Every served byte was judged, or the read fails.
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Judge decides which skills of a source are served. Its functions may be called from any goroutine;
+// all but Judge may be nil.
+type Judge struct {
+	// Judge decides on a skill as it is now.
+	Judge func(ctx context.Context, c *Candidate) Ruling
+	// Now decides anew, without reading the skill, before a file of it is opened. changed asks for a
+	// scan.
+	Now func(b *skill.Bundle, last Ruling) (now Ruling, changed bool)
+	// Held is called when a scan begins to hold a skill back, or does it for another reason.
+	Held func(b *skill.Bundle, why error)
+	// Changed calls poke, until the context ends, when rulings may have changed though no skill did.
+	Changed func(ctx context.Context, poke func())
+}
+
+// Ruling is the decision of a judge on a skill. It is immutable.
+type Ruling struct {
+	Held error // why the skill is held back: a [skill.LockError] or a [skill.HeldError]; nil lets it pass
+	// Differs returns the error for a file with other contents than Files has. If it is not nil, only
+	// these files can be read.
+	Differs func(name string, added bool) error
+	Files   []skill.File // in path order
+	Set     skill.Digest // if it changes, the skill is read again
+	Again   bool         // another scan must decide at once
+}
+
+// verdict is the decision of all judges on a skill. It is immutable.
+type verdict struct {
+	held    error    // the first ruling's that holds it back
+	rulings []Ruling // by judge
+}
+
+// Guarded returns a source of those skills of another that the judges let pass. The first judge
+// that holds a skill back gives the reason. A nil judge lets everything pass; without any other,
+// Guarded returns the source itself.
+func Guarded(from catalog.Source, judges ...*Judge) catalog.Source {
+	judges = slices.DeleteFunc(slices.Clone(judges), func(j *Judge) bool { return j == nil })
+	if len(judges) == 0 {
+		return from
+	}
+	s := &source{from: from, judges: judges, places: map[string]*place{}}
+	if on, ok := from.(onDisk); ok {
+		return &diskSource{source: s, onDisk: on}
+	}
+	return s
+}
+
+// onDisk has the methods of package dir's source beside [catalog.Source].
+type onDisk interface {
+	catalog.Folders
+	Names(name string, limit int) (names []string, ok bool)
+	Watching() (on bool, reason string)
+}
+
+type diskSource struct {
+	*source
+	onDisk
+}
+
+// source serves those skills of another source that its judges let pass.
+type source struct {
+	from   catalog.Source
+	judges []*Judge
+	poke   atomic.Pointer[func()]
+
+	mu      sync.Mutex
+	scanned bool
+	again   bool              // a judge wants the next scan at once
+	places  map[string]*place // by the path of the bundle
+	inner   uint64            // the version of the last scan of from
+	version uint64            // of the last scan
+}
+
+// scans numbers the scans of all sources, and versions their results, since one source may replace
+// another.
+var scans, versions atomic.Uint64
+
+// place is a folder with a skill, while the source finds one there.
+type place struct {
+	now          atomic.Pointer[verdict]
+	found, given *skill.Bundle // the same skill, as returned by from and by this source
+	files        []skill.File  // known digests, without files whose stamps prove nothing
+	loaded       *skill.Skill  // as last judged, or nil
+}
+
+// Root implements [catalog.Source].
+func (s *source) Root() skill.Root { return s.from.Root() }
+
+// Watch implements [catalog.Watcher].
+func (s *source) Watch(ctx context.Context, poke func()) {
+	s.poke.Store(&poke)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, j := range s.judges {
+		if j.Changed != nil {
+			wg.Go(func() { j.Changed(ctx, poke) })
+		}
+	}
+	s.mu.Lock()
+	again := s.again
+	s.mu.Unlock()
+	if again {
+		poke()
+	}
+	if w, ok := s.from.(catalog.Watcher); ok {
+		w.Watch(ctx, poke)
+	}
+}
+
+// changed requests a scan, if the catalogue watches.
+func (s *source) changed() {
+	if poke := s.poke.Load(); poke != nil {
+		(*poke)()
+	}
+}
+
+// Scan implements [catalog.Source].
+func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
+	scan, err := s.from.Scan(ctx)
+	if err != nil {
+		return scan, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.judgeAll(ctx, &scan); err != nil {
+		return skill.Scan{}, err
+	}
+	return scan, nil
+}
+
+// judgeAll judges the skills of a scan, and replaces them by guarded ones.
+func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
+	// All verdicts take effect together, after the last: the verdicts of a cancelled scan never do.
+	places, before, after := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
+	for i, b := range scan.Bundles {
+		if places[i] = s.places[b.Path]; places[i] == nil {
+			places[i] = &place{}
+		}
+		before[i] = places[i].now.Load()
+	}
+	turn := Candidate{Root: s.Root(), Scan: scans.Add(1), First: !s.scanned, Begun: time.Now()}
+	s.scanned = true
+	err := inParallel(ctx, len(places), func(i int) {
+		var loaded *skill.Skill
+		if len(scan.Skills) > 0 {
+			loaded = scan.Skills[i]
+		}
+		after[i] = s.judge(ctx, turn.of(places[i], scan.Bundles[i], loaded))
+	})
+	if err != nil {
+		return err
+	}
+	holdAround(scan.Bundles, places, after)
+	same := scan.Version != 0 && scan.Version == s.inner && len(places) == len(s.places)
+	bundles, skills := make([]*skill.Bundle, len(places)), slices.Clone(scan.Skills)
+	s.places, s.again = make(map[string]*place, len(places)), false
+	for i, p := range places {
+		now, b := after[i], scan.Bundles[i]
+		p.now.Store(now)
+		unchanged := now.same(before[i])
+		same = same && unchanged
+		s.again = s.again || now.again()
+		if now.held != nil && !unchanged {
+			s.notify(b, now)
+		}
+		if p.found != b || !unchanged {
+			p.found, p.given = b, s.guard(p, b, now)
+		}
+		bundles[i], s.places[b.Path] = p.given, p
+		if len(skills) == 0 || skills[i] == nil {
+			continue
+		}
+		loaded := *skills[i]
+		loaded.Bundle = p.given
+		if skills[i] = &loaded; now.held != nil || !now.hasMain(b, loaded.Digest) {
+			skills[i] = nil // to be loaded from the guarded folder
+		}
+	}
+	scan.Bundles, scan.Skills = bundles, skills
+	if s.inner = scan.Version; !same {
+		s.version = versions.Add(1)
+	}
+	if scan.Version != 0 {
+		scan.Version = s.version
+	}
+	if s.again {
+		s.changed()
+	}
+	return nil
+}
+
+// judge asks every judge about a skill. One that follows a judge which holds the skill back reads
+// nothing of it.
+func (s *source) judge(ctx context.Context, c *Candidate) *verdict {
+	v := &verdict{rulings: make([]Ruling, len(s.judges))}
+	for i, j := range s.judges {
+		v.rulings[i] = j.Judge(ctx, c)
+		if held := v.rulings[i].Held; v.held == nil && held != nil {
+			v.held, c.Err = held, cmp.Or(c.Err, held)
+		}
+	}
+	c.place.files, c.place.loaded = c.known, c.loaded
+	return v
+}
+
+// notify tells the judge that holds a skill back.
+func (s *source) notify(b *skill.Bundle, v *verdict) {
+	i := slices.IndexFunc(v.rulings, func(r Ruling) bool { return r.Held != nil })
+	if i >= 0 && s.judges[i].Held != nil {
+		s.judges[i].Held(b, v.held)
+	}
+}
+
+// same reports whether a skill need not be read again.
+func (v *verdict) same(o *verdict) bool {
+	return o != nil && reflect.DeepEqual(v.held, o.held) && (v.held != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
+}
+
+// again reports whether a judge wants another scan at once.
+func (v *verdict) again() bool {
+	return pending(v.held) || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Again })
+}
+
+func pending(err error) bool {
+	held, ok := errors.AsType[*skill.HeldError](err)
+	return ok && held.Pending
+}
+
+// hasMain reports whether the SKILL.md that can be read has a digest.
+func (v *verdict) hasMain(b *skill.Bundle, digest skill.Digest) bool {
+	return !slices.ContainsFunc(v.rulings, func(r Ruling) bool {
+		return r.Differs != nil && mainOf(b, r.Files) != digest
+	})
+}
+
+// mainOf returns the digest of the file that serves as SKILL.md, or zero.
+func mainOf(b *skill.Bundle, files []skill.File) skill.Digest {
+	main, _ := fileOf(files, (&skill.Skill{Bundle: b}).ServedPath(b.Entry))
+	return main.Digest
+}
+
+// holdAround holds back the skills around one that is held back for its contents, since its files
+// are also theirs.
+func holdAround(bundles []*skill.Bundle, places []*place, verdicts []*verdict) {
+	within := map[string]int{} // a held-back skill, by the folders above it
+	for i, b := range bundles {
+		if _, held := errors.AsType[*skill.HeldError](verdicts[i].held); !held {
+			continue
+		}
+		for at := b.Path; at != "."; {
+			at = path.Dir(at)
+			if j, ok := within[at]; ok && !pending(verdicts[j].held) {
+				break
+			}
+			within[at] = i
+		}
+	}
+	for i, b := range bundles {
+		j, ok := within[b.Path]
+		if !ok || verdicts[i].held != nil {
+			continue
+		}
+		around := *verdicts[i]
+		around.held = &skill.HeldError{Pending: pending(verdicts[j].held), Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(bundles[j].Path) + ", which is held back", Fix: "see why that one is"}
+		verdicts[i] = &around
+	}
+}
+
+// inParallel calls work with each number below n, on every processor.
+func inParallel(ctx context.Context, n int, work func(i int)) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				work(i)
+			}
+		})
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// guard returns a bundle with the verdict's fault, whose files are checked while they are read.
+func (s *source) guard(p *place, b *skill.Bundle, now *verdict) *skill.Bundle {
+	guarded := *b
+	guarded.FS = &folder{inner: b.FS, bundle: b, judges: s.judges, last: p.now.Load, differs: s.changed}
+	if now.held != nil && b.Fault() == nil {
+		extra := skill.Extra{}
+		if b.Extra != nil {
+			extra = *b.Extra
+		}
+		extra.Fault = now.held
+		guarded.Extra = &extra
+	}
+	return &guarded
+}
+
+var (
+	_ catalog.Watcher = (*source)(nil)
+	_ catalog.Folders = (*diskSource)(nil)
+	_ fs.StatFS       = (*folder)(nil)
+)
