@@ -3,11 +3,14 @@
 package cli_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
@@ -208,6 +211,42 @@ func TestPlaces(t *testing.T) {
 			}
 			if _, given := a.serve(); strings.Contains(given, "Do it.") {
 				t.Errorf("removed, and served: %s", given)
+			}
+		})
+	}
+}
+
+// TestLockIsNoFile says the same of a knack.lock that is no file of its own in each command, and
+// serves nothing below it.
+func TestLockIsNoFile(t *testing.T) {
+	const isLink, noFile = "is a link, which knack does not follow there", "cannot be read: not a regular file"
+	for _, kind := range []struct {
+		name, why string
+		put       func(at, whole, top string) error // whole is the path of a copy of the lock
+	}{
+		{"a link to nothing", isLink, func(at, _, _ string) error { return os.Symlink("nowhere", at) }},
+		{"a link inside", isLink, func(at, whole, _ string) error { return os.Symlink(filepath.Base(whole), at) }},
+		{"a link outside", isLink, func(at, whole, top string) error {
+			out := filepath.Join(top, "outside.lock")
+			return errors.Join(os.Rename(whole, out), os.Symlink(out, at))
+		}},
+		{"a pipe", noFile, func(at, _, _ string) error { return unix.Mkfifo(at, 0o644) }},
+		{"a folder", noFile, func(at, _, _ string) error { return os.Mkdir(at, 0o755) }},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			a := layouts[0].arrange(t)
+			at, whole := filepath.Join(a.env.Dir, "knack.lock"), filepath.Join(a.env.Dir, "real.lock")
+			if err := errors.Join(os.Rename(at, whole), kind.put(at, whole, a.top)); err != nil {
+				t.Fatal(err)
+			}
+			why := "knack.lock " + kind.why
+			a.expect(3, why, "", "verify")
+			a.expect(3, why, "", "update")
+			a.expect(3, why, "", "publish", "--dry-run", "./.agents/skills", "oci://127.0.0.1:1/acme")
+			a.expect(0, ".agents/skills/a/SKILL.md: "+why, "Does a", "list", "--all", "--no-builtin")
+			a.expect(1, why, "", "doctor", "--no-builtin", "a")
+			if list, given := a.serve(); strings.Contains(list, "Does a") || strings.Contains(given, "Do it") {
+				t.Errorf("serve has it: %s %s", list, given)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
@@ -93,12 +92,17 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
 	for _, at := range dir.Repository(folder) {
 		file := filepath.Join(at, lockfile.Name)
-		data, err := settings.ReadNamed(file, lockfile.MaxSize)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		t, err := dir.OpenTree(at, true)
+		if err != nil {
+			return nil, command.RunError("", "%s cannot be read: %w", p.env.Shown(at), command.Cause(err))
+		}
+		data, _, err := lockfile.Read(t, skill.Stamp{})
+		t.Close()
+		if bad, ok := errors.AsType[*lockfile.UnreadableError](err); ok {
+			return nil, command.RunError(bad.Fix, "%s %s", p.env.Shown(file), bad.Reason)
 		}
 		if err != nil {
-			return nil, command.RunError("", "%s cannot be read: %w", p.env.Shown(file), command.Cause(err))
+			continue // there is none
 		}
 		lock, err := lockfile.Parse(data)
 		if bad := (*lockfile.Error)(nil); errors.As(err, &bad) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -227,23 +226,12 @@ func (in *Installer) readLockOf(real, named string) ([]byte, error) {
 		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(named), skill.Reason(err))
 	}
 	defer t.Close()
-	f, err := t.Open(lockfile.Name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var data []byte
-	if err == nil {
-		defer f.Close()
-		data, err = io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
-	}
-	if errors.Is(err, skill.ErrUnstable) {
-		return nil, problem("make it a file of the project", "%s is a link, which knack does not follow there", file)
+	data, _, err := lockfile.Read(t, skill.Stamp{})
+	if bad, ok := errors.AsType[*lockfile.UnreadableError](err); ok {
+		return nil, problem(bad.Fix, "%s %s", file, bad.Reason)
 	}
 	if err != nil {
-		return nil, problem("make it a regular file that can be read", "%s cannot be read: %s", file, skill.Reason(err))
-	}
-	if data == nil {
-		data = []byte{}
+		return nil, nil // there is none
 	}
 	return data, nil
 }

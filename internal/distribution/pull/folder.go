@@ -155,7 +155,7 @@ func look(ctx context.Context, at, source string) (content, error) {
 			odd = append(odd, e.Path)
 			return nil
 		case e.Path == lockfile.Name:
-			data, err := readLock(tree)
+			data, _, err := lockfile.Read(tree, skill.Stamp{})
 			if err == nil {
 				lock, err = lockfile.Parse(data)
 			}
@@ -219,15 +219,6 @@ func listed(paths []string) string {
 		quoted[i] = display.Quote(p)
 	}
 	return strings.Join(quoted, ", ") + more
-}
-
-func readLock(tree *dir.Tree) ([]byte, error) {
-	f, err := tree.Open(lockfile.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, lockfile.MaxSize+1))
 }
 
 func hashed(tree *dir.Tree, at string) (d skill.Digest, err error) {

@@ -75,15 +75,18 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	if !anew && f.read != 0 && now-f.read < int64(fresh) && now >= f.read {
 		return f.now
 	}
-	fsys, err := dir.FS(folder)
-	var info fs.FileInfo
-	if err == nil {
-		info, err = fs.Stat(fsys, lockfile.Name)
+	known := f.stamp
+	if f.now == nil || f.read-max(known.MTime, known.CTime) < int64(skill.StampRacy) {
+		known = skill.Stamp{} // it proves nothing
 	}
-	before := f.read
 	f.read = now
+	data, stamp, err := read(folder, known)
+	unread, _ := errors.AsType[*lockfile.UnreadableError](err)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder):
+	case unread != nil:
+		f.now, f.stamp = unusable(folder, unread.Error(), unread.Fix), skill.Stamp{}
+		return f.now
+	case err != nil: // there is none
 		f.stamp = skill.Stamp{}
 		if f.had && l.o.Enforce {
 			f.now = unusable(folder, lockfile.Name+" is gone", "restore it from version control, or restart the server to serve the skills without it")
@@ -91,16 +94,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 			f.now = nil
 		}
 		return f.now
-	case err != nil:
-		f.now, f.stamp = unread(folder, err), skill.Stamp{}
-		return f.now
-	}
-	if stamp := skill.StampOf(info); f.now != nil && stamp == f.stamp && before-max(stamp.MTime, stamp.CTime) >= int64(skill.StampRacy) {
-		return f.now
-	}
-	data, stamp, err := skill.ReadFile(fsys, lockfile.Name, lockfile.MaxSize)
-	if err != nil {
-		f.now, f.stamp = unread(folder, err), skill.Stamp{}
+	case known != (skill.Stamp{}) && stamp == known:
 		return f.now
 	}
 	f.stamp = stamp
@@ -209,10 +203,17 @@ func unusable(folder, message, fix string) *lock {
 	return &lock{folder: folder, nested: &sync.Map{}, fault: &skill.LockError{Message: message, Fix: fix}}
 }
 
-func unread(folder string, err error) *lock {
-	fix := "let the user who runs knack read the file"
-	if errors.Is(err, skill.ErrTooLarge) {
-		fix = "lock fewer skills in one folder; the limit is 32 MiB"
+// read reads the lock of a folder, which may itself be behind a link.
+func read(folder string, known skill.Stamp) ([]byte, skill.Stamp, error) {
+	t, err := dir.OpenTree(folder, true)
+	switch {
+	case errors.Is(err, skill.ErrNotFolder):
+		return nil, skill.Stamp{}, fs.ErrNotExist
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, skill.Stamp{}, lockfile.Unreadable(err)
+	case err != nil:
+		return nil, skill.Stamp{}, err
 	}
-	return unusable(folder, lockfile.Name+" cannot be read: "+skill.Reason(err), fix)
+	defer t.Close()
+	return lockfile.Read(t, known)
 }
