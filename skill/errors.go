@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"github.com/knack-dev/knack/internal/base/limit"
 )
 
 // Reasons why a file could not be read. Sources return them wrapped. Other failures are
@@ -25,9 +27,9 @@ var (
 	// ErrLeavesProject: a link on the way to a folder that a project's file names.
 	ErrLeavesProject = errors.New("a link leads out of the project")
 	// ErrBusy: too many reads of one disk are still waiting.
-	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
+	ErrBusy = limit.ErrBusy
 	// ErrNoRoom: too much is being answered at once.
-	ErrNoRoom = errors.New("the server is busy; try again")
+	ErrNoRoom = limit.ErrNoRoom
 	// ErrIncomplete: a folder of the skill cannot be read or is deeper than
 	// [MaxDepth] levels, so that a list of its files would lack some.
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so files would be missing")

@@ -4,7 +4,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/observe"
-	vet "github.com/knack-dev/knack/internal/policy/admission"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 // openJudge makes the judge of the operator's policy. Commands that look into skills which are held
@@ -12,7 +12,7 @@ import (
 func (f *sourceFlags) openJudge(env console.Env) (err error) {
 	if f.judge == nil && f.vets != vetsNone {
 		cache, _ := env.Folders()
-		f.judge, err = vet.Open(&env, f.file, cache, f.log)
+		f.judge, err = settings.Admission(&env, f.file, cache, f.log)
 	}
 	return err
 }

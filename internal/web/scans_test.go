@@ -16,7 +16,6 @@ import (
 	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/web"
-	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
 // canary is a token as GitHub gives them out, and looks live.
@@ -35,7 +34,7 @@ var scannedFiles = map[string]string{
 }
 
 // withPolicy returns the catalogue and the site of a server with a policy.
-func withPolicy(t *testing.T, scan config.Scan) (*catalog.Catalog, *web.Site) {
+func withPolicy(t *testing.T, scan admission.Policy) (*catalog.Catalog, *web.Site) {
 	t.Helper()
 	dir := t.TempDir()
 	lay(t, dir, scannedFiles)
@@ -69,7 +68,7 @@ const heldWhy = "scripts/a.sh:2:40: what 'http://45.67.89.10/<b>s' delivers is r
 // TestHeldPages checks where a skill that is held back shows: in the lists with a state of its own, on
 // a page that says why with rule and line, and on the health page. Its files are given out nowhere.
 func TestHeldPages(t *testing.T) {
-	_, site := withPolicy(t, config.Scan{Mode: config.ScanEnforce})
+	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
 	get := func(path string) answered { return answerOf(t.Context(), site, path) }
 	list := skillsOf(parsed(t, get("/?state=held")))
 	if len(list) != 2 || !strings.HasPrefix(list[0], "bad held back /health/skipped-") || !strings.HasPrefix(list[1], "other held back /health/skipped-") {
@@ -131,7 +130,7 @@ func TestHeldPages(t *testing.T) {
 // TestScanPage checks the findings and the facts of a skill that is served: each leads to its line,
 // hostile text is escaped, and a secret is cut.
 func TestScanPage(t *testing.T) {
-	_, site := withPolicy(t, config.Scan{Mode: config.ScanEnforce})
+	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
 	a := answerOf(t.Context(), site, "/skills/one/meh/?view=scan")
 	doc := parsed(t, a)
 	if strings.Contains(a.body, "<script>x") || strings.Contains(a.body, canary) || strings.Contains(a.body, canary[4:12]) {
@@ -169,7 +168,7 @@ func TestScanPage(t *testing.T) {
 // TestScanAPI checks the state and the scan of a skill in the API, and that a client from which a
 // rule hides a skill gets nothing of it.
 func TestScanAPI(t *testing.T) {
-	_, site := withPolicy(t, config.Scan{Mode: config.ScanEnforce})
+	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
 	f := open(t, files)
 	schema := document(t, f)
 	deny, err := access.ParsePattern("skill://two/**")
@@ -225,7 +224,7 @@ func TestApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, site := withPolicy(t, config.Scan{Approve: []access.Pattern{approve}})
+	_, site := withPolicy(t, admission.Policy{Approve: []access.Pattern{approve}})
 	if got := skillsOf(parsed(t, answerOf(t.Context(), site, "/?state=held"))); len(got) != 1 || !strings.HasPrefix(got[0], "fine held back ") {
 		t.Errorf("%q", got)
 	}
@@ -244,7 +243,7 @@ func TestApproval(t *testing.T) {
 // TestNoPolicy checks that a server without a policy judges the contents of skills, and shows nothing of
 // a policy.
 func TestNoPolicy(t *testing.T) {
-	_, site := withPolicy(t, config.Scan{Mode: config.ScanOff})
+	_, site := withPolicy(t, admission.Policy{Mode: admission.Off})
 	for _, path := range []string{"/", "/health", "/skills/one/bad/", "/metrics", "/api/v1/skills/one/bad", "/api/v1/skills"} {
 		if body := answerOf(t.Context(), site, path).body; strings.Contains(body, "held back") || strings.Contains(body, "view=scan") || strings.Contains(body, `"scan":{`) || strings.Contains(body, `status="held"`) {
 			t.Errorf("%s shows a policy:\n%s", path, body)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
-	"github.com/knack-dev/knack/skill"
 )
 
 const (
@@ -300,9 +299,9 @@ func (r *Reader) Text(field string) string {
 	return s
 }
 
-// Digest reads the digest of a file or a skill.
-func (r *Reader) Digest(field string) skill.Digest {
-	d, err := skill.ParseDigest(r.Text(field))
+// Digest reads a digest in the form that parse accepts.
+func Digest[T any](r *Reader, field string, parse func(string) (T, error)) T {
+	d, err := parse(r.Text(field))
 	if err != nil {
 		r.Fail(r.Last, r.o.Restore, "%s is not sha256: and 64 hexadecimal digits in small letters", field)
 	}

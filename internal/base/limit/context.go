@@ -2,8 +2,15 @@ package limit
 
 import (
 	"context"
+	"errors"
+)
 
-	"github.com/knack-dev/knack/skill"
+// Reasons why work is refused for the moment.
+var (
+	// ErrBusy: too many reads of one disk are still waiting.
+	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
+	// ErrNoRoom: too much is being answered at once.
+	ErrNoRoom = errors.New("the server is busy; try again")
 )
 
 type accountKey struct{}
@@ -14,7 +21,7 @@ func WithAccount(ctx context.Context, a *Account) context.Context {
 }
 
 // Reserve takes room for bytes that a request is about to allocate. The error is
-// [skill.ErrNoRoom], or the context's.
+// [ErrNoRoom], or the context's.
 func Reserve(ctx context.Context, bytes int64) error {
 	a, _ := ctx.Value(accountKey{}).(*Account)
 	switch {
@@ -23,5 +30,5 @@ func Reserve(ctx context.Context, bytes int64) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return skill.ErrNoRoom
+	return ErrNoRoom
 }

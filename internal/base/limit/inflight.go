@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/knack-dev/knack/skill"
 )
 
 // InFlight bounds the running operations for each key. The zero value is ready to use.
@@ -20,7 +18,7 @@ type slots struct {
 }
 
 // Enter takes one of a key's n slots, which leave returns. If all are taken, it waits for one
-// within patience and the context. The error is [skill.ErrBusy] or the context's. n is the same
+// within patience and the context. The error is [ErrBusy] or the context's. n is the same
 // at each call for a key.
 func (l *InFlight[K]) Enter(ctx context.Context, key K, n int, patience time.Duration) (leave func(), err error) {
 	l.mu.Lock()
@@ -56,7 +54,7 @@ func (s *slots) take(ctx context.Context, patience time.Duration) error {
 	case s.taken <- struct{}{}:
 		return nil
 	case <-late.C:
-		return skill.ErrBusy
+		return ErrBusy
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/workspace/approvals"
+	"github.com/knack-dev/knack/internal/policy/approvals"
 	"github.com/knack-dev/knack/skill"
 )
 

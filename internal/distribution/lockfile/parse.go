@@ -123,7 +123,7 @@ func (r *reader) entry(key string, at int) (e Entry) {
 			e.Signer = r.Text("signer")
 			r.kind("signer", e.Signer, "key:")
 		case "digest":
-			e.Digest = r.Digest("digest")
+			e.Digest = jsonfile.Digest(r.Reader, "digest", skill.ParseDigest)
 			digestAt = r.Last
 		case "files":
 			e.Files = r.files(at)
@@ -149,7 +149,7 @@ func (r *reader) files(entry int) (files []File) {
 		seen := r.Object("the file "+display.Quote(path), fileFields, func(field string, _ int) {
 			switch field {
 			case "digest":
-				f.Digest = r.Digest("digest")
+				f.Digest = jsonfile.Digest(r.Reader, "digest", skill.ParseDigest)
 			case "size":
 				f.Size = r.Number("size")
 			case "exec":

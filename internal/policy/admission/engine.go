@@ -7,12 +7,11 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/buildinfo"
-	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
 // Engine identifies the inputs of a report other than the files: the build, and the lanes of a
 // policy. It is empty for a build that cannot be distinguished from others.
-func Engine(b buildinfo.Info, policy config.Scan) string {
+func Engine(b buildinfo.Info, policy Policy) string {
 	if b.Modified || b.Commit == "" && b.Version == "devel" {
 		return ""
 	}

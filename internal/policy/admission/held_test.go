@@ -22,7 +22,6 @@ import (
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
-	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -86,9 +85,9 @@ func packed(name, text string) string {
 
 // TestVerdicts: which files a policy holds a skill back for, and what it says of them.
 func TestVerdicts(t *testing.T) {
-	enforce := config.Scan{Mode: config.ScanEnforce}
-	lanes := func(rules map[skill.RuleID]scan.Lane) config.Scan {
-		return config.Scan{Mode: config.ScanEnforce, Rules: rules}
+	enforce := admission.Policy{Mode: admission.Enforce}
+	lanes := func(rules map[skill.RuleID]scan.Lane) admission.Policy {
+		return admission.Policy{Mode: admission.Enforce, Rules: rules}
 	}
 	var many strings.Builder // 150 findings to review, and a last one to enforce
 	for i := range 150 {
@@ -101,7 +100,7 @@ func TestVerdicts(t *testing.T) {
 	const runs = "what base64 decodes is run by 'sh' [run-decoded]"
 	for _, c := range []struct {
 		name  string
-		scan  config.Scan
+		scan  admission.Policy
 		files map[string]string
 		want  string // a prefix; "" is served
 	}{
@@ -122,10 +121,10 @@ func TestVerdicts(t *testing.T) {
 		{"a script that is too large", enforce, map[string]string{"a.sh": strings.Repeat("a|", 1<<17) + "a\n"}, "a.sh: a line has too many words and marks to be read as a command [too-large]"},
 		{"a page that is too large", enforce, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, "a.md: it has too many lines or marks to be read as Markdown: it is read as plain text [too-large]"},
 		{"a page that is too large, and the rule off", lanes(map[skill.RuleID]scan.Lane{"too-large": ""}), map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, "not all of it could be judged"},
-		{"a page that is too large, in review", config.Scan{Mode: config.ScanReview}, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, ""},
+		{"a page that is too large, in review", admission.Policy{Mode: admission.Review}, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, ""},
 		{"many findings before one that is too large", enforce, map[string]string{"a.sh": strings.Repeat(persists, 150) + strings.Repeat("a|", 1<<17) + "a\n"}, "a.sh: a line has too"},
-		{"reviewed", config.Scan{Mode: config.ScanReview}, map[string]string{"a.sh": decodes}, ""},
-		{"off", config.Scan{Mode: config.ScanOff}, map[string]string{"a.sh": decodes}, ""},
+		{"reviewed", admission.Policy{Mode: admission.Review}, map[string]string{"a.sh": decodes}, ""},
+		{"off", admission.Policy{Mode: admission.Off}, map[string]string{"a.sh": decodes}, ""},
 	} {
 		files := map[string]string{"pdf/SKILL.md": md("pdf", "")}
 		for at, text := range c.files {
@@ -153,25 +152,27 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	set := skill.SetOf(list) // that of mine too
-	accept := func(a ...config.Accept) config.Scan { return config.Scan{Mode: config.ScanEnforce, Accept: a} }
+	accept := func(a ...admission.Accept) admission.Policy {
+		return admission.Policy{Mode: admission.Enforce, Accept: a}
+	}
 	for _, c := range []struct {
 		name   string
-		scan   config.Scan
+		scan   admission.Policy
 		served string // folders
 	}{
 		{"none", accept(), ""},
-		{"every skill", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), "fix/pdf mine pdf"},
-		{"another rule", accept(config.Accept{Rule: "run-fetched", Skill: pattern(t, "skill://**"), Until: later}), ""},
-		{"it has ended", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: earlier}), ""},
-		{"it ends now", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: now}), ""},
-		{"a set", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: set}), "mine pdf"},
-		{"a set, and an end", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: set, Until: earlier}), ""},
-		{"another set", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: skill.DigestOf(nil)}), ""},
-		{"a place", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/pdf"), Until: later}), "pdf"},
-		{"a place by folder that is not its name's", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/pdf"), Until: later}), ""},
-		{"a place by name that is not its folder's", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/other"), Until: later}), ""},
-		{"both places", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/*"), Until: later}), "fix/pdf"},
-		{"one place each", accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/pdf"), Until: later}, config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/other"), Until: later}), ""},
+		{"every skill", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), "fix/pdf mine pdf"},
+		{"another rule", accept(admission.Accept{Rule: "run-fetched", Skill: pattern(t, "skill://**"), Until: later}), ""},
+		{"it has ended", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: earlier}), ""},
+		{"it ends now", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: now}), ""},
+		{"a set", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: set}), "mine pdf"},
+		{"a set, and an end", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: set, Until: earlier}), ""},
+		{"another set", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: skill.DigestOf(nil)}), ""},
+		{"a place", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/pdf"), Until: later}), "pdf"},
+		{"a place by folder that is not its name's", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/pdf"), Until: later}), ""},
+		{"a place by name that is not its folder's", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/other"), Until: later}), ""},
+		{"both places", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/*"), Until: later}), "fix/pdf"},
+		{"one place each", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/pdf"), Until: later}, admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/other"), Until: later}), ""},
 	} {
 		var served []string
 		got := judged(t, admission.Options{Policy: c.scan, Now: func() time.Time { return now }}, files)
@@ -185,7 +186,7 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	many := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": strings.Repeat(decodes, 150)}
-	if got := judged(t, admission.Options{Policy: accept(config.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, many); got["pdf"] != "50 findings to enforce" {
+	if got := judged(t, admission.Options{Policy: accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, many); got["pdf"] != "50 findings to enforce" {
 		t.Errorf("findings that are not listed are accepted: %q", got)
 	}
 	large := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": strings.Repeat("a|", 1<<17) + "a\n"}
@@ -194,12 +195,12 @@ func TestAccept(t *testing.T) {
 		{Path: "a.sh", Size: int64(len(large["pdf/a.sh"])), Digest: skill.DigestOf([]byte(large["pdf/a.sh"]))},
 	})
 	for set, want := range map[skill.Digest]string{setOf: "", skill.DigestOf(nil): "a.sh: a line has too"} {
-		if got := judged(t, admission.Options{Policy: accept(config.Accept{Rule: "too-large", Skill: pattern(t, "skill://**"), Set: set})}, large); !strings.HasPrefix(got["pdf"], want) || (got["pdf"] == "") != (want == "") {
+		if got := judged(t, admission.Options{Policy: accept(admission.Accept{Rule: "too-large", Skill: pattern(t, "skill://**"), Set: set})}, large); !strings.HasPrefix(got["pdf"], want) || (got["pdf"] == "") != (want == "") {
 			t.Errorf("too-large is accepted for %s: %q, want %q", set, got, want)
 		}
 	}
 	unread := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.py": "\x00\xff\x01"}
-	if got := judged(t, admission.Options{Policy: accept(config.Accept{Rule: "not-read", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, unread); got["pdf"] != "" {
+	if got := judged(t, admission.Options{Policy: accept(admission.Accept{Rule: "not-read", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, unread); got["pdf"] != "" {
 		t.Errorf("not-read is accepted, and holds back: %q", got)
 	}
 }
@@ -217,7 +218,7 @@ func (a approves) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
 func TestMustBeApproved(t *testing.T) {
 	files := map[string]string{"one/SKILL.md": md("two", ""), "three/SKILL.md": md("four", ""), "bad/SKILL.md": "none"}
 	list := []skill.File{{Path: "SKILL.md", Size: int64(len(files["one/SKILL.md"])), Digest: skill.DigestOf([]byte(files["one/SKILL.md"]))}}
-	for _, mode := range []string{"", config.ScanOff, config.ScanReview, config.ScanEnforce} {
+	for _, mode := range []string{"", admission.Off, admission.Review, admission.Enforce} {
 		for _, c := range []struct {
 			pattern string
 			list    admission.Approvals
@@ -227,7 +228,7 @@ func TestMustBeApproved(t *testing.T) {
 			{"skill://**", approves{skill.SetOf(list): true}, "bad three"}, {"skill://**", approves{}, "bad one three"},
 		} {
 			var held []string
-			got := judged(t, admission.Options{Policy: config.Scan{Mode: mode, Approve: []access.Pattern{pattern(t, c.pattern)}}, Approvals: c.list}, files)
+			got := judged(t, admission.Options{Policy: admission.Policy{Mode: mode, Approve: []access.Pattern{pattern(t, c.pattern)}}, Approvals: c.list}, files)
 			for _, folder := range []string{"bad", "one", "three"} {
 				if got[folder] != "" {
 					held = append(held, folder)
@@ -245,7 +246,7 @@ func TestAcceptanceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
 		m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes})
-		j := admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce, Accept: []config.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: until}}}})
+		j := admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce, Accept: []admission.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: until}}}})
 		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -293,7 +294,7 @@ func TestGoneMeanwhile(t *testing.T) {
 			g := &gone{FS: m.Files, of: "/" + name}
 			m.FS = g
 			g.next.Store(n + 1)
-			c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Judge(true))}, catalog.Options{})
+			c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}}).Judge(true))}, catalog.Options{})
 			for range 3 {
 				for _, e := range view(t, c).Entries {
 					if data, _, err := e.ReadServed(name, 1000); err == nil {
@@ -322,7 +323,7 @@ func (s shut) Open(name string) (fs.File, error) {
 func TestUnreadable(t *testing.T) {
 	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
 	m.FS = shut{m.Files}
-	c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}}).Judge(true))}, catalog.Options{})
+	c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}}).Judge(true))}, catalog.Options{})
 	v := view(t, c)
 	if doc, pdf := why(v.Entries[0]), why(v.Entries[1]); doc != "" || !strings.HasPrefix(pdf, "its files cannot be judged: ") {
 		t.Errorf("%q, %q", doc, pdf)
@@ -365,7 +366,7 @@ func TestLarge(t *testing.T) {
 		must(t, os.Chmod(filepath.Join(root, "shut/a.md"), 0))
 		want["shut"] = "its files cannot be judged: "
 	}
-	j := admission.New(admission.Options{Policy: config.Scan{Mode: config.ScanEnforce}})
+	j := admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}})
 	source := dir.New(dir.Options{Root: skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: root}, Load: true})
 	c := catalog.New([]catalog.Source{policy.Guarded(source, j.Judge(true))}, catalog.Options{})
 	for _, e := range view(t, c).Entries {

@@ -22,10 +22,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/policy"
+	"github.com/knack-dev/knack/internal/policy/approvals"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
-	"github.com/knack-dev/knack/internal/workspace/approvals"
-	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -216,7 +215,7 @@ func TestReview(t *testing.T) {
 		files := &changing{}
 		files.Store(&m.Files)
 		m.FS = files
-		j := New(Options{Policy: config.Scan{Mode: config.ScanReview}})
+		j := New(Options{Policy: Policy{Mode: Review}})
 		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -285,7 +284,7 @@ func TestPending(t *testing.T) {
 			f.ModTime = time.Now().AddDate(-1, 0, 0) // its stamp proves its contents
 		}
 		m.FS = &slow{FS: m.Files}
-		j := New(Options{Policy: config.Scan{Mode: config.ScanEnforce}})
+		j := New(Options{Policy: Policy{Mode: Enforce}})
 		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -336,7 +335,7 @@ func TestRemembered(t *testing.T) {
 	old := m.Files["doc/SKILL.md"].ModTime
 	m.Put("new/SKILL.md", skilltest.Document("new", "d")) // too young for its stamp to prove anything
 	cache := NewCache("", "", time.Now)
-	run := func(scan config.Scan) map[string]*catalog.Entry {
+	run := func(scan Policy) map[string]*catalog.Entry {
 		t.Helper()
 		c := catalog.New([]catalog.Source{policy.Guarded(loading{m}, New(Options{Policy: scan, Cache: cache}).Judge(false))}, catalog.Options{})
 		ok(t, c.Refresh(t.Context()))
@@ -357,7 +356,7 @@ func TestRemembered(t *testing.T) {
 		slices.Sort(held)
 		return held
 	}
-	enforce := config.Scan{Mode: config.ScanEnforce}
+	enforce := Policy{Mode: Enforce}
 	if run(enforce); len(cache.skills) != 4 {
 		t.Fatalf("%d are remembered: the test tests nothing", len(cache.skills))
 	}

@@ -9,31 +9,24 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/buildinfo"
-	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/workspace/approvals"
-	"github.com/knack-dev/knack/internal/workspace/config"
-	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/policy/approvals"
 	"github.com/knack-dev/knack/skill"
 )
 
-// Open returns a judge for the scan section of the configuration file in effect, or of the user's
-// file if that is nil. cache is the user's cache folder, or "".
-func Open(env *console.Env, inEffect *settings.File, cache string, log *slog.Logger) (*Judge, error) {
-	policy, file, err := settings.ScanPolicy(env, inEffect)
-	if err != nil {
-		return nil, err
-	}
+// Open returns a judge by a policy. approved is the file of approvals, and cache is the user's cache
+// folder, or "".
+func Open(policy Policy, approved, cache string, log *slog.Logger) *Judge {
 	o := Options{Policy: policy, Log: log}
 	if len(policy.Approve) > 0 {
-		o.Approvals = &book{path: file.Approvals(), now: time.Now}
+		o.Approvals = &book{path: approved, now: time.Now}
 	}
-	if policy.Mode == config.ScanEnforce {
+	if policy.Mode == Enforce {
 		if cache != "" {
 			cache = filepath.Join(cache, "verdicts")
 		}
 		o.Cache = NewCache(cache, Engine(buildinfo.Current(), policy), time.Now)
 	}
-	return New(o), nil
+	return New(o)
 }
 
 // bookFresh is how long the file of approvals is not read again, since one scan judges many skills.
@@ -81,7 +74,7 @@ func (b *book) current() (now *approvals.Book, texts int) {
 	if b.book != nil && at.Sub(b.read) < bookFresh && !at.Before(b.read) {
 		return b.book, b.texts
 	}
-	stamp := settings.StampOf(b.path)
+	stamp := approvals.StampOf(b.path)
 	if b.book == nil || stamp != b.stamp || stamp.Racy(b.read) {
 		before := b.book
 		b.book, _ = approvals.Load(b.path)

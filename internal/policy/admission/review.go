@@ -7,7 +7,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/policy"
-	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -17,7 +16,7 @@ const reviewEvery = catalog.DefaultInterval
 // review scans the skills of a catalogue in the background until the context ends, if the policy
 // shows findings without holding skills back. It uses at most one processor.
 func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
-	if j.o.Policy.Mode != config.ScanReview {
+	if j.o.Policy.Mode != Review {
 		return
 	}
 	changed := make(chan struct{}, 1)

@@ -15,7 +15,6 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/policy"
-	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -30,7 +29,7 @@ type Approvals interface {
 
 // Options of a [Judge].
 type Options struct {
-	Policy    config.Scan
+	Policy    Policy
 	Approvals Approvals        // nil approves nothing
 	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
 	Now       func() time.Time // time.Now
@@ -80,16 +79,16 @@ func New(o Options) *Judge {
 
 // Holds reports whether the policy can hold a skill back.
 func (j *Judge) Holds() bool {
-	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || len(j.o.Policy.Approve) > 0)
+	return j != nil && (j.o.Policy.Mode == Enforce || len(j.o.Policy.Approve) > 0)
 }
 
 // Scans reports whether skills are scanned.
 func (j *Judge) Scans() bool {
-	return j != nil && (j.o.Policy.Mode == config.ScanEnforce || j.o.Policy.Mode == config.ScanReview)
+	return j != nil && (j.o.Policy.Mode == Enforce || j.o.Policy.Mode == Review)
 }
 
 // Enforces reports whether findings hold skills back.
-func (j *Judge) Enforces() bool { return j != nil && j.o.Policy.Mode == config.ScanEnforce }
+func (j *Judge) Enforces() bool { return j != nil && j.o.Policy.Mode == Enforce }
 
 // Lanes returns the rules that the policy moves to another lane.
 func (j *Judge) Lanes() map[skill.RuleID]scan.Lane {
@@ -218,7 +217,7 @@ func (j *Judge) known(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	v := Verdict{}
 	if c.Err == nil {
 		v.Set = c.Set
-		if v.kept = j.o.Cache.report(v.Set); v.kept == nil && j.o.Policy.Mode == config.ScanEnforce {
+		if v.kept = j.o.Cache.report(v.Set); v.kept == nil && j.o.Policy.Mode == Enforce {
 			return nil, false
 		}
 	}
@@ -226,7 +225,7 @@ func (j *Judge) known(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	switch {
 	case c.Err != nil:
 		v.Fault = heldFor(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
-	case j.o.Policy.Mode == config.ScanEnforce:
+	case j.o.Policy.Mode == Enforce:
 		v.Fault = j.found(c, e, v)
 	}
 	if j.mustBeApproved(e) {
@@ -336,7 +335,7 @@ func heldFor(c *policy.Candidate, message, fix string) *skill.HeldError {
 
 // accepts reports whether the policy accepts a rule's findings in a skill.
 func (j *Judge) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) bool {
-	return slices.ContainsFunc(j.o.Policy.Accept, func(a config.Accept) bool {
+	return slices.ContainsFunc(j.o.Policy.Accept, func(a Accept) bool {
 		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || j.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
 	})
 }

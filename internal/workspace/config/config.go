@@ -15,6 +15,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -48,7 +49,7 @@ type Config struct {
 	Store   Store
 	Poll    time.Duration // 0 means [DefaultPoll]
 	Trust   []Trust
-	Scan    Scan
+	Scan    admission.Policy
 	Servers []Server
 	// Approvals is the path of the file of approvals, relative to the folder of the configuration;
 	// zero if the file lacks the key.

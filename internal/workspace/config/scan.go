@@ -10,36 +10,10 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
-
-// Scan is the section scan: a server's treatment of the findings of a scan.
-type Scan struct {
-	Mode    string                     // one of ScanModes; "" if the file lacks the key
-	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
-	Accept  []Accept
-	Approve []access.Pattern // the skills that are served only with approval
-}
-
-// Accept is one of scan.accept: findings that hold no skill back.
-type Accept struct {
-	Rule   skill.RuleID
-	Skill  access.Pattern
-	Set    skill.Digest // of the skill's files; zero means any
-	Until  time.Time    // the end of the last day; zero means no end
-	Reason string
-}
-
-// The values of the key scan.mode.
-const (
-	ScanOff     = "off"
-	ScanReview  = "review"
-	ScanEnforce = "enforce"
-)
-
-// ScanModes are the values of the key scan.mode. The first is the default.
-var ScanModes = []string{ScanOff, ScanReview, ScanEnforce}
 
 // maxAccept bounds scan.accept and scan.approve.
 const maxAccept = 1024
@@ -47,17 +21,17 @@ const maxAccept = 1024
 // today returns the present time, for checks of expiry; tests replace it.
 var today = time.Now
 
-var scanKeys = []key[Scan]{
-	{"mode", "off, review, enforce", "off", "whether the skills of a server are scanned: `review` shows the findings, `enforce` also holds back each skill that has one to enforce", func(d *decoder, v frontmatter.Value, s *Scan) {
-		s.Mode = d.oneOf("scan.mode", v, ScanModes)
+var scanKeys = []key[admission.Policy]{
+	{"mode", "off, review, enforce", "off", "whether the skills of a server are scanned: `review` shows the findings, `enforce` also holds back each skill that has one to enforce", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
+		s.Mode = d.oneOf("scan.mode", v, admission.Modes)
 	}},
-	{"rules", "section", "", "the lane of each rule's findings: `enforce`, `review` or `off`", func(d *decoder, v frontmatter.Value, s *Scan) {
+	{"rules", "section", "", "the lane of each rule's findings: `enforce`, `review` or `off`", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
 		s.Rules = decodeLanes(d, v)
 	}},
-	{"accept", "list", "none", "findings that hold no skill back", func(d *decoder, v frontmatter.Value, s *Scan) {
+	{"accept", "list", "none", "findings that hold no skill back", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
 		s.Accept = decodeAccept(d, v)
 	}},
-	{"approve", "list", "none", "patterns of the skills that are served only as `knack approve` approved them, in any mode", func(d *decoder, v frontmatter.Value, s *Scan) {
+	{"approve", "list", "none", "patterns of the skills that are served only as `knack approve` approved them, in any mode", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
 		for i, item := range d.items("scan.approve", v) {
 			if i == maxAccept {
 				d.add(ruleValue, item.Position, "scan.approve", "write patterns that fit more skills", "scan.approve has more than %d patterns", maxAccept)
@@ -113,9 +87,9 @@ func decodeLanes(d *decoder, v frontmatter.Value) map[skill.RuleID]scan.Lane {
 	return out
 }
 
-func acceptKeys(at string) []key[Accept] {
-	return []key[Accept]{
-		{"rule", "text", "", "the id of a rule of `knack scan`; required", func(d *decoder, v frontmatter.Value, a *Accept) {
+func acceptKeys(at string) []key[admission.Accept] {
+	return []key[admission.Accept]{
+		{"rule", "text", "", "the id of a rule of `knack scan`; required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			ids := scanRuleIDs()
 			if a.Rule = skill.RuleID(v.Text); !slices.Contains(ids, v.Text) {
 				fix := "write a rule of doc/scan.md"
@@ -125,19 +99,19 @@ func acceptKeys(at string) []key[Accept] {
 				d.add(ruleValue, v.Position, at+".rule", fix, "there is no rule %s", describe(v))
 			}
 		}},
-		{"skill", "text", "", "a pattern of skills, as in `access`; required", func(d *decoder, v frontmatter.Value, a *Accept) {
+		{"skill", "text", "", "a pattern of skills, as in `access`; required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			a.Skill = d.pattern(at+".skill", v)
 		}},
-		{"set", "text", "any", "the digest of the skill's files, as `knack scan --json` prints it; without it, `until` is required", func(d *decoder, v frontmatter.Value, a *Accept) {
+		{"set", "text", "any", "the digest of the skill's files, as `knack scan --json` prints it; without it, `until` is required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			var err error
 			if a.Set, err = skill.ParseDigest(v.Text); v.Kind != frontmatter.String || err != nil {
 				d.add(ruleValue, v.Position, at+".set", "write sha256: and 64 lower-case hexadecimal digits, as 'knack scan --json' prints them", "%s.set is not a digest", at)
 			}
 		}},
-		{"reason", "text", "", "why the finding is accepted; required", func(d *decoder, v frontmatter.Value, a *Accept) {
+		{"reason", "text", "", "why the finding is accepted; required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			a.Reason = d.text(at+".reason", v, "write why the finding is accepted")
 		}},
-		{"until", "date", "none", "the last day of the acceptance, in UTC", func(d *decoder, v frontmatter.Value, a *Accept) {
+		{"until", "date", "none", "the last day of the acceptance, in UTC", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			day, err := time.Parse(time.DateOnly, v.Text)
 			a.Until = day.AddDate(0, 0, 1)
 			switch {
@@ -150,14 +124,14 @@ func acceptKeys(at string) []key[Accept] {
 	}
 }
 
-func decodeAccept(d *decoder, v frontmatter.Value) (all []Accept) {
+func decodeAccept(d *decoder, v frontmatter.Value) (all []admission.Accept) {
 	for i, item := range d.items("scan.accept", v) {
 		if i == maxAccept {
 			d.add(ruleValue, item.Position, "scan.accept", "write patterns that fit more skills", "scan.accept has more than %d entries", maxAccept)
 			break
 		}
 		at := "scan.accept[" + strconv.Itoa(i) + "]"
-		var a Accept
+		var a admission.Accept
 		section(d, at, item, acceptKeys(at), &a)
 		for _, key := range []struct{ name, fix string }{
 			{"rule", "write rule: and the id of a rule, such as run-decoded"},
@@ -180,9 +154,9 @@ func decodeAccept(d *decoder, v frontmatter.Value) (all []Accept) {
 }
 
 // scanText returns the contents of scan, without its positions.
-func scanText(s Scan) string {
+func scanText(s admission.Policy) string {
 	var b strings.Builder
-	b.WriteString(strings.TrimPrefix(s.Mode, ScanOff))
+	b.WriteString(strings.TrimPrefix(s.Mode, admission.Off))
 	for _, r := range scan.Rules {
 		if lane, ok := s.Rules[r.ID]; ok {
 			fmt.Fprintf(&b, "\x00%s=%s", r.ID, lane)

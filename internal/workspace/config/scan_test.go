@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -30,8 +31,8 @@ func TestScan(t *testing.T) {
 	digest, _ := skill.ParseDigest(set)
 	acme, _ := access.ParsePattern("skill://acme/*")
 	every, _ := access.ParsePattern("skill://**")
-	want := Scan{Mode: "enforce", Rules: map[skill.RuleID]scan.Lane{"agent-config": scan.Enforce, "persist": ""}, Approve: []access.Pattern{every},
-		Accept: []Accept{{Rule: "run-decoded", Skill: acme, Set: digest, Reason: "test data"}, {Rule: "secret", Skill: every, Reason: "soon", Until: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}}}
+	want := admission.Policy{Mode: "enforce", Rules: map[skill.RuleID]scan.Lane{"agent-config": scan.Enforce, "persist": ""}, Approve: []access.Pattern{every},
+		Accept: []admission.Accept{{Rule: "run-decoded", Skill: acme, Set: digest, Reason: "test data"}, {Rule: "secret", Skill: every, Reason: "soon", Until: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}}}
 	if diff := cmp.Diff(want, c.Scan, cmp.Comparer(func(a, b access.Pattern) bool { return a.String() == b.String() })); diff != "" {
 		t.Error(diff)
 	}

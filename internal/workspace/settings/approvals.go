@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/workspace/approvals"
-	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/internal/policy/approvals"
 )
 
 // Approvals returns the path of the file of approvals. The file of --config or the user's own file
@@ -44,13 +42,4 @@ func (f *File) UnusableApprovals() []string {
 		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", shown, bad.Line, bad.Column, bad.Message, bad.Fix)}
 	}
 	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
-}
-
-// StampOf returns the stamp of a file that the user named, or zero on error.
-func StampOf(file string) skill.Stamp {
-	info, err := os.Stat(file)
-	if err != nil {
-		return skill.Stamp{}
-	}
-	return skill.StampOf(info)
 }

@@ -1,30 +1,34 @@
 package settings
 
 import (
+	"log/slog"
+
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// ScanPolicy returns the section scan of the file in effect, or of the user's file if inEffect is
-// nil, with the file. A server on stdio obeys it too, although it reads no other settings. An
-// unusable user's file is an error if it may contain the section: held-back skills must not be
-// served because of a typing error or an unreadable file.
-func ScanPolicy(env *console.Env, inEffect *File) (config.Scan, *File, error) {
-	if inEffect != nil {
-		return inEffect.Config.Scan, inEffect, nil
+// Admission returns a judge by the section scan of the file in effect, or of the user's file if
+// inEffect is nil. A server on stdio obeys it too, although it reads no other settings. An unusable
+// user's file is an error if it may contain the section: held-back skills must not be served because
+// of a typing error or an unreadable file. cache is the user's cache folder, or "".
+func Admission(env *console.Env, inEffect *File, cache string, log *slog.Logger) (*admission.Judge, error) {
+	f := inEffect
+	if f == nil {
+		var err error
+		if f, err = New(env, "").Trusted(); err != nil {
+			data, readErr := ReadUserFile(New(env, "").UserFile())
+			if readErr != nil || len(data) > config.MaxSize || scanKey().Match(data) {
+				return nil, err
+			}
+			f = nil
+		}
 	}
-	f, err := New(env, "").Trusted()
-	switch {
-	case err == nil && f == nil:
-		return config.Scan{}, nil, nil
-	case err == nil:
-		return f.Config.Scan, f, nil
+	if f == nil {
+		return admission.Open(admission.Policy{}, "", cache, log), nil
 	}
-	if data, readErr := ReadUserFile(New(env, "").UserFile()); readErr != nil || len(data) > config.MaxSize || scanKey().Match(data) {
-		return config.Scan{}, nil, err
-	}
-	return config.Scan{}, nil, nil
+	return admission.Open(f.Config.Scan, f.Approvals(), cache, log), nil
 }
 
 // scanKey matches a possible key scan, in any notation.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -162,4 +163,13 @@ func (w *writer) end(n, indent int) {
 
 func (w *writer) line(indent int) {
 	w.b = append(append(w.b, '\n'), bytes.Repeat([]byte(" "), indent)...)
+}
+
+// StampOf returns the stamp of a file of approvals, or zero on error.
+func StampOf(file string) skill.Stamp {
+	info, err := os.Stat(file)
+	if err != nil {
+		return skill.Stamp{}
+	}
+	return skill.StampOf(info)
 }

@@ -91,7 +91,7 @@ func (b *Book) read(r *jsonfile.Reader, uri string, at int) {
 	seen := r.Object(what, approvalFields, func(field string, _ int) {
 		switch field {
 		case "set":
-			a.Set = r.Digest("set")
+			a.Set = jsonfile.Digest(r, "set", skill.ParseDigest)
 			setAt = r.Last
 		case "by":
 			a.By = r.Text("by")
@@ -151,7 +151,7 @@ func files(r *jsonfile.Reader) (all []skill.File) {
 		seen := r.Object(what, fileFields, func(field string, _ int) {
 			switch field {
 			case "digest":
-				f.Digest = r.Digest("digest")
+				f.Digest = jsonfile.Digest(r, "digest", skill.ParseDigest)
 			case "size":
 				f.Size = r.Number("size")
 			}
@@ -179,7 +179,7 @@ func fields(r *jsonfile.Reader) map[string]skill.Digest {
 		if len(all) == maxFields {
 			r.Fail(at, again, "the approval has more than %s fields", display.Thousands(maxFields))
 		}
-		all[name] = r.Digest("the field " + display.Quote(name))
+		all[name] = jsonfile.Digest(r, "the field "+display.Quote(name), skill.ParseDigest)
 	})
 	return all
 }

@@ -1,0 +1,37 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Policy is an operator's policy, the section scan of a configuration file: how a server treats the
+// findings of a scan.
+type Policy struct {
+	Mode    string                     // one of Modes; "" if the file lacks the key
+	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
+	Accept  []Accept
+	Approve []access.Pattern // the skills that are served only with approval
+}
+
+// Accept is one of scan.accept: findings that hold no skill back.
+type Accept struct {
+	Rule   skill.RuleID
+	Skill  access.Pattern
+	Set    skill.Digest // of the skill's files; zero means any
+	Until  time.Time    // the end of the last day; zero means no end
+	Reason string
+}
+
+// The values of the key scan.mode.
+const (
+	Off     = "off"
+	Review  = "review"
+	Enforce = "enforce"
+)
+
+// Modes are the values of the key scan.mode. The first is the default.
+var Modes = []string{Off, Review, Enforce}
