@@ -40,3 +40,5 @@ require (
 
 // Node packages may carry Go files of their own.
 ignore node_modules
+
+tool github.com/knack-dev/knack/cmd/knack

@@ -11,7 +11,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -23,33 +22,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/test/registrytest"
 )
-
-// scratch has the built binary.
-var scratch string
-
-func TestMain(m *testing.M) {
-	code := func() int {
-		var err error
-		if scratch, err = os.MkdirTemp("", "knack-deploy"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(scratch)
-		return m.Run()
-	}()
-	os.Exit(code)
-}
-
-var built = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(scratch, "knack")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../cmd/knack")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build knack: %w: %s", err, out)
-	}
-	return binary, nil
-})
 
 // knack returns the built binary. It skips the test with -short.
 func knack(t *testing.T) string {
@@ -57,11 +32,7 @@ func knack(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("starts servers")
 	}
-	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return binary
+	return registrytest.Knack(t)
 }
 
 func must(t *testing.T, err error) {

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestScriptRegistry installs from each registry what skopeo and umoci pushed there.
@@ -27,10 +30,7 @@ func TestScriptRegistry(t *testing.T) {
 			t.Skipf("%s is not installed: %v", program, err)
 		}
 	}
-	distribution := filepath.Join(t.TempDir(), "registry")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../interop/registry", "-o", distribution, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build interop/registry: %v\n%s", err, out)
-	}
+	distribution := registrytest.Program(t, "registry")
 	dir := t.TempDir()
 	passwords, open, private := filepath.Join(dir, "passwords"), filepath.Join(dir, "open.yml"), filepath.Join(dir, "private.yml")
 	const config = "version: 0.1\nstorage: {inmemory: {}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"
@@ -44,10 +44,13 @@ func TestScriptRegistry(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][2][]string{
-		"distribution 3.1.2":    {{distribution}, {distribution, passwords}},
-		"docker-registry 2.8.2": {{"docker-registry", "serve", open}, {"docker-registry", "serve", private}},
+		registrytest.Distribution:   {{distribution}, {distribution, passwords}},
+		registrytest.DockerRegistry: {{"docker-registry", "serve", open}, {"docker-registry", "serve", private}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != registrytest.Distribution {
+				testwait.Slow(t)
+			}
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/registry", UpdateScripts: *update, RequireExplicitExec: true,
 				Setup: func(env *testscript.Env) error {

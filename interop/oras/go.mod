@@ -32,3 +32,5 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	oras.land/oras-go/v2 v2.6.0 // indirect
 )
+
+tool github.com/knack-dev/knack/interop/oras

@@ -72,3 +72,5 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
+
+tool github.com/knack-dev/knack/interop/registry

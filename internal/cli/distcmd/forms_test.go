@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -39,43 +38,12 @@ const asKnack = "KNACK_TEST_AS_KNACK"
 // TestMain makes the test binary run as knack.
 func TestMain(m *testing.M) {
 	if os.Getenv(asKnack) == "" {
-		code := m.Run()
-		if scratch != "" {
-			_ = os.RemoveAll(scratch)
-		}
-		os.Exit(code)
+		os.Exit(m.Run())
 	}
 	ctx, stop := console.UntilSignal()
 	code := cli.Main(ctx, console.System(), os.Args[1:])
 	stop()
 	os.Exit(code)
-}
-
-// scratch has the built binary, if a test needed it.
-var scratch string
-
-var built = sync.OnceValues(func() (string, error) {
-	var err error
-	if scratch, err = os.MkdirTemp("", "knack-supply"); err != nil {
-		return "", err
-	}
-	binary := filepath.Join(scratch, "knack")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../../../cmd/knack")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build knack: %w: %s", err, out)
-	}
-	return binary, nil
-})
-
-// program returns the built binary.
-func program(t *testing.T) string {
-	t.Helper()
-	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return binary
 }
 
 // formed is the skill that each form delivers: line ends of two kinds, a mark, bytes of no text, an

@@ -16,11 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestFormsOfGit installs one skill in each form in which a repository is written. Settings of git
 // lead the addresses to a server on this machine.
 func TestFormsOfGit(t *testing.T) {
+	testwait.Slow(t)
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("starts programs")
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/registrytest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -79,7 +80,7 @@ const killSkills = 6
 
 func newKillWorld(t *testing.T, git bool) *killWorld {
 	dir := t.TempDir()
-	w := &killWorld{t: t, binary: program(t), home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), library: filepath.Join(dir, "library"), versions: map[string]map[string]bool{}}
+	w := &killWorld{t: t, binary: registrytest.Knack(t), home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), library: filepath.Join(dir, "library"), versions: map[string]map[string]bool{}}
 	w.mkdir(w.home)
 	w.mkdir(filepath.Join(w.project, ".git"))
 	if w.source = "../library"; git {

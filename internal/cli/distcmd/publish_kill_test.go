@@ -29,7 +29,7 @@ func TestPublishKilled(t *testing.T) {
 		kills = n
 	}
 	dir := t.TempDir()
-	binary := program(t)
+	binary := registrytest.Knack(t)
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		cmd.Dir = dir

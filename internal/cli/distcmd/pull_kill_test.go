@@ -36,7 +36,7 @@ func TestPullKilled(t *testing.T) {
 		kills = n
 	}
 	dir := t.TempDir()
-	binary := program(t)
+	binary := registrytest.Knack(t)
 	var releases []string
 	skills := registrytest.Skills{}
 	for i := range 6 {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -80,12 +82,10 @@ func tellTale(t *testing.T) (host string) {
 // those in sources, in locks, in git's configuration and helpers, in docker's configuration, in
 // the address of a proxy, and those that servers repeat.
 func TestSecrets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds knack, and starts it often")
-	}
+	testwait.Slow(t)
 	dir := t.TempDir()
 	s := &secrets{t: t, places: map[string]int{}}
-	binary, home, project := program(t), filepath.Join(dir, "home"), filepath.Join(dir, "project")
+	binary, home, project := registrytest.Knack(t), filepath.Join(dir, "home"), filepath.Join(dir, "project")
 	write := func(at, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

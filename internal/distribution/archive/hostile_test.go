@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // hostile is an archive that someone may send.
@@ -550,9 +551,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 // TestHostile takes each hostile archive. No byte lands outside of the folder that it is unpacked
 // into, and none takes more than 64 MiB of memory.
 func TestHostile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes bombs")
-	}
+	testwait.Slow(t)
 	all := append(allSmall(), bombs()...)
 	if len(all) < 150 {
 		t.Errorf("%d archives", len(all))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 func skillFiles(text string) map[string]string {
@@ -59,6 +60,10 @@ var cells = []struct {
 
 func TestTable(t *testing.T) {
 	for kind := range kinds {
+		cells := cells
+		if kind != "folder" && !testwait.SecondLane() {
+			cells = cells[:3]
+		}
 		for _, c := range cells {
 			for _, over := range []bool{false, true} {
 				for _, command := range []string{"add", "update", "sync", "remove"} {

@@ -31,8 +31,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-func TestMain(m *testing.M) { registrytest.Main(m) }
-
 // machine is a computer that publishes.
 type machine struct {
 	t       *testing.T

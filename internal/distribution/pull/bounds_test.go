@@ -12,11 +12,13 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestPullBounds checks that an artifact of 1 MB with 60,000 skills is refused before anything of it is
 // written, in each form that it can have.
 func TestPullBounds(t *testing.T) {
+	testwait.Slow(t)
 	host := registrytest.Start(t).Host
 	many := registrytest.Skills{}
 	for i := range 60_000 {

@@ -24,8 +24,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-func TestMain(m *testing.M) { registrytest.Main(m) }
-
 // client returns a client with docker's configuration in a file, or "".
 func client(t *testing.T, config string) *registry.Client {
 	fetcher := httpfetch.New(httpfetch.Options{})

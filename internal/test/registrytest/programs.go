@@ -2,6 +2,7 @@ package registrytest
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -19,50 +20,55 @@ const (
 	DockerRegistry = "docker-registry 2.8.2" // Debian's, without the list of referrers
 )
 
-var (
-	building sync.Mutex
-	folder   string               // of the programs
-	built    = map[string]error{} // by name
-)
-
-// Main runs the tests of a package that uses [Program], and removes the programs that were built for them.
-func Main(m *testing.M) {
-	code := m.Run()
-	if folder != "" {
-		os.RemoveAll(folder)
-	}
-	os.Exit(code)
-}
-
-// Program builds a program of interop, once for all tests of a package, and returns its path.
+// Program builds a program of interop and returns its path.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	building.Lock()
-	defer building.Unlock()
 	from := filepath.Join(module(t), "interop", name)
 	for _, file := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
 		if _, err := os.ReadFile(filepath.Join(from, file)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if folder == "" {
-		var err error
-		if folder, err = os.MkdirTemp("", "knack-programs-"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := filepath.Join(folder, name)
-	if _, ok := built[name]; !ok {
-		out, err := exec.Command("go", "build", "-C", from, "-o", at, ".").CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%w\n%s", err, out)
-		}
-		built[name] = err
-	}
-	if err := built[name]; err != nil {
+	at, err := tool(from, name)
+	if err != nil {
 		Missing(t, "build interop/%s: %v", name, err)
 	}
 	return at
+}
+
+// Knack builds knack as it is released and returns its path.
+func Knack(t testing.TB) string {
+	t.Helper()
+	at, err := tool(module(t), "knack", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+var (
+	building sync.Mutex
+	built    = map[string]string{} // paths by name
+)
+
+// tool returns the path of a tool of a module. The go command links it once for all tests, and
+// keeps it in its cache.
+func tool(module, name string, env ...string) (string, error) {
+	building.Lock()
+	defer building.Unlock()
+	if at := built[name]; at != "" {
+		return at, nil
+	}
+	cmd := exec.Command("go", "tool", "-C", module, "-n", name)
+	cmd.Env = append(os.Environ(), env...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	at, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, said.Bytes())
+	}
+	built[name] = strings.TrimSpace(string(at))
+	return built[name], nil
 }
 
 // module returns the folder of the module whose test runs.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // long makes the tests use trees of the full size.
@@ -20,6 +21,7 @@ func long() bool { return os.Getenv("KNACK_LONG") != "" }
 // Of a tree that is larger than what is kept as it is, the same skills are found as in a small
 // one, in bounded memory.
 func TestLargeTree(t *testing.T) {
+	testwait.Slow(t)
 	u := newUpstream(t)
 	files := 120_000
 	if long() {

@@ -18,11 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/registry"
-	"github.com/knack-dev/knack/internal/test/registrytest"
 	"github.com/knack-dev/knack/skill"
 )
-
-func TestMain(m *testing.M) { registrytest.Main(m) }
 
 // publisher pushes artifacts as other tools make them.
 type publisher struct {
