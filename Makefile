@@ -132,9 +132,10 @@ safety:
 patient:
 	SAFETY=full KNACK_KILLS=500 go test -count=1 -timeout 0 ./internal/analysis/scan ./internal/distribution/store ./internal/cli/distcmd
 
-# The second lane: tests of minutes on real skills, of kills, and of fleets, which go test ./... skips.
+# The second lane, which go test ./... skips: tests of seconds and minutes on real and hostile
+# skills, of kills, and of fleets.
 slow:
-	KNACK_SLOW=1 go test -count=1 -timeout 30m ./internal/cli/... ./internal/analysis/check ./deploy
+	bash .ci/slow -timeout 30m
 
 # Everything that neither go test ./... nor .ci/run does and that ends by itself: before a release.
 full: slow patient links distribution fleet interop agents windows safety

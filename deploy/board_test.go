@@ -17,6 +17,7 @@ import (
 // TestSourceBoard has a real Prometheus fetch the metrics of a replica that follows a registry: each
 // query of the dashboard about sources gives a number.
 func TestSourceBoard(t *testing.T) {
+	testwait.Slow(t)
 	knack(t)
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		if os.Getenv("CI") != "" {

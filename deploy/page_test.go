@@ -27,6 +27,7 @@ func fleetPage(t *testing.T) string {
 // its settings, and then tries a release, gives it to everyone, rolls back and moves releases between
 // registries with the commands of its table.
 func TestFleetPage(t *testing.T) {
+	testwait.Slow(t)
 	binary := knack(t)
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") == "" {
 		t.Skip("no openssl; .ci/programs installs it")

@@ -139,9 +139,7 @@ func (m *machine) run(block string) string {
 // the audit log has their requests, and a real Prometheus has the metrics, with which each query
 // of the dashboard gives data.
 func TestRunning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds knack and starts servers")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	page, err := os.ReadFile("../doc/running.md")
 	must(t, err)

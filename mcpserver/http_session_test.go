@@ -53,9 +53,7 @@ func (c *client) gone() bool {
 // A session whose client never sends notifications/initialized ends soon, and one
 // whose client does, or goes on calling, stays.
 func TestHandshakeThatNeverEnds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for 9 s")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	const timeout = 3 * time.Second
 	w := start(t, setting{http: mcpserver.HTTPOptions{InitializeTimeout: timeout}})

@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestLongNames checks that a name or path of 4 MB gets the contract's own answer, that of a name
 // just over the limit, and costs next to nothing.
 func TestLongNames(t *testing.T) {
+	testwait.Slow(t)
 	h, _ := onDisk(t, 100)
 	answer := func(set, name, key, text string) (out string, allocated uint64, took time.Duration) {
 		raw, err := json.Marshal(text)

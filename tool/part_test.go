@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
@@ -108,9 +109,7 @@ var wholeFile string
 // Every byte of every file, SKILL.md too, reaches every client's model: at once if the
 // client shows so much, else by the calls that the answers name.
 func TestLongFilesCanBeReadOn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of calls")
-	}
+	testwait.Slow(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	prose := func(n, longest int) string {
 		var b strings.Builder

@@ -27,9 +27,9 @@ type record struct {
 // alone, and the next program removes what the last one could not finish.
 func TestChatKilled(t *testing.T) {
 	t.Parallel()
-	kills := 20
-	if testing.Short() {
-		kills = 4
+	kills := 4
+	if testwait.SecondLane() {
+		kills = 20
 	}
 	dir := calculator(t)
 	put(t, filepath.Join(dir, "calculator", "long.txt"), strings.Repeat("many words in a line\n", 20_000))

@@ -68,9 +68,7 @@ func checkedURL(t *testing.T, url string, flags ...string) (memory int64, stderr
 // An endless answer, a compression bomb, or an answer that grows many times when decoded
 // ends the check with bounded memory.
 func TestCheckBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("hundreds of megabytes")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	begin := func(w http.ResponseWriter, id string) {
 		w.Header().Set("Content-Type", "application/json")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // readYAML reads a file at the root of the repository, or a block of it.
@@ -129,9 +130,7 @@ type step struct {
 // The action parses and pastes no input into a script, and its scripts work on this
 // machine.
 func TestAction(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds and runs knack")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	var action struct {
 		Name, Description string

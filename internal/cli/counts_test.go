@@ -145,8 +145,8 @@ func agree(t *testing.T, dir string) judgement.Count {
 }
 
 func TestCountsOfCorpus(t *testing.T) {
-	agree(t, corpus.Dir(t, "edge"))
 	testwait.Slow(t)
+	agree(t, corpus.Dir(t, "edge"))
 	if c := agree(t, corpus.Dir(t, "skills")); c.Skills != 776 || c.Publishable != 772 {
 		t.Errorf("%+v", c)
 	}

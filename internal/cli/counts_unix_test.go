@@ -21,6 +21,7 @@ import (
 // Home, health and the API say of skills what doctor, check and publish say of them: how many
 // there are, how each fares, whether it is published, and every problem of it.
 func TestCountsOverHTTP(t *testing.T) {
+	testwait.Slow(t)
 	for name, dir := range map[string]func(*testing.T) string{
 		"corpus": func(t *testing.T) string { return corpus.Dir(t, "skills") }, "edge": func(t *testing.T) string { return corpus.Dir(t, "edge") }, "states": inEveryState, "hostile": hostileSkills,
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -77,9 +78,7 @@ func (w *watched) lines() []audit.Event {
 // address, and cause few lines however often they ask. Limits make no difference. Clients
 // with a token go on.
 func TestFloodsWithoutToken(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of requests")
-	}
+	testwait.Slow(t)
 	const n = 1500
 	for _, flood := range []struct{ method, path, form, token string }{
 		{method: "GET", path: "/signin"},

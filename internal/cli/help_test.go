@@ -21,6 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/help"
 	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // everyCommand calls visit for each command that a user may run.
@@ -53,6 +54,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 // with what they name. Each must succeed. The port is replaced by a free one, a path below /etc or
 // /srv by one below the home folder, and a registry and GitHub by a registry and a repository here.
 func TestExamples(t *testing.T) {
+	testwait.Slow(t)
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("it runs programs in a shell")
 	}

@@ -69,9 +69,7 @@ func TestMeasuresOfLimits(t *testing.T) {
 // match the files and the log's own report. The log's folder vanishes when a new file is
 // due, and comes back.
 func TestMeasuresOfLostLines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits while an audit log grows, fails and comes back")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	etc := t.TempDir()
 	logs := filepath.Join(etc, "logs")

@@ -25,9 +25,7 @@ var baseDirectory = regexp.MustCompile(`(?:Base directory|Path): [^\n"\\]*`)
 // on each route, by each method, for a skill in each state, and for roots that are read or
 // not. Each folder has canary in its path. Answers name places by the root's label.
 func TestNoFolderGoesOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of requests")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	t.Run("every set with tokens", func(t *testing.T) { seekFolders(t, "default,universal,runner,wave", true) })
 	t.Run("every set with nothing", func(t *testing.T) { seekFolders(t, "default,universal,runner,wave", false) })

@@ -162,12 +162,9 @@ var errStream = errors.New("the answer goes on, or the line ends")
 // while the rule moves to it too; Carl's token goes together with the rule for his group. A
 // client that is known by one state and judged by the rules of the other sees the skill.
 //
-// KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 30.
+// KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 8.
 func TestReloadRace(t *testing.T) {
-	reloads := 30
-	if testing.Short() {
-		reloads = 8
-	}
+	reloads := 8
 	if text := os.Getenv("KNACK_RELOADS"); text != "" {
 		if _, err := fmt.Sscan(text, &reloads); err != nil {
 			t.Fatal(err)

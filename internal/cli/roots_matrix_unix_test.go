@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -111,9 +112,7 @@ func grow(t *testing.T) (dir string) {
 // three, in any order: each answer shows the same skills of the root that the rules are about,
 // and nothing that they hide.
 func TestRootsShowTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of requests")
-	}
+	testwait.Slow(t)
 	dir := grow(t)
 	section, roles := members(`"skill://acme/zqx*/**", "skill://acme/around/**"`)
 	probes := placedProbes(t, "acme")

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // world is what a random server has: the files of one to three roots by their paths, each
@@ -204,9 +205,7 @@ var emptyRootRow = regexp.MustCompile(`<tr><th scope="row">[^<]*</th><td><code>[
 // that a hidden one has the URI of that name, as doc/configuration.md says.
 // KNACK_SEEDS is the number of random servers.
 func TestSeesWhatIsLeft(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of requests")
-	}
+	testwait.Slow(t)
 	names := map[string]string{"anna": "", "bert": "crew", "carl": ""}
 	tokens, section := map[string]string{}, "  tokens:\n"
 	for _, name := range slices.Sorted(maps.Keys(names)) {

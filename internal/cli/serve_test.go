@@ -189,9 +189,7 @@ To end it: Ctrl-C.
 
 // A client that stops reading does not keep the process after one signal.
 func TestServeClientStopsReading(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for 10 s")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	env := environment(t)
 	in, client := io.Pipe()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // shells are how each shell begins with the completion of knack and nothing of this machine's
@@ -32,8 +34,8 @@ source <(knack completion zsh)`},
 // TestShells types lines with tabs into real shells, and reads the screen. A shell that is
 // missing is skipped unless KNACK_SHELLS names it.
 func TestShells(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs shells")
+	if os.Getenv("KNACK_SHELLS") == "" {
+		testwait.Slow(t)
 	}
 	t.Parallel()
 	wanted := strings.Split(os.Getenv("KNACK_SHELLS"), ",")

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestSourceWalk swaps releases in the middle of walks over all pages of a list. Each walk has
 // every skill that did not change exactly once, and what it reads afterwards is as the new release
 // has it.
 func TestSourceWalk(t *testing.T) {
+	testwait.Slow(t)
 	host := registrytest.Start(t).Host
 	const n = 1200
 	skills := registrytest.Skills{}

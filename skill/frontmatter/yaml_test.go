@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 func TestYAML(t *testing.T) {
@@ -177,9 +179,7 @@ func TestYAMLDepth(t *testing.T) {
 
 // Hostile blocks are refused quickly and with little memory, each with a position.
 func TestHostileYAML(t *testing.T) {
-	if testing.Short() {
-		t.Skip("megabytes of hostile text")
-	}
+	testwait.Slow(t)
 	fill := func(unit, tail string) string {
 		return strings.Repeat(unit, (MaxSize-len(tail))/len(unit)) + tail
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -142,10 +143,8 @@ func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
 // TestAgainRandom changes trees at random: a scan finds what a new source finds,
 // whatever was added, removed or changed before it.
 func TestAgainRandom(t *testing.T) {
+	testwait.Slow(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it waits for 4 s")
-	}
 	if _, ok := pickOpener().(kernelOpener); !ok {
 		t.Skip("openat2 is not to be had here")
 	}

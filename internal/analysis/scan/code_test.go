@@ -129,6 +129,7 @@ open("/etc/hosts"); open("/var/out.txt", "w")
 }
 
 func TestCodeHostile(t *testing.T) {
+	testwait.Slow(t)
 	n := 1 << 20
 	if !testwait.Full() {
 		n >>= 3

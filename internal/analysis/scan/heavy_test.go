@@ -26,9 +26,7 @@ func TestHeavyFiles(t *testing.T) {
 		judgeFolder(t, dir)
 		return
 	}
-	if testing.Short() {
-		t.Skip("the race detector takes memory too")
-	}
+	testwait.Slow(t)
 	peak := func(f heavy.File) int { // in MiB
 		dir := t.TempDir()
 		if f.Path == "SKILL.md" && !strings.HasPrefix(f.Text, "---") {

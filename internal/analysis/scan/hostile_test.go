@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/markdown"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // What stands before or behind a text changes nothing about it.
@@ -17,7 +18,7 @@ func TestFindingsAmidMuch(t *testing.T) {
 		t.Fatal(want)
 	}
 	line := strings.Repeat("lorem ipsum ", 16<<20/12)
-	if testing.Short() {
+	if !testwait.SecondLane() {
 		line = line[:1<<20]
 	}
 	for name, text := range map[string]string{
@@ -46,6 +47,7 @@ func TestFindingsAmidMuch(t *testing.T) {
 
 // A text that Markdown's parser would read for too long is judged as plain text, which is said.
 func TestTooMuchMarkdown(t *testing.T) {
+	testwait.Slow(t)
 	const size = 1 << 20
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)+1) }
 	var nested strings.Builder

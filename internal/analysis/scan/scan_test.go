@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets/canary"
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -166,9 +167,7 @@ func TestFar(t *testing.T) {
 		contents[fmt.Sprintf("a/%d.md", i)] = "# A page\n"
 	}
 	in(t, scanOf(t, contents), passage.ProgramDisguise, "z/logo.png")
-	if testing.Short() {
-		t.Skip("16 MiB take a while")
-	}
+	testwait.Slow(t)
 	token := "ghp_" + canary.All()[4][4:]
 	for _, path := range []string{"a.csv", "a.json", "a.txt"} {
 		content := strings.Repeat("a ", skill.MaxFile/2-50) + token + "\n"
@@ -181,6 +180,7 @@ func TestFar(t *testing.T) {
 
 // Real skills have no finding of the enforce lane.
 func TestCorpus(t *testing.T) {
+	testwait.Slow(t)
 	root := corpus.Dir(t, "skills")
 	skills, enforce := 0, 0
 	review := map[skill.RuleID]int{}
@@ -238,9 +238,7 @@ func filesOf(t testing.TB, fsys fs.FS) (files []skill.File) {
 
 // A scan of one large file stays within 256 MiB.
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("16 MiB take a while")
-	}
+	testwait.Slow(t)
 	for what, content := range map[string]string{
 		"zeros":  strings.Repeat("\x00", skill.MaxFile),
 		"tokens": strings.Repeat("sk-", skill.MaxFile/3),

@@ -34,6 +34,7 @@ func hostileShell(n int) map[string]string {
 // TestShellHostile reads hostile texts of 1 MiB, or with less patience of 128 KiB, within 10 s each:
 // a reader whose time grows with the square of the length needs minutes.
 func TestShellHostile(t *testing.T) {
+	testwait.Slow(t)
 	n := 1 << 20
 	if !testwait.Full() {
 		n >>= 3

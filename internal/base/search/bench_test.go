@@ -11,6 +11,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/search"
 	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/tools/genskills"
 	"github.com/knack-dev/knack/skill"
 )
@@ -157,9 +158,7 @@ func BenchmarkHeap(b *testing.B) {
 // An index of 10,000 skills takes at most 8 MB, and a search allocates little,
 // however many skills there are.
 func TestHeap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it measures thousands of documents")
-	}
+	testwait.Slow(t)
 	indexOf(100) // the generator's words are not the index's
 	if n := heapOf(10_000); n > 8e6 {
 		t.Errorf("10,000 skills take %.1f MB", n/1e6)

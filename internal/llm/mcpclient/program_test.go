@@ -86,9 +86,7 @@ func TestOlder(t *testing.T) {
 
 // TestOlderSilent connects to a server of the older version that says nothing to the first request.
 func TestOlderSilent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for 5 seconds")
-	}
+	testwait.Slow(t)
 	o := options(t)
 	o.within = testwait.Patience
 	c := connected(t, as("ignores-discover"), o)

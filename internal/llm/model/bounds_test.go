@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // endless writes the same again and again until the client has enough, and returns what it wrote.
@@ -22,9 +24,7 @@ func endless(text string, n *int) func(http.ResponseWriter, *http.Request) {
 
 // TestBounds: whatever an endpoint sends without an end, the client ends.
 func TestBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it sends some hundred megabytes")
-	}
+	testwait.Slow(t)
 	for _, f := range []struct {
 		name, begin, text string
 		status            int

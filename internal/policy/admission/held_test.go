@@ -336,9 +336,7 @@ func TestUnreadable(t *testing.T) {
 
 // TestLarge: skills that are large in every way are decided, in bounded memory.
 func TestLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds")
-	}
+	testwait.Slow(t)
 	root := t.TempDir()
 	write := func(at, text string) {
 		at = filepath.Join(root, filepath.FromSlash(at))

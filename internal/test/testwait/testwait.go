@@ -16,10 +16,14 @@ const Patience = time.Minute
 // Full reports whether tests do all of their work, even what takes minutes: with SAFETY=full.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
-// Slow skips a test of the second lane: `make slow` runs it, and .ci/run a part of them.
+// SecondLane reports whether tests of the second lane run: with KNACK_SLOW, as `make slow` sets it.
+// A test that does only a part of its work otherwise asks it.
+func SecondLane() bool { return os.Getenv("KNACK_SLOW") != "" }
+
+// Slow skips a test of the second lane. .ci/run runs a part of them.
 func Slow(t testing.TB) {
 	t.Helper()
-	if os.Getenv("KNACK_SLOW") == "" {
+	if !SecondLane() {
 		t.Skip("in the second lane: make slow")
 	}
 }

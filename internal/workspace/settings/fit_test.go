@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 )
@@ -94,6 +95,7 @@ func someRules(r *rand.Rand) string {
 // single --dir show no more of it beside further roots, in either order, whether these come by
 // --dir or have labels in knack.yaml; or that they are refused.
 func TestSecondRootOpensNothing(t *testing.T) {
+	testwait.Slow(t)
 	r := rand.New(rand.NewPCG(1, 20))
 	rounds, started, hidden := 5_000, 0, 0
 	if testing.Short() {

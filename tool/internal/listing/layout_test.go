@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/internal/test/skilltest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -53,8 +54,9 @@ func TestLayFillsItsPlaces(t *testing.T) {
 			return d[0] + strings.Repeat("-again", i/len(real)), d[1] // names may repeat
 		}
 	}
-	if testing.Short() {
-		t.Skip("it lays thousands of lists out")
+	sizes := []int{1, 2, 9, 40, 150}
+	if testwait.SecondLane() {
+		sizes = append(sizes, 200, 500, 2000)
 	}
 	for kind, of := range libraries {
 		var all []string
@@ -62,7 +64,7 @@ func TestLayFillsItsPlaces(t *testing.T) {
 			name, description := of(i)
 			all = append(all, name, description)
 		}
-		for _, n := range []int{1, 2, 9, 40, 150, 200, 500, 2000} {
+		for _, n := range sizes {
 			skills := skilltest.Entries(all[:2*n]...)
 			for _, budgets := range [][]int{{400}, {3450}, {16000}, {3450, 3350}} {
 				units := []profile.Unit{profile.UTF16, profile.Characters, profile.Bytes, profile.JSON}

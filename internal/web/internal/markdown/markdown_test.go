@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // here resolves links in a file of the skill a, which has the neighbour b.
@@ -90,9 +91,7 @@ func TestNowhere(t *testing.T) {
 // TestHostileText checks that text that would take seconds to parse is not parsed, but
 // ordinary text is.
 func TestHostileText(t *testing.T) {
-	if testing.Short() {
-		t.Skip("megabytes of hostile text")
-	}
+	testwait.Slow(t)
 	m := New()
 	at := here("SKILL.md")
 	for _, unit := range []string{"*a_ ", "[a](", "**a~~_ ", "> ", ">", "- + ", "1. ", "+\t* ", "1) ", "=\n", "a\n=\n", "a\n-\n", "# a\n", "> #\n"} {
@@ -181,6 +180,7 @@ func TestBusy(t *testing.T) {
 // TestRealText checks that Markdown files of real skills are rendered and contain only
 // what the table allows.
 func TestRealText(t *testing.T) {
+	testwait.Slow(t)
 	m, at, n := New(), here("SKILL.md"), 0
 	err := filepath.WalkDir(corpus.Dir(t, "skills"), func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.Contains([]string{".md", ".markdown", ".mdx"}, strings.ToLower(filepath.Ext(p))) {
