@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -390,9 +391,9 @@ func TestSlowDisk(t *testing.T) {
 						}
 					}
 				}
-				every := 5 * time.Second
-				if testing.Short() {
-					every = 20 * time.Second
+				every := 20 * time.Second
+				if testwait.SecondLane() {
+					every = 5 * time.Second
 				}
 				for lacks() {
 					ask("lists", lists, func(what string, got reply) { incomplete(t, what, got, true) })
