@@ -49,7 +49,7 @@ The exit status is 1 if anything is wrong.`,
 			if len(files) == 0 {
 				env.Err().Line("this project has no %s, and there is no %s; neither is required", config.Name, atHome(*env, s.UserFile()))
 			}
-			r := report.NewSettings()
+			r := report.NewSettings(s.Unread(folder))
 			for _, f := range files {
 				if len(f.Problems) == 0 {
 					f.Problems = append(f.ProblemsOfRoots(), f.ProblemsOfTrust()...)

@@ -180,6 +180,9 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 	}
 	warnUnusable(log, from)
+	for _, text := range from.projects.Unread {
+		log.Warn(text)
+	}
 	found := log
 	var scanned atomic.Bool
 	if env.StderrTerminal && op.logFormat != "json" && !op.levelFixed {

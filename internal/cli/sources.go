@@ -123,7 +123,7 @@ func (f *sourceFlags) roots(env console.Env, projects []string) []skill.Root {
 }
 
 func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root {
-	f.projects = settings.Projects{Unusable: f.projects.Unusable} // its tools do not count either
+	f.projects = settings.Projects{Unusable: f.projects.Unusable, Unread: f.projects.Unread} // its tools do not count either
 	if len(f.dirs) > 0 {
 		return f.numbered(env)
 	}
@@ -197,6 +197,9 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	f.warns = false
 	for _, err := range f.projects.Unusable {
 		env.Err().Text(console.Warning, err.Error())
+	}
+	for _, text := range f.projects.Unread {
+		env.Err().Text(console.Warning, text)
 	}
 	for _, text := range missingDirs(env.Getenv(dirsVariable), f.projects, v) {
 		env.Err().Text(console.Warning, text)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,7 +22,8 @@ type Settings struct {
 	// Notes say which sections of a file count for some commands alone.
 	Notes []string `json:"notes,omitempty"`
 
-	files []settingsFile
+	files  []settingsFile
+	unread []string
 }
 
 type settingsFile struct {
@@ -39,9 +41,9 @@ type problemRow struct {
 	Fix     string       `json:"fix"`
 }
 
-// NewSettings returns a report without files.
-func NewSettings() *Settings {
-	return &Settings{Version: 1, Files: []string{}, Findings: []problemRow{}}
+// NewSettings returns a report without files, with warnings about those that are not read.
+func NewSettings(unread []string) *Settings {
+	return &Settings{Version: 1, Files: []string{}, Findings: []problemRow{}, Warnings: slices.Clone(unread), unread: unread}
 }
 
 // Add adds a file with its warnings and notes.
@@ -61,6 +63,9 @@ func (s *Settings) Add(f *settings.File, warnings, notes []string) {
 // Print implements [command.Result].
 func (s *Settings) Print(env *console.Env) {
 	p := env.Out()
+	for _, w := range s.unread {
+		p.Line("%s: %s", console.Yellow.Of("warning"), w)
+	}
 	for _, f := range s.files {
 		name := console.Bold.Of(f.Shown)
 		for _, n := range f.notes {

@@ -22,8 +22,10 @@ type Projects struct {
 	// Unusable lists why files are not used. That only causes warnings: an agent without skills
 	// would be worse.
 	Unusable []error
-	files    []*File
-	tops     map[string]string // the folder that must contain each root, by label
+	// Unread lists which files look like settings and are not read; see [Finder.Unread].
+	Unread []string
+	files  []*File
+	tops   map[string]string // the folder that must contain each root, by label
 }
 
 // OfProjects reads the files of the projects that contain the folders. The home folder is not a
@@ -35,6 +37,11 @@ func OfProjects(env *console.Env, named *File, folders []string) Projects {
 		finder = New(env, named.Path)
 	}
 	for _, folder := range folders {
+		for _, text := range finder.Unread(folder) {
+			if !slices.Contains(p.Unread, text) {
+				p.Unread = append(p.Unread, text)
+			}
+		}
 		f, err := finder.Project(folder)
 		if err == nil && f != nil && len(f.Problems) > 0 {
 			at := f.Problems[0]

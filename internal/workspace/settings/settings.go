@@ -108,6 +108,39 @@ func (s *Finder) projectFile(folder string) string {
 	return ""
 }
 
+// otherName is the name that people give to knack.yaml by mistake.
+const otherName = "knack.yml"
+
+// Unread names the files that look like settings for a folder and are not read, and says what to do.
+// The file of --config is read, and with it the user's own files are not expected to be.
+func (s *Finder) Unread(folder string) (warnings []string) {
+	exists := func(file string) bool {
+		info, err := os.Lstat(file)
+		return err == nil && !info.IsDir()
+	}
+	warn := func(file, read string) {
+		fix := "move it there"
+		switch {
+		case file == read || file == s.UserFile() || s.given != "" && file == s.env.Absolute(s.given) || !exists(file):
+			return
+		case exists(read):
+			fix = "move what you need there, and delete it"
+		}
+		warnings = append(warnings, fmt.Sprintf("%s is not read, as settings are in %s: %s", s.env.Shown(file), s.env.Shown(read), fix))
+	}
+	for _, at := range dir.Project(folder, s.env.Home) {
+		warn(filepath.Join(at, otherName), filepath.Join(at, config.Name))
+	}
+	if user := s.UserFile(); user != "" && s.given == "" {
+		warn(filepath.Join(filepath.Dir(user), otherName), user)
+		if s.env.Home != "" {
+			warn(filepath.Join(s.env.Home, otherName), user)
+			warn(filepath.Join(s.env.Home, config.Name), user)
+		}
+	}
+	return warnings
+}
+
 // Beside returns what is wrong with the file of the project that a folder is in. A server that an
 // operator starts must not take settings that have no effect for settings that are in effect.
 func (s *Finder) Beside(folder string) error {
