@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -286,5 +285,5 @@ func (e *Entry) placeIn(root string) string {
 	if file == "" && len(e.Others()) > 0 {
 		file = e.Others()[0]
 	}
-	return path.Join(root, e.Path, file)
+	return skill.Join(root, e.Path, file)
 }

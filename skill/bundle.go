@@ -3,6 +3,7 @@ package skill
 import (
 	"cmp"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,6 +80,16 @@ func (r Root) Labels() []string {
 // Name returns the root's folder as answers name it. That is the folder as a user of this machine
 // would write it, or the root's label if clients on other machines ask too.
 func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
+
+// Join joins slash-separated paths to the name of a root. The slashes of a name that is the address
+// of a source stay.
+func Join(root string, paths ...string) string {
+	scheme, at, ok := strings.Cut(root, "://")
+	if !ok {
+		return path.Join(append([]string{root}, paths...)...)
+	}
+	return scheme + "://" + path.Join(append([]string{at}, paths...)...)
+}
 
 // LocalName returns the name of the root's folder in the log for the server's operator.
 func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Dir), r.Label) }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -225,7 +224,7 @@ func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry
 			if err != nil {
 				return err
 			}
-			all[i] = &report.Scanned{Report: r, Name: e.Name, Folder: path.Join(e.Root.Shown, e.Path), Place: e.Path, Skill: e.Skill}
+			all[i] = &report.Scanned{Report: r, Name: e.Name, Folder: skill.Join(e.Root.Shown, e.Path), Place: e.Path, Skill: e.Skill}
 			if files, err := e.Manifest(ctx, nil); err == nil {
 				all[i].Set = skill.SetOf(files).String()
 			}

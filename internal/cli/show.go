@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -149,7 +148,7 @@ type shownFile struct {
 }
 
 func shownFileOf(e *catalog.Entry, at string, data []byte) shownFile {
-	out := shownFile{Name: e.Name, Root: e.Root.Label, File: path.Join(e.Root.Name(), e.Path, e.OnDisk(at)), Path: at, Size: len(data), Digest: skill.DigestOf(data).String()}
+	out := shownFile{Name: e.Name, Root: e.Root.Label, File: skill.Join(e.Root.Name(), e.Path, e.OnDisk(at)), Path: at, Size: len(data), Digest: skill.DigestOf(data).String()}
 	if uri, err := e.FileURI(at); err == nil && e.Status != catalog.Skipped {
 		out.URI = uri.String()
 	}

@@ -32,6 +32,7 @@ const (
 	ruleLinkAsText    = skill.RuleID("link-as-text")
 	ruleLinkToFile    = skill.RuleID("link-to-file")
 	ruleSpecial       = skill.RuleID("file-special")
+	ruleWorktree      = skill.RuleID("worktree-ignored")
 )
 
 // AtLimit reports whether a notice of this rule says that a scan has reached a bound.

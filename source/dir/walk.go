@@ -326,7 +326,8 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	}
 	p.sum, p.proven = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
 	if r.git && p.path != "." && linkedWorktree(h, p.real(), w.real) {
-		return found{}
+		return found{notices: []skill.Notice{{Path: p.path, Rule: ruleWorktree,
+			Message: "is a linked worktree of this repository, so its skills are left out", Fix: "to see those, name it with --dir"}}}
 	}
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	if spellings := spellings(children); len(spellings) > 0 {

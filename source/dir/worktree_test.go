@@ -18,7 +18,7 @@ func TestLinkedWorktrees(t *testing.T) {
 		"bare/.git/HEAD": "x", "bare/feat/.git": "gitdir: ../.git/worktrees/feat\n", "bare/feat/b/SKILL.md": "",
 		"other/.git/HEAD": "x", "other/.git/index": "x", "other/wt/.git": "gitdir: ../../repo/.git/worktrees/wt\n", "other/wt/w/SKILL.md": "",
 	})
-	for root, want := range map[string][]string{
+	for root, skills := range map[string][]string{
 		"repo":                        {"odd/o", "skills/deploy", "sub/s"},
 		"repo/.claude":                nil,
 		"repo/.claude/worktrees/feat": {"skills/deploy"},
@@ -30,11 +30,19 @@ func TestLinkedWorktrees(t *testing.T) {
 		for name, d := range doors() {
 			scan, err := source(d, filepath.Join(base, root)).Scan(t.Context())
 			must(t, err)
+			var noticed []string
+			for _, n := range scan.Notices {
+				noticed = append(noticed, n.Path+" "+string(n.Rule))
+			}
+			want := map[string][]string{"repo": {".claude/worktrees/feat worktree-ignored"}, "repo/.claude": {"worktrees/feat worktree-ignored"}, ".": {"other/wt worktree-ignored", "repo/.claude/worktrees/feat worktree-ignored"}}[root]
+			if diff := cmp.Diff(want, noticed); diff != "" {
+				t.Errorf("%s: %s: notices: %s", name, root, diff)
+			}
 			var got []string
 			for _, b := range scan.Bundles {
 				got = append(got, b.Path)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(skills, got); diff != "" {
 				t.Errorf("%s: %s: %s", name, root, diff)
 			}
 		}

@@ -105,7 +105,7 @@ var rows = []row{
 // import sources.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special",
+	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special", ruleWorktree,
 }
 
 // Rules is the table of all rules: the rules of package skill, of this package, of the sources,
@@ -121,13 +121,20 @@ var Rules = func() []Rule {
 	}
 	all = append(all, nameDuplicate, uriName)
 	for _, id := range scanRules {
-		all = append(all, Rule{id, skill.SeverityWarning, groupScan, "knack", scanTitles[id]})
+		severity := skill.SeverityWarning
+		if id == ruleWorktree { // as it should be
+			severity = skill.SeverityInfo
+		}
+		all = append(all, Rule{id, severity, groupScan, "knack", scanTitles[id]})
 	}
 	for _, r := range scan.Rules {
 		all = append(all, Rule{r.ID, laneSeverities[r.Lane], groupContent, r.Source, r.Title})
 	}
 	return all
 }()
+
+// ruleWorktree is the rule of a linked worktree among the skills.
+const ruleWorktree = skill.RuleID("worktree-ignored")
 
 var scanTitles = map[skill.RuleID]string{
 	"folder-unreadable":    "every folder can be read",
@@ -144,6 +151,7 @@ var scanTitles = map[skill.RuleID]string{
 	"link-loop":            "links do not lead back to themselves",
 	"link-ignored":         "links to folders are followed",
 	"near-miss":            "a file that is meant as SKILL.md has that name",
+	ruleWorktree:           "linked worktrees of a repository are not searched with it",
 }
 
 // Unpublishes reports whether a finding of a rule keeps a skill out of the Skills

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"path"
-
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
@@ -89,7 +87,7 @@ func SkillOf(d *judgement.Verdict) Skill {
 
 // fileOf returns the name of one of a skill's files for people; "" means its folder.
 func fileOf(e *catalog.Entry, file string) string {
-	return path.Join(e.Root.Name(), e.Path, file)
+	return skill.Join(e.Root.Name(), e.Path, file)
 }
 
 // RootStatus is the JSON form of a root.

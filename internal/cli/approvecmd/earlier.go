@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 	"slices"
 	"time"
 
@@ -169,7 +168,7 @@ func (b *folderSkills) find(ctx context.Context, e *catalog.Entry, _ []skill.Fil
 func (b *folderSkills) gone() (all []*report.Compared) {
 	for _, o := range b.entries {
 		if b.all && !b.found[o] {
-			all = append(all, &report.Compared{Scanned: &report.Scanned{Name: o.Name, Folder: path.Join(o.Root.Shown, o.Path), Skill: o.Skill}, Status: report.Gone})
+			all = append(all, &report.Compared{Scanned: &report.Scanned{Name: o.Name, Folder: skill.Join(o.Root.Shown, o.Path), Skill: o.Skill}, Status: report.Gone})
 		}
 	}
 	return all

@@ -92,6 +92,7 @@ func (f *flags) result(cmd *cobra.Command) *reportJSON {
 // report fills in the plan.
 func (o *reportJSON) report(r *report) {
 	o.text = r
+	o.Warnings = append(o.Warnings, r.plan.Notes...)
 	for _, c := range r.plan.Choices {
 		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
 		j.Warning = c.Unserved
@@ -101,7 +102,7 @@ func (o *reportJSON) report(r *report) {
 		o.Choices = append(o.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: foundOf(s.Findings), Warnings: s.Warnings, Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: foundOf(s.Findings), Warnings: s.Warned(false), Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
 		e := s.Entry
 		if e.Source == "" && s.Was != nil {
 			e = *s.Was

@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/command"
 	findings "github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
@@ -86,11 +87,21 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 	return nil, nil
 }
 
+// placesOfLocks returns the folders that may have the lock of a folder of skills: it and those above
+// it in its repository, and for the skills of all projects ~/.agents.
+func (p *publisher) placesOfLocks(folder string) []string {
+	all, home := dir.Repository(folder), filepath.Join(p.env.Home, ".agents")
+	if p.env.Home != "" && realpath.Inside(home, folder) {
+		return append([]string{home}, all...)
+	}
+	return all
+}
+
 // lockOf returns the lock's entries for the skills below a folder, by their folders there. The
-// lock is in the folder, or above it in its repository. Entries from folders and files of this
+// lock is in the folder, or above it. Entries from folders and files of this
 // machine are left out: they mean nothing elsewhere.
 func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
-	for _, at := range dir.Repository(folder) {
+	for _, at := range p.placesOfLocks(folder) {
 		file := filepath.Join(at, lockfile.Name)
 		t, err := dir.OpenTree(at, true)
 		if err != nil {
@@ -111,7 +122,7 @@ func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		below, err := filepath.Rel(at, folder)
+		below, err := filepath.Rel(realpath.Of(at), realpath.Of(folder))
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ type report struct {
 	env     *console.Env
 	in      *install.Installer
 	plan    *install.Plan
+	project string // the root of the project
 	command string
 	again   string // the command without --check
 	dry     bool
@@ -99,7 +100,7 @@ func (r *report) print() {
 			if s.Do == install.Differs {
 				word = "differs:"
 			}
-			out.Line("%s %s (%s): %s", word, console.Bold.Of(s.Name), s.Key, s.Problem.Error())
+			out.Line("%s %s (%s): %s", word, console.Bold.Of(s.Name), r.folder(s), s.Problem.Error())
 			r.changes(s.Drift, "")
 			hint(s.Problem.Fix)
 		case install.Nothing, install.Matches:
@@ -107,7 +108,7 @@ func (r *report) print() {
 			r.step(s)
 			r.byHand(s)
 		}
-		for _, w := range s.Warnings {
+		for _, w := range s.Warned(true) {
 			if warned++; warned <= r.most() {
 				err.Text(console.Warning, r.named(s, w))
 			}
@@ -115,6 +116,9 @@ func (r *report) print() {
 		if s.Kept != "" {
 			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
 		}
+	}
+	for _, note := range r.plan.Notes {
+		err.Text(console.Warning, note)
 	}
 	if n := warned - r.most(); n > 0 {
 		err.Text(console.Warning, "and "+display.Count(n, "further warning")+": --json has all of them")
@@ -130,10 +134,18 @@ func (r *report) named(s *install.Step, text string) string {
 	}
 	for _, other := range r.plan.Steps {
 		if other != s && other.Name == s.Name && other.Key != s.Key && s.Key != "" {
-			return s.Name + " (" + s.Key + "): " + text
+			return s.Name + " (" + r.folder(s) + "): " + text
 		}
 	}
 	return s.Name + ": " + text
+}
+
+// folder returns the folder of a step's skill: as the lock has it in the project, else as a path.
+func (r *report) folder(s *install.Step) string {
+	if filepath.Dir(r.in.LockFile()) == r.project {
+		return s.Key
+	}
+	return r.env.Shown(r.in.Folder(s.Key))
 }
 
 // step prints one thing that was done.
@@ -142,10 +154,10 @@ func (r *report) step(s *install.Step) {
 	switch s.Do {
 	case install.Drop:
 		verb, rest, _ := strings.Cut(r.verb(s), " from")
-		out.Line("%s %s from%s (%s)", verb, console.Bold.Of(s.Name), rest, s.Key)
+		out.Line("%s %s from%s (%s)", verb, console.Bold.Of(s.Name), rest, r.folder(s))
 		return
 	case install.Delete, install.Pinned, install.Gone:
-		out.Line("%s %s (%s)", r.verb(s), console.Bold.Of(s.Name), s.Key)
+		out.Line("%s %s (%s)", r.verb(s), console.Bold.Of(s.Name), r.folder(s))
 		return
 	}
 	version := s.Entry.Version

@@ -303,7 +303,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (com
 		f.noteWithheld(ctx, in, p)
 	}
 	out := f.result(cmd)
-	r := report{env: f.env, in: in, plan: p, command: cmd.Name(), again: again(cmd), dry: f.dryRun}
+	r := report{env: f.env, in: in, plan: p, project: settings.Root(*f.env, f.project), command: cmd.Name(), again: again(cmd), dry: f.dryRun}
 	if f.other != "" {
 		r.other = f.command("verify")
 	}

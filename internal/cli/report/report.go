@@ -5,7 +5,6 @@
 package report
 
 import (
-	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
@@ -31,7 +30,7 @@ type Judged struct {
 }
 
 // Shown returns the displayed path of one of the skill's files.
-func (s *Judged) Shown(file string) string { return path.Join(s.Folder, file) }
+func (s *Judged) Shown(file string) string { return skill.Join(s.Folder, file) }
 
 // Finding is a finding with the displayed path of its file. Skill is nil for a notice of a
 // scan.

@@ -128,6 +128,9 @@ func sarifResultOf(d Diagnostic) sarifResult {
 
 // sarifURI returns a path as a URI reference; an absolute one becomes a file URI.
 func sarifURI(p string) string {
+	if u, err := url.Parse(p); err == nil && strings.Contains(p, "://") { // a file of a source
+		return u.String()
+	}
 	u := url.URL{Path: path.Clean(p)}
 	if path.IsAbs(p) || len(p) > 1 && p[1] == ':' {
 		u.Scheme, u.Path = "file", "/"+strings.TrimLeft(p, "/")

@@ -105,7 +105,7 @@ func TestSARIFOfScan(t *testing.T) {
 		}
 		scanned.Skills = append(scanned.Skills, &report.Scanned{Report: r, Folder: s.Folder, Skill: s.Skill})
 		for _, f := range r.Findings {
-			want[fmt.Sprint(f.Rule, " ", path.Join(s.Folder, f.File), " ", max(f.Position.Line, 1))] = string(f.Lane)
+			want[fmt.Sprint(f.Rule, " ", skill.Join(s.Folder, f.File), " ", max(f.Position.Line, 1))] = string(f.Lane)
 		}
 	}
 	if len(want) < len(scan.Rules) {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
@@ -44,7 +43,7 @@ var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityEr
 
 // diagnostic returns a finding of the skill as a message about its file.
 func (s *Scanned) diagnostic(f scan.Finding) Diagnostic {
-	return Diagnostic{File: path.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
+	return Diagnostic{File: skill.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
 }
 
 func (r *ScanRun) diagnostics(bool) (all []Diagnostic) {

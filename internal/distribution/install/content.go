@@ -38,6 +38,8 @@ type content struct {
 	extra   []string // dot-entries, links and others that are in no skill
 }
 
+const aLink = "a link"
+
 // maxOwn bounds the entries of a folder that is looked at.
 const maxOwn = 100_000
 
@@ -108,7 +110,7 @@ func (in *Installer) absent(ctx context.Context, place string) (*content, error)
 			c.missing = false
 			switch c.odd = "no folder"; {
 			case realpath.IsLink(e.Mode):
-				c.odd = "a link"
+				c.odd = aLink
 			case e.Mode.IsRegular():
 				c.odd = "a file"
 			case e.Mode.IsDir():
@@ -194,6 +196,22 @@ func lostExec(locked []lockfile.File, c *content) (lost []string) {
 	return lost
 }
 
+// Warned returns the warnings. One lists what is not installed: if short is set, only the first of
+// that.
+func (s *Step) Warned(short bool) []string {
+	n := len(s.dropped)
+	if n == 0 {
+		return s.Warnings
+	}
+	text := "not installed: "
+	if short {
+		text += strings.Join(s.dropped[:min(n, shownPaths)], "; ") + more(n)
+	} else {
+		text += strings.Join(s.dropped, "; ")
+	}
+	return append([]string{text}, s.Warnings...)
+}
+
 // shortList lists at most a few paths.
 func shortList(paths []string) string {
 	return strings.Join(paths[:min(len(paths), shownPaths)], ", ") + more(len(paths))
@@ -240,11 +258,8 @@ func (s *Step) warn(files []lockfile.File, of origin.Skill) {
 	if s.Withheld = of.Unserved != ""; s.Withheld {
 		out = append(out, "knack does not offer it: "+of.Unserved)
 	}
-	if len(of.Dropped) > 0 {
-		out = append(out, "not installed: "+strings.Join(of.Dropped[:min(len(of.Dropped), shownPaths)], "; ")+more(len(of.Dropped)))
-	}
 	if of.Left > 0 {
 		out = append(out, leftOut(of.Left))
 	}
-	s.Warnings = out
+	s.Warnings, s.dropped = out, of.Dropped
 }

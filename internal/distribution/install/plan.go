@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
@@ -54,6 +55,8 @@ type Step struct {
 	Withheld bool      // a warning says why no model gets it by its name
 	Same     []string  // the folders of its source with the same files
 
+	dropped []string // what is not installed, each with the reason
+
 	place string
 	found *content // the content of place at planning time
 	keep  bool     // it was changed, and is kept before it is replaced or removed
@@ -81,6 +84,9 @@ type Plan struct {
 	Steps []*Step
 	// Choices are the skills among which the user has to choose, source by source.
 	Choices []Choice
+
+	// Notes are warnings about the plan as a whole, for after its steps.
+	Notes []string
 
 	names []string // of all skills that the sources have
 }
@@ -258,6 +264,9 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	if !in.see(ctx, s) || s.found.is(s.Was.Digest) {
 		return s.Do != Fail
 	}
+	if in.matchesThroughLink(ctx, s) {
+		return true
+	}
 	s.Do = Differs
 	switch c := s.found; {
 	case c.missing:
@@ -273,6 +282,24 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: errors.New(why), Fix: fix, No: true}
 	}
 	return false
+}
+
+// matchesThroughLink reports whether a link is in the skill's place that leads to the locked files.
+// Such a skill is served, so verify must agree; the commands that write leave it.
+func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
+	if s.found.odd != aLink {
+		return false
+	}
+	target, err := realpath.Eval(s.place)
+	if err != nil {
+		return false
+	}
+	c, err := in.look(ctx, target)
+	if err != nil || !c.is(s.Was.Digest) {
+		return false
+	}
+	s.Warnings = append(s.Warnings, "its folder is a link to "+in.shown(target)+", which has the locked files; update, sync and remove leave it as it is")
+	return true
 }
 
 // PlanSync plans to restore every locked skill to its locked state.

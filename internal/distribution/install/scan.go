@@ -61,7 +61,7 @@ func (in *Installer) scan(ctx context.Context, p *Plan) error {
 		return writes
 	})
 	if left > 0 {
-		in.warn("%s without such a finding: nothing was written either; name the skills that you want", display.Count(left, "skill"))
+		p.Notes = append(p.Notes, display.Count(left, "skill")+" without such a finding: nothing was written either; name the skills that you want")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -59,7 +60,7 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 	}
 	l, err := o.Open(ctx, ref, at)
 	if err != nil {
-		return nil, err
+		return nil, ofArchive(ref, err)
 	}
 	if _, ruled := in.o.Trust.Rule(ref.Source); locked && !ruled {
 		return &library{Library: l, at: l.Revision()}, nil
@@ -79,6 +80,18 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 	}
 	j.verdict = v
 	return j, nil
+}
+
+// ofArchive says what else to do if a server does not give an archive.
+func ofArchive(ref origin.Ref, err error) error {
+	if ref.Kind != origin.Archive || filepath.IsAbs(ref.Location) {
+		return err
+	}
+	p := ProblemOf(err)
+	if p.Fix == "" {
+		p.Fix = "see whether a browser gets it: what it downloads is added as ./FILE (a zip or a tar.gz), or unpacked as ./FOLDER"
+	}
+	return p
 }
 
 // sign sets the verdict on the signatures of a step's source. Of several trusted signers, the
