@@ -154,7 +154,10 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 	if offline {
 		u, err = stored(from, ref)
 	} else {
-		u, err = fetch(ctx, from, release.Request{Ref: ref, Rules: rules, AllowDowngrade: p.downgrade, DryRun: p.dry})
+		u, err = fetch(ctx, from, release.Request{
+			Ref: ref, Rules: rules, AllowDowngrade: p.downgrade, DryRun: p.dry, Have: release.Stored(from, ref),
+			Set: func(h store.Head) error { return shelf.SetHead(ref.String(), h) },
+		})
 	}
 	out.describe(u)
 	if err != nil {

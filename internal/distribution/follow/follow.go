@@ -12,18 +12,10 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
-	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/skill"
 )
-
-// Puller asks sources and brings their releases into the store: [pull.Puller].
-type Puller interface {
-	Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error)
-	Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
-	Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
-}
 
 // Source is a source to follow.
 type Source struct {
@@ -35,7 +27,7 @@ type Source struct {
 
 // Options are the settings of a [Follower].
 type Options struct {
-	Puller Puller
+	Puller release.Puller
 	Store  *store.Store
 	Every  time.Duration // between two polls
 	Host   string        // this machine; it spreads the replicas' requests within a second
@@ -65,7 +57,6 @@ type Follower struct {
 	// Of the goroutine of Run.
 	served    store.Release // its Skills are nil
 	pending   *store.Release
-	highest   map[string]string
 	started   bool   // the last served release is known
 	judged    bool   // the served release was judged since the start
 	harmed    bool   // the store lacks a skill of the served release
@@ -75,7 +66,7 @@ type Follower struct {
 	logged    time.Time
 	wait      time.Duration          // that the source asked for, after its last answer
 	byRequest bool                   // a person asked for this poll
-	head      store.Head             // that the store is to remember; its Release is empty while nothing is served
+	head      store.Head             // that the store is to remember; its Release is empty while nothing is served. Highest has the versions that were served
 	unsaved   bool                   // the store could not be told
 	lack      skill.UnreachableError // the last argument of Lack
 
@@ -190,25 +181,25 @@ func (f *Follower) start() error {
 	if err != nil {
 		return nil
 	}
-	was := h.Highest
-	f.highest = release.Highest(h)
+	f.head.Highest = release.Highest(h) // also if the release itself is lost
 	r, err := f.o.Store.Release(h.Release)
 	if err != nil {
 		return nil // it is fetched again
 	}
 	r = h.Of(r)
 	words := "the release that was served last is served"
-	if why := f.admit(r); why != nil { // a knack pull beside the server sets the head, too
+	why := f.admit(r)
+	if why != nil { // a knack pull beside the server sets the head, too
 		f.o.Log.Warn("the release that was served last is not served any more", "source", f.source.Name, "release", r.Digest, "reason", why.Error())
 		last, ok := release.Last(f.o.Store, h, f.admit)
 		if !ok {
 			return nil
 		}
 		r, h = last, release.Next(h, last, f.o.Now())
-		h.Highest = f.noteServed(r)
-		f.remember(h)
 		words = "the last release that is allowed is served in its place"
-	} else if h.Highest = f.noteServed(r); !maps.Equal(h.Highest, was) {
+	}
+	was := h
+	if h.Highest = release.Served(f.head.Highest, r); why != nil || !maps.Equal(h.Highest, was.Highest) {
 		f.remember(h)
 	}
 	if f.o.Trusts != nil && r.Signer != "" && !f.o.Trusts(r.Signer) {
@@ -228,16 +219,10 @@ func (f *Follower) rules() release.Rules {
 
 // admit returns why a release of the store is not served at the start, or nil.
 func (f *Follower) admit(r store.Release) error {
-	if err := f.rules().Check(r, f.highest, true); err != nil || f.o.Admit == nil {
+	if err := f.rules().Check(r, f.head.Highest, true); err != nil || f.o.Admit == nil {
 		return err
 	}
 	return f.o.Admit(r)
-}
-
-// noteServed returns the highest versions by signer once a release is served.
-func (f *Follower) noteServed(r store.Release) map[string]string {
-	f.highest = release.Served(f.highest, r)
-	return f.highest
 }
 
 // serving records the served release.
@@ -290,7 +275,7 @@ func (f *Follower) serve(r store.Release) {
 	f.judged = true
 	e := Event{Action: ActionSwap, Release: r.Digest, Before: before.Digest, Version: r.Version, Signer: r.Signer, Added: c.Added, Changed: c.Changed, Removed: c.Removed}
 	h := release.Next(f.head, r, now)
-	h.Highest = f.noteServed(r)
+	h.Highest = release.Served(h.Highest, r)
 	if was, err := f.o.Store.Head(f.source.Ref.String()); semver.Lower(r.Version, before.Version) || before.Digest != "" && err == nil && was.Previous == r.Digest {
 		e.Action = ActionRollBack
 	}

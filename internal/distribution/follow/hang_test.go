@@ -3,10 +3,12 @@ package follow_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -35,6 +37,43 @@ func TestHang(t *testing.T) {
 		w.set(func() { w.hang = time.Hour })
 		testwait.Advance(2 * time.Minute)
 		w.end() // does not wait for the source
+	})
+}
+
+// A source that accepts the first request and says nothing keeps nobody waiting: after 10 s it counts
+// as unreachable, and its release is served when it answers.
+func TestSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.set(func() { w.hang = 50 * time.Second })
+		w.start()
+		testwait.Advance(9 * time.Second)
+		if name, _ := (follow.Group{w.f}).Waits(); name == "" || len(w.took(&w.lacks)) > 0 {
+			t.Errorf("unreachable before 10 s: %+v", w.f.Status())
+		}
+		testwait.Advance(2 * time.Second)
+		if name, why := (follow.Group{w.f}).Waits(); name != "" {
+			t.Errorf("after 11 s it is waited for: %s", why)
+		}
+		w.want("told", &w.lacks, "unreachable since 2000-01-01 00:00:10 UTC")
+		if s := w.f.Status(); s.Failure != "it has not answered for 10 s; see whether it can be reached from this machine" || s.FailingSince.Sub(w.begun) != 10*time.Second || s.Polls[follow.Failed] != 0 {
+			t.Errorf("%+v", s)
+		}
+		if log := w.log.String(); strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "the source cannot be asked, and nothing of it is in the store") {
+			t.Errorf("log: %s", log)
+		}
+		testwait.Advance(40 * time.Second)
+		w.want("served", &w.served, "1.0.0@50s")
+		if s := w.f.Status(); s.Failure != "" || !s.FailingSince.IsZero() {
+			t.Errorf("%+v", s)
+		}
+		w.set(func() { w.hang = time.Hour }) // with something to serve, it is only asked again
+		testwait.Advance(time.Minute)
+		if s := w.f.Status(); s.Failure != "" || len(w.took(&w.lacks)) > 0 {
+			t.Errorf("%+v", s)
+		}
+		w.end()
 	})
 }
 

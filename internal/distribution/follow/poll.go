@@ -106,7 +106,8 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	f.o.Log.Warn(words, append(about, "reason", err.Error())...)
 }
 
-// ask asks the source. The error is not nil if the outcome is [Failed] or [Refused].
+// ask asks the source, and fetches what it has anew. The error is not nil if the outcome is [Failed]
+// or [Refused].
 func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	if !f.started {
 		if err := f.start(); err != nil {
@@ -116,76 +117,119 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	var lacking error // the tag may name another release, which is complete
 	mended := false
 	if f.harmed && f.served.Revision != "" {
-		lacking = f.repair(ctx)
+		if lacking = f.repair(ctx); errors.Is(lacking, errAsked) {
+			return Failed, lacking
+		}
 		mended = lacking == nil && !f.harmed
 	}
-	var at origin.Revision
-	err := f.away(ctx, func(ctx context.Context) (err error) {
-		at, err = f.o.Puller.Resolve(ctx, f.source.Ref)
-		return err
+	u, err := release.Update(ctx, polling{f}, release.Request{
+		Ref: f.source.Ref, Rules: f.rules(), AllowDowngrade: true,
+		Have: func() (release.State, error) { return f.state(lacking), nil },
 	})
-	if err = cmp.Or(asked(lacking), err); err != nil {
-		return f.failed(ctx, err, "")
-	}
 	switch {
-	case at.ID == "": // only its skills tell
-	case f.pending != nil && f.pending.Revision == at.ID:
+	case err != nil && err == lacking:
+		return f.failed(ctx, err, "")
+	case err != nil:
+		return f.failed(ctx, err, u.At.ID)
+	case u.Same && u.Release.Digest == "": // it waits for its moment
 		return Unchanged, nil
-	case f.served.Revision == at.ID && lacking != nil:
-		return f.failed(ctx, lacking, "")
-	case f.served.Revision == at.ID && !f.harmed:
+	case u.Same:
 		f.forget()
-		outcome, err := f.judge(ctx, at)
-		if mended && err == nil {
-			outcome = Pulled
+		f.judge(u.Release)
+		if f.harmed {
+			f.mend(u.Release)
+			mended = true
 		}
-		return outcome, err
-	case f.refused == at.ID && !f.byRequest: // a person may know that the source lied
-		return f.failed(ctx, f.reason, at.ID)
-	}
-	r, err := f.pull(ctx, at)
-	if err != nil {
-		return f.failed(ctx, err, at.ID)
-	}
-	if r.Digest == f.served.Digest && r.Revision == f.served.Revision {
-		f.forget()
-		if !f.harmed {
-			return Unchanged, nil
+		if mended {
+			return Pulled, nil
 		}
-		f.mend(r)
-		return Pulled, nil
-	}
-	if err := f.rules().Check(r, f.highest, false); err != nil {
-		return f.failed(ctx, err, at.ID)
+		return Unchanged, nil
 	}
 	f.refused, f.reason = "", nil
-	f.event(Event{Action: ActionPull, Release: r.Digest, Before: f.served.Digest, Version: r.Version, Signer: r.Signer})
+	f.event(Event{Action: ActionPull, Release: u.Release.Digest, Before: f.served.Digest, Version: u.Release.Version, Signer: u.Release.Signer})
 	if f.served.Digest == "" { // no client can see two releases
-		f.serve(r)
+		f.serve(u.Release)
 		return Pulled, nil
 	}
 	moment := moment(f.o.Now(), f.o.Every)
-	f.pending = &r
-	f.update(func(s *Status) { s.Pending, s.At = r.Digest, moment })
-	f.o.Log.Warn("a release was fetched", "source", f.source.Name, "release", r.Digest, "version", r.Version, "serves", moment.UTC().Format(time.RFC3339))
+	f.pending = &u.Release
+	f.update(func(s *Status) { s.Pending, s.At = u.Release.Digest, moment })
+	f.o.Log.Warn("a release was fetched", "source", f.source.Name, "release", u.Release.Digest, "version", u.Release.Version, "serves", moment.UTC().Format(time.RFC3339))
 	return Pulled, nil
+}
+
+// state returns the present state for an update. lacking is why damaged skills could not be fetched.
+func (f *Follower) state(lacking error) release.State {
+	s := release.State{
+		Head: f.head, Release: f.served, Whole: !f.harmed,
+		Unsure: !f.judged && digestOf(f.served.Revision) != "", // only a registry has signatures
+		Fails: func(revision string) error {
+			switch {
+			case revision == f.served.Revision:
+				return lacking
+			case revision == f.refused && !f.byRequest: // a person may know that the source lied
+				return f.reason
+			}
+			return nil
+		},
+	}
+	if f.pending != nil {
+		s.Waits = f.pending.Revision
+	}
+	return s
+}
+
+// polling is a follower as the puller of an update.
+type polling struct{ f *Follower }
+
+// Resolve implements [release.Puller].
+func (p polling) Resolve(ctx context.Context, ref origin.Ref) (at origin.Revision, err error) {
+	var silent <-chan time.Time
+	if p.f.served.Digest == "" && p.f.lack.Since.IsZero() {
+		timer := time.NewTimer(silence)
+		defer timer.Stop()
+		silent = timer.C
+	}
+	err = p.f.away(ctx, silent, func(ctx context.Context) (err error) {
+		at, err = p.f.o.Puller.Resolve(ctx, ref)
+		return err
+	})
+	return at, err
+}
+
+// Pull implements [release.Puller].
+func (p polling) Pull(ctx context.Context, _ origin.Ref, at origin.Revision) (store.Release, pull.Report, error) {
+	return p.f.pull(ctx, at)
+}
+
+// Look implements [release.Puller].
+func (p polling) Look(ctx context.Context, ref origin.Ref, at origin.Revision) (r store.Release, report pull.Report, err error) {
+	err = p.f.away(ctx, nil, func(ctx context.Context) (err error) {
+		r, report, err = p.f.o.Puller.Look(ctx, ref, at)
+		return err
+	})
+	return r, report, err
+}
+
+// silence is how long the first request waits for an answer before the source counts as unreachable.
+const silence = 10 * time.Second
+
+// silent tells that the source does not answer the first request.
+func (f *Follower) silent() {
+	was, now := f.Status(), f.o.Now()
+	err := errors.New("it has not answered for 10 s; see whether it can be reached from this machine")
+	f.update(func(s *Status) { s.Failure, s.FailingSince = err.Error(), now })
+	f.lacks(Failed, now)
+	f.say(Failed, err, was, now)
 }
 
 // errAsked ends a poll because a person requested another one: the source may answer by now.
 var errAsked = errors.New("the source is asked again")
 
-// asked returns an error if it is errAsked.
-func asked(err error) error {
-	if errors.Is(err, errAsked) {
-		return err
-	}
-	return nil
-}
-
 // away runs do, which waits for the source. Meanwhile a release that was fetched before is served
 // at its moment. If a person requests a poll, the error is [errAsked]: the bytes received stay in
-// the store.
-func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error) error {
+// the store. At silent, the source counts as unreachable.
+func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -204,6 +248,8 @@ func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error)
 			return err
 		case <-swap.C:
 			f.swap()
+		case <-silent:
+			f.silent()
 		case <-f.asked:
 			swap.Stop()
 			cancel(errAsked)
@@ -211,31 +257,19 @@ func (f *Follower) away(ctx context.Context, do func(ctx context.Context) error)
 	}
 }
 
-// judge judges the signatures of the served release, if they were judged before the start: the
-// rules may have changed since. Only a registry has signatures.
-func (f *Follower) judge(ctx context.Context, at origin.Revision) (Outcome, error) {
-	if f.judged || digestOf(at.ID) == "" {
-		return Unchanged, nil
-	}
-	var r store.Release
-	err := f.away(ctx, func(ctx context.Context) (err error) {
-		r, _, err = f.o.Puller.Look(ctx, f.source.Ref, at)
-		return err
-	})
-	if err != nil {
-		return f.failed(ctx, err, at.ID)
-	}
+// judge notes that the source has the served release, whose signatures may have been judged
+// differently before the start.
+func (f *Follower) judge(r store.Release) {
 	f.judged = true
 	if r.Judged == f.served.Judged {
-		return Unchanged, nil
+		return
 	}
 	f.o.Log.Warn("the signature of what is served is found to be another than before", "source", f.source.Name, "release", r.Digest, "signature", r.Signature, "signer", r.Signer)
 	f.served.Judged = r.Judged
 	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
 	h := f.head // a knack pull may have set another one
-	h.Judged, h.Highest = r.Judged, f.noteServed(r)
+	h.Judged, h.Highest = r.Judged, release.Served(h.Highest, r)
 	f.remember(h)
-	return Unchanged, nil
 }
 
 // forget drops a release that waits: the source no longer has it.
@@ -247,7 +281,7 @@ func (f *Follower) forget() {
 // repair fetches the damaged parts of the served release.
 func (f *Follower) repair(ctx context.Context) error {
 	at := origin.Revision{ID: f.served.Revision, Version: f.served.Version}
-	r, err := f.pull(ctx, at)
+	r, _, err := f.pull(ctx, at)
 	if err == nil && r.Digest == f.served.Digest {
 		f.mend(r)
 	}
@@ -262,12 +296,12 @@ func (f *Follower) mend(r store.Release) {
 }
 
 // pull fetches a release.
-func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release, error) {
+func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release, pull.Report, error) {
 	begun := f.o.Now()
 	f.update(func(s *Status) { s.Pulling = true })
 	var r store.Release
 	var report pull.Report
-	err := f.away(ctx, func(ctx context.Context) (err error) {
+	err := f.away(ctx, nil, func(ctx context.Context) (err error) {
 		r, report, err = f.o.Puller.Pull(ctx, f.source.Ref, at)
 		return err
 	})
@@ -281,7 +315,7 @@ func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release,
 			s.LastPull = took
 		}
 	})
-	return r, err
+	return r, report, err
 }
 
 // failed records why there is no release. id is the requested revision.

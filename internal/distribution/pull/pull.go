@@ -54,12 +54,6 @@ func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return o.Resolve(ctx, ref)
 }
 
-// Is reports whether r, the release last served or pulled of a source, has the given revision and
-// its signer is still trusted. It does no I/O.
-func (p *Puller) Is(ref origin.Ref, at origin.Revision, r store.Release) bool {
-	return at.ID != "" && r.Revision == at.ID && p.Trust.Locked(ref.Source, r.Signer) == nil
-}
-
 // Pull brings the source's release at a revision into the store, and records it. With an empty ID,
 // the revision is the present one. The caller decides whether the release becomes the source's
 // head.

@@ -123,6 +123,13 @@ func Last(s *store.Store, h store.Head, admit func(store.Release) error) (store.
 	return store.Release{}, false
 }
 
+// Puller asks sources and brings their releases into the store: [pull.Puller].
+type Puller interface {
+	Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error)
+	Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
+	Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
+}
+
 // Request is the request of [Update].
 type Request struct {
 	Ref   origin.Ref
@@ -130,65 +137,83 @@ type Request struct {
 	// AllowDowngrade accepts a lower version than the head's. The rules hold nevertheless.
 	AllowDowngrade bool
 	DryRun         bool // only look
+	// Have returns the present state. It is asked for when the source has answered, and again when
+	// its release was fetched.
+	Have func() (State, error)
+	// Set, if not nil, makes a release the source's head. Without it, the caller does so later.
+	Set func(store.Head) error
+}
+
+// State is what there is of a source before an update.
+type State struct {
+	Head    store.Head    // zero without one
+	Release store.Release // the head's
+	Whole   bool          // the release is completely stored, and its signer is trusted
+	Unsure  bool          // its signatures are to be judged again
+	Waits   string        // the revision that was fetched, and is made the head later
+	// Fails, if not nil, returns why a revision need not be fetched again, or nil.
+	Fails func(revision string) error
 }
 
 // Updated is the result of [Update].
 type Updated struct {
-	Release, Before store.Release // Before is zero if the store had none
-	Same            bool          // the head stays
+	At              origin.Revision // that the source has; its ID is empty if the source did not answer
+	Release, Before store.Release   // Before is zero if there was none; Release is zero if one waits
+	Same            bool            // the head stays, or the release already waits
 	Report          pull.Report
 }
 
 // Update resolves a source, compares it with its head, fetches new content, and makes it the head
-// if the rules allow it.
-func Update(ctx context.Context, p *pull.Puller, q Request) (u Updated, err error) {
-	// The store is checked during the request to the source: usually it has all content already.
-	var (
-		damage error
-		head   store.Head
-		whole  bool
-		looked = make(chan struct{})
-		from   = q.Ref.String()
-	)
-	go func() {
-		defer close(looked)
-		head, u.Before, damage = Head(p.Store, from)
-		whole = p.Store.Whole(u.Before)
-	}()
+// if the rules allow it. knack pull and servers move heads by it.
+func Update(ctx context.Context, p Puller, q Request) (u Updated, err error) {
 	at, err := p.Resolve(ctx, q.Ref)
-	<-looked
+	have, damage := q.Have()
+	u.Before = have.Release
 	if err = errors.Join(err, damage); err != nil {
 		return u, err
 	}
-	if whole && p.Is(q.Ref, at, u.Before) {
-		u.Release, u.Same = u.Before, true
-		return u, q.check(u.Before, u.Before, head)
-	}
+	u.At = at
 	bring := p.Pull
 	if q.DryRun {
 		bring = p.Look
 	}
+	switch known := at.ID != "" && at.ID == have.Release.Revision; { // without an ID, only its skills tell
+	case at.ID != "" && at.ID == have.Waits:
+		u.Same = true
+		return u, nil
+	case known && have.Whole && have.Unsure:
+		bring = p.Look
+	case known && have.Whole:
+		u.Release, u.Same = u.Before, true
+		return u, q.check(u.Before, u.Before, have.Head)
+	case at.ID != "" && have.Fails != nil:
+		err = have.Fails(at.ID)
+	}
+	if err != nil {
+		return u, err
+	}
 	if u.Release, u.Report, err = bring(ctx, q.Ref, at); err != nil {
 		return u, err
 	}
-	if head, _, err = Head(p.Store, from); err != nil { // a server may have set it meanwhile
+	if have, err = q.Have(); err != nil { // a server may have moved the head meanwhile
 		return u, err
 	}
-	if err := q.check(u.Release, u.Before, head); err != nil || q.DryRun {
+	u.Same = u.Release.Digest == have.Head.Release
+	if err := q.check(u.Release, u.Before, have.Head); err != nil || q.DryRun || q.Set == nil || u.Same && u.Release.Judged == have.Head.Judged {
 		return u, err
-	}
-	if u.Same = u.Release.Digest == head.Release; u.Same && u.Release.Judged == head.Judged {
-		return u, nil
 	}
 	since := u.Release.At
 	if u.Same {
-		since = head.Since
+		since = have.Head.Since
 	}
-	return u, p.Store.SetHead(from, Next(head, u.Release, since))
+	return u, q.Set(Next(have.Head, u.Release, since))
 }
 
 // check refuses a release that the rules do not allow, or that is lower than the head.
 func (q Request) check(r, before store.Release, head store.Head) error {
+	if q.Set == nil && r.Digest == head.Release {
+		return nil // a server checked it before it served it
+	}
 	if err := q.Rules.Check(r, Highest(head), r.Digest == before.Digest); err != nil {
 		return err
 	}
@@ -196,6 +221,27 @@ func (q Request) check(r, before store.Release, head store.Head) error {
 		return &TooLow{r, fmt.Sprintf("the version %s is lower than %s, which was pulled or served before: --allow-downgrade takes it", r.Version, head.Version)}
 	}
 	return nil
+}
+
+// Stored returns the state of a source in the store, for [Request.Have]. It reads the store during
+// the request to the source: usually the store has all content already.
+func Stored(p *pull.Puller, ref origin.Ref) func() (State, error) {
+	var s State
+	var err error
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		s.Head, s.Release, err = Head(p.Store, ref.String())
+		s.Whole = p.Store.Whole(s.Release) && p.Trust.Locked(ref.Source, s.Release.Signer) == nil
+	}()
+	again := false
+	return func() (State, error) {
+		if <-read; again {
+			s.Head, s.Release, err = Head(p.Store, ref.String())
+		}
+		again = true
+		return s, err
+	}
 }
 
 // Head returns the head of a source, and its release if the store still has the record. Without a
