@@ -242,7 +242,7 @@ func TestCountsOfStates(t *testing.T) {
 	c := agree(t, dir)
 	// Publishable are a, f, links and outer: b and c have the URI of another name, d's and
 	// x's names have a folder or a file in their place, many has too many files.
-	if want := (judgement.Count{Skills: 11, Available: 8, Shadowed: 1, Copies: 1, Skipped: 1, Publishable: 4}); c.Skills != want.Skills || c.Available != want.Available || c.Shadowed != want.Shadowed ||
+	if want := (judgement.Count{Statuses: judgement.Statuses{Skills: 11, Available: 8, Shadowed: 1, Copies: 1, Skipped: 1}, Publishable: 4}); c.Skills != want.Skills || c.Available != want.Available || c.Shadowed != want.Shadowed ||
 		c.Copies != want.Copies || c.Skipped != want.Skipped || c.Publishable != want.Publishable {
 		t.Errorf("%+v, want %+v", c, want)
 	}

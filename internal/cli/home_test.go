@@ -63,7 +63,7 @@ func testHome(t *testing.T) {
 	put(".codex/config.toml", "")
 	check(`knack finds 3 skills in 2 roots here, besides the 2 built in.
   knack list       shows them
-  knack doctor     says why: 1 folder skipped
+  knack doctor     says why: 1 skill skipped
   knack connect    connects Claude Code, Cursor, Codex
   knack --help     shows all commands
 `)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 	"github.com/knack-dev/knack/skill"
@@ -47,10 +48,7 @@ func Text(v catalog.View, all []connection.Connection) string {
 	}
 	lines[1] = list
 	lines[2] = "knack doctor     says where skills are looked for, and what became of each"
-	var wrong []string
-	if v.Snapshot != nil && len(v.Skipped) > 0 {
-		wrong = append(wrong, display.Count(len(v.Skipped), "folder")+" skipped")
-	}
+	wrong := listing.Unserved(v)
 	if broken > 0 {
 		wrong = append(wrong, display.Count(broken, "root")+" unreadable")
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // TestWithoutAnswers checks what is said if disks do not answer, and that many clients fit.
@@ -36,5 +38,18 @@ func TestWithoutAnswers(t *testing.T) {
 				t.Errorf("more than %d columns: %s", 80, line)
 			}
 		}
+	}
+}
+
+// TestOverviewHeld checks that skills that are held back are counted apart from skipped ones.
+func TestOverviewHeld(t *testing.T) {
+	var v catalog.View
+	v.Snapshot = &catalog.Snapshot{}
+	for _, rule := range []skill.RuleID{frontmatter.DescriptionMissing, frontmatter.HeldBack} {
+		e := &catalog.Entry{Root: &skill.Root{}, Status: catalog.Skipped, Skill: &skill.Skill{Bundle: &skill.Bundle{}, Problems: []skill.Problem{{Rule: rule}}}}
+		v.Entries, v.Skipped = append(v.Entries, e), append(v.Skipped, e)
+	}
+	if got := Text(v, nil); !strings.Contains(got, "says why: 1 skill skipped, 1 skill held back\n") {
+		t.Error(got)
 	}
 }

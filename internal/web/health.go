@@ -27,15 +27,12 @@ const (
 
 type healthPage struct {
 	frame
-	Served, All  int
-	NUnlisted    int // included in Served
+	Found        judgement.Statuses
 	Roots        []rootRow
 	Missing      []string
 	Sources      []sources.Row
 	Skipped      []skippedRow
-	NSkipped     int
 	Held         []skippedRow
-	NHeld        int
 	Scan         *scans.Total
 	Count        judgement.Count
 	Rules        []severityRows
@@ -176,12 +173,7 @@ func (s *Site) health(r *request) error {
 // list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {
 	skipped, held := doctor.SplitSkipped(v)
-	p := &healthPage{All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(skipped), NHeld: len(held)}
-	for _, e := range v.Entries {
-		if e.Status == catalog.Unlisted {
-			p.NUnlisted++
-		}
-	}
+	p := &healthPage{Found: judgement.StatusesOf(v)}
 	if !v.Narrowed() {
 		p.Snapshot = v.Version // the version would reveal changes of hidden skills
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
-	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
@@ -138,9 +137,7 @@ type homePage struct {
 	Orders          []choice
 	Rows            []row
 	Total, From, To int
-	All, Served     int
-	NSkipped, NHeld int
-	NUnlisted       int    // included in Served
+	Found           judgement.Statuses
 	URL             string // of the MCP endpoint
 	Older, Newer    string // addresses of the next and the previous page
 	Narrowed        bool
@@ -159,9 +156,8 @@ func (s *Site) home(r *request) error {
 		return err
 	}
 	f := filterOf(r.URL.Query(), queryOf(r))
-	skipped, held := doctor.SplitSkipped(v)
 	p := homePage{
-		frame: s.frame(r, "Skills", "home"), Filter: f, All: len(v.Entries), Served: len(v.Entries) - len(v.Skipped), NSkipped: len(skipped), NHeld: len(held),
+		frame: s.frame(r, "Skills", "home"), Filter: f,
 		URL: s.origin(r) + "/mcp", Without: filter{Query: f.Query, Sort: f.Sort}.href(), Narrowed: f.On() > 0, Orders: f.choices(),
 	}
 	if rule, ok := check.RuleOf(f.Rule); ok {
@@ -177,7 +173,7 @@ func (s *Site) home(r *request) error {
 	}
 	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)
-	p.NUnlisted = of.unlisted
+	p.Found = of.found
 	var by tallied
 	if f.Query == "" && f.On() == 0 {
 		if by, err = of.unfiltered(r.Context(), v, totals); err != nil {

@@ -50,21 +50,16 @@ func (s *Site) serveMetrics(r *request) error {
 }
 
 func (s *Site) skillMetrics(ctx context.Context, x *exposition.Text, v catalog.View) {
-	byStatus := map[catalog.Status]int{}
-	held := 0
-	for _, e := range v.Entries {
-		if e.HeldBack() {
-			held++
-		} else {
-			byStatus[e.Status]++
-		}
-	}
+	found := judgement.StatusesOf(v)
 	x.Family("knack_skills", "gauge", "Skills by what became of them.")
-	for _, status := range []catalog.Status{catalog.Available, catalog.Shadowed, catalog.Copy, catalog.Unlisted, catalog.Skipped} {
-		x.Sample("knack_skills", float64(byStatus[status]), "status", string(status))
+	for _, of := range []struct {
+		status catalog.Status
+		n      int
+	}{{catalog.Available, found.Available}, {catalog.Shadowed, found.Shadowed}, {catalog.Copy, found.Copies}, {catalog.Unlisted, found.Unlisted}, {catalog.Skipped, found.Skipped}} {
+		x.Sample("knack_skills", float64(of.n), "status", string(of.status))
 	}
-	if s.o.Scans != nil || held > 0 {
-		x.Sample("knack_skills", float64(held), "status", string(judgement.Held))
+	if s.o.Scans != nil || found.Held > 0 {
+		x.Sample("knack_skills", float64(found.Held), "status", string(judgement.Held))
 	}
 	totals, _ := s.checks.Soon(ctx, v)
 	x.Measures(scans.Measures(scans.Count(totals).ScanCount))

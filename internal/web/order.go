@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
 )
@@ -43,7 +44,7 @@ type shelf struct {
 	traits                map[*catalog.Entry]traits
 	values                [byOther][]string // of each facet; a skill has the number of its own
 	name, changed, tokens func() []*catalog.Entry
-	unlisted              int               // number of unlisted skills
+	found                 judgement.Statuses
 	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
 
 	mu    sync.Mutex
@@ -98,9 +99,7 @@ func newShelf(v catalog.View) *shelf {
 	}
 	of.publishers = publishersOf(v.Roots)
 	for _, e := range entries {
-		if e.Status == catalog.Unlisted {
-			of.unlisted++
-		}
+		of.found.Add(e.Status, e.HeldBack())
 		t := traits{values: [byOther]int{byState: -1, byScope: number(byScope, string(e.Root.Scope)), byRoot: number(byRoot, e.Root.Label), byCollection: number(byCollection, collectionOf(e)), byTag: -1}}
 		for _, tag := range tagsOf(e) {
 			t.tags = append(t.tags, number(byTag, tag))

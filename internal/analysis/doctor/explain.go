@@ -250,7 +250,7 @@ func (s *Explanation) collectNotices(key skill.Key) {
 			case named:
 				s.notices = append(s.notices, RootNotice{r.Root, n})
 			case dir.Unsearched(n.Rule):
-				s.Unsearched = append(s.Unsearched, NoticeLine(r.Root, n))
+				s.Unsearched = append(s.Unsearched, NoticeLine(Below(r.Root, n.Path), n))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/source/dir"
@@ -38,9 +39,9 @@ func Below(r skill.Root, path string) string {
 	return strings.TrimSuffix(at, "/") + "/" + path
 }
 
-// NoticeLine returns a notice in one line.
-func NoticeLine(r skill.Root, n skill.Notice) string {
-	line := Below(r, n.Path) + ": " + n.Message
+// NoticeLine returns a notice about a displayed path in one line.
+func NoticeLine(at string, n skill.Notice) string {
+	line := at + ": " + n.Message
 	if n.Fix != "" {
 		line += " (" + n.Fix + ")"
 	}
@@ -68,7 +69,7 @@ func (r *Report) limits() []string {
 	for _, root := range r.View.Roots {
 		for _, n := range root.Notices {
 			if dir.AtLimit(n.Rule) {
-				out = append(out, NoticeLine(root.Root, n))
+				out = append(out, NoticeLine(Below(root.Root, n.Path), n))
 			}
 		}
 	}
@@ -108,8 +109,8 @@ func LeftOver(names []string) string {
 // FirstOf names the first few of a list.
 func FirstOf(names []string) string {
 	const few = 5
-	if len(names) > few+1 {
-		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+	if len(names) == few+1 {
+		return strings.Join(names, ", ")
 	}
-	return strings.Join(names, ", ")
+	return display.First(names, few)
 }

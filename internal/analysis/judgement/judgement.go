@@ -206,16 +206,16 @@ type Summary struct {
 func (d *Verdict) Summary() Summary {
 	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted, Held: d.Entry.HeldBack(), Judged: d.Whole}
 	for _, f := range d.Findings {
-		s.Add(f)
+		s.Add(Key{f.Rule, f.Severity}, 1)
 	}
 	return s
 }
 
-// Add counts one finding.
-func (s *Summary) Add(f check.Finding) {
-	s.Severities.Add(f.Severity)
-	if f.Kind() == check.KindScan {
-		s.Scan.Add(f.Severity)
+// Add counts n findings.
+func (s *Summary) Add(k Key, n int) {
+	*s.Severities.Of(k.Severity) += n
+	if (check.Finding{Rule: k.Rule}).Kind() == check.KindScan {
+		*s.Scan.Of(k.Severity) += n
 	}
 }
 
@@ -258,15 +258,54 @@ func (s Summary) State() State {
 	return Fine
 }
 
+// Statuses is a number of skills, by what became of them.
+type Statuses struct {
+	Skills    int `json:"skills"` // found, in any status
+	Available int `json:"available"`
+	Shadowed  int `json:"shadowed"`
+	Copies    int `json:"copies"`
+	Unlisted  int `json:"unlisted"`
+	Skipped   int `json:"skipped"` // without held-back skills
+	Held      int `json:"held"`
+}
+
+// StatusesOf counts the skills of a view.
+func StatusesOf(v catalog.View) (s Statuses) {
+	if v.Snapshot != nil {
+		for _, e := range v.Entries {
+			s.Add(e.Status, e.HeldBack())
+		}
+	}
+	return s
+}
+
+// Add counts one skill. held is set if the operator's policy holds it back.
+func (s *Statuses) Add(status catalog.Status, held bool) {
+	s.Skills++
+	switch status {
+	case catalog.Available:
+		s.Available++
+	case catalog.Shadowed:
+		s.Shadowed++
+	case catalog.Copy:
+		s.Copies++
+	case catalog.Unlisted:
+		s.Unlisted++
+	case catalog.Skipped:
+		if held {
+			s.Held++
+		} else {
+			s.Skipped++
+		}
+	}
+}
+
+// Served returns the number of skills that are neither skipped nor held back.
+func (s Statuses) Served() int { return s.Skills - s.Skipped - s.Held }
+
 // Count is a number of skills and problems.
 type Count struct {
-	Skills      int `json:"skills"` // found, in any status
-	Available   int `json:"available"`
-	Shadowed    int `json:"shadowed"`
-	Copies      int `json:"copies"`
-	Unlisted    int `json:"unlisted"`
-	Skipped     int `json:"skipped"` // without held-back skills
-	Held        int `json:"held"`
+	Statuses
 	Publishable int `json:"publishable"`
 	// Fine, Problems and NotJudged are the available skills by [State].
 	Fine      int `json:"fine"`
@@ -301,23 +340,7 @@ func CountNotices(v catalog.View) (c Count) {
 
 // Add counts one skill and its findings.
 func (c *Count) Add(s Summary) {
-	c.Skills++
-	switch s.Status {
-	case catalog.Available:
-		c.Available++
-	case catalog.Shadowed:
-		c.Shadowed++
-	case catalog.Copy:
-		c.Copies++
-	case catalog.Unlisted:
-		c.Unlisted++
-	case catalog.Skipped:
-		if s.Held {
-			c.Held++
-		} else {
-			c.Skipped++
-		}
-	}
+	c.Statuses.Add(s.Status, s.Held)
 	if s.Published {
 		c.Publishable++
 	}

@@ -111,6 +111,15 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// First joins the first names of a list, and counts the others.
+func First(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += " and " + Thousands(more) + " more"
+	}
+	return text
+}
+
 // Thousands returns a number with a comma between groups of three digits: "12,345".
 func Thousands(n int) string {
 	s := strconv.Itoa(n)

@@ -185,11 +185,8 @@ func (r *report) step(s *install.Step) {
 	if n := len(s.With); n > 0 {
 		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, shownPaths)], ", ")
 	}
-	if n := len(s.Same); n > 0 {
-		line += ", the same as in " + strings.Join(s.Same[:min(n, shownSame)], ", ")
-		if n > shownSame {
-			line += fmt.Sprintf(" and %s more", display.Thousands(n-shownSame))
-		}
+	if len(s.Same) > 0 {
+		line += ", the same as in " + display.First(s.Same, shownSame)
 	}
 	out.Line("%s %s", r.verb(s), line)
 	if s.Was != nil {
@@ -224,14 +221,9 @@ func (r *report) changes(c install.Changes, by string) {
 		word  string
 		paths []string
 	}{{"changed", c.Changed}, {"added", c.Added}, {"removed", c.Removed}} {
-		if len(l.paths) == 0 {
-			continue
+		if len(l.paths) > 0 {
+			r.env.Out().Line("  %s%s: %s", l.word, by, display.First(l.paths, shownPaths))
 		}
-		text := strings.Join(l.paths[:min(len(l.paths), shownPaths)], ", ")
-		if more := len(l.paths) - shownPaths; more > 0 {
-			text += fmt.Sprintf(" and %s more", display.Thousands(more))
-		}
-		r.env.Out().Line("  %s%s: %s", l.word, by, text)
 	}
 }
 

@@ -45,7 +45,7 @@ func PrintExplanation(p *console.Printer, d *doctor.Explanation) {
 		p.Item(5, "  %s %s", fixWord, t.Fix)
 	}
 	for _, n := range s.Passed {
-		p.Line("%s", doctor.NoticeLine(n.Root, n.Notice))
+		p.Line("%s", doctor.NoticeLine(n.At(), n.Notice))
 	}
 	for _, e := range s.Similar {
 		switch {
@@ -193,7 +193,7 @@ func (s explanation) printFiles(p *console.Printer, d *judgement.Verdict) {
 		}
 		for _, n := range r.Notices {
 			if d.Entry.Contains(n.Path) {
-				p.Item(11, "  left out   %s", doctor.NoticeLine(r.Root, n))
+				p.Item(11, "  left out   %s", doctor.NoticeLine(doctor.Below(r.Root, n.Path), n))
 			}
 		}
 	}

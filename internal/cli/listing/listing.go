@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
@@ -24,20 +25,15 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, lock
 		}
 	}
 	label := ""
-	shadowed, unlisted := 0, 0
 	for _, e := range v.Entries {
-		switch e.Status {
-		case catalog.Available:
-			if e.Root.Label != label {
-				label = e.Root.Label
-				p.Line("%s%s", console.Bold.Of(label), Folder(*e.Root))
-			}
-			Skill(p, e, e.Name, width)
-		case catalog.Shadowed, catalog.Copy:
-			shadowed++
-		case catalog.Unlisted:
-			unlisted++
+		if e.Status != catalog.Available {
+			continue
 		}
+		if e.Root.Label != label {
+			label = e.Root.Label
+			p.Line("%s%s", console.Bold.Of(label), Folder(*e.Root))
+		}
+		Skill(p, e, e.Name, width)
 	}
 	if all {
 		printHidden(p, v)
@@ -51,7 +47,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, lock
 	if all {
 		PrintLocks(p, v, locked)
 	}
-	p.Line("%s", summary(v, shadowed, unlisted, all))
+	p.Line("%s", summary(v, all))
 }
 
 // widestName is the number of columns of the longest name to which the others are aligned.
@@ -86,13 +82,9 @@ func Skill(p *console.Printer, e *catalog.Entry, called string, width int) {
 func printHidden(p *console.Printer, v catalog.View) {
 	titled := titles(p)
 	for _, e := range v.Entries {
-		switch e.Status {
-		case catalog.Shadowed:
+		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {
 			titled("shadowed")
-			p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
-		case catalog.Copy:
-			titled("shadowed")
-			p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), v.Called(e))
+			printShadowed(p, v, e)
 		}
 	}
 	for _, e := range v.Entries {
@@ -119,7 +111,20 @@ func printHidden(p *console.Printer, v catalog.View) {
 		}
 	}
 	titled("roots")
-	printRoots(p, v)
+	printRoots(p, v.Roots, false, func(r catalog.RootStatus) string { return fmt.Sprintf("%d found", r.Count) }, func(r catalog.RootStatus) {
+		for _, n := range r.Notices {
+			p.Line("    %s", display.OneLine(doctor.NoticeLine(n.Path, n)))
+		}
+	})
+}
+
+// printShadowed prints a shadowed skill or a copy in one line.
+func printShadowed(p *console.Printer, v catalog.View, e *catalog.Entry) {
+	what := "has the same name as"
+	if e.Status == catalog.Copy {
+		what = "is a copy of"
+	}
+	p.Line("  %s  %s %s; load it as %s", console.Bold.Of(e.Place()), what, e.By.Place(), v.Called(e))
 }
 
 // titles returns a function that prints a title, once if it is called several times in a row.
@@ -130,39 +135,6 @@ func titles(p *console.Printer) func(title string) {
 			last = title
 			p.Line("%s", title)
 		}
-	}
-}
-
-func printRoots(p *console.Printer, v catalog.View) {
-	absent, folded := 0, Folded(v.Roots)
-	for _, r := range v.Roots {
-		if line, ok := folded[r.Label]; ok {
-			if line != "" {
-				p.Line("  %s", console.Red.Of(line))
-			}
-			continue
-		}
-		state := console.Style("").Of(fmt.Sprintf("%d found", r.Count))
-		switch {
-		case r.IsAbsent():
-			absent++
-			continue
-		case r.Err != nil:
-			state = console.Red.Of(doctor.UnreadReason(r))
-		case r.Missing:
-			state = console.Dim.Of("not there")
-		}
-		p.Line("  %s%s: %s", console.Bold.Of(r.Label), Folder(r.Root), state)
-		for _, n := range r.Notices {
-			line := n.Path + ": " + n.Message
-			if n.Fix != "" {
-				line += " (" + n.Fix + ")"
-			}
-			p.Line("    %s", display.OneLine(line))
-		}
-	}
-	if absent > 0 {
-		p.Line("  %s", console.Dim.Of(Absent(absent)))
 	}
 }
 
@@ -193,31 +165,26 @@ func PrintUnserved(p *console.Printer, v catalog.View) {
 
 // Unserved says how many skills are skipped, and how many are held back, if any are.
 func Unserved(v catalog.View) (parts []string) {
-	skipped, held := doctor.SplitSkipped(v)
-	if n := len(skipped); n > 0 {
-		parts = append(parts, display.Count(n, "skill")+" skipped")
+	n := judgement.StatusesOf(v)
+	if n.Skipped > 0 {
+		parts = append(parts, display.Count(n.Skipped, "skill")+" skipped")
 	}
-	if n := len(held); n > 0 {
-		parts = append(parts, display.Count(n, "skill")+" held back")
+	if n.Held > 0 {
+		parts = append(parts, display.Count(n.Held, "skill")+" held back")
 	}
 	return parts
 }
 
-func summary(v catalog.View, shadowed, unlisted int, all bool) string {
-	n := len(v.Entries) - len(v.Skipped) - shadowed - unlisted
-	s := display.Count(n, "skill")
-	if shadowed > 0 {
-		s += fmt.Sprintf(", %d shadowed", shadowed)
-	}
-	if unlisted > 0 {
-		s += fmt.Sprintf(", %d unlisted", unlisted)
-	}
-	skipped, held := doctor.SplitSkipped(v)
-	if len(skipped) > 0 {
-		s += fmt.Sprintf(", %d skipped", len(skipped))
-	}
-	if len(held) > 0 {
-		s += fmt.Sprintf(", %d held back", len(held))
+func summary(v catalog.View, all bool) string {
+	n := judgement.StatusesOf(v)
+	s := display.Count(n.Available, "skill")
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{n.Shadowed + n.Copies, "shadowed"}, {n.Unlisted, "unlisted"}, {n.Skipped, "skipped"}, {n.Held, "held back"}} {
+		if part.n > 0 {
+			s += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
 	}
 	failed, notices := 0, 0
 	for _, r := range v.Roots {
@@ -232,7 +199,7 @@ func summary(v catalog.View, shadowed, unlisted int, all bool) string {
 	if notices > 0 {
 		s += ", " + display.Count(notices, "notice")
 	}
-	if !all && shadowed+unlisted+len(v.Skipped)+failed+notices > 0 {
+	if !all && n.Skills-n.Available+failed+notices > 0 {
 		s += " (knack list --all shows which and why)"
 	}
 	return s

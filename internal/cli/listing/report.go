@@ -24,7 +24,16 @@ type report struct{ *doctor.Report }
 func PrintReport(p *console.Printer, d *doctor.Report) {
 	r := report{d}
 	p.Line("roots; of skills with the same name, the first one is loaded")
-	r.printRoots(p)
+	printRoots(p, r.View.Roots, r.Options.Verbose, r.rootState, func(root catalog.RootStatus) {
+		for _, e := range r.View.Entries {
+			if e.Root.Label == root.Label && e.Link() != "" {
+				p.Line("    link followed: %s leads to %s", doctor.Below(root.Root, e.Path), r.Options.Shown(e.Link()))
+			}
+		}
+		for _, n := range root.Notices {
+			p.Line("    %s", doctor.NoticeLine(doctor.Below(root.Root, n.Path), n))
+		}
+	})
 	PrintFollowed(p, r.Followed)
 	if len(r.Settings) > 0 {
 		p.Line("settings of the project")
@@ -46,52 +55,9 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 	p.Line("%s", r.summaryLine())
 }
 
-// Absent counts the missing roots and names the command that lists them.
-func Absent(roots int) string {
-	return display.Count(roots, "root") + " not there; knack doctor --verbose lists them"
-}
-
-func (r report) printRoots(p *console.Printer) {
-	missing, folded := 0, map[string]string{}
-	if !r.Options.Verbose {
-		folded = Folded(r.View.Roots)
-	}
-	for i, root := range r.View.Roots {
-		if root.IsAbsent() && !r.Options.Verbose {
-			missing++
-			continue
-		}
-		if line, ok := folded[root.Label]; ok {
-			if line != "" {
-				p.Line("  %s", console.Red.Of(line))
-			}
-			continue
-		}
-		state := console.Style("").Of(r.rootState(root, r.Roots[i]))
-		switch {
-		case root.Err != nil:
-			state = console.Red.Of(doctor.UnreadReason(root))
-		case root.Missing:
-			state = console.Dim.Of("not there")
-		}
-		folder := strings.TrimPrefix(doctor.Heading(root.Root), root.Label)
-		p.Line("  %s%s: %s", console.Bold.Of(root.Label), console.Dim.Of(folder), state)
-		for _, e := range r.View.Entries {
-			if e.Root.Label == root.Label && e.Link() != "" {
-				p.Line("    link followed: %s leads to %s", doctor.Below(root.Root, e.Path), r.Options.Shown(e.Link()))
-			}
-		}
-		for _, n := range root.Notices {
-			p.Line("    %s", doctor.NoticeLine(root.Root, n))
-		}
-	}
-	if missing > 0 {
-		p.Line("  %s", console.Dim.Of(Absent(missing)))
-	}
-}
-
 // rootState describes a root that was read.
-func (r report) rootState(root catalog.RootStatus, watch doctor.Root) string {
+func (r report) rootState(root catalog.RootStatus) string {
+	watch := r.Roots[slices.IndexFunc(r.Roots, func(w doctor.Root) bool { return w.Label == root.Label })]
 	s := fmt.Sprintf("%s, %d found", root.Scope, root.Count)
 	hidden := 0
 	for _, k := range r.Skills {
@@ -171,10 +137,8 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 		p.Line("  %s  %s", console.Bold.Of(display.OneLine(e.Name)), console.Dim.Of(e.Place()))
 	case catalog.Unlisted:
 		p.Line("  %s  load it as %s", console.Bold.Of(e.Place()), r.View.Called(e))
-	case catalog.Copy:
-		p.Line("  %s  is a copy of %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.View.Called(e))
 	default:
-		p.Line("  %s  has the same name as %s; load it as %s", console.Bold.Of(e.Place()), e.By.Place(), r.View.Called(e))
+		printShadowed(p, r.View, e)
 	}
 	if !e.ModelInvocable {
 		p.Line("    not for models: its SKILL.md says %s", display.OneLine(e.Disabled))

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
@@ -137,14 +136,9 @@ func (k *Compared) print(p *console.Printer) {
 		{"added", k.Files.Added}, {"removed", k.Files.Removed}, {"changed", k.Files.Changed},
 		{"frontmatter added", k.Fields.Added}, {"frontmatter removed", k.Fields.Removed}, {"frontmatter changed", k.Fields.Changed},
 	} {
-		if len(n.names) == 0 {
-			continue
+		if len(n.names) > 0 {
+			p.Item(2, "  %s: %s", n.what, display.First(n.names, shownNames))
 		}
-		text := strings.Join(n.names[:min(len(n.names), shownNames)], ", ")
-		if more := len(n.names) - shownNames; more > 0 {
-			text += fmt.Sprintf(" and %s more", display.Thousands(more))
-		}
-		p.Item(2, "  %s: %s", n.what, text)
 	}
 	for _, l := range factLines(k.NewFacts) {
 		p.Item(4, "  + %s", l)

@@ -57,14 +57,3 @@ func (t *Totals) ByRule() (all []*Rule) {
 	})
 	return all
 }
-
-// severitiesOf counts findings by their severity.
-func severitiesOf(t judgement.Tally) (all, scanned judgement.Severities) {
-	for k, n := range t {
-		*all.Of(k.Severity) += n
-		if (check.Finding{Rule: k.Rule}).Kind() == check.KindScan {
-			*scanned.Of(k.Severity) += n
-		}
-	}
-	return all, scanned
-}

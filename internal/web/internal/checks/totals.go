@@ -139,8 +139,8 @@ func (c *Checks) total(v catalog.View) *Totals {
 		s, found := d.Summary(), d.Tally()
 		for k, n := range lacks {
 			found[k] += n
+			s.Add(k, n)
 		}
-		s.Severities, s.Scan = severitiesOf(found)
 		for k, n := range found {
 			t.ruled(e, k, n)
 		}

@@ -1,0 +1,84 @@
+package listing
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// printRoots prints each root, with its state if it was read, and what rest prints about it. It
+// counts missing roots, unless verbose is set.
+func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, state func(catalog.RootStatus) string, rest func(catalog.RootStatus)) {
+	absent, folded := 0, map[string]string{}
+	if !verbose {
+		folded = fold(roots)
+	}
+	for _, r := range roots {
+		line, ok := folded[r.Label]
+		switch {
+		case r.IsAbsent() && !verbose:
+			absent++
+			continue
+		case line != "":
+			p.Line("  %s", console.Red.Of(line))
+			continue
+		case ok:
+			continue
+		}
+		words := console.Style("").Of(state(r))
+		switch {
+		case r.Err != nil:
+			words = console.Red.Of(doctor.UnreadReason(r))
+		case r.Missing:
+			words = console.Dim.Of("not there")
+		}
+		p.Line("  %s%s: %s", console.Bold.Of(r.Label), Folder(r.Root), words)
+		rest(r)
+	}
+	if absent > 0 {
+		p.Line("  %s", console.Dim.Of(display.Count(absent, "root")+" not there; knack doctor --verbose lists them"))
+	}
+}
+
+// foldedFrom is the least number of roots that share one line.
+const foldedFrom = 3
+
+// fold returns one line for at least three roots that cannot be read for the same reason. Such
+// roots are those in a home folder without permission. The line belongs to the label of the first
+// root; the labels of the others have an empty one.
+func fold(roots []catalog.RootStatus) map[string]string {
+	same := map[string][]catalog.RootStatus{}
+	for _, r := range roots {
+		if r.Err != nil && len(r.Notices) == 0 && r.Dir != "" {
+			same[doctor.UnreadReason(r)] = append(same[doctor.UnreadReason(r)], r)
+		}
+	}
+	lines := map[string]string{}
+	for reason, all := range same {
+		if len(all) < foldedFrom {
+			continue
+		}
+		above := strings.Split(all[0].Name(), "/")
+		for _, r := range all {
+			lines[r.Label] = ""
+			n := 0
+			for _, part := range strings.Split(r.Name(), "/") {
+				if n == len(above) || above[n] != part {
+					break
+				}
+				n++
+			}
+			above = above[:n]
+		}
+		below := ""
+		if folder := strings.Join(above, "/"); folder != "" {
+			below = " below " + folder
+		}
+		lines[all[0].Label] = fmt.Sprintf("%d roots%s: %s; knack doctor --verbose lists them", len(all), below, reason)
+	}
+	return lines
+}
