@@ -123,9 +123,9 @@ func TestMeasure(t *testing.T) {
 
 // TestUpdateKeeps: rows and cells that a run does not measure stay in the document.
 func TestUpdateKeeps(t *testing.T) {
-	was, text := *document, "<!-- sizes: written by make agents -->\n| client | 17 | 50 |\n| --- | --- | --- |\n| Codex | a | b |\n| Codex, own list | c | d |\n| Kilo | e | f |\n<!-- end of sizes -->\n"
+	was, given, text := *document, *update, "<!-- sizes: written by make agents -->\n| client | 17 | 50 |\n| --- | --- | --- |\n| Codex | a | b |\n| Codex, own list | c | d |\n| Kilo | e | f |\n<!-- end of sizes -->\n"
 	*document, *update = filepath.Join(t.TempDir(), "clients.md"), true
-	defer func() { *document, *update = was, false }()
+	defer func() { *document, *update = was, given }()
 	if err := os.WriteFile(*document, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
