@@ -3,10 +3,8 @@ package mcpserver
 import (
 	"context"
 	"crypto/tls"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -27,48 +25,7 @@ var DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 
 // HTTPOptions configures the HTTP side of a server. The zero value serves loopback names.
 // [Options.Access] authorizes callers.
-type HTTPOptions struct {
-	// Hosts are the names under which clients reach the server besides the loopback names, as
-	// "name" for every port or "name:port".
-	Hosts []string
-	// Origins are the web pages, "scheme://host[:port]", that may call the server besides its own
-	// pages.
-	Origins []string
-	Proxies []netip.Prefix // proxies whose X-Forwarded-For, -Host and -Proto are trusted
-	// Issuers are the issuer URLs of the OAuth authorization servers whose tokens the Verifier of
-	// [Options.Access] accepts. Resource is the MCP URL as clients know it (RFC 9728). Scopes are
-	// the scopes that clients should request from an issuer.
-	Issuers, Scopes []string
-	Resource        string
-	// Pages, if set, answers every path that this package does not serve, behind the same checks.
-	// In a request's context the catalogue shows only the skills that the request's subject may
-	// see; [access.SubjectOf] returns that subject. If Pages also implements [SignIn], people can
-	// sign in.
-	Pages http.Handler
-
-	MaxBody        int64         // bytes of a request; default 4 MiB, the SDK's own
-	MaxCalls       int           // calls in flight; default 256, as over stdio
-	MaxStreams     int           // streams that wait for notifications; default 1024
-	MaxSessions    int           // for protocol versions before 2026-07-28, the last with sessions; default 1024
-	SessionTimeout time.Duration // for a session without requests; default 30 minutes
-	// InitializeTimeout is SessionTimeout for a client that has not yet sent
-	// notifications/initialized; default 30 s. These sessions are the first to end if there are too
-	// many.
-	InitializeTimeout time.Duration
-	BodyTimeout       time.Duration // for a request to arrive; default 15 s
-	WriteTimeout      time.Duration // for a client to take the next 64 KiB; default 30 s
-	DrainTimeout      time.Duration // for running calls to end at shutdown; default 10 s
-
-	// Limit is the request rate of each client; the zero value sets no limit. See [HTTP.Limit].
-	Limit limit.Rate
-
-	// Waits, if set, returns the name of a source that the server expects but cannot serve yet, and
-	// the reason. The name is empty if there is no such source. While there is one, the server is
-	// not ready.
-	Waits func() (source, why string)
-
-	Log *slog.Logger
-}
+type HTTPOptions = httpguard.Options
 
 // SignIn is a handler of pages on which people sign in with a token. It is not consulted at /mcp:
 // browsers send cookies by themselves, so a cookie there would let any web page call tools.
@@ -110,25 +67,11 @@ const firstScan = time.Minute
 // host or origin.
 func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	h := &HTTP{server: s, begun: time.Now(), firstScan: firstScan, waits: o.Waits}
-	log := bounded(o.Log)
+	o.Log = bounded(o.Log)
 	var err error
-	h.handler, err = httpd.New(httpd.Options{
-		Guard: httpguard.Options{
-			Hosts: o.Hosts, Origins: o.Origins, Proxies: o.Proxies, Issuers: o.Issuers, Scopes: o.Scopes, Resource: o.Resource, Pages: o.Pages,
-			BodyTimeout:  positive(o.BodyTimeout, 15*time.Second),
-			WriteTimeout: positive(o.WriteTimeout, 30*time.Second),
-			DrainTimeout: positive(o.DrainTimeout, 10*time.Second),
-			MaxCalls:     positive(o.MaxCalls, 256),
-			Memory:       s.memory, Catalog: s.catalog, Limit: o.Limit, Access: s.access,
-			Observe: s.observeRequest(), NotReady: h.notReady, Without: h.without, Log: log,
-		},
-		MaxBody:           positive(o.MaxBody, 4<<20),
-		MaxStreams:        positive(o.MaxStreams, 1024),
-		MaxSessions:       positive(o.MaxSessions, 1024),
-		SessionTimeout:    positive(o.SessionTimeout, 30*time.Minute),
-		InitializeTimeout: positive(o.InitializeTimeout, 30*time.Second),
-		Core:              web{s},
-	})
+	h.handler, err = httpd.New(o, httpguard.Server{
+		Memory: s.memory, Catalog: s.catalog, Access: s.access, Observe: s.observeRequest(), NotReady: h.notReady, Without: h.without,
+	}, web{s})
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +79,6 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	s.accessChanged.Store(&recheck)
 	h.handler.Expire(recheck)
 	return h, nil
-}
-
-// positive returns v, or the default if v is not positive.
-func positive[T int | int64 | time.Duration](v, otherwise T) T {
-	if v > 0 {
-		return v
-	}
-	return otherwise
 }
 
 // web is the core of the sessions over HTTP.

@@ -55,8 +55,10 @@ func TestArriving(t *testing.T) {
 // TestUnreadBodies checks how much an HTTP/2 client may send before a handler reads.
 func TestUnreadBodies(t *testing.T) {
 	g, err := New(Options{
-		BodyTimeout: time.Minute, DrainTimeout: time.Minute, Memory: limit.NewBudget(1<<20, 0),
-		Access: access.NewGate(access.State{}), Log: slog.New(slog.DiscardHandler),
+		BodyTimeout: time.Minute, DrainTimeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+	}, Server{
+		Memory: limit.NewBudget(1<<20, 0),
+		Access: access.NewGate(access.State{}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,55 +3,24 @@ package httpguard
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/audit"
 )
 
-// Options configure a guard. Every field must be set, except lists, Resource, Pages and Observe.
-type Options struct {
-	Hosts    []string       // names of the server for clients, besides the loopback's
-	Origins  []string       // origins of web pages that may send requests, besides the server's own
-	Proxies  []netip.Prefix // networks of proxies that are trusted to name their clients
-	Scopes   []string       // scopes for clients to request from the issuers, published in the metadata
-	Issuers  []string       // issuer URLs of the authorization servers of tokens
-	Resource string         // the URL that tokens are issued for
-	Pages    http.Handler   // answers the paths without another handler
-
-	BodyTimeout  time.Duration // for a request to arrive
-	WriteTimeout time.Duration // for a client to read the next 64 KiB
-	DrainTimeout time.Duration // for calls to finish when the server ends
-
-	MaxCalls int           // requests in flight
-	Memory   *limit.Budget // bytes of requests and answers in memory
-	Limit    limit.Rate    // of each client; zero means no limit
-
-	Access  *access.Gate
-	Catalog *catalog.Catalog // the catalog that the pages show a part of
-	// Observe is called with the audit event of each request that its handler does not log
-	// itself. It is nil without an audit log.
-	Observe func(who access.Subject, e audit.Event)
-	// NotReady returns the work that the server still waits for, or "" if it is ready.
-	NotReady func() string
-	// Without returns the parts that a ready server lacks, or "". It may be nil.
-	Without func() string
-	// Refuse answers a refused request to anything but a page.
-	Refuse func(w http.ResponseWriter, status int, message string)
-	Log    *slog.Logger
+// config is the configuration of a guard.
+type config struct {
+	Options
+	Server
 }
 
 // Guard is an HTTP handler that checks each request before it forwards it.
 type Guard struct {
-	o        Options
+	o        config
 	hosts    []string
 	origins  []string
 	mux      http.ServeMux
@@ -74,7 +43,8 @@ type Guard struct {
 }
 
 // New returns a guard. The error names a malformed host, origin or issuer.
-func New(o Options) (*Guard, error) {
+func New(options Options, server Server) (*Guard, error) {
+	o := config{options.Complete(), server}
 	g := &Guard{
 		o: o, logged: limit.New(loggedRate), small: limit.NewBudget(maxSmall, 0), large: limit.NewBudget(maxLarge, 0),
 		calls: limit.NewBudget(int64(o.MaxCalls), 0), signingIn: limit.NewBudget(maxForms, 0), arriving: newArriving(maxArriving),

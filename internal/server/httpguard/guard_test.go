@@ -38,9 +38,12 @@ func (b *body) Read(p []byte) (int, error) { b.read = true; return b.Reader.Read
 func TestOrderOfChecks(t *testing.T) {
 	v, handled := &tokens{}, 0
 	g, err := New(Options{
-		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: limit.NewBudget(1<<20, 0), Limit: limit.Rate{PerSecond: 1e-6, Burst: 2},
-		Access: access.NewGate(access.State{Verifier: v}), NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
-		Refuse: func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Limit: limit.Rate{PerSecond: 1e-6, Burst: 2}, Log: slog.New(slog.DiscardHandler),
+	}, Server{
+		Memory:   limit.NewBudget(1<<20, 0),
+		Access:   access.NewGate(access.State{Verifier: v}),
+		NotReady: func() string { return "" },
+		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +123,11 @@ func (f forms) Open(_ http.ResponseWriter, r *http.Request) (who access.Subject,
 func TestShareOfSignIns(t *testing.T) {
 	pages := forms{arriving: make(chan string), released: make(chan struct{})}
 	g, err := New(Options{
-		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: maxForms, Memory: limit.NewBudget(1<<20, 0), Pages: pages,
-		Access: access.NewGate(access.State{Verifier: &tokens{}}), NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: maxForms, Pages: pages, Log: slog.New(slog.DiscardHandler),
+	}, Server{
+		Memory:   limit.NewBudget(1<<20, 0),
+		Access:   access.NewGate(access.State{Verifier: &tokens{}}),
+		NotReady: func() string { return "" },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,9 +202,12 @@ func since(was, now []RefusalCount) (more []RefusalCount) {
 // body, of which it announces the length.
 func bodies(t *testing.T, memory *limit.Budget) (g *Guard, send func(address, text string, length int64) (held int64, status int)) {
 	g, err := New(Options{
-		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: memory, Access: access.NewGate(access.State{}),
-		NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler),
-		Refuse: func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
+		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Log: slog.New(slog.DiscardHandler),
+	}, Server{
+		Memory:   memory,
+		Access:   access.NewGate(access.State{}),
+		NotReady: func() string { return "" },
+		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
 	if err != nil {
 		t.Fatal(err)

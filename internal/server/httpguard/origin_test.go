@@ -17,10 +17,12 @@ import (
 func named(t *testing.T, notReady string) *Guard {
 	t.Helper()
 	g, err := New(Options{
-		Hosts:       []string{"skills.example", "192.0.2.7", "dev.localhost"},
-		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: limit.NewBudget(1<<20, 0), Limit: limit.Rate{PerSecond: 1e-6, Burst: 1},
-		Access: access.NewGate(access.State{Verifier: &tokens{}}), NotReady: func() string { return notReady }, Log: slog.New(slog.DiscardHandler),
-		Refuse: func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
+		Hosts: []string{"skills.example", "192.0.2.7", "dev.localhost"}, BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Limit: limit.Rate{PerSecond: 1e-6, Burst: 1}, Log: slog.New(slog.DiscardHandler),
+	}, Server{
+		Memory:   limit.NewBudget(1<<20, 0),
+		Access:   access.NewGate(access.State{Verifier: &tokens{}}),
+		NotReady: func() string { return notReady },
+		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
 	if err != nil {
 		t.Fatal(err)

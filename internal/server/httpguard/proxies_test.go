@@ -48,11 +48,13 @@ func TestProxies(t *testing.T) {
 		var seen *http.Request
 		var logged audit.Event
 		g, err := New(Options{
-			Hosts: []string{own}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
-			Pages:       http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }),
-			BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Memory: limit.NewBudget(1<<20, 0), Access: new(access.Gate),
-			NotReady: func() string { return "" }, Log: slog.New(slog.DiscardHandler), Observe: func(_ access.Subject, e audit.Event) { logged = e },
-			Refuse: func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
+			Hosts: []string{own}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, Pages: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }), BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Log: slog.New(slog.DiscardHandler),
+		}, Server{
+			Memory:   limit.NewBudget(1<<20, 0),
+			Access:   new(access.Gate),
+			NotReady: func() string { return "" },
+			Observe:  func(_ access.Subject, e audit.Event) { logged = e },
+			Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +76,7 @@ func TestProxies(t *testing.T) {
 
 // TestScheme: X-Forwarded-Proto of a sender that is no trusted proxy is not believed.
 func TestScheme(t *testing.T) {
-	g := &Guard{o: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	g := &Guard{o: config{Options: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 	for peer, want := range map[string]string{"10.0.0.1:1": "https", "192.0.2.9:1": "", "@": ""} {
 		r := httptest.NewRequestWithContext(context.Background(), "GET", "http://x/", nil)
 		r.RemoteAddr = peer
@@ -91,7 +93,7 @@ func TestExpireTokens(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		gate, asked := access.NewGate(access.State{}), 0
-		g := &Guard{o: Options{Access: gate}, ended: t.Context()}
+		g := &Guard{o: config{Server: Server{Access: gate}}, ended: t.Context()}
 		g.Expire(func() { asked++ })
 		go g.expireTokens(ctx)
 		testwait.Advance(time.Minute)

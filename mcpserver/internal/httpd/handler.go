@@ -6,26 +6,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
-
-// Options configures a handler. Every field must be set.
-type Options struct {
-	Guard             httpguard.Options // its Refuse is set by [New]
-	MaxBody           int64             // bytes of a request
-	MaxStreams        int               // open at once
-	MaxSessions       int               // for protocol versions before 2026-07-28, the last with sessions
-	SessionTimeout    time.Duration     // for a session without requests
-	InitializeTimeout time.Duration     // the same before notifications/initialized
-
-	Core Core
-}
 
 // Core answers messages.
 type Core interface {
@@ -51,7 +39,9 @@ type Client interface {
 // Handler serves MCP at /mcp, and everything that [httpguard.Guard] serves.
 type Handler struct {
 	*httpguard.Guard
-	o Options
+	o      httpguard.Options
+	access *access.Gate
+	core   Core
 
 	sessions sessions
 	streams  *limit.Budget // of open streams
@@ -59,20 +49,21 @@ type Handler struct {
 }
 
 // New makes a handler. The error says which host, origin or issuer is malformed.
-func New(o Options) (*Handler, error) {
-	o.Guard.Refuse = func(w http.ResponseWriter, status int, message string) {
+func New(o httpguard.Options, server httpguard.Server, core Core) (*Handler, error) {
+	o = o.Complete()
+	server.Refuse = func(w http.ResponseWriter, status int, message string) {
 		code := int64(jsonrpc.CodeInvalidRequest)
 		if status == http.StatusTooManyRequests {
 			code = wire.CodeBusy
 		}
 		refuse(w, status, nil, code, message)
 	}
-	g, err := httpguard.New(o.Guard)
+	g, err := httpguard.New(o, server)
 	if err != nil {
 		return nil, err
 	}
 	h := &Handler{
-		Guard: g, o: o,
+		Guard: g, o: o, access: server.Access, core: core,
 		sessions: sessions{idle: o.SessionTimeout, handshake: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), of: map[string]*session{}},
 		streams:  limit.NewBudget(int64(o.MaxStreams), 0),
 	}
@@ -95,7 +86,7 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) 
 // Recheck ends the sign-ins and streams whose tokens are no longer valid.
 func (h *Handler) Recheck() {
 	h.Guard.Recheck()
-	state := h.o.Guard.Access.Now()
+	state := h.access.Now()
 	for key := range h.open.Range {
 		stream := key.(*openStream)
 		if _, ok := state.Authenticate(h.Ended(), stream.token); !ok {

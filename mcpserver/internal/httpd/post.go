@@ -146,7 +146,7 @@ func (x *exchange) serve(in *session) {
 	}
 	if x.m.Kind != wire.Call {
 		if x.m.Kind == wire.Notification {
-			if no := x.h.o.Core.Hear(x.m, core); no != nil {
+			if no := x.h.core.Hear(x.m, core); no != nil {
 				writeError(x.w, http.StatusBadRequest, nil, no)
 				return
 			}
@@ -158,7 +158,7 @@ func (x *exchange) serve(in *session) {
 		x.listen()
 		return
 	}
-	work, no := x.h.o.Core.Take(x.m, x.p, x.fault, x.caller, core, nil)
+	work, no := x.h.core.Take(x.m, x.p, x.fault, x.caller, core, nil)
 	if no != nil {
 		x.refuse(no)
 		return
@@ -206,7 +206,7 @@ func (x *exchange) writeAs(status int, a wire.Answer) {
 		writeError(x.w, status, []byte(a.ID), a.Error)
 		return
 	}
-	to := httpguard.NewPacedWriter(x.w, x.h.o.Guard.WriteTimeout)
+	to := httpguard.NewPacedWriter(x.w, x.h.o.WriteTimeout)
 	_ = a.Write(&to, "", func(size int64) error { // it fails only if the client has left
 		header := x.w.Header()
 		header["Cache-Control"], header["Content-Type"] = noCache, asJSON

@@ -274,8 +274,8 @@ func (x *exchange) create() {
 		refuseBusy(x.w, http.StatusTooManyRequests, []byte(x.m.ID), no)
 		return
 	}
-	in := t.new(x.h.o.Core, x.caller, place)
-	work, refused := x.h.o.Core.Take(x.m, x.p, x.fault, x.caller, in.core, nil)
+	in := t.new(x.h.core, x.caller, place)
+	work, refused := x.h.core.Take(x.m, x.p, x.fault, x.caller, in.core, nil)
 	if refused != nil {
 		t.remove(in)
 		x.refuse(refused)

@@ -49,14 +49,11 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 	var begun sync.WaitGroup // all that may be made
 	begun.Add(most)
 	refused := make(chan struct{})
-	h, err := New(Options{
-		Guard: httpguard.Options{
-			Access: &access.Gate{}, MaxCalls: 10, Memory: limit.NewBudget(1<<20, time.Second),
-			BodyTimeout: time.Minute, WriteTimeout: time.Minute, DrainTimeout: time.Minute,
-		},
-		MaxBody: 1 << 20, MaxStreams: 1, MaxSessions: most, SessionTimeout: time.Hour, InitializeTimeout: time.Hour,
-		Core: slowCore{begun.Done, refused},
-	})
+	h, err := New(
+		httpguard.Options{MaxSessions: most, MaxCalls: 10},
+		httpguard.Server{Access: &access.Gate{}, Memory: limit.NewBudget(1<<20, time.Second)},
+		slowCore{begun.Done, refused},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

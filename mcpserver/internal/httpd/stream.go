@@ -34,7 +34,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, id []byte, c ht
 	stop := context.AfterFunc(h.Ended(), cancel)
 	open := &openStream{c.Token, cancel}
 	h.open.Store(open, nil)
-	if _, ok := h.o.Guard.Access.Now().Authenticate(ctx, c.Token); !ok {
+	if _, ok := h.access.Now().Authenticate(ctx, c.Token); !ok {
 		cancel() // the token was revoked after it was checked
 	}
 	return ctx, sync.OnceFunc(func() {
@@ -77,7 +77,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, c httpguard.C
 	}
 	defer in.out.detach()
 	defer context.AfterFunc(in.ended, closed)()
-	to := newEvents(w, h.o.Guard.WriteTimeout)
+	to := newEvents(w, h.o.WriteTimeout)
 	to.comment("ok") // proxies pass a stream on once it has data
 	for to.err == nil {
 		if message, index, ok := in.out.take(); ok {
@@ -98,7 +98,7 @@ const purged = "these events are no longer kept; ask again"
 func (x *exchange) listen() {
 	out := newOutbox()
 	out.open = true
-	work, no := x.h.o.Core.Take(x.m, x.p, x.fault, x.caller, nil, out.Send)
+	work, no := x.h.core.Take(x.m, x.p, x.fault, x.caller, nil, out.Send)
 	if no != nil {
 		x.refuse(no)
 		return
@@ -124,7 +124,7 @@ func (x *exchange) listen() {
 	for over := false; ; {
 		if message, _, ok := out.take(); ok {
 			if to == nil {
-				to = newEvents(x.w, x.h.o.Guard.WriteTimeout)
+				to = newEvents(x.w, x.h.o.WriteTimeout)
 			}
 			if to.event("", message); to.err != nil {
 				closed()

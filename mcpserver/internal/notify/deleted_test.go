@@ -92,6 +92,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 		root.Put("a/notes.txt", "at first")
 		expect("at first", map[string]int{"keeps": 1, "loses": 1})
 		hide(t, n, root)
+		n.FileChanged(listeners[1], text) // a check of the files that was running
 		expect("nothing has changed", map[string]int{})
 		root.Put("a/notes.txt", "out of sight")
 		expect("out of sight", map[string]int{"keeps": 1})

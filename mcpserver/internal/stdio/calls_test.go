@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -450,6 +451,9 @@ func TestStdioAnswersBehindTheHandshake(t *testing.T) {
 	s.send(stdioInit)
 	server.await(t, 1)
 	go s.send(stdioCall("1", "echo"), stdioCall("2", "echo"))
+	if testwait.Within(50*time.Millisecond, func() bool { return len(s.out.messages) > 0 }) {
+		t.Error("a call is answered before the handshake")
+	}
 	close(server.handshake)
 	s.want(`"init"`, 0)
 	s.recv()

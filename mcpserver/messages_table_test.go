@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// A door call is what is sent in every era: params without _meta, as text.
-type doorCall struct{ method, params string }
+// oddCall is a call with params without _meta, as text.
+type oddCall struct{ method, params string }
 
-func doorCalls() (all []doorCall) {
+// oddCalls are calls in usual and unusual forms.
+func oddCalls() (all []oddCall) {
 	add := func(method string, params ...string) {
 		for _, p := range params {
-			all = append(all, doorCall{method, p})
+			all = append(all, oddCall{method, p})
 		}
 	}
 	lists := []string{``, `{}`, `null`, `[]`, `7`, `{"cursor":""}`, `{"cursor":null}`, `{"cursor":7}`, `{"cursor":"x"}`, `{"cursor":"MSBza2lsbDovL2EvU0tJTEwubWQ"}`, `{"Cursor":"x"}`, `{"cursor":"","cursor":"x"}`, `{"other":{"a":[1,null]}}`, `{"cursor":"\ud800"}`}
-	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list", "skills/list", "prompts/list"} {
+	for _, method := range []string{"tools/list", "skills/list"} {
 		add(method, lists...)
 	}
 	uris := []string{``, `{}`, `null`, `{"uri":""}`, `{"uri":null}`, `{"uri":7}`, `{"uri":"x"}`, `{"uri":"skill://none/SKILL.md"}`, `{"uri":"skill://a-first/SKILL.md"}`, `{"uri":"skill:\/\/a-first\/SKILL.md"}`, `{"URI":"skill://a-first/SKILL.md"}`, `{"\u0075ri":"skill://a-first/SKILL.md"}`,
 		`{"uri":"skill://none/SKILL.md","uri":"skill://a-first/SKILL.md"}`, `{"uri":"skill://a-first"}`, `{"uri":"skill://"}`, `{"uri":"skill://f-bad/SKILL.md"}`, `{"uri":"skill://a-first/data.bin"}`, `{"uri":"skill://a-first/large.txt"}`, `{"uri":"skill://a-first/crlf.txt"}`, `{"uri":"skill://a-first/empty-file.txt"}`, `{"uri":"skill://a-first/.env"}`, `{"uri":"skill://a-first/..%2f..%2fx"}`, `{"uri":"skill://a-first/\ud800"}`, `{"uri":"skill://a-first/scripts","cursor":"x"}`, `{"uri":"skill://a-first/scripts","cursor":""}`, `{"uri":"skill://many"}`}
-	for _, method := range []string{"resources/read", "skills/get", "resources/directory/read"} {
+	for _, method := range []string{"resources/read", "skills/get"} {
 		add(method, uris...)
 	}
 	add("tools/call", ``, `{}`, `null`, `{"name":"none"}`, `{"name":7}`, `{"name":null}`, `{"name":"skill"}`, `{"name":"skill","arguments":null}`, `{"name":"skill","arguments":{}}`, `{"name":"skill","arguments":[]}`, `{"name":"skill","arguments":"x"}`, `{"name":"skill","arguments":{"name":"a-first"}}`, `{"name":"skill","arguments":{"name":"a-first","name":"none"}}`, `{"name":"skill","arguments":{"Name":"a-first"}}`,
@@ -31,12 +32,21 @@ func doorCalls() (all []doorCall) {
 	add("completion/complete", ``, `{}`, `null`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":"a"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":""}}`, `{"ref":{"type":"ref/resource","uri":"x"},"argument":{"name":"path","value":"a"}}`, `{"ref":{"type":"ref/prompt","name":"a-first"},"argument":{"name":"request","value":"b"}}`, `{"ref":{"type":"ref/prompt","name":"none"},"argument":{"name":"request","value":"b"}}`,
 		`{"ref":{"type":"ref/other"},"argument":{"name":"path","value":"a"}}`, `{"ref":{},"argument":{"name":"x","value":""}}`, `{"ref":null,"argument":null}`, `{"ref":{"type":"ref/prompt","name":"a-first","uri":"x"},"argument":{"name":"request","value":"b"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":"a"},"context":{"arguments":{"x":"y"}}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{}}`)
 	add("ping", ``, `{}`)
+	add("server/discover", ``)
+	add("logging/setLevel", ``, `null`, `[]`, `{}`, `{"level":7}`, `{"level":"loud"}`, `{"level":"info"}`)
+	for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
+		add(method, ``, `null`, `{}`, `{"uri":7}`, `{"uri":"x"}`, `{"uri":"skill://none/SKILL.md"}`, `{"uri":"skill://a-first"}`, `{"uri":"skill://a-first/SKILL.md"}`)
+	}
+	add("subscriptions/listen", ``, `{}`, `{"notifications":7}`, `{"notifications":{"toolsListChanged":7}}`, `{"notifications":{"resourceSubscriptions":7}}`)
+	add("initialize", ``, `null`, `{}`, `{"protocolVersion":7}`, `{"clientInfo":7}`, `{"clientInfo":{"name":7}}`, `{"capabilities":7}`, `{"capabilities":{"roots":7}}`)
+	add("notifications/initialized", `{}`)
+	add("notifications/other", `{}`)
 	add("none/such", ``, `{}`)
 	return all
 }
 
-// doorMetas are what a call may say about itself, by name; the empty one says nothing.
-var doorMetas = map[string]string{
+// oddMetas are what a call may say about itself, by name; the empty one says nothing.
+var oddMetas = map[string]string{
 	"":                    ``,
 	"modern":              doorMeta,
 	"empty":               `"_meta":{}`,
@@ -63,9 +73,8 @@ var doorMetas = map[string]string{
 	"versions twice":      strings.Replace(doorMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25",`, 1),
 }
 
-// doorTraps are messages that the core must leave to the SDK, or read just as it does, by
-// name. Some are no calls.
-func doorTraps() map[string]string {
+// oddMessages are messages that decoders may read differently, by name. Some are no calls.
+func oddMessages() map[string]string {
 	all := map[string]string{
 		"no message":            `x`,
 		"an empty object":       `{}`,
@@ -105,9 +114,6 @@ func doorTraps() map[string]string {
 		nested := strings.Repeat("[", depth) + strings.Repeat("]", depth)
 		all[fmt.Sprint("arguments of depth ", depth)] = callText("1", "tools/call", `{"name":"skill","arguments":{"name":"a-first","x":`+nested+`}}`)
 		all[fmt.Sprint("params of depth ", depth)] = callText("1", "tools/list", `{"x":`+nested+`}`)
-	}
-	for _, size := range []int{3 << 20, 5 << 20, 17 << 20} {
-		all[fmt.Sprint("a message of ", size)] = callText("1", "tools/call", `{"name":"skill","arguments":{"name":"a-first","x":"`+strings.Repeat("x", size)+`"}}`)
 	}
 	return all
 }

@@ -1,0 +1,185 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/mcpserver"
+)
+
+// doorMeta is the _meta of a request of 2026-07-28.
+const doorMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+// post sends a body, and returns the answer.
+func post(t testing.TB, h http.Handler, body string, headers map[string]string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range headers {
+		if value == "" {
+			r.Header.Del(name)
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// shown is an answer over HTTP as text: status, headers and body.
+func shown(t testing.TB, resp *http.Response) string {
+	t.Helper()
+	var b strings.Builder
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	resp.Header.Del("Content-Length")
+	fmt.Fprintln(&b, resp.Status)
+	must(t, resp.Header.Write(&b))
+	b.Write(body)
+	return b.String()
+}
+
+// begin opens a session over HTTP.
+func begin(t testing.TB, h http.Handler, version string) (headers map[string]string) {
+	t.Helper()
+	resp := post(t, h, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil)
+	headers = map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": version}
+	if resp = post(t, h, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers); resp.StatusCode != http.StatusAccepted {
+		t.Fatal(resp.Status)
+	}
+	return headers
+}
+
+// withMeta adds a _meta to params that are an object or missing.
+func withMeta(params, meta string) string {
+	switch {
+	case meta == "":
+		return params
+	case params == "" || params == "{}":
+		return "{" + meta + "}"
+	case params[0] == '{':
+		return params[:len(params)-1] + "," + meta + "}"
+	}
+	return params
+}
+
+func callText(id, method, params string) string {
+	text := `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"`
+	if params != "" {
+		text += `,"params":` + params
+	}
+	return text + "}"
+}
+
+// modernHeaders are those of a request of 2026-07-28 that say what its body says.
+func modernHeaders(body string) map[string]string {
+	headers := map[string]string{"Mcp-Protocol-Version": modern}
+	var m struct {
+		Method any
+		Params struct{ Name, URI any }
+	}
+	_ = json.Unmarshal([]byte(body), &m)
+	for _, h := range []struct {
+		name string
+		v    any
+	}{{"Mcp-Method", m.Method}, {"Mcp-Name", m.Params.Name}, {"Mcp-Name", m.Params.URI}} {
+		if s, ok := h.v.(string); ok && s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+			headers[h.name] = s
+		}
+	}
+	return headers
+}
+
+// TestOddMessages sends usual and unusual messages over both transports, in both eras, and compares
+// the answers with those in testdata/messages.txt. There, a result is only named, the messages have
+// other quotes, and an answer stands once for all ways that follow.
+func TestOddMessages(t *testing.T) {
+	t.Parallel()
+	files := fixtures()
+	files["a-first/large.txt"] = "large"
+	s := serve(t, scanned(t, folder(tree(t, files))))
+	h, err := mcpserver.NewHTTP(s, mcpserver.HTTPOptions{})
+	must(t, err)
+	session := begin(t, h, legacy)
+	said := func(answer string) string {
+		answer = strings.TrimSpace(answer)
+		if _, _, is := strings.Cut(answer, `"result":`); is {
+			return "a result"
+		}
+		return strings.TrimPrefix(answer, `{"jsonrpc":"2.0",`)
+	}
+	over := func(headers func(body string) map[string]string) func(string) string {
+		return func(body string) string {
+			resp := post(t, h, body, headers(body))
+			text, err := io.ReadAll(resp.Body)
+			must(t, err)
+			return resp.Status[:3] + " " + said(string(text))
+		}
+	}
+	ways := []struct {
+		name string
+		ask  func(body string) string
+	}{
+		{"HTTP " + modern, over(modernHeaders)},
+		{"HTTP " + legacy, over(func(string) map[string]string { return session })},
+		{"stdio", func(body string) string { return said(talk(t, s, "").end(t, body)) }},
+		{"stdio " + legacy, func(body string) string { return said(talk(t, s, legacy).end(t, body)) }},
+	}
+	var out strings.Builder
+	ask := func(body string, only string) {
+		key := strings.ReplaceAll(body, doorMeta, "$META")
+		if len(key) > 300 {
+			key = fmt.Sprintf("%s... (%d bytes)", key[:100], len(key))
+		}
+		fmt.Fprintf(&out, "> %s\n", strings.Trim(strconv.QuoteToASCII(strings.ReplaceAll(key, `"`, "'")), `"`))
+		last := ""
+		for _, w := range ways {
+			if !strings.Contains(w.name, only) || strings.ContainsAny(body, "\r\n") && strings.HasPrefix(w.name, "stdio") {
+				continue
+			}
+			answer := w.ask(body)
+			if line := strings.TrimPrefix(answer, "200 "); line != last {
+				fmt.Fprintf(&out, "%s: %s\n", w.name, answer)
+				last = line
+			}
+		}
+	}
+	odd := oddMessages()
+	for _, name := range slices.Sorted(maps.Keys(odd)) {
+		ask(odd[name], "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(oddMetas)) {
+		meta := oddMetas[name]
+		if name != "" && name != "modern" {
+			ask(callText("7", "tools/list", withMeta("{}", meta)), "")
+			ask(callText("7", "resources/read", withMeta(`{"uri":"skill://a-first/crlf.txt"}`, meta)), "")
+			continue
+		}
+		for _, c := range oddCalls() {
+			ask(callText("7", c.method, withMeta(c.params, meta)), map[string]string{"": legacy, "modern": modern}[name])
+		}
+	}
+	const golden = "testdata/messages.txt"
+	if *update {
+		must(t, os.WriteFile(golden, []byte(out.String()), 0o644))
+		return
+	}
+	want, err := os.ReadFile(golden)
+	must(t, err)
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
