@@ -1,8 +1,11 @@
 package mcpclient
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +74,7 @@ func TestSecretsHiddenDecoded(t *testing.T) {
 			}
 			for where, text := range texts {
 				plain, _ := whole(text)
-				for _, form := range inJSON(secret) {
+				for _, form := range []string{secret, inJSON(secret, true), inJSON(secret, false)} {
 					form, _ = whole(form)
 					if strings.Contains(plain, form) || strings.Contains(plain, form[:len(form)/2]) && where != "link" {
 						t.Errorf("%q, %s, %s: %q", secret, name, where, text)
@@ -80,6 +83,22 @@ func TestSecretsHiddenDecoded(t *testing.T) {
 				if where != "name" && !strings.Contains(text, redacted) {
 					t.Errorf("%q, %s, %s: nothing is replaced: %q", secret, name, where, text)
 				}
+			}
+		}
+	}
+	for _, secret := range []string{`pa"ss\wo<rd>&more/x`, "plain-token-1"} {
+		all, err := readSecrets(Server{Name: "s", EnvFrom: []string{"V"}}, Options{Getenv: func(string) string { return secret }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := base64.StdEncoding.EncodeToString([]byte(secret))
+		for name, text := range map[string]string{
+			"JSON in JSON": inJSON(inJSON(secret, false), false), "HTML": html.EscapeString(secret), "HTML in JSON": inJSON(html.EscapeString(secret), true),
+			"a query": url.QueryEscape(secret), "a query in a query": url.QueryEscape(url.QueryEscape(secret)), "every byte": percentAll(secret), "twice": strings.ReplaceAll(percentAll(secret), "%", "%25"),
+			"base64": base, "base64 of base64": base64.StdEncoding.EncodeToString([]byte(base)), "base64 in a URL": url.QueryEscape(base),
+		} {
+			if got := all.hide("<" + text + ">" + text); strings.Contains(got, strings.TrimRight(text, "=")) || strings.Count(got, redacted) != 2 {
+				t.Errorf("%q, %s: %q", secret, name, got)
 			}
 		}
 	}

@@ -3,7 +3,11 @@ package mcpclient
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,7 +66,7 @@ func readSecrets(s Server, o Options) (secrets, error) {
 	}
 	values = append(values, all.token)
 	for _, value := range values {
-		for _, form := range append(inJSON(value), strings.FieldsFunc(value, isBreak)...) {
+		for _, form := range append(encoded(value), strings.FieldsFunc(value, isBreak)...) {
 			if form, _ = whole(form); len(form) >= minHidden {
 				all.values = append(all.values, form)
 			}
@@ -73,18 +77,53 @@ func readSecrets(s Server, o Options) (secrets, error) {
 	return all, nil
 }
 
-// inJSON returns a text and its encodings in a JSON string: a server can send JSON as text.
-func inJSON(value string) []string {
+// encoders are the encodings in which a server is likely to repeat a secret: as a JSON string, in
+// HTML, in a URL, and in base64.
+var encoders = []func(string) string{
+	func(text string) string { return inJSON(text, true) },
+	func(text string) string { return inJSON(text, false) },
+	html.EscapeString, url.QueryEscape, url.PathEscape, percentAll,
+	func(text string) string { return base64.RawStdEncoding.EncodeToString([]byte(text)) },
+	func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) },
+	func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) },
+}
+
+// encoded returns a text, its encodings, and theirs: a server can send JSON as text within JSON.
+func encoded(value string) []string {
+	if value == "" {
+		return nil
+	}
 	forms := []string{value}
-	for _, html := range []bool{true, false} {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(html)
-		if e.Encode(value) == nil {
-			forms = append(forms, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`))
+	for range 2 {
+		for _, form := range forms {
+			for _, encode := range encoders {
+				if text := encode(form); !slices.Contains(forms, text) {
+					forms = append(forms, text)
+				}
+			}
 		}
 	}
 	return forms
+}
+
+// inJSON returns a text as it is in a JSON string.
+func inJSON(text string, escapeHTML bool) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(escapeHTML)
+	if e.Encode(text) != nil {
+		return text
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
+}
+
+// percentAll returns a text with every byte as in a URL.
+func percentAll(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		fmt.Fprintf(&b, "%%%02X", text[i])
+	}
+	return b.String()
 }
 
 func isBreak(r rune) bool { return r == '\n' || r == '\r' }
@@ -120,18 +159,24 @@ func whole(text string) (string, []int) {
 func (s secrets) hide(text string) string {
 	plain, at := whole(text)
 	var b strings.Builder
-	done := 0 // offset in text
+	done := 0                          // offset in text
+	next := make([]int, len(s.values)) // where each value is found next, from which on it was looked for
 	for from := 0; from < len(plain); {
-		first, size := -1, 0
-		for _, value := range s.values {
-			if i := strings.Index(plain[from:], value); i >= 0 && (first < 0 || i < first) {
-				first, size = i, len(value)
+		begin, end := len(plain), 0
+		for i, value := range s.values {
+			if from == 0 || next[i] < from {
+				next[i] = len(plain)
+				if at := strings.Index(plain[from:], value); at >= 0 {
+					next[i] = from + at
+				}
+			}
+			if next[i] < begin {
+				begin, end = next[i], next[i]+len(value)
 			}
 		}
-		if first < 0 {
+		if begin == len(plain) {
 			break
 		}
-		begin, end := from+first, from+first+size
 		from = end
 		if at != nil {
 			begin, end = at[begin], at[end-1]+1

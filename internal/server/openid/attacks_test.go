@@ -37,6 +37,15 @@ var forged = map[string]func(i *issuer, c claims) string{
 	"only an expiry in other case": func(i *issuer, c claims) string {
 		return i.sign(with(c, "exp", nil, "Exp", i.now().Add(time.Hour).Unix()))
 	},
+	"a logout token, by its header": func(i *issuer, c claims) string {
+		return signed(i.key, claims{"alg": "RS256", "kid": "one", "typ": "logout+jwt"}, c)
+	},
+	"a logout token, in other letters": func(i *issuer, c claims) string {
+		return signed(i.key, claims{"alg": "RS256", "kid": "one", "typ": "application/Logout+JWT"}, c)
+	},
+	"a logout token, by its claims": func(i *issuer, c claims) string {
+		return i.sign(with(c, "events", claims{"http://schemas.openid.net/event/backchannel-logout": claims{}}))
+	},
 	"alg none":                       func(_ *issuer, c claims) string { return object(claims{"alg": "none"}) + "." + object(c) + "." },
 	"alg None with a key":            func(i *issuer, c claims) string { return signed(i.key, claims{"alg": "None", "kid": "one"}, c) },
 	"HS256 with the public key":      (*issuer).withSecret,
@@ -395,6 +404,16 @@ func TestLeadsNowhereElse(t *testing.T) {
 	} {
 		if r := c.browser(); r.get(r.begin(to).String()).to() != want {
 			t.Errorf("%q leads elsewhere than to %s", to, want)
+		}
+	}
+}
+
+// TestTypes checks that a token may name itself a JWT, or one for access.
+func TestTypes(t *testing.T) {
+	c := newCompany(t)
+	for _, kind := range []string{"JWT", "jwt", "at+jwt", "application/at+JWT", "Bearer"} {
+		if !c.bears(signed(c.issuer.key, claims{"alg": "RS256", "kid": "one", "typ": kind}, c.issuer.claims())) {
+			t.Errorf("a token of the type %s is refused", kind)
 		}
 	}
 }

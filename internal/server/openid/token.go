@@ -83,6 +83,20 @@ type registered struct {
 	Nonce      string          `json:"nonce"`
 	Party      string          `json:"azp"`
 	AccessHash string          `json:"at_hash"`
+	Events     json.RawMessage `json:"events"` // of a security event, such as a logout (RFC 8417)
+}
+
+// isForAccess reports whether a token's header lets it be one of a person. Only some kinds of JWT name
+// themselves there (RFC 8725, section 3.11).
+func isForAccess(header []byte) bool {
+	var h struct {
+		Type string `json:"typ"`
+	}
+	if jsonfile.Unmarshal(header, &h) != nil {
+		return false
+	}
+	kind, special := strings.CutSuffix(strings.TrimPrefix(strings.ToLower(h.Type), "application/"), "+jwt")
+	return !special || kind == "at"
 }
 
 // checked verifies a JWT's signature with a key of the provider, its issuer and its times. The
@@ -93,15 +107,22 @@ func (p *Provider) checked(ctx context.Context, d *described, token string) (*oi
 		return nil, err
 	}
 	// The library also accepts times written as text, and claim names in other case.
-	_, text, _ := strings.Cut(token, ".")
+	head, text, _ := strings.Cut(token, ".")
 	text, _, _ = strings.Cut(text, ".")
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, errors.New("its claims are not in base64")
 	}
+	header, err := base64.RawURLEncoding.DecodeString(head)
+	if err != nil || !isForAccess(header) {
+		return nil, errors.New("it is a token for another purpose, by its header")
+	}
 	var times registered
 	if err := jsonfile.Unmarshal(data, &times); err != nil {
 		return nil, fmt.Errorf("its claims are not as a token has them: %w", err)
+	}
+	if times.Events != nil {
+		return nil, errors.New("it reports an event, such as a logout, and is no token of a person")
 	}
 	// The library's leeway is five minutes, and it ignores iat.
 	latest := p.now().Add(leeway)
