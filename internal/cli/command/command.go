@@ -1,5 +1,5 @@
-// Package command is what the commands have in common: how one fails, with which exit status,
-// and how its arguments are counted.
+// Package command has the parts that all commands share: results and their printer, failures and
+// exit statuses, and the count of arguments.
 package command
 
 import (
@@ -22,18 +22,18 @@ const (
 	Error = 3 // could not run
 )
 
-// Late is the annotation of a command with what to do if it was interrupted, and was ended before
-// it could say how far it came.
+// Late is the annotation of a command with the hint for an interruption after which it could not
+// report its progress.
 const Late = "interrupted"
 
-// Failure is an error with its exit status and, if there is one, what to do.
+// Failure is an error with its exit status and a hint, which may be empty.
 type Failure struct {
 	Code int
 	Err  error
 	Hint string
 }
 
-// ErrPrinted is the error of a failure about which the output says everything.
+// ErrPrinted is the error of a failure that the output describes already.
 var ErrPrinted = errors.New("the output says what is wrong")
 
 // Error returns the message of the error.
@@ -77,8 +77,8 @@ func Cause(err error) error {
 	return err
 }
 
-// FlagError says in words what a flag requires, if the parser names the function that
-// refused its value.
+// FlagError returns the error of a flag in words. The parser names the function that refused the
+// value instead.
 func FlagError(err error) error {
 	if before, _, found := strings.Cut(err.Error(), " flag: time: "); found { // the error has no type
 		return errors.New(before + " flag: give a time, for example 30s, 10m or 1h")

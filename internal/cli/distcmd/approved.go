@@ -48,7 +48,7 @@ func Keep(ctx context.Context, env *console.Env, given *settings.Finder, files m
 }
 
 // Kept returns the stored bytes of a skill's files, each verified against its digest. A store that
-// lacks one is an [fs.ErrNotExist]. name is the one of [Pin].
+// lacks one is an [fs.ErrNotExist]. name is the name given to [Pin].
 func Kept(env *console.Env, given *settings.Finder, name string, files []skill.File) (map[string][]byte, error) {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
@@ -79,8 +79,8 @@ func Kept(env *console.Env, given *settings.Finder, name string, files []skill.F
 	return all, nil
 }
 
-// Pin keeps stored sets of files for as long as a source's release: name is the file of approvals.
-// Without it, a server that keeps releases for a day would remove them.
+// Pin protects stored sets of files from removal, as a source's release does. name is the file of
+// approvals.
 func Pin(env *console.Env, given *settings.Finder, name string, sets [][]skill.File) error {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {

@@ -25,20 +25,20 @@ type skillJSON struct {
 	Version  string `json:"version,omitempty"`
 	Pinned   bool   `json:"pinned,omitempty"`
 	// Signature is the present verdict, and Signer the lock's signer.
-	Signature string       `json:"signature,omitempty"`
-	Signer    string       `json:"signer,omitempty"`
-	Digest    string       `json:"digest,omitempty"`
-	Files     int          `json:"files,omitempty"`
-	From      *stateJSON   `json:"from,omitempty"`
-	Changes   *changesJSON `json:"changes,omitempty"`
-	Drift     *changesJSON `json:"drift,omitempty"`
-	Kept      string       `json:"kept,omitempty"`
-	With      []string     `json:"with,omitempty"`
-	Same      []string     `json:"same,omitempty"`
-	Findings  []foundJSON  `json:"findings,omitempty"`
-	Warnings  []string     `json:"warnings,omitempty"`
-	Reason    string       `json:"reason,omitempty"`
-	Fix       string       `json:"fix,omitempty"`
+	Signature string            `json:"signature,omitempty"`
+	Signer    string            `json:"signer,omitempty"`
+	Digest    string            `json:"digest,omitempty"`
+	Files     int               `json:"files,omitempty"`
+	From      *stateJSON        `json:"from,omitempty"`
+	Changes   *changesJSON      `json:"changes,omitempty"`
+	Drift     *changesJSON      `json:"drift,omitempty"`
+	Kept      string            `json:"kept,omitempty"`
+	With      []string          `json:"with,omitempty"`
+	Same      []string          `json:"same,omitempty"`
+	Findings  []scanFindingJSON `json:"findings,omitempty"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
+	Fix       string            `json:"fix,omitempty"`
 }
 
 type stateJSON struct {
@@ -102,7 +102,7 @@ func (o *reportJSON) report(r *report) {
 		o.Choices = append(o.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: foundOf(s.Findings), Warnings: s.Warned(false), Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: scanFindings(s.Findings), Warnings: s.Warned(false), Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
 		e := s.Entry
 		if e.Source == "" && s.Was != nil {
 			e = *s.Was
@@ -136,8 +136,8 @@ func (o *reportJSON) Print(*console.Env) {
 	}
 }
 
-// foundJSON is a finding of a scan.
-type foundJSON struct {
+// scanFindingJSON is a finding of a scan.
+type scanFindingJSON struct {
 	Rule    skill.RuleID `json:"rule"`
 	Lane    scan.Lane    `json:"lane"`
 	File    string       `json:"file"`
@@ -146,9 +146,9 @@ type foundJSON struct {
 	Message string       `json:"message"`
 }
 
-func foundOf(found []install.Finding) (out []foundJSON) {
+func scanFindings(found []install.Finding) (out []scanFindingJSON) {
 	for _, f := range found {
-		out = append(out, foundJSON{f.Rule, laneOf(f), f.File, f.Line, f.Column, f.Message})
+		out = append(out, scanFindingJSON{f.Rule, laneOf(f), f.File, f.Line, f.Column, f.Message})
 	}
 	return out
 }

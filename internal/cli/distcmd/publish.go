@@ -179,7 +179,7 @@ func (p *publisher) result() *publishedJSON {
 	return &publishedJSON{Command: "publish", DryRun: p.dry}
 }
 
-// publish checks a folder and sends it to a registry, or copies what is in one.
+// publish checks a folder and sends it to a registry, or copies a release between registries.
 func (p *publisher) publish(ctx context.Context, from, to string) (command.Result, error) {
 	env := p.env
 	at, err := p.target(to)

@@ -184,7 +184,7 @@ func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 	return ref, err
 }
 
-// unpackFailure returns an error of a folder as one of the command.
+// unpackFailure returns an error of unpacking as a failure of the command.
 func unpackFailure(err error) error {
 	switch {
 	case err == nil:

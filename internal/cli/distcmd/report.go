@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// report reports the results of a command.
+// report has a plan, and prints the results of its command.
 type report struct {
 	env     *console.Env
 	in      *install.Installer
@@ -109,7 +109,7 @@ func (r *report) print() {
 			r.byHand(s)
 		}
 		for _, w := range s.Warned(true) {
-			if warned++; warned <= r.most() {
+			if warned++; warned <= r.maxLines() {
 				err.Text(console.Warning, r.named(s, w))
 			}
 		}
@@ -120,13 +120,13 @@ func (r *report) print() {
 	for _, note := range r.plan.Notes {
 		err.Text(console.Warning, note)
 	}
-	if n := warned - r.most(); n > 0 {
+	if n := warned - r.maxLines(); n > 0 {
 		err.Text(console.Warning, "and "+display.Count(n, "further warning")+": --json has all of them")
 	}
 	r.summary(counts)
 }
 
-// named puts a step's skill or source before a text that does not begin with it. If two skills
+// named prefixes a text with a step's skill or source, unless it begins with it. If two skills
 // have one name, it adds the folder.
 func (r *report) named(s *install.Step, text string) string {
 	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && strings.HasPrefix(text, s.Name+" ") {
@@ -183,10 +183,10 @@ func (r *report) step(s *install.Step) {
 		line += ", before from " + s.Was.Source
 	}
 	if n := len(s.With); n > 0 {
-		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, shownPaths)], ", ")
+		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, maxPaths)], ", ")
 	}
 	if len(s.Same) > 0 {
-		line += ", the same as in " + display.First(s.Same, shownSame)
+		line += ", the same as in " + display.First(s.Same, maxSame)
 	}
 	out.Line("%s %s", r.verb(s), line)
 	if s.Was != nil {
@@ -209,10 +209,10 @@ func (r *report) byHand(s *install.Step) {
 	}
 }
 
-// shownPaths bounds the paths of a list, and shownSame the folders of equal copies.
+// maxPaths bounds the paths of a list, and maxSame the folders of equal copies.
 const (
-	shownPaths = 20
-	shownSame  = 5
+	maxPaths = 20
+	maxSame  = 5
 )
 
 // changes lists paths. by names the author of the changes, or is "".
@@ -222,7 +222,7 @@ func (r *report) changes(c install.Changes, by string) {
 		paths []string
 	}{{"changed", c.Changed}, {"added", c.Added}, {"removed", c.Removed}} {
 		if len(l.paths) > 0 {
-			r.env.Out().Line("  %s%s: %s", l.word, by, display.First(l.paths, shownPaths))
+			r.env.Out().Line("  %s%s: %s", l.word, by, display.First(l.paths, maxPaths))
 		}
 	}
 }

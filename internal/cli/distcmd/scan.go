@@ -53,9 +53,9 @@ func scanSkill(ctx context.Context, b *skill.Bundle) (found []install.Finding, e
 	return found, err
 }
 
-// most bounds the findings, and the warnings, that a command prints. With many skills it is lower,
+// maxLines bounds the printed findings, and the printed warnings. It is lower for many skills,
 // since every skill has a line.
-func (r *report) most() int {
+func (r *report) maxLines() int {
 	if len(r.plan.Steps) > 50 {
 		return 8
 	}
@@ -75,14 +75,14 @@ func (r *report) findings() {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(laneOf(a.Finding), laneOf(b.Finding)) })
-	for _, f := range all[:min(len(all), r.most())] {
+	for _, f := range all[:min(len(all), r.maxLines())] {
 		at := f.File
 		if f.Line > 0 {
 			at += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 		}
 		r.env.Err().Text(console.Warning, fmt.Sprintf("%s: %s: %s (%s, %s)", f.step.Name, at, f.Message, f.Rule, laneOf(f.Finding)))
 	}
-	if n := len(all) - r.most(); n > 0 {
+	if n := len(all) - r.maxLines(); n > 0 {
 		r.env.Err().Text(console.Warning, fmt.Sprintf("and %s: knack scan SOURCE shows them", display.Count(n, "further finding")))
 	}
 }

@@ -103,49 +103,49 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 	s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 }
 
-// place is the folders of a command.
-type place struct {
+// destination has the folders into which a command installs.
+type destination struct {
 	root, to  string
 	contained bool
 	legacy    string // see [install.Options.Legacy]
 }
 
-func (f *flags) place(adding bool) (place, error) {
+func (f *flags) destination(adding bool) (destination, error) {
 	env := *f.env
 	switch {
 	case f.global && (f.to != "" || f.project != ""):
-		return place{}, command.UsageError("leave one of them out", "--global is not used with --to or --project")
+		return destination{}, command.UsageError("leave one of them out", "--global is not used with --to or --project")
 	case f.global && env.Home == "":
-		return place{}, command.RunError("set HOME", "the home folder is not known")
+		return destination{}, command.RunError("set HOME", "the home folder is not known")
 	case f.global:
-		return f.ofHome(), nil
+		return f.homeDestination(), nil
 	}
 	if err := f.projectIsFolder(); err != nil {
-		return place{}, err
+		return destination{}, err
 	}
 	if f.to != "" {
-		return f.placeOfTo(env)
+		return f.destinationOfTo(env)
 	}
 	at := settings.Folder(env, f.project)
 	if at == "" {
-		return place{}, command.RunError("give a folder with --project", "the working directory is not known")
+		return destination{}, command.RunError("give a folder with --project", "the working directory is not known")
 	}
 	root := settings.Root(env, f.project)
 	if root == "" { // the home folder is not a project: its skills are for all projects
-		return f.ofHome(), nil
+		return f.homeDestination(), nil
 	}
 	if adding && f.project == "" && !dir.InRepository(at, env.Home) && !f.hasLock(at) {
-		return place{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.shown(at)),
+		return destination{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.displayFolder(at)),
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
-	return place{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
+	return destination{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
 }
 
-// ofHome returns the place of the skills for all projects.
-func (f *flags) ofHome() place {
+// homeDestination returns the folders of the skills for all projects.
+func (f *flags) homeDestination() destination {
 	f.global, f.project = true, ""
 	root := filepath.Join(f.env.Home, ".agents")
-	return place{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home}
+	return destination{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home}
 }
 
 // projectIsFolder fails if --project names no folder that can be read.
@@ -164,28 +164,28 @@ func (f *flags) projectIsFolder() error {
 	return t.Close()
 }
 
-// placeOfTo finds the lock for --to. It is in the root of the folder's repository, or else in the
+// destinationOfTo finds the lock for --to. It is in the root of the folder's repository, or else in the
 // project if the folder is below it, or else in the folder itself.
-func (f *flags) placeOfTo(env console.Env) (place, error) {
+func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 	to := env.Absolute(f.to)
 	root := to
 	project := settings.Root(env, f.project)
 	_, below := console.Below(to, project)
 	switch {
 	case f.project != "" && !below:
-		return place{}, command.UsageError("name a folder below it", "--to %s is not below --project", env.Shown(to))
+		return destination{}, command.UsageError("name a folder below it", "--to %s is not below --project", env.Shown(to))
 	case f.project == "" && dir.InRepository(to, env.Home):
 		chain := dir.Project(to, env.Home)
 		root = chain[len(chain)-1]
 	case below:
 		root = project
 	case env.Home != "" && realpath.Same(to, filepath.Join(env.Home, filepath.FromSlash(skillsFolder))):
-		return f.ofHome(), nil
+		return f.homeDestination(), nil
 	}
 	if root != project {
 		f.other = root
 	}
-	at := place{root: root, to: to, contained: true}
+	at := destination{root: root, to: to, contained: true}
 	if _, below := console.Below(root, env.Home); below && root != project {
 		at.legacy = env.Home
 	}
@@ -204,7 +204,7 @@ func (f *flags) hasLock(at string) bool {
 // open prepares a command. done ends it.
 func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), err error) {
 	env := f.env
-	at, err := f.place(adding)
+	at, err := f.destination(adding)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -255,7 +255,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
 }
 
-// progress passes on how far a source or an installation is.
+// progress counts the finished steps of a source or an installation.
 type progress struct{ done, total atomic.Int64 }
 
 func (p *progress) set(_ string, done, total int64) {
@@ -265,7 +265,7 @@ func (p *progress) set(_ string, done, total int64) {
 
 func (p *progress) count() (done, total int) { return int(p.done.Load()), int(p.total.Load()) }
 
-// failure returns an error of package install as one of a command.
+// failure returns an error of package install as a failure of the command.
 func failure(err error) error {
 	var p *install.Problem
 	if !errors.As(err, &p) {
@@ -281,7 +281,7 @@ func failure(err error) error {
 	return command.Fail(code, p.Err, p.Fix)
 }
 
-// planner plans what a command does.
+// planner makes the plan of a command.
 type planner func(context.Context, *install.Installer) (*install.Plan, error)
 
 // run plans, does and reports.
@@ -339,15 +339,15 @@ func (f *flags) noteWithheld(ctx context.Context, in *install.Installer, p *inst
 	}
 }
 
-// shown writes a folder for people.
-func (f *flags) shown(folder string) string {
+// displayFolder returns a folder for people.
+func (f *flags) displayFolder(folder string) string {
 	if folder == f.env.Dir {
 		return "the working directory"
 	}
 	return f.env.Shown(folder)
 }
 
-// command writes another command for the same lock.
+// command returns another command for the same lock.
 func (f *flags) command(words ...string) string {
 	out := "knack"
 	for _, w := range words {
@@ -395,5 +395,5 @@ func (f *flags) noLock(in *install.Installer) error {
 	if !f.global {
 		fix += "; --project DIR and --global look elsewhere"
 	}
-	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.shown(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
+	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.displayFolder(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
 }

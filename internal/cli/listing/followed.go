@@ -12,7 +12,7 @@ func PrintFollowed(p *console.Printer, all []doctor.Followed) {
 		p.Line("sources, as the store has them")
 	}
 	for _, f := range all {
-		words := console.Style("").Of(followed(f))
+		words := console.Style("").Of(sourceLine(f))
 		if f.Error != "" {
 			words = console.Red.Of(f.Error + " (" + f.Fix + ")")
 		}
@@ -20,7 +20,8 @@ func PrintFollowed(p *console.Printer, all []doctor.Followed) {
 	}
 }
 
-func followed(f doctor.Followed) string {
+// sourceLine describes the stored release of a source.
+func sourceLine(f doctor.Followed) string {
 	text := display.Count(f.Skills, "skill")
 	if f.Version != "" {
 		text += ", version " + display.OneLine(f.Version)

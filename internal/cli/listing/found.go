@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/search"
 )
 
-// PrintFound prints what a search found, the best first; with explain, why.
+// PrintFound prints the results of a search, the best first; with explain, also the matches.
 func PrintFound(p *console.Printer, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
@@ -26,7 +26,7 @@ func PrintFound(p *console.Printer, v catalog.View, found catalog.Found, explain
 	}
 }
 
-// reasons words where and how each word was found: "deploy in name (deployment, another
+// reasons describes where and how each word was found: "deploy in name (deployment, another
 // ending), description".
 func reasons(all []search.Match) string {
 	var words []string

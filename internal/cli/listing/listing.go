@@ -15,8 +15,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Print prints names, places, and descriptions shortened to the terminal; with all also what is
-// not available, the settings of the project, and what locks say. locked returns that of a skill.
+// Print prints names, files, and descriptions shortened to the terminal; with all, also the
+// unavailable skills, the project's settings and the locks. locked returns a skill's state by its
+// lock.
 func Print(p *console.Printer, v catalog.View, all bool, settings []string, locked func(*catalog.Entry) catalog.Locked) {
 	width := 0
 	for _, e := range v.Entries {
@@ -127,7 +128,7 @@ func printShadowed(p *console.Printer, v catalog.View, e *catalog.Entry) {
 	p.Line("  %s  %s %s; load it as %s", console.Bold.Of(e.Place()), what, e.By.Place(), v.Called(e))
 }
 
-// titles returns a function that prints a title, once if it is called several times in a row.
+// titles returns a function that prints a title unless it was the last title.
 func titles(p *console.Printer) func(title string) {
 	last := ""
 	return func(title string) {
@@ -138,7 +139,7 @@ func titles(p *console.Printer) func(title string) {
 	}
 }
 
-// Folder returns what follows the label of a root in its heading.
+// Folder returns the folder of a root, as its heading has it after the label.
 func Folder(r skill.Root) console.Painted {
 	return console.Dim.Of(strings.TrimPrefix(doctor.Heading(r), r.Label))
 }

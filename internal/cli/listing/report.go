@@ -46,7 +46,7 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 	r.printScans(p)
 	p.Line("what clients are shown of the list of skills")
 	for _, f := range r.Fits {
-		p.Line("  %s", shownTo(f))
+		p.Line("  %s", fitLine(f))
 	}
 	p.Line("limits hit: %s", map[bool]string{true: "none"}[len(r.Limits) == 0])
 	for _, l := range r.Limits {
@@ -147,7 +147,7 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 	for _, f := range unpublished {
 		p.Line("    %s %s", console.Yellow.Of("not published:"), doctor.FindingLine(f))
 	}
-	if problems := others(d, unpublished); strings.Contains(problems, "error") {
+	if problems := unreported(d, unpublished); strings.Contains(problems, "error") {
 		p.Line("    %s", console.Red.Of(problems))
 	} else if problems != "" {
 		p.Line("    %s", console.Yellow.Of(problems))
@@ -160,8 +160,8 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 	}
 }
 
-// others counts the errors and warnings that are not in reported.
-func others(d *judgement.Verdict, reported []check.Finding) string {
+// unreported counts the errors and warnings that are not in reported.
+func unreported(d *judgement.Verdict, reported []check.Finding) string {
 	left := d.Summary()
 	for _, f := range append(slices.Clip(reported), duplicates(d.Findings)...) {
 		*left.Of(f.Severity)--
@@ -186,8 +186,8 @@ func duplicates(all []check.Finding) (out []check.Finding) {
 	return out
 }
 
-// shownTo describes in one line how much of the list a client sees.
-func shownTo(f tool.Fit) string {
+// fitLine describes in one line how much of the list a client sees.
+func fitLine(f tool.Fit) string {
 	who := "other clients: "
 	if f.Client != "" {
 		who = fmt.Sprintf("%s shows %s characters of a description: ", f.Client, display.Thousands(f.Limit))
@@ -227,8 +227,8 @@ func (r report) summaryLine() string {
 	return s + "; knack doctor SKILL explains one skill"
 }
 
-// scanned returns the findings of a scan of a skill in one lane.
-func scanned(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
+// laneFindings returns the scan findings of a skill in one lane.
+func laneFindings(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
 	for _, f := range d.Findings {
 		if f.Kind() == check.KindScan && f.Lane() == lane {
 			out = append(out, f)
@@ -266,7 +266,7 @@ func (r report) scanLine(d *judgement.Verdict) string {
 	var parts []string
 	var rules []skill.RuleID
 	for _, lane := range []scan.Lane{scan.Enforce, scan.Review} {
-		found := scanned(d, lane)
+		found := laneFindings(d, lane)
 		if len(found) > 0 {
 			parts = append(parts, display.Count(len(found), "finding")+" to "+string(lane))
 		}

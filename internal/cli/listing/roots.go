@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// printRoots prints each root, with its state if it was read, and what rest prints about it. It
-// counts missing roots, unless verbose is set.
+// printRoots prints each root and its state, and calls rest to print more about it. state is called
+// for roots that were read. Missing roots are counted, unless verbose is set.
 func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, state func(catalog.RootStatus) string, rest func(catalog.RootStatus)) {
 	absent, folded := 0, map[string]string{}
 	if !verbose {

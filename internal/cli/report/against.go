@@ -112,23 +112,23 @@ func (c *Comparison) Print(env *console.Env) {
 	p.Line("skills: %s; new findings: %s to enforce, %s to review", strings.Join(words, ", "), display.Thousands(enforce), display.Thousands(review))
 }
 
-// place names the skill for people.
-func (k *Compared) place() string {
+// heading names the skill for people.
+func (k *Compared) heading() string {
 	if k.Scanned == nil {
 		return k.URI
 	}
 	return k.Folder
 }
 
-// shownNames bounds the names of a line.
-const shownNames = 20
+// maxNames bounds the names of a line.
+const maxNames = 20
 
 func (k *Compared) print(p *console.Printer) {
 	word := string(k.Status)
 	if k.Was != "" {
 		word = k.Was
 	}
-	p.Line("%s: %s", console.Bold.Of(k.place()), word)
+	p.Line("%s: %s", console.Bold.Of(k.heading()), word)
 	for _, n := range []struct {
 		what  string
 		names []string
@@ -137,7 +137,7 @@ func (k *Compared) print(p *console.Printer) {
 		{"frontmatter added", k.Fields.Added}, {"frontmatter removed", k.Fields.Removed}, {"frontmatter changed", k.Fields.Changed},
 	} {
 		if len(n.names) > 0 {
-			p.Item(2, "  %s: %s", n.what, display.First(n.names, shownNames))
+			p.Item(2, "  %s: %s", n.what, display.First(n.names, maxNames))
 		}
 	}
 	for _, l := range factLines(k.NewFacts) {
@@ -154,7 +154,7 @@ func (k *Compared) print(p *console.Printer) {
 	for _, f := range k.Found {
 		d := k.diagnostic(f)
 		if at != d.File {
-			at, source = d.File, k.masked(f.File)
+			at, source = d.File, k.maskedSource(f.File)
 		}
 		d.Print(p, source)
 	}
@@ -166,8 +166,8 @@ func (k *Compared) print(p *console.Printer) {
 	}
 }
 
-// masked returns the text of a file without its secrets, or nil if it cannot be shown.
-func (k *Compared) masked(file string) *check.Source {
+// maskedSource returns the text of a file without its secrets, or nil if it cannot be shown.
+func (k *Compared) maskedSource(file string) *check.Source {
 	if strings.Contains(file, "!") {
 		return nil
 	}

@@ -47,12 +47,12 @@ type costRow struct {
 
 type findingRow struct {
 	doctor.Problem
-	Notes   []string  `json:"notes,omitempty"`
-	Skill   string    `json:"skill,omitempty"`
-	Related *placeRow `json:"related,omitempty"`
+	Notes   []string     `json:"notes,omitempty"`
+	Skill   string       `json:"skill,omitempty"`
+	Related *positionRow `json:"related,omitempty"`
 }
 
-type placeRow struct {
+type positionRow struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -84,7 +84,7 @@ func (r *Run) JSON() any {
 			row.Skill = scan.MaskSecrets(f.Skill.Folder)
 		}
 		if p := d.Related; p != nil {
-			row.Related = &placeRow{p.File, p.Position.Line, p.Position.Column}
+			row.Related = &positionRow{p.File, p.Position.Line, p.Position.Column}
 		}
 		out.Findings = append(out.Findings, row)
 	}

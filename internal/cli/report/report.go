@@ -90,9 +90,9 @@ type sources struct {
 	text  *check.Source
 }
 
-// of returns the text of a skill's file, or nil if it cannot be shown. A file in an archive is not
-// shown. main is the main file if it was read, else nil.
-func (s *sources) of(k *skill.Skill, file string, main []byte) *check.Source {
+// read returns the text of a skill's file, or nil if it cannot be shown. A file in an archive
+// cannot. main is the main file if it was read, else nil.
+func (s *sources) read(k *skill.Skill, file string, main []byte) *check.Source {
 	if k.FS == nil || strings.Contains(file, "!") {
 		return nil
 	}

@@ -61,7 +61,7 @@ func (r *ScanRun) Print(env *console.Env) {
 	var texts sources
 	for _, s := range r.Skills {
 		for _, f := range s.Findings {
-			s.diagnostic(f).masked().Print(p, texts.of(s.Skill, f.File, nil))
+			s.diagnostic(f).masked().Print(p, texts.read(s.Skill, f.File, nil))
 		}
 	}
 	for _, s := range r.Skills {
@@ -81,7 +81,7 @@ func (r *ScanRun) Print(env *console.Env) {
 	p.Line("%s", last)
 }
 
-// factLines returns the facts as people read them.
+// factLines returns the facts as lines for people.
 func factLines(f scan.Facts) (lines []string) {
 	for _, l := range []struct {
 		what   string

@@ -114,7 +114,7 @@ func printFinding(p *console.Printer, f Finding, texts *sources) {
 	d.Fix = ask
 	var source *check.Source
 	if f.Skill != nil && f.Position.Line > 0 {
-		source = texts.of(f.Skill.Skill, f.File, f.Skill.Data)
+		source = texts.read(f.Skill.Skill, f.File, f.Skill.Data)
 	}
 	d.Print(p, source)
 }

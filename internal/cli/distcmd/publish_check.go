@@ -113,7 +113,7 @@ func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
 			return nil, command.RunError(bad.Fix, "%s %s", p.env.Shown(file), bad.Reason)
 		}
 		if err != nil {
-			continue // there is none
+			continue
 		}
 		lock, err := lockfile.Parse(data)
 		if bad := (*lockfile.Error)(nil); errors.As(err, &bad) {
