@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,6 +19,21 @@ const (
 
 // differencesShown bounds the files named in a reason.
 const differencesShown = 3
+
+// compare compares the files of a skill, or the error of listing them, with its entry in the lock.
+// The error is not nil if they cannot be compared.
+func compare(s *skill.Skill, entry lockfile.Entry, files []skill.File, err error) (*skill.LockError, error) {
+	if errors.Is(err, skill.ErrTooLarge) {
+		return changed("it has more than the locked files"), nil
+	}
+	if locked, ok := errors.AsType[*skill.LockError](err); ok {
+		return locked, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return differs(s, entry, files), nil
+}
 
 // differs compares the files of a skill with its entry in the lock. It returns nil if they are as
 // locked.

@@ -233,7 +233,7 @@ func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) cat
 	if lock == nil {
 		return catalog.Locked{}
 	}
-	locked := l.compare(e.Skill, lock, key, files)
+	locked := l.stateOf(e.Skill, lock, key, files)
 	if l.o.Enforce && locked.State != catalog.AsLocked {
 		locked.Refused = &skill.LockError{Changed: locked.State == catalog.Changed, Message: locked.Reason, Fix: locked.Fix}
 	}
@@ -241,7 +241,8 @@ func (l *Locks) Locked(e *catalog.Entry, files func() ([]skill.File, error)) cat
 	return locked
 }
 
-func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]skill.File, error)) catalog.Locked {
+// stateOf returns the state of a skill that has a lock.
+func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]skill.File, error)) catalog.Locked {
 	entry, has := lock.entry(key)
 	locked := catalog.Locked{
 		State: catalog.AsLocked, Source: display.RedactURI(entry.Source), Want: entry.Want, Version: entry.Version, Revision: entry.Revision,
@@ -268,18 +269,12 @@ func (l *Locks) compare(s *skill.Skill, lock *lock, key string, files func() ([]
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
 		all, err = s.LargeManifest(context.Background(), nil, maxFiles, maxSize)
 	}
-	if err != nil {
-		if changed, ok := errors.AsType[*skill.LockError](err); ok {
-			return refused(changed)
-		}
-		if errors.Is(err, skill.ErrTooLarge) {
-			return refused(changed("it has more than the locked files"))
-		}
+	fault, err := compare(s, entry, all, err)
+	switch {
+	case err != nil:
 		locked.State, locked.Reason = catalog.Incomparable, skill.Reason(err)
-		return locked
-	}
-	if err := differs(s, entry, all); err != nil {
-		return refused(err)
+	case fault != nil:
+		return refused(fault)
 	}
 	return locked
 }

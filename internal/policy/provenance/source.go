@@ -3,7 +3,6 @@ package provenance
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
@@ -34,27 +33,19 @@ func (l *Locks) judge(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	if lock.fault != nil || !has {
 		return policy.Ruling{Held: lock.without(c.Bundle, key)}
 	}
-	files, err := list(ctx, c, entry)
-	if err != nil {
-		return policy.Ruling{Held: lock.located(err), Set: entry.Digest}
-	}
-	return policy.Ruling{Files: files, Differs: differsNow, Set: entry.Digest}
-}
-
-// list lists the files of a skill, and compares them with an entry.
-func list(ctx context.Context, c *policy.Candidate, entry lockfile.Entry) ([]skill.File, *skill.LockError) {
 	most, size := 0, int64(0)
 	if isLarge(entry) {
 		most, size = maxFiles, maxSize
 	}
 	files, err := c.List(ctx, most, size)
+	fault, err := compare(c.Skill, entry, files, err)
 	switch {
-	case errors.Is(err, skill.ErrTooLarge):
-		return nil, changed("it has more than the locked files")
 	case err != nil:
-		return nil, &skill.LockError{Message: "cannot be compared with its lock: " + skill.Reason(err), Fix: "let knack read all files of the skill, and leave them alone for a moment"}
+		return policy.Ruling{Held: &skill.LockError{Message: "cannot be compared with its lock: " + skill.Reason(err), Fix: "let knack read all files of the skill, and leave them alone for a moment"}, Set: entry.Digest}
+	case fault != nil:
+		return policy.Ruling{Held: lock.located(fault), Set: entry.Digest}
 	}
-	return files, differs(c.Skill, entry, files)
+	return policy.Ruling{Files: files, Differs: differsNow, Set: entry.Digest}
 }
 
 // differsNow returns the error for a file that does not match the lock while it is read.
