@@ -94,7 +94,7 @@ func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Diges
 // judged returns the bundle with only those files that are to be judged.
 func (c *Candidate) judged() *skill.Bundle {
 	b := *c.found
-	v := &verdict{rulings: []Ruling{{Files: c.Files, Differs: func(string, bool) error { return skill.ErrUnstable }}}}
+	v := &verdict{rulings: []Ruling{{Files: c.Files, Hides: true, Differs: func(string, bool) error { return skill.ErrUnstable }}}}
 	b.FS = &folder{inner: c.found.FS, bundle: c.found, last: func() *verdict { return v }, differs: func() { c.other.Store(true) }}
 	return &b
 }

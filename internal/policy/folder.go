@@ -12,7 +12,7 @@ import (
 )
 
 // folder is the folder of a skill, in which only judged files can be opened. In a held-back skill
-// nothing can be opened or listed.
+// no file can be opened.
 type folder struct {
 	inner   fs.FS
 	bundle  *skill.Bundle // as the source found it
@@ -43,13 +43,18 @@ func (f *folder) verdict() *verdict {
 
 // binds reports whether only some files can be read.
 func (v *verdict) binds() bool {
-	return slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Differs != nil })
+	return v.held != nil || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Differs != nil })
+}
+
+// hidden reports whether the skill is held back with the names of its files.
+func (v *verdict) hidden() bool {
+	return v.held != nil && slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Hides })
 }
 
 // Open implements [fs.FS].
 func (f *folder) Open(name string) (fs.File, error) {
 	v := f.verdict()
-	if v.held != nil {
+	if v.hidden() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: v.held}
 	}
 	file, err := f.inner.Open(name)
@@ -59,6 +64,9 @@ func (f *folder) Open(name string) (fs.File, error) {
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
 		return struct{ fs.File }{file}, nil // its contents are listed by ReadDir
+	}
+	if err == nil {
+		err = v.held
 	}
 	var want skill.File
 	var by Ruling
@@ -100,10 +108,10 @@ func fileOf(files []skill.File, path string) (skill.File, bool) {
 func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner, name) }
 
 // ReadDir implements [fs.ReadDirFS]. It leaves out files that were not judged, since names are text
-// too.
+// too, unless the rulings say otherwise.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	v := f.verdict()
-	if v.held != nil {
+	if v.hidden() {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: v.held}
 	}
 	entries, err := fs.ReadDir(f.inner, name)
@@ -121,10 +129,11 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 // served returns the path under which a file is served, or "".
 func (f *folder) served(name string) string { return (&skill.Skill{Bundle: f.bundle}).ServedPath(name) }
 
-// lists reports whether each ruling has a file of this name, or one in a folder of this name.
+// lists reports whether each ruling that hides other names has a file of this name, or one in a
+// folder of this name.
 func (f *folder) lists(v *verdict, name string) bool {
 	for _, r := range v.rulings {
-		if r.Differs == nil {
+		if !r.Hides {
 			continue
 		}
 		if _, ok := fileOf(r.Files, f.served(name)); ok {

@@ -44,6 +44,7 @@ type Ruling struct {
 	// these files can be read.
 	Differs func(name string, added bool) error
 	Files   []skill.File // in path order
+	Hides   bool         // only the names of Files can be listed, and none if the skill is held back
 	Set     skill.Digest // if it changes, the skill is read again
 	Again   bool         // another scan must decide at once
 }

@@ -47,7 +47,7 @@ func (r *reader) judge(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	later := func(string, bool) error {
 		return &skill.HeldError{Pending: true, Name: c.Name, Message: "held back: it is not judged yet"}
 	}
-	ruling := policy.Ruling{Files: c.Files, Differs: later}
+	ruling := policy.Ruling{Files: c.Files, Hides: true, Differs: later}
 	if c.Err != nil {
 		ruling.Held = &skill.HeldError{Name: c.Name, Message: "held back: cannot be listed"}
 		return ruling

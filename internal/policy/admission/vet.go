@@ -143,7 +143,7 @@ func (j *Judge) judge(ctx context.Context, c *policy.Candidate, whole bool) poli
 }
 
 func ruling(c *policy.Candidate, held *skill.HeldError, again bool) policy.Ruling {
-	r := policy.Ruling{Files: c.Files, Differs: func(string, bool) error { return pending("") }, Again: again}
+	r := policy.Ruling{Files: c.Files, Hides: true, Differs: func(string, bool) error { return pending("") }, Again: again}
 	if held != nil {
 		r.Held = held
 	}

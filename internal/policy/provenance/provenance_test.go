@@ -284,6 +284,9 @@ func TestEnforce(t *testing.T) {
 		if step.reason == "" && err != nil || step.reason != "" && err == nil {
 			t.Errorf("%s: a script is read: %v", step.name, err)
 		}
+		if names, err := fs.ReadDir(e.FS, "."); err != nil || len(names) == 0 {
+			t.Errorf("%s: its names cannot be listed: %v, %v", step.name, names, err)
+		}
 		if _, files, err := v.Manifest(context.Background(), e); step.reason == "" && (err != nil || len(files) != 2) {
 			t.Errorf("%s: %v, %v", step.name, files, err)
 		}

@@ -52,7 +52,8 @@ var mutations = []mutation{
 		{"internal/distribution/install/place.go", "lockfile.IsGit)", "func(name string) bool { return lockfile.IsGit(name) && false })"}}},
 	{"held-everywhere", "a skill that is held back is on no surface", "secrets/held", "leaks|was not asked for", []change{
 		{"internal/policy/guard.go", "	if now.held != nil && b.Fault() == nil {", "	if false {"},
-		{"internal/policy/folder.go", "	if v.held != nil {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""}}},
+		{"internal/policy/folder.go", "	if v.hidden() {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""},
+		{"internal/policy/folder.go", "		err = v.held\n", "		err = nil\n"}}},
 	{"held-bytes", "no byte is served that was not judged", "race/held", "leaks a file that is bad", []change{
 		{"internal/policy/folder.go", "	return skill.Verified(file, want.Size", "	if true {\n		return file, nil\n	}\n	return skill.Verified(file, want.Size"}}},
 	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
