@@ -201,7 +201,8 @@ func (c *Catalog) SetSources(sources []Source) {
 	next := sourceStates(sources)
 	for _, h := range next {
 		for _, old := range c.sources {
-			if old.Root() == h.Root() {
+			was, is := old.Root(), h.Root()
+			if was.Absent = is.Absent; was == is {
 				h.last = old.last
 			}
 		}

@@ -28,6 +28,8 @@ type Root struct {
 	Also  string
 	Scope Scope
 	Dir   string // absolute folder, for people; empty when not on a disk
+	// Absent is set if Dir was missing when the root was made. The first scan does not look again.
+	Absent bool
 	// Shown is the folder as a user of this machine would write it: "~/.claude/skills". It is empty
 	// if clients on other machines ask too: answers then name places by the label alone.
 	Shown string

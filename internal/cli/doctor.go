@@ -95,7 +95,7 @@ func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor
 }
 
 func (f *sourceFlags) doctorOptions(env console.Env, sources []catalog.Source) doctor.Options {
-	o := doctor.Options{Sources: sources, Dir: env.Dir, Project: env.Dir, Home: env.Home, Settings: f.projects.Lines(), Followed: f.stored}
+	o := doctor.Options{Sources: sources, Dir: env.Dir, Project: env.Dir, Home: env.Home, Getenv: f.getenv(env), Settings: f.projects.Lines(), Followed: f.stored}
 	if f.project != "" {
 		o.Project = absolute(env, f.project)
 	}

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/source/dir"
 )
 
 // doc/cli.md describes each command in the words of its help.
@@ -24,39 +23,64 @@ func TestCommandReference(t *testing.T) {
 	compareSection(t, "../../doc/cli.md", "commands", b.String())
 }
 
-// doc/roots.md lists the well-known folders in their order.
+// doc/roots.md has the folders of the table of agents in their order.
 func TestRootsReference(t *testing.T) {
-	rel := func(folder, path string) string {
-		below, err := filepath.Rel(folder, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return "`" + filepath.ToSlash(below) + "`"
-	}
-	project, home := filepath.Join(t.TempDir(), "project"), t.TempDir()
-	var order []string
-	type row struct{ project, user, labels []string } // of one client
-	rows := map[string]*row{}
-	for _, root := range dir.WellKnown([]string{project}, home, nil) {
-		name, scope := root.Label[:strings.LastIndex(root.Label, "-")], root.Label[strings.LastIndex(root.Label, "-"):]
-		if rows[name] == nil {
-			rows[name], order = &row{}, append(order, name)
-		}
-		r := rows[name]
-		r.labels = append(r.labels, "`"+root.Label+"`")
-		if scope == "-project" {
-			r.project = append(r.project, rel(project, root.Dir))
-		} else {
-			r.user = append(r.user, rel(home, root.Dir))
-		}
-	}
 	b := strings.Builder{}
-	b.WriteString("| below the project | below the home folder | labels |\n|---|---|---|\n")
-	for _, name := range order {
-		r := rows[name]
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(r.project, ", "), strings.Join(r.user, ", "), strings.Join(r.labels, ", "))
+	b.WriteString("| below the project | yours | labels | moved by |\n|---|---|---|---|\n")
+	for _, p := range agents.Pairs() {
+		var labels []string
+		project, home, moved := quoted(p.Project), quoted(agents.Homes{Home: "~"}.Path(p.Home)), ""
+		if p.Common {
+			project += ", if " + p.Agent.Name + " is there"
+		}
+		if p.Project != "" {
+			labels = append(labels, quoted(p.InProject))
+		}
+		if p.Home != "" {
+			labels = append(labels, quoted(p.AtHome))
+		}
+		if strings.HasPrefix(p.Home, "$") {
+			moved = quoted(p.Home)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", project, home, strings.Join(labels, ", "), moved)
 	}
 	compareSection(t, "../../doc/roots.md", "roots", b.String())
+}
+
+// The README lists every agent of the table with the folders that it reads, which makes its first
+// sentence true; see [TestEveryPlace].
+func TestAgentsReference(t *testing.T) {
+	const first = "\nknack finds the skills in every folder that agents read, and serves them to any agent that speaks MCP.\n"
+	if readme, err := os.ReadFile("../../README.md"); err != nil || !strings.Contains(string(readme), first) {
+		t.Errorf("the README does not say %q: %v", first, err)
+	}
+	b := strings.Builder{}
+	b.WriteString("| agent | in a project | at home |\n|---|---|---|\n")
+	for _, a := range agents.All() {
+		var project, home []string
+		for _, p := range agents.Pairs() {
+			if slices.Contains(a.Reads, p.InProject) {
+				project = append(project, quoted(p.Project))
+			}
+			if slices.Contains(a.Reads, p.AtHome) {
+				at := agents.Homes{Home: "~"}.Path(p.Home)
+				if at == "" {
+					at = p.Home
+				}
+				home = append(home, quoted(at))
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", a.Name, strings.Join(project, " "), strings.Join(slices.Compact(home), " "))
+	}
+	compareSection(t, "../../README.md", "agents", b.String())
+}
+
+// quoted returns a word as code, or "" for "".
+func quoted(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "`" + word + "`"
 }
 
 // compareSection compares the part of a page between <!-- name --> and <!-- /name -->

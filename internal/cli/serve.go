@@ -225,7 +225,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go memory.Release(ctx)
-	entries, projects := env.Getenv(dirsVariable), f.from.projects // a client's roots change the projects
+	projects := f.from.projects // a client's roots change the projects
 	go func() {
 		v, err := c.View(ctx)
 		if err != nil {
@@ -235,7 +235,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 			banner(env, f, v)
 			op.level.Set(levelOf(op.logLevel))
 		}
-		for _, text := range missingDirs(entries, projects, v) {
+		for _, text := range f.from.missing(*env, projects, v) {
 			log.Warn(text)
 		}
 		if env.StderrTerminal && web.addr == "" {

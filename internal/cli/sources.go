@@ -137,7 +137,7 @@ func (f *sourceFlags) allRoots(env console.Env, projects []string) []skill.Root 
 		projects = []string{env.Dir}
 	}
 	f.projects = settings.OfProjects(&env, f.file, projects)
-	roots := append(variableRoots(env), dir.WellKnown(projects, env.Home, nil)...)
+	roots := append(variableRoots(env), dir.WellKnown(projects, env.Home, f.getenv(env))...)
 	roots = append(roots, f.projects.Roots(roots)...)
 	for i := range roots {
 		roots[i].Prefix = roots[i].Label
@@ -189,6 +189,14 @@ func missingDirs(entries string, projects settings.Projects, v catalog.View) (mi
 	return append(missing, projects.Missing(gone)...)
 }
 
+// missing describes what the environment and the settings name and a scan did not find.
+func (f *sourceFlags) missing(env console.Env, projects settings.Projects, v catalog.View) []string {
+	if f.required() {
+		return nil // they replace the well-known folders
+	}
+	return append(unusableHomes(env, f.getenv(env)), missingDirs(env.Getenv(dirsVariable), projects, v)...)
+}
+
 // warnMissing warns of what the settings name and a scan did not find, once for a command.
 func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	if !f.warns {
@@ -201,7 +209,7 @@ func (f *sourceFlags) warnMissing(env console.Env, v catalog.View) {
 	for _, text := range f.projects.Unread {
 		env.Err().Text(console.Warning, text)
 	}
-	for _, text := range missingDirs(env.Getenv(dirsVariable), f.projects, v) {
+	for _, text := range f.missing(env, f.projects, v) {
 		env.Err().Text(console.Warning, text)
 	}
 }

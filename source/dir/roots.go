@@ -1,12 +1,14 @@
 package dir
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
@@ -25,36 +27,48 @@ import (
 // the existence of other folders. The home folder is never a project, so that its roots count once,
 // as global. Roots with the same real folder are listed once, as the first of them, with the other
 // labels in [skill.Root.Also].
+//
+// A folder with a name that is common for other things is listed if its agent is detected. A home
+// that a variable moves into a project is as trustworthy as the project, and of its scope.
 func WellKnown(projects []string, home string, getenv func(string) string) []skill.Root {
 	homes := agents.Homes{Home: home, Getenv: getenv}
 	folders := projectFolders(projects, home)
 	var out []skill.Root
 	seen := map[string]int{} // 1 + the index of the root
-	tops := map[string]*top{}
-	add := func(label string, scope skill.Scope, folder, sub string) {
-		if tops[folder] == nil {
-			tops[folder] = newTop(folder)
-		}
-		real := tops[folder].real(sub)
+	tops := tops{}
+	var owners []*agents.Agent
+	add := func(owner *agents.Agent, label string, scope skill.Scope, folder, sub string) {
+		at := filepath.Join(folder, filepath.FromSlash(sub))
+		real := tops.of(folder).real(sub)
 		if i := seen[real] - 1; i >= 0 {
-			out[i].Also = strings.TrimPrefix(out[i].Also+","+label, ",")
+			if out[i].Dir != at || owners[i] != owner { // else no variable has moved the first one
+				out[i].Also = strings.TrimPrefix(out[i].Also+","+label, ",")
+			}
 			return
 		}
-		out = append(out, skill.Root{Label: label, Scope: scope, Dir: filepath.Join(folder, filepath.FromSlash(sub))})
+		out = append(out, skill.Root{Label: label, Scope: scope, Dir: at, Absent: tops.of(folder).lacks(sub)})
+		owners = append(owners, owner)
 		seen[real] = len(out)
+	}
+	inProject := func(at string) bool {
+		return at != home && slices.ContainsFunc(folders, func(p string) bool { return realpath.Inside(p, at) })
 	}
 	for _, pair := range agents.Pairs() {
 		for i, folder := range folders {
-			label := pair.Label + "-project"
+			label := pair.InProject
 			if i > 0 {
 				label = fmt.Sprintf("%s-%d", label, i+1)
 			}
-			if pair.Project != "" {
-				add(label, skill.ScopeProject, folder, pair.Project)
+			if pair.Project != "" && (!pair.Common || tops.detected(pair.Agent, folder, homes)) {
+				add(pair.Agent, label, skill.ScopeProject, folder, pair.Project)
 			}
 		}
 		if at, rest := homes.Split(pair.Home); at != "" {
-			add(pair.Label+"-user", skill.ScopeGlobal, filepath.FromSlash(at), rest)
+			at, scope := filepath.FromSlash(at), skill.ScopeGlobal
+			if inProject(at) {
+				scope = skill.ScopeProject
+			}
+			add(pair.Agent, pair.AtHome, scope, at, rest)
 		}
 	}
 	return out
@@ -155,6 +169,54 @@ func newTop(dir string) *top {
 func (t *top) lacks(sub string) bool {
 	first, _, _ := strings.Cut(sub, "/")
 	return t.names != nil && !t.names[strings.ToLower(first)]
+}
+
+// tops are the folders that contain folders of agents.
+type tops map[string]*top
+
+func (t tops) of(folder string) *top {
+	if t[folder] == nil {
+		t[folder] = newTop(folder)
+	}
+	return t[folder]
+}
+
+// detected reports whether an agent is used, on this machine or in a project's folder.
+func (t tops) detected(a *agents.Agent, project string, homes agents.Homes) bool {
+	return slices.ContainsFunc(a.Detect, func(place string) bool {
+		place, key, _ := strings.Cut(place, "#")
+		folder, sub := project, ""
+		if rest, ok := strings.CutPrefix(place, "./"); ok {
+			sub = rest
+		} else if folder, sub = homes.Split(place); folder == "" {
+			return false
+		}
+		folder = filepath.FromSlash(folder)
+		switch {
+		case t.of(folder).lacks(sub):
+			return false
+		case key != "":
+			return dependsOn(folder, sub, key)
+		}
+		return exists(filepath.Join(folder, filepath.FromSlash(sub)))
+	})
+}
+
+// maxPackage bounds the package.json that is read to detect an agent.
+const maxPackage = 1 << 20
+
+// dependsOn reports whether a package.json in a folder has a dependency of this name.
+func dependsOn(folder, file, name string) bool {
+	fsys, err := FS(folder)
+	if err != nil {
+		return false
+	}
+	data, _, err := skill.ReadFile(fsys, file, maxPackage)
+	var p struct{ Dependencies, DevDependencies map[string]any }
+	if err != nil || json.Unmarshal(data, &p) != nil {
+		return false
+	}
+	return p.Dependencies[name] != nil || p.DevDependencies[name] != nil
 }
 
 // real returns [realpath.Of] for a path below the folder, which is resolved once for all paths

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
@@ -44,6 +45,7 @@ type Source struct {
 	opt    Options
 	root   *skill.Root // opt.Root, for bundles, which may outlive the source
 	opener opener
+	looked atomic.Bool      // a scan of an absent root was asked for
 	now    func() time.Time // time.Now, replaced in tests
 
 	mu      sync.Mutex
@@ -78,6 +80,10 @@ func (s *Source) Root() skill.Root { return s.opt.Root }
 // is Missing. Scan then fails if [Options.Required] is set, or if something else is in
 // the root's place. It fails with [skill.ErrLeavesProject] as [Options.Within] says.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
+	if s.opt.Root.Absent && !s.looked.Swap(true) {
+		s.remember(nil)
+		return skill.Scan{Missing: true}, nil
+	}
 	real, err := s.real()
 	if err != nil {
 		return s.failed(err)
@@ -178,8 +184,11 @@ func dangling(root string) []skill.Notice {
 		if err != nil {
 			continue
 		}
+		if !realpath.IsLink(in.Mode()) {
+			return nil
+		}
 		target, err := os.Readlink(at)
-		if _, gone := os.Stat(at); !realpath.IsLink(in.Mode()) || err != nil || gone == nil {
+		if _, gone := os.Stat(at); err != nil || gone == nil {
 			return nil
 		}
 		message := "is a link to " + display.Spelt(target) + ", which is not there"

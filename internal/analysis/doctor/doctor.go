@@ -25,6 +25,8 @@ type Options struct {
 	// Dir is the working directory, Project the project's folder, and Home the user's home
 	// folder: absolute paths, or "" if unknown.
 	Dir, Project, Home string
+	// Getenv returns the variables that move the homes of clients; nil if none does.
+	Getenv func(string) string
 	// Shown formats an absolute path for people.
 	Shown func(path string) string
 	// Serving returns the command that serves a folder in addition to the others, given its
@@ -65,8 +67,9 @@ type Report struct {
 // Root is a root and the way in which its changes are noticed.
 type Root struct {
 	RootStatus
-	Watching bool   `json:"watching"`
-	Polling  string `json:"pollingBecause,omitempty"`
+	Clients  []string `json:"clients,omitempty"` // those that read the root's folder themselves
+	Watching bool     `json:"watching"`
+	Polling  string   `json:"pollingBecause,omitempty"`
 }
 
 // List is the part of the list of skills that a client sees.
@@ -100,9 +103,9 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 		r.Scan.Add(d, d.Tally())
 		r.Skills[i] = SkillOf(d)
 	}
-	for _, root := range Roots(v) {
+	for i, root := range Roots(v) {
 		w := watched[root.Label]
-		r.Roots = append(r.Roots, Root{root, w.on, w.why})
+		r.Roots = append(r.Roots, Root{root, readers(v.Roots[i].Root), w.on, w.why})
 	}
 	for _, f := range r.Fits {
 		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, Names(f.Shortened), Names(f.Left)})
@@ -123,6 +126,14 @@ func (r *Report) runnerLoads(e *catalog.Entry) bool {
 	data := r.Verdicts[e].Data
 	return e.ModelInvocable && len(data) > 0 && utf8.Valid(data) && strings.EqualFold(e.Entry, skill.MainFile) &&
 		notFor000(e) == "" && r.View.InFolder(e.Folder()) == e
+}
+
+// readers returns the names of the clients that read a root's folder themselves.
+func readers(r skill.Root) []string {
+	if r.ShownBy == "" {
+		return nil
+	}
+	return strings.Split(r.ShownBy, ",")
 }
 
 // Names returns the names of skills.

@@ -157,8 +157,8 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 
 // clients looks beside the user's roots, where clients keep plugins.
 func (l *elsewhere) clients(ctx context.Context) {
-	for _, r := range dir.WellKnown(nil, l.r.Options.Home, nil) {
-		if at := filepath.Dir(r.Dir); at != l.r.Options.Home && len(l.strays) < elsewhereFound {
+	for _, r := range dir.WellKnown(nil, l.r.Options.Home, l.r.Options.Getenv) {
+		if at := filepath.Dir(r.Dir); !r.Absent && at != l.r.Options.Home && len(l.strays) < elsewhereFound {
 			l.noRoot(ctx, at)
 		}
 	}

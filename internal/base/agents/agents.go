@@ -40,9 +40,10 @@ type Agent struct {
 
 // Pair is one folder in each project and one at home. Either may be "".
 type Pair struct {
-	Label   string // without "-project" and "-user"
-	Project string // slash-separated, below the project's folder
-	Home    string // a place, see [Homes.Path]
+	Label             string // without "-project" and "-user"
+	InProject, AtHome string // the labels of the two folders
+	Project           string // slash-separated, below the project's folder
+	Home              string // a place, see [Homes.Path]
 	// Common is set if the name of the project's folder says nothing about the agent. The folder
 	// counts only if the agent is detected.
 	Common bool
@@ -50,8 +51,15 @@ type Pair struct {
 	Source string
 }
 
-// Variable moves a home: it replaces the place Default. It adds a folder if Default is "".
-type Variable struct{ Name, Default string }
+// Variable is a variable of the environment that replaces the place Default. It adds a folder if
+// Default is "".
+type Variable struct {
+	Name, Default string
+	Moves         bool // folders of skills, and not only the places by which an agent is detected
+}
+
+// Any is the name in the rows of folders that belong to no agent.
+const Any = "any agent"
 
 //go:embed agents.tsv
 var file string
@@ -60,6 +68,7 @@ type contents struct {
 	agents    []*Agent
 	pairs     []Pair
 	variables []Variable
+	readers   map[string][]string // names of agents, by label
 }
 
 var table = sync.OnceValue(func() (t contents) {
@@ -77,15 +86,20 @@ var table = sync.OnceValue(func() (t contents) {
 		}
 		if label != "" {
 			folder, common := strings.CutPrefix(project, "?")
-			t.pairs = append(t.pairs, Pair{label, folder, home, common, t.agents[i], source})
+			t.pairs = append(t.pairs, Pair{label, label + "-project", label + "-user", folder, home, common, t.agents[i], source})
 		}
 		for _, v := range list(variables) {
 			name, place, _ := strings.Cut(v, "=")
-			t.variables = append(t.variables, Variable{name, place})
+			t.variables = append(t.variables, Variable{Name: name, Default: place})
 		}
 	}
+	for i := range t.variables {
+		v := &t.variables[i]
+		v.Moves = slices.ContainsFunc(t.pairs, func(p Pair) bool { return strings.HasPrefix(p.Home, "$"+v.Name+"/") })
+	}
+	t.readers = make(map[string][]string, 2*len(t.pairs))
 	for _, a := range t.agents {
-		a.Reads = t.labels(a)
+		t.read(a)
 	}
 	return t
 })
@@ -97,31 +111,30 @@ func list(cell string) []string {
 	return strings.Split(cell, ";")
 }
 
-// labels returns the labels of the folders that an agent reads, with "-project" and "-user".
-func (t *contents) labels(a *Agent) (out []string) {
-	add := func(p Pair, named string) {
-		if p.Project != "" && named != p.Label+"-user" {
-			out = append(out, p.Label+"-project")
-		}
-		if p.Home != "" && named != p.Label+"-project" {
-			out = append(out, p.Label+"-user")
+// read sets the labels of the folders that an agent reads, with "-project" and "-user".
+func (t *contents) read(a *Agent) {
+	named := a.Reads
+	a.Reads = nil
+	add := func(label string, set bool) {
+		if set {
+			a.Reads = append(a.Reads, label)
+			t.readers[label] = append(t.readers[label], a.Name)
 		}
 	}
-	if len(a.Reads) == 0 {
+	for _, p := range t.pairs {
+		if len(named) == 0 && p.Agent == a {
+			add(p.InProject, p.Project != "")
+			add(p.AtHome, p.Home != "")
+		}
+	}
+	for _, name := range named {
 		for _, p := range t.pairs {
-			if p.Agent == a {
-				add(p, p.Label)
+			if rest, ok := strings.CutPrefix(name, p.Label); ok && (rest == "" || rest == "-project" || rest == "-user") {
+				add(p.InProject, p.Project != "" && rest != "-user")
+				add(p.AtHome, p.Home != "" && rest != "-project")
 			}
 		}
 	}
-	for _, named := range a.Reads {
-		for _, p := range t.pairs {
-			if named == p.Label || named == p.Label+"-project" || named == p.Label+"-user" {
-				add(p, named)
-			}
-		}
-	}
-	return out
 }
 
 // All lists the agents in the order of the table.
@@ -148,10 +161,10 @@ func Find(id string) *Agent {
 func Labels() (out []string) {
 	for _, p := range Pairs() {
 		if p.Project != "" {
-			out = append(out, p.Label+"-project")
+			out = append(out, p.InProject)
 		}
 		if p.Home != "" {
-			out = append(out, p.Label+"-user")
+			out = append(out, p.AtHome)
 		}
 	}
 	return out
@@ -160,9 +173,14 @@ func Labels() (out []string) {
 // Readers lists the names of the agents that read a folder, given its labels. A project's parent
 // has the label of the project.
 func Readers(labels []string) (names []string) {
-	for _, a := range All() {
-		if slices.ContainsFunc(labels, func(label string) bool { return slices.Contains(a.Reads, WithoutNumber(label)) }) && !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
+	if len(labels) == 1 {
+		return table().readers[WithoutNumber(labels[0])]
+	}
+	for _, label := range labels {
+		for _, name := range table().readers[WithoutNumber(label)] {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 		if a.ID == "" || a.Name == "" || a.Source == "" {
 			t.Errorf("%+v is not complete", a)
 		}
-		if a.Name != "any agent" && names[a.Name] != "" {
+		if a.Name != Any && names[a.Name] != "" {
 			t.Errorf("%s and %s are both %s", names[a.Name], a.ID, a.Name)
 		}
 		names[a.Name] = a.ID
@@ -84,7 +84,7 @@ func TestReads(t *testing.T) {
 	for id, want := range map[string]string{
 		"claude-code": "claude-project claude-user",
 		"copilot-cli": "copilot-project copilot-user agents-project agents-user claude-project",
-		"crush":       "crush-project crush-user agents-project agents-user claude-project claude-user cursor-project amp-user",
+		"crush":       "crush-project crush-user agents-project agents-user claude-project claude-user cursor-project amp-user crush-home-user",
 	} {
 		if got := strings.Join(Find(id).Reads, " "); got != want {
 			t.Errorf("%s reads %s, want %s", id, got, want)

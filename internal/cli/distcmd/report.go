@@ -303,7 +303,7 @@ func (r *report) readers() string {
 	case offered > 1:
 		it, see = "them", "them"
 	}
-	for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home, nil) {
+	for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home, r.env.Getenv) {
 		if realpath.Same(root.Dir, folder) {
 			return "knack serve offers " + it + " to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see " + see + " too"
 		}

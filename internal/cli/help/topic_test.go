@@ -1,7 +1,6 @@
 package help
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 )
 
 func TestTopicsAreShort(t *testing.T) {
@@ -31,31 +30,32 @@ func TestTopicsAreShort(t *testing.T) {
 	}
 }
 
-// TestRoots compares the folders and labels in the text with those that knack reads.
+// TestRoots compares the folders, variables and labels in the text with the table of agents.
 func TestRoots(t *testing.T) {
-	const sep = string(filepath.Separator)
-	project, home := sep+"project", sep+"home"
-	var labels []string
-	want := map[string][]string{}
-	for _, r := range dir.WellKnown([]string{project}, home, nil) {
-		labels = append(labels, r.Label)
-		for _, base := range []string{project, home} {
-			if rel, err := filepath.Rel(base, r.Dir); err == nil && filepath.IsLocal(rel) {
-				want[base] = append(want[base], filepath.ToSlash(rel))
-			}
+	var first, folders []string
+	for i, p := range agents.Pairs() {
+		if folders = append(folders, p.Project); i < 4 {
+			first = append(first, p.Project)
 		}
 	}
-	lists := regexp.MustCompile(`(?m)^  \.[^\n]*(\n  [^\n]+)*`).FindAllString(roots, -1)
-	if len(lists) != 2 {
-		t.Fatalf("the text has %d lists of folders", len(lists))
+	if list := regexp.MustCompile(`(?m)^  \..*$`).FindString(roots); !slices.Equal(strings.Fields(list), first) {
+		t.Errorf("the text begins with %q, and knack with %q", list, first)
 	}
-	for i, base := range []string{project, home} {
-		if got := strings.Fields(lists[i]); !slices.Equal(got, want[base]) {
-			t.Errorf("below the %s:\n got %q\nwant %q", base[1:], got, want[base])
+	for _, named := range regexp.MustCompile(`\.[a-z]+/skills`).FindAllString(roots, -1) {
+		if !slices.Contains(folders, named) {
+			t.Errorf("no agent has %s", named)
 		}
+	}
+	for _, named := range regexp.MustCompile(`[A-Z]+_[A-Z_]+`).FindAllString(roots, -1) {
+		if named != "KNACK_DIRS" && !slices.ContainsFunc(agents.Variables(), func(v agents.Variable) bool { return v.Name == named }) {
+			t.Errorf("no agent has the variable %s", named)
+		}
+	}
+	if n := len(agents.All()); n < 80 || n > 95 {
+		t.Errorf("the text says about 80 others, and there are %d agents", n)
 	}
 	for _, named := range regexp.MustCompile(`[a-z]+-(project|user)\b`).FindAllString(roots+names, -1) {
-		if !slices.Contains(labels, named) {
+		if !slices.Contains(agents.Labels(), named) {
 			t.Errorf("there is no root %s", named)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
@@ -58,7 +59,7 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 // rootState describes a root that was read.
 func (r report) rootState(root catalog.RootStatus) string {
 	watch := r.Roots[slices.IndexFunc(r.Roots, func(w doctor.Root) bool { return w.Label == root.Label })]
-	s := fmt.Sprintf("%s, %d found", root.Scope, root.Count)
+	s := fmt.Sprintf("%s, %s%d found", root.Scope, readBy(watch.Clients), root.Count)
 	hidden := 0
 	for _, k := range r.Skills {
 		if k.Root == root.Label {
@@ -75,6 +76,22 @@ func (r report) rootState(root catalog.RootStatus) string {
 		return s + ", watched for changes"
 	}
 	return s + ", scanned every 30 s because " + watch.Polling
+}
+
+// maxReaders bounds the clients that a line about a root names.
+const maxReaders = 3
+
+// readBy names the clients that read a folder themselves.
+func readBy(clients []string) string {
+	switch n := len(clients); {
+	case n == 0:
+		return ""
+	case clients[0] == agents.Any:
+		return "read by " + agents.Any + ", "
+	case n > maxReaders:
+		return fmt.Sprintf("read by %s and %d others, ", strings.Join(clients[:maxReaders], ", "), n-maxReaders)
+	}
+	return "read by " + strings.Join(clients, ", ") + ", "
 }
 
 func dotEntries(n int) string {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -78,7 +79,7 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 		return out, nil
 	}
 	f, err := s.load(user, s.env.Shown(user), ReadUserFile, config.OfUser)
-	if errors.Is(err, fs.ErrNotExist) {
+	if isMissing(err) {
 		return out, nil
 	}
 	return append(out, f), err
@@ -166,7 +167,7 @@ func (s *Finder) Trusted() (*File, error) {
 	}
 	f, err := s.load(file, shown, ReadUserFile, config.Named)
 	switch {
-	case s.given == "" && errors.Is(err, fs.ErrNotExist):
+	case s.given == "" && isMissing(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -174,6 +175,11 @@ func (s *Finder) Trusted() (*File, error) {
 		return nil, f.refused()
 	}
 	return f, nil
+}
+
+// isMissing reports whether a file, or a folder on the way to it, is not there.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Check returns the settings of check for a folder. A file with a problem is a usage error, since a

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+)
+
+// getenv returns the variables with which the user moves the homes of clients, or nil: those of a
+// server's account are not those of its clients' users.
+func (f *sourceFlags) getenv(env console.Env) func(string) string {
+	if f.overHTTP {
+		return nil
+	}
+	return env.Getenv
+}
+
+// unusableHomes describes the variables that are meant to move the home of a client, and cannot.
+func unusableHomes(env console.Env, getenv func(string) string) (out []string) {
+	if getenv == nil {
+		return nil
+	}
+	homes := agents.Homes{Home: env.Home}
+	for _, v := range agents.Variables() {
+		value := getenv(v.Name)
+		if value == "" || !v.Moves {
+			continue
+		}
+		instead := "it is ignored"
+		if at := homes.Path(v.Default); at != "" {
+			instead = "knack reads " + env.Shown(filepath.FromSlash(at)) + " instead"
+		}
+		if !filepath.IsAbs(value) {
+			out = append(out, v.Name+" is "+display.Echo(value)+", which is no absolute path: "+instead)
+		} else if info, err := os.Stat(value); err == nil && !info.IsDir() {
+			out = append(out, v.Name+" is "+display.Echo(value)+", which is no folder; name a folder, or unset it")
+		}
+	}
+	return out
+}
