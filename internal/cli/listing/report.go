@@ -79,7 +79,7 @@ func (r report) rootState(root catalog.RootStatus) string {
 }
 
 // maxReaders bounds the clients that a line about a root names.
-const maxReaders = 3
+const maxReaders = 2
 
 // readBy names the clients that read a folder themselves.
 func readBy(clients []string) string {
@@ -91,7 +91,7 @@ func readBy(clients []string) string {
 	case n > maxReaders:
 		return fmt.Sprintf("read by %s and %d others, ", strings.Join(clients[:maxReaders], ", "), n-maxReaders)
 	}
-	return "read by " + strings.Join(clients, ", ") + ", "
+	return "read by " + strings.Join(clients, " and ") + ", "
 }
 
 func dotEntries(n int) string {
