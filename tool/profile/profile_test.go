@@ -1,8 +1,11 @@
 package profile
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/base/agents"
 )
 
 // A client is found by its name in any case and by its version; an unknown, absurd or
@@ -66,6 +69,9 @@ func TestClientsInOrder(t *testing.T) {
 	for i, h := range known {
 		if h.name != strings.ToLower(h.name) || len(h.name) > longestName {
 			t.Errorf("%s cannot be found", h.name)
+		}
+		if !slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool { return a.Name == h.Title }) {
+			t.Errorf("%s is no agent of the table, whose folders are compared by this name", h.Title)
 		}
 		last := i+1 == len(known) || known[i+1].name != h.name
 		if last != (h.since == "") || !last && !older(known[i+1].since, h.since) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/lockfile/foreign"
@@ -351,15 +352,24 @@ func (in *Installer) notTaken(t *takeover) {
 	}
 }
 
-// ghFolders are the folders into which gh skill installs for a project, relative to it.
-var ghFolders = []string{skillsOfAll, ".claude/skills", ".github/skills", ".cursor/skills", ".gemini/skills", ".codex/skills"}
+// ghFolders returns the folders into which gh skill installs for a project, relative to it: those of
+// the agents that it knows, of which all are in the table.
+func ghFolders() []string {
+	folders := []string{skillsOfAll}
+	for _, p := range agents.Pairs() {
+		if p.Project != "" && !p.Common && p.Project != skillsOfAll {
+			folders = append(folders, p.Project)
+		}
+	}
+	return folders
+}
 
 const skillsOfAll = ".agents/skills"
 
 // FromGitHub returns the skills that gh skill has installed, with their folders relative to
 // the lock's.
 func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Entry, error) {
-	folders := ghFolders
+	folders := ghFolders()
 	if rel, err := filepath.Rel(in.o.Root, in.o.To); err == nil && !slices.Contains(folders, filepath.ToSlash(rel)) {
 		folders = append([]string{filepath.ToSlash(rel)}, folders...)
 	}
