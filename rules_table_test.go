@@ -16,7 +16,7 @@ var outside = map[string][]string{
 	"github.com/tailscale/hujson":            {"internal/clientconfig"},
 	"github.com/pelletier/go-toml/v2":        {"internal/clientconfig"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/base/diff"},
-	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd"},
+	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd", "internal/cli/selection"},
 	"github.com/spf13/pflag":                 {"internal/cli"}, // of cobra
 	"golang.org/x/mod":                       {"internal/base/semver"},
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
@@ -56,7 +56,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or
@@ -69,6 +69,21 @@ var writes = use{
 		"syscall":   {"Rename", "Link", "Symlink", "Mkdir"},
 	},
 	allowed: []string{"internal/base/edit", "internal/server/audit", "internal/tools/genskills/write", "internal/tools/bench", "internal/test/registrytest"},
+}
+
+// guards lists the functions that make skills, and the ways around the operator's policy. One package
+// uses them, so that no command can forget the guard; see [workspace.Open].
+var guards = use{
+	names: map[string][]string{
+		module + "/source/builtin":              {"New"},
+		module + "/internal/policy/admission":   {"Open", "New"},
+		module + "/internal/policy/provenance":  {"New"},
+		module + "/internal/policy":             {"Guarded"},
+		module + "/internal/workspace/settings": {"Admission"},
+		module + "/internal/workspace/replica":  {"Open"},
+		module + "/internal/workspace":          {"OpenUnguarded"},
+	},
+	allowed: []string{"internal/workspace", "internal/workspace/settings", "internal/cli/selection"},
 }
 
 // vague lists package names without a meaning, which attract unrelated code.

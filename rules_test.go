@@ -74,6 +74,10 @@ var rules = []rule{
 		{"internal/clientconfig", `package clientconfig; import "os"; func f() { os.WriteFile("x", nil, 0) }`},
 		{"internal/cli", `package cli; import "os"; var f = os.Rename`},
 	}},
+	{"guards", guards.check, [][2]string{
+		{"internal/cli", `package cli; import "github.com/knack-dev/knack/internal/workspace"; var f = workspace.OpenUnguarded`},
+		{"internal/cli", `package cli; import vet "github.com/knack-dev/knack/internal/policy/admission"; func f() { vet.Open() }`},
+	}},
 	{"vague names", checkVague, [][2]string{
 		{"internal/utils", `package utils`},
 		{"catalog/common", `package catalogcommon`},

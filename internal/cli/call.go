@@ -16,7 +16,6 @@ import (
 )
 
 func callCommand(env *console.Env) *cobra.Command {
-	from := sourceFlags{vets: vetsOnce}
 	var with toolFlags
 	cmd := &cobra.Command{
 		Use:   "call",
@@ -43,10 +42,15 @@ nothing is printed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A program that closes stderr still waits for its answer.
 			signal.Ignore(syscall.SIGPIPE)
-			tools, format, err := with.parse(*env, &from)
+			format, err := with.parse()
 			if err != nil {
 				return err
 			}
+			w, err := with.Open()
+			if err != nil {
+				return err
+			}
+			defer w.Close()
 			done := func() {}
 			if env.StdinTerminal {
 				fmt.Fprintln(env.Stderr, "Type or paste a tool call as JSON, then Ctrl-D.")
@@ -58,8 +62,8 @@ nothing is printed.`,
 			if err != nil {
 				return command.RunError("", "cannot read standard input: %w", err)
 			}
-			from.sets = with.set
-			host, err := from.host(cmd.Context(), *env)
+			tools, _ := w.Tools()
+			host, err := w.Host(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -74,8 +78,6 @@ nothing is printed.`,
 			return console.PrintText(env, string(answer)+"\n")
 		},
 	}
-	from.register(cmd, env)
-	from.registerConfig(cmd)
-	with.register(cmd, function.OpenAI)
+	with.register(cmd, env, function.OpenAI)
 	return cmd
 }

@@ -12,14 +12,16 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 // checkCommand checks files, and servers with the token in [client.TokenVariable]: other users
 // of a machine can see the arguments of a process.
 func checkCommand(env *console.Env) *cobra.Command {
-	var f checkFlags
+	f := checkFlags{from: selection.Flags{Unguarded: true}}
 	var protocol string
 	var timeout time.Duration
 	var asJSON bool
@@ -59,10 +61,9 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 				f.format = "json"
 			}
 			f.strictGiven = cmd.Flags().Changed("strict")
-			if f.config == "" && cmd.Flags().Changed("config") {
-				return command.UsageError("give a file, or leave --config out", "--config: the file's name is empty")
+			if err := command.NoConfig(cmd); err != nil {
+				return err
 			}
-			f.from.config = f.config
 			if !slices.ContainsFunc(args, isURL) {
 				for _, name := range []string{"protocol", "timeout"} {
 					if cmd.Flags().Changed(name) {
@@ -75,7 +76,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 				return command.UsageError("run it once for each", "a URL is checked alone")
 			}
 			if f.format != "text" && f.format != "json" {
-				return command.UsageError(meant(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
+				return command.UsageError(typo.Hint(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
 			}
 			for _, name := range []string{"fix", "diff", "ignore", "strict", "config", "info", "dir", "project", "exclude", "no-builtin"} {
 				if cmd.Flags().Changed(name) {
@@ -96,14 +97,14 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 			defer cancel()
 			return checkServer(ctx, env, u, protocol, f.format)
 		},
-		ValidArgsFunction: f.from.completeSkill(env, nextSkill),
+		ValidArgsFunction: f.from.CompleteSkill(selection.Skill),
 	}
-	f.from.register(cmd, env)
+	f.from.Register(cmd, env)
+	f.from.RegisterConfig("use the settings in `FILE`, not those of the project and the user; without a path, check the roots that it names")
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
-	flags.StringVar(&f.config, "config", "", "use the settings in `FILE`, not those of the project and the user; without a path, check the roots that it names")
 	flags.BoolVar(&f.info, "info", false, "also show infos")
 	flags.Var((*command.Repeated)(&f.ignore), "ignore", "drop the findings of this `RULE` (repeatable)")
 	flags.StringVar(&f.fix, "fix", "", "write the fixes of this `LEVEL`: certain, the default of a bare --fix, or guess")

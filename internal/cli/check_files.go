@@ -9,8 +9,10 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
@@ -18,14 +20,13 @@ import (
 
 // checkFlags are the flags of check for files.
 type checkFlags struct {
-	from   sourceFlags
+	from   selection.Flags
 	format string
 	strict bool
 	info   bool
 	ignore []string
 	fix    string
 	diff   bool
-	config string
 	// strictGiven is set if the flag was given, which overrides files.
 	strictGiven bool
 }
@@ -42,19 +43,19 @@ func (f *checkFlags) level() (check.Level, error) {
 	case "guess":
 		return check.Guess, nil
 	}
-	return check.None, command.UsageError(meant(f.fix, []string{"certain", "guess"}, "write --fix, or --fix=guess"), "--fix=%s: there is no such level", f.fix)
+	return check.None, command.UsageError(typo.Hint(f.fix, []string{"certain", "guess"}, "write --fix, or --fix=guess"), "--fix=%s: there is no such level", f.fix)
 }
 
 func (f *checkFlags) validate() error {
 	if !slices.Contains(report.Formats, f.format) {
-		return command.UsageError(meant(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+		return command.UsageError(typo.Hint(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	if f.diff && f.format != "text" {
 		return command.UsageError("leave out one of the two", "--diff prints a patch, and no %s", f.format)
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
-			return command.UsageError(meant(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
+			return command.UsageError(typo.Hint(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
 		}
 	}
 	return nil
@@ -99,7 +100,8 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 		return err
 	}
 	named := &namedSkills{env: env, from: &f.from}
-	all, names, unread, err := targets(ctx, env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
+	defer named.close()
+	all, names, unread, err := targets(ctx, env, named, words)
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 			return err
 		}
 	}
-	files := settings.New(env, f.config)
+	files := settings.New(env, f.from.Config)
 	for i, t := range all {
 		if all[i].settings, err = files.Check(t.base); err != nil {
 			return err
@@ -140,7 +142,9 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 	var failed error
 	if level != check.None {
 		failed = applyFixes(ctx, env, run, f, level)
-		named.view = nil
+		if err := named.refresh(ctx); err != nil {
+			return err
+		}
 		if run, err = scanTargets(ctx, env, all, named); err != nil {
 			return err
 		}
@@ -148,7 +152,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 	run.unread = append(unread, run.unread...)
 	run.collect(f, files)
 	if len(run.skills) == 0 && len(words) == 0 {
-		env.Err().Line("no skill was found in the project's folders; %s", f.from.otherPath(*env))
+		env.Err().Line("no skill was found in the project's folders; %s", otherPath(named.opened))
 	}
 	// An empty run is printed in the requested format, too.
 	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.report.Findings) > 0 {

@@ -52,7 +52,7 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 			continue
 		}
 		name := c.Shown(cmp.Or(c.Skill.Entry, old))
-		if err := c.write(*env, f.from.project, now, old); err != nil {
+		if err := c.write(*env, f.from.Project, now, old); err != nil {
 			failed++
 			said.Line("%s %s: %s", console.Red.Of("not fixed:"), name, err.Error())
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	locate "github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
@@ -28,8 +29,8 @@ import (
 // the roots, which the first name starts.
 type namedSkills struct {
 	env    *console.Env
-	from   *sourceFlags
-	view   *catalog.View // of the last scan, nil before it and after a fix
+	from   *selection.Flags
+	opened *workspace.Workspace // nil until a name needs it
 	skills []*namedSkill
 }
 
@@ -40,29 +41,35 @@ type namedSkill struct {
 	settings   config.Check
 }
 
-// isName reports whether a word means a skill and not a path. found is the error of Lstat: a
-// path that exists is a path, even if it cannot be read or is a link to nothing.
-func isName(word string, found error) bool {
-	label, _, labelled := strings.Cut(word, ":")
-	labelled = labelled && len(label) > 1 && !strings.ContainsAny(label, `/\`) // one letter is a drive
-	switch {
-	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || strings.EqualFold(word, skill.MainFile):
-		return false
-	case labelled:
-		return true // Windows has another error for a file of such a name
+// Open opens the workspace once: a command that gets paths alone needs no roots.
+func (n *namedSkills) Open() (w *workspace.Workspace, err error) {
+	if n.opened == nil {
+		n.opened, err = n.from.Open()
 	}
-	return errors.Is(found, fs.ErrNotExist) && !strings.ContainsAny(word, `/\`)
+	return n.opened, err
+}
+
+// refresh reads the skills again, after fixes.
+func (n *namedSkills) refresh(ctx context.Context) (err error) {
+	if n.opened != nil {
+		_, err = n.opened.Refresh(ctx)
+	}
+	return err
+}
+
+func (n *namedSkills) close() {
+	if n.opened != nil {
+		n.opened.Close()
+	}
 }
 
 // scan scans the roots once, with the skills that are built in.
-func (n *namedSkills) scan(ctx context.Context) (v catalog.View, err error) {
-	if n.view == nil {
-		if v, err = n.from.view(ctx, *n.env); err != nil {
-			return v, err
-		}
-		n.view = &v
+func (n *namedSkills) scan(ctx context.Context) (catalog.View, error) {
+	w, err := n.Open()
+	if err != nil {
+		return catalog.View{}, err
 	}
-	return *n.view, nil
+	return w.View(ctx)
 }
 
 // add finds the skill of a word, and keeps its place. A *command.Failure of status command.No says that
@@ -72,7 +79,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	if err != nil {
 		return err
 	}
-	e, _, err := findSkill(v, word, onDisk)
+	e, _, err := selection.Find(v, word, onDisk)
 	if levels := []string{"certain", "guess"}; err != nil && f.fix == levels[0] && typo.Nearest(word, levels) != "" {
 		return command.UsageError("write --fix="+typo.Nearest(word, levels), "there is no file, folder or skill '%s'; --fix takes its level after an equals sign", display.Echo(word))
 	}
@@ -93,8 +100,8 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 		return command.UsageError("if you mean that skill: knack check --fix="+f.fix+" "+shellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
 	}
 	base := e.Root.Dir
-	if e.Root.Scope == skill.ScopeProject && !n.from.required() {
-		base = locate.Folder(*n.env, n.from.project)
+	if e.Root.Scope == skill.ScopeProject && !n.opened.Named() {
+		base = locate.Folder(*n.env, n.from.Project)
 	}
 	n.skills = append(n.skills, &namedSkill{root: e.Root.Label, path: e.Path, base: base})
 	return nil
@@ -132,7 +139,7 @@ func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 		}
 		d := judgement.Judge{}.Of(ctx, e)
 		if ctx.Err() != nil {
-			return interrupted(ctx.Err())
+			return workspace.Interrupted(ctx.Err())
 		}
 		c := &checkedSkill{report.Judged{Verdict: d, Folder: path.Join(e.Root.Shown, e.Path)}, s.base, s.settings, true}
 		run.skills = append(run.skills, c)

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
@@ -59,10 +60,14 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		if t.given != "" && len(all) > 1 {
 			t.root.Prefix = fmt.Sprintf("dir-%d", i+1) // as with several --dir
 		}
-		t.Source = named.from.projects.Source(dir.Options{Root: t.root, Required: t.given != "", Watches: watches, Load: true})
+		if t.given != "" {
+			t.Source = dir.New(dir.Options{Root: t.root, Required: true, Watches: watches, Load: true})
+		} else {
+			t.Source = named.opened.Folder(t.root, watches)
+		}
 		sources = append(sources, t)
 	}
-	_, v, err := scanned(ctx, env, sources, catalog.Options{})
+	v, err := workspace.Read(ctx, env, catalog.New(sources, catalog.Options{}))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +75,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	judged, err := judgement.Judge{}.All(ctx, v)
 	done()
 	if err != nil {
-		return nil, interrupted(err)
+		return nil, workspace.Interrupted(err)
 	}
 	found, seen := map[string]int{}, map[string]bool{}
 	for _, d := range judged {

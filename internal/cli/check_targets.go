@@ -15,7 +15,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -32,25 +35,19 @@ type target struct {
 }
 
 // targets returns the given paths, or else the project's roots. names has the words that are
-// no paths, and unread the paths that do not exist. hidden is [namedSkills.hidden].
-func targets(ctx context.Context, env *console.Env, from *sourceFlags, words []string, hidden func(word string) string) (out []target, names []string, unread []*command.Failure, err error) {
+// no paths, and unread the paths that do not exist.
+func targets(ctx context.Context, env *console.Env, named *namedSkills, words []string) (out []target, names []string, unread []*command.Failure, err error) {
 	if len(words) == 0 {
-		if err := from.check(*env); err != nil {
+		w, err := named.Open()
+		if err != nil {
 			return nil, nil, nil, err
 		}
-		roots := from.roots(*env, nil)
-		if err := from.checkExcluded(roots); err != nil {
-			return nil, nil, nil, err
-		}
-		base := env.Dir
-		if from.project != "" {
-			base = absolute(*env, from.project)
-		}
-		for _, r := range roots {
-			if from.required() {
+		base := settings.Folder(*env, named.from.Project)
+		for _, r := range w.Roots() {
+			if w.Named() {
 				base = r.Dir
 			}
-			if r.Scope == skill.ScopeProject && from.excludedBy(r) == "" {
+			if r.Scope == skill.ScopeProject && !w.Excluded(r) {
 				out = append(out, target{root: r, base: base})
 			}
 		}
@@ -61,12 +58,12 @@ func targets(ctx context.Context, env *console.Env, from *sourceFlags, words []s
 		if p == "" {
 			return nil, nil, nil, command.UsageError("give a file, a folder or the name of a skill", "the path is empty")
 		}
-		if _, err := os.Lstat(abs); isName(p, err) {
+		if selection.IsName(env, p) {
 			names = append(names, p)
 			continue
 		}
 		for _, flag := range []string{"dir", "project", "exclude", "no-builtin"} {
-			if from.given(flag) {
+			if named.from.Given(flag) {
 				return nil, nil, nil, command.UsageError("give one or the other", "--%s chooses roots, and a path was given", flag)
 			}
 		}
@@ -81,7 +78,7 @@ func targets(ctx context.Context, env *console.Env, from *sourceFlags, words []s
 		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, nil, command.UsageError(renaming(ctx, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
-			return nil, nil, nil, command.UsageError(cmp.Or(hidden(p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
+			return nil, nil, nil, command.UsageError(cmp.Or(named.hidden(ctx, p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		}
 	}
 	return out, names, unread, nil
@@ -128,8 +125,8 @@ func noSkill(t target) *command.Failure {
 }
 
 // otherPath suggests what to check if the project has no skill: a user's folder, if there is one.
-func (f *sourceFlags) otherPath(env console.Env) string {
-	for _, r := range f.roots(env, nil) {
+func otherPath(w *workspace.Workspace) string {
+	for _, r := range w.Roots() {
 		if info, err := os.Stat(r.Dir); r.Scope == skill.ScopeGlobal && err == nil && info.IsDir() {
 			return "to check your own skills, give their folder: knack check " + r.Shown
 		}

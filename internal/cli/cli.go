@@ -1,8 +1,8 @@
 // Package cli is the command line: flags, wiring and text for people. Each verb has its own
 // file, and the parts of the large verbs begin with its name: check_fix.go, connect_report.go,
-// serve_http.go. Shared are sources.go (which folders are scanned), scan.go (one scan for one
-// command) and paths.go (which folder is the project's). Terminals, the environment and the
-// forms of paths are internal/base/console's, knack.yaml is internal/workspace/settings'.
+// serve_http.go. Package selection has the flags that choose skills, and package
+// internal/workspace opens these skills. Terminals, the environment and the forms of paths are
+// internal/base/console's.
 package cli
 
 import (
@@ -15,8 +15,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/cli/approvecmd"
+	"github.com/knack-dev/knack/internal/cli/chatcmd"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/cli/evalcmd"
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
@@ -98,12 +100,12 @@ to any agent.`,
 		return command.UsageError(flagHint(cmd, err), "%w", command.FlagError(err))
 	})
 	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), scanCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
-	root.AddCommand(toolsCommand(env), callCommand(env), chatCommand(env), evalCommand(env))
+	root.AddCommand(toolsCommand(env), callCommand(env), chatcmd.Command(env), evalcmd.Command(env))
 	root.AddCommand(doctorCommand(env))
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
-	root.AddCommand(approvecmd.Commands(env, approvalsOf)...)
+	root.AddCommand(approvecmd.Commands(env)...)
 	root.AddCommand(distcmd.Commands(env, withheld)...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)

@@ -37,7 +37,7 @@ The exit status is 1 if anything is wrong.`,
 			s := settings.New(env, strings.Join(args, ""))
 			folder := env.Dir
 			if cmd.Flags().Changed("project") {
-				if err := checkFolder("--project", project, absolute(*env, project)); err != nil {
+				if err := settings.CheckFolder(env, "--project", project); err != nil {
 					return nil, err
 				}
 				folder = absolute(*env, project)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/help"
 	"github.com/knack-dev/knack/internal/clientconfig"
@@ -76,7 +77,7 @@ show their skills twice. The clients are:
 			}
 			c, ok := clientconfig.Find(args[0])
 			if !ok {
-				return command.UsageError(meant(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
+				return command.UsageError(typo.Hint(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
 			}
 			if err := f.check(*env, c); err != nil {
 				return err

@@ -53,7 +53,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 		}
 	})
 	if flag == "" {
-		if err := serve.check(cmd, env); err != nil {
+		if err := serve.check(env); err != nil {
 			return nil, after(err)
 		}
 	}
@@ -61,7 +61,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 		return nil, command.UsageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
 			"after --: %sa server that a client starts does not serve over HTTP", flag)
 	}
-	return f.entryArguments(*env, cmd.Flags()), after(serve.from.checkExcluded(serve.from.roots(*env, nil)))
+	return f.entryArguments(*env, cmd.Flags()), nil
 }
 
 // entryArguments returns the flags of serve that were given, as an entry has them. Package clientconfig
@@ -102,7 +102,7 @@ func afterDash(words []string) string {
 
 // after adds to an error of serve's flags that they follow --.
 func after(err error) error {
-	if f, ok := err.(*command.Failure); ok {
+	if f := command.FailureIn(err); f != nil {
 		return command.Fail(f.Code, fmt.Errorf("after --: %w", f.Err), f.Hint)
 	}
 	return err

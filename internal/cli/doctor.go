@@ -12,11 +12,13 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/listing"
-	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/workspace"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 func doctorCommand(env *console.Env) *cobra.Command {
-	from := sourceFlags{vets: vetsOnce}
+	var from selection.Flags
 	var verbose, asJSON bool
 	cmd := &cobra.Command{
 		Use:        "doctor [SKILL]",
@@ -34,20 +36,16 @@ it.`,
   knack doctor ~/.claude/skills/review   # the skill in this folder`,
 		Args: command.ArgCount(0, 1, "the name of one skill, or nothing"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := from.check(*env); err != nil {
-				return err
-			}
-			sources, err := from.sources(*env, nil)
+			w, err := from.Open()
 			if err != nil {
 				return err
 			}
-			// Without the server's time limit, since the user wants the complete report.
-			_, v, err := scanned(cmd.Context(), env, sources, from.options(*env))
+			defer w.Close()
+			v, err := w.Scan(cmd.Context())
 			if err != nil {
 				return err
 			}
-			from.warnMissing(*env, v)
-			o := from.doctorOptions(*env, sources)
+			o := doctorOptions(env, w, from.Project)
 			o.Verbose = verbose
 			if len(args) == 0 {
 				ctx, done := showJudging(cmd.Context(), env, v)
@@ -55,7 +53,7 @@ it.`,
 				done()
 				switch {
 				case err != nil:
-					return interrupted(err)
+					return workspace.Interrupted(err)
 				case asJSON:
 					return console.PrintJSON(env.Stdout, r)
 				}
@@ -64,10 +62,10 @@ it.`,
 			}
 			return explainSkill(cmd, env, v, o, args[0], asJSON)
 		},
-		ValidArgsFunction: from.completeSkill(env, nextNothing),
+		ValidArgsFunction: from.CompleteSkill(selection.Nothing),
 	}
-	from.register(cmd, env)
-	from.registerConfig(cmd)
+	from.Register(cmd, env)
+	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the roots that are not there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -82,7 +80,7 @@ func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor
 	s, err := doctor.Explain(cmd.Context(), v, o, name)
 	switch {
 	case err != nil:
-		return interrupted(err)
+		return workspace.Interrupted(err)
 	case asJSON:
 		err = console.PrintJSON(env.Stdout, s)
 	default:
@@ -94,15 +92,12 @@ func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor
 	return err
 }
 
-func (f *sourceFlags) doctorOptions(env console.Env, sources []catalog.Source) doctor.Options {
-	o := doctor.Options{Sources: sources, Dir: env.Dir, Project: env.Dir, Home: env.Home, Getenv: f.getenv(env), Settings: f.projects.Lines(), Followed: f.stored}
-	if f.project != "" {
-		o.Project = absolute(env, f.project)
+func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doctor.Options {
+	return doctor.Options{
+		Sources: w.Sources(), Dir: env.Dir, Project: settings.Folder(*env, project), Home: env.Home, Getenv: w.Getenv(), Settings: w.Settings(), Followed: w.Stored(),
+		Shown: env.Shown, Judge: w.Judge(),
+		Serving: func(folder string) string { return serveCommandLine(*env, folder) },
 	}
-	o.Shown = func(path string) string { return atHome(env, path) }
-	o.Judge = observe.JudgeOf(f.judge)
-	o.Serving = func(folder string) string { return serveCommandLine(env, folder) }
-	return o
 }
 
 // serveCommandLine returns the command that serves a folder in addition to all others, including
@@ -113,8 +108,8 @@ func serveCommandLine(env console.Env, folder string) string {
 		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"
 	}
 	kept := ""
-	if env.Getenv(dirsVariable) != "" {
-		kept = `"$` + dirsVariable + `"` + string(filepath.ListSeparator)
+	if env.Getenv(workspace.DirsVariable) != "" {
+		kept = `"$` + workspace.DirsVariable + `"` + string(filepath.ListSeparator)
 	}
-	return dirsVariable + "=" + kept + shellWord(at) + " knack serve"
+	return workspace.DirsVariable + "=" + kept + shellWord(at) + " knack serve"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -92,7 +93,7 @@ func outside(ctx context.Context, env *console.Env, config, word string) (all []
 	c := catalog.New([]catalog.Source{&fetched{skill.Root{Label: "source", Scope: skill.ScopeProject, Shown: source}, bundles}}, catalog.Options{})
 	if err := c.Refresh(ctx); err != nil {
 		done()
-		return nil, nil, interrupted(err)
+		return nil, nil, workspace.Interrupted(err)
 	}
 	v, err := c.View(ctx)
 	if err != nil {

@@ -79,4 +79,13 @@ func testHome(t *testing.T) {
   knack connect    lists the clients; connected: Claude Code, Cursor, Codex
   knack --help     shows all commands
 `)
+	// A skill that the user's policy holds back is no skill that there is.
+	put(".config/knack/knack.yaml", "scan: {mode: enforce}\n")
+	put(".claude/skills/two/run.sh", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n")
+	check(`knack finds 2 skills in 2 roots here, besides the 2 built in.
+  knack list       shows them
+  knack doctor     says why: 1 skill held back
+  knack connect    lists the clients; connected: Claude Code, Cursor, Codex
+  knack --help     shows all commands
+`)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -37,7 +38,7 @@ func TestInterruptedScan(t *testing.T) {
 	defer close(source.goOn)
 	env := &console.Env{}
 	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) error {
-		_, _, err := scanned(cmd.Context(), env, []catalog.Source{source}, catalog.Options{})
+		_, err := workspace.Read(cmd.Context(), env, catalog.New([]catalog.Source{source}, catalog.Options{}))
 		return err
 	}}
 	cmd.SetArgs([]string{})

@@ -11,10 +11,12 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/listing"
+	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/workspace"
 )
 
 func listCommand(env *console.Env) *cobra.Command {
-	from := sourceFlags{vets: vetsOnce}
+	var from selection.Flags
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:        "list",
@@ -30,32 +32,45 @@ roots', 'knack help names').`,
   knack list --exclude claude-user   # without the skills of one root`,
 		Args: command.ArgCount(0, 0, "no arguments; knack search finds skills by words"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := from.view(cmd.Context(), *env)
+			w, err := from.Open()
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			v, err := w.View(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				ctx, done := showJudging(cmd.Context(), env, v)
-				out, err := listJSON(ctx, v, from.quickly(), all)
-				out.Settings, out.Sources = from.projects.Lines(), from.stored
+				out, err := listJSON(ctx, v, quickly(w), all)
+				out.Settings, out.Sources = w.Settings(), w.Stored()
 				done()
 				if err != nil {
 					return err
 				}
 				return console.PrintJSON(env.Stdout, out)
 			}
-			listing.Print(env.Out(), v, all, from.projects.Lines(), func(e *catalog.Entry) catalog.Locked { return v.Locked(cmd.Context(), e) })
+			listing.Print(env.Out(), v, all, w.Settings(), func(e *catalog.Entry) catalog.Locked { return v.Locked(cmd.Context(), e) })
 			if len(v.Entries) == 0 && !all {
 				env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
 			}
 			return nil
 		},
 	}
-	from.register(cmd, env)
-	from.registerConfig(cmd)
+	from.Register(cmd, env)
+	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed, skipped and held back skills, with reasons, and the roots")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// quickly returns the judge of commands that answer at once. It knows what the operator's policy has
+// kept, and judges the format of other skills alone.
+func quickly(w *workspace.Workspace) judgement.Judge {
+	j := w.Judge()
+	j.Quick = true
+	return j
 }
 
 // listed is the JSON form of list. Skills has every available skill, with a status for
@@ -76,7 +91,7 @@ type listed struct {
 func listJSON(ctx context.Context, v catalog.View, judge judgement.Judge, all bool) (listed, error) {
 	judged, err := judge.All(ctx, v)
 	if err != nil {
-		return listed{}, interrupted(err)
+		return listed{}, workspace.Interrupted(err)
 	}
 	out := listed{Count: judgement.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}, Locks: doctor.Locks(v)}
 	for _, d := range judged {

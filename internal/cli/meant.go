@@ -12,21 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/help"
-	"github.com/knack-dev/knack/tool"
 )
-
-// meant is the hint for a word that is none of words: the nearest of them or, if none is
-// near, those that begin with it, or else another hint.
-func meant(typed string, words []string, otherwise string) string {
-	if best := typo.Nearest(typed, words); best != "" {
-		return "did you mean " + best + "?"
-	}
-	begin := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) })
-	if typed == "" || len(begin) == 0 {
-		return otherwise
-	}
-	return "did you mean " + strings.Join(begin, " or ") + "?"
-}
 
 // noCommand is the error for a word that is no command below parent.
 func noCommand(parent *cobra.Command, typed string) error {
@@ -59,18 +45,6 @@ func noCommand(parent *cobra.Command, typed string) error {
 	}
 	of := strings.TrimPrefix(parent.CommandPath()+" ", parent.Root().Name()+" ")
 	return command.UsageError(hint, "there is no command '%s%s'", of, display.Echo(typed))
-}
-
-// noSet is the error for a value of --tools.
-func noSet(list string, err error) error {
-	hint := ""
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(tool.SetNames(), name) {
-			hint = meant(name, tool.SetNames(), "")
-			break
-		}
-	}
-	return command.UsageError(hint, "--tools %s: %w", display.Echo(list), err)
 }
 
 // flagHint is the hint for an error in the flags of a command.

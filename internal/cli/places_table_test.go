@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/workspace"
 )
 
 // user is a machine with a project, of which every folder of the table may have a skill.
@@ -215,7 +216,10 @@ func TestMovedHomes(t *testing.T) {
 			if !strings.Contains(said+hint, "knack serve offers it") {
 				t.Errorf("add does not know %s: %s%s", folder, said, hint)
 			}
-			for _, r := range (&sourceFlags{overHTTP: true}).roots(console.Env{Home: u.home, Dir: u.project, Getenv: u.homes().Getenv}, nil) {
+			env := console.Env{Home: u.home, Dir: u.project, Getenv: u.homes().Getenv}
+			server, err := workspace.Open(workspace.Options{Env: &env, HTTP: "127.0.0.1:0"})
+			u.must(err)
+			for _, r := range server.Roots() {
 				if strings.HasPrefix(r.Dir, to) {
 					t.Errorf("a server over HTTP reads %s", r.Dir)
 				}

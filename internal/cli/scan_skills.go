@@ -16,14 +16,18 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/approvecmd"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 )
 
 type scanFlags struct {
-	from     sourceFlags
+	from     selection.Flags
+	named    namedSkills
 	format   string
 	lane     string
 	strict   bool
@@ -63,13 +67,17 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 			if asJSON {
 				f.format = "json"
 			}
-			if f.baseline == "" && cmd.Flags().Changed("baseline") {
-				return command.UsageError("give a file, or leave --baseline out", "--baseline: the file's name is empty")
+			if err := command.GivenEmpty(cmd, "baseline", "a file", "the file's name"); err != nil {
+				return err
+			}
+			if err := command.NoConfig(cmd); err != nil {
+				return err
 			}
 			return scanSkills(cmd.Context(), env, &f, args)
 		},
 	}
-	approvecmd.Register(cmd, approvals{&f.from, env})
+	approvecmd.Register(cmd, env, &f.from)
+	f.named = namedSkills{env: env, from: &f.from}
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
@@ -85,18 +93,19 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 
 func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []string) error {
 	if !slices.Contains(report.Formats, f.format) {
-		return command.UsageError(meant(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+		return command.UsageError(typo.Hint(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	lanes := []string{string(scan.Enforce), string(scan.Review)}
 	if !slices.Contains(lanes, f.lane) {
-		return command.UsageError(meant(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
+		return command.UsageError(typo.Hint(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
 	}
-	if f.against.Text || f.from.given("against") {
+	defer f.named.close()
+	if f.against.Text || f.from.Given("against") {
 		f.against.Format, f.against.Strict = f.format, f.strict
 		if f.lane == string(scan.Enforce) {
 			f.against.Only = scan.Enforce
 		}
-		return f.against.Run(ctx, env, compared{approvals{&f.from, env}, f}, words)
+		return f.against.Run(ctx, env, compared{&f.named, f}, words)
 	}
 	known, err := f.readBaseline(env)
 	if err != nil {
@@ -113,7 +122,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	}
 	run := &report.ScanRun{}
 	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
-		return interrupted(err)
+		return workspace.Interrupted(err)
 	}
 	if known != nil {
 		for _, s := range run.Skills {
@@ -151,7 +160,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 // skill.
 func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, one bool, unread error, err error) {
 	if len(words) == 0 {
-		v, err := f.from.view(ctx, *env)
+		v, err := f.named.scan(ctx)
 		return v.Entries, false, nil, err
 	}
 	var rest []string
@@ -160,7 +169,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 			rest = append(rest, word)
 			continue
 		}
-		of, done, err := outside(ctx, env, "", word)
+		of, done, err := outside(ctx, env, f.from.Config, word)
 		if err != nil {
 			return nil, false, nil, err
 		}
@@ -170,12 +179,11 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 	if words = rest; len(words) == 0 {
 		return all, false, nil, nil
 	}
-	named := &namedSkills{env: env, from: &f.from}
-	places, names, missing, err := targets(ctx, env, &f.from, words, func(word string) string { return named.hidden(ctx, word) })
+	places, names, missing, err := targets(ctx, env, &f.named, words)
 	if err != nil {
 		return nil, false, nil, err
 	}
-	run, err := scanTargets(ctx, env, places, named)
+	run, err := scanTargets(ctx, env, places, &f.named)
 	if err != nil {
 		return nil, false, nil, err
 	}
@@ -183,11 +191,11 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		all = append(all, s.Entry)
 	}
 	for _, name := range names {
-		v, err := named.scan(ctx)
+		v, err := f.named.scan(ctx)
 		if err != nil {
 			return nil, false, nil, err
 		}
-		e, _, err := findSkill(v, name, func(*catalog.Entry) bool { return true })
+		e, _, err := selection.Find(v, name, func(*catalog.Entry) bool { return true })
 		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
 			missing = append(missing, none)
 			continue

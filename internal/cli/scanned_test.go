@@ -15,9 +15,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -41,7 +40,7 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 // A command that answers once waits for its roots without a limit; doctor does too.
 func TestScannedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{slow{10 * time.Minute}}, catalog.Options{})
+		v, err := workspace.Read(t.Context(), &console.Env{}, catalog.New([]catalog.Source{slow{10 * time.Minute}}, catalog.Options{}))
 		if err != nil || len(v.Entries) != 1 || v.Roots[0].Err != nil {
 			t.Fatalf("%d skills, %v", len(v.Entries), err)
 		}
@@ -58,7 +57,7 @@ func TestScannedShowsProgress(t *testing.T) {
 		var said bytes.Buffer
 		env := &console.Env{Stdout: io.Discard, Stderr: &said, StderrTerminal: true}
 		_, end := console.Start(env)
-		_, v, err := scanned(t.Context(), env, []catalog.Source{slow{10 * time.Minute}}, catalog.Options{})
+		v, err := workspace.Read(t.Context(), env, catalog.New([]catalog.Source{slow{10 * time.Minute}}, catalog.Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,24 +109,8 @@ func TestScannedInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := scanned(ctx, &console.Env{}, []catalog.Source{slow{time.Hour}}, catalog.Options{}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		if _, err := workspace.Read(ctx, &console.Env{}, catalog.New([]catalog.Source{slow{time.Hour}}, catalog.Options{})); err == nil || !strings.Contains(err.Error(), "interrupted") {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-// A --dir that vanishes between the check and the scan is an error, not a list without its
-// skills.
-func TestRootErrorOfMissing(t *testing.T) {
-	at := t.TempDir() + "/gone"
-	source := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: at, Shown: "gone"}, Required: true})
-	_, v, err := scanned(t.Context(), &console.Env{}, []catalog.Source{source}, catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = (&sourceFlags{dirs: []string{"gone"}}).rootError(v)
-	f, ok := err.(*command.Failure)
-	if !ok || f.Code != command.Error || f.Error() != "--dir gone: there is no such folder" || f.Hint == "" {
-		t.Errorf("%v", err)
-	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/knack-dev/knack/internal/base/search"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/listing"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/tool"
 )
 
 func searchCommand(env *console.Env) *cobra.Command {
-	from := sourceFlags{vets: vetsOnce}
+	var from selection.Flags
 	var limit int
 	var explain, asJSON bool
 	cmd := &cobra.Command{
@@ -45,19 +46,24 @@ find them.`,
 			if limit < 1 {
 				return command.UsageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
 			}
-			c, v, err := from.scan(cmd.Context(), *env)
+			w, err := from.Open()
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			v, err := w.View(cmd.Context())
 			if err != nil {
 				return err
 			}
 			query := strings.Join(args, " ")
-			done := console.ShowProgress(env, console.Step{What: "reading headings", Count: func() (int, int) { return int(c.Indexed()), 0 }, Unit: "skills"})
+			done := console.ShowProgress(env, console.Step{What: "reading headings", Count: func() (int, int) { return int(w.Catalog().Indexed()), 0 }, Unit: "skills"})
 			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || asJSON})
 			done()
 			if err != nil {
 				return command.RunError("", "the search was interrupted: %w", err)
 			}
 			if asJSON {
-				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, from.quickly(), query, found)); err != nil {
+				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, quickly(w), query, found)); err != nil {
 					return err
 				}
 			} else {
@@ -69,8 +75,8 @@ find them.`,
 			return nil
 		},
 	}
-	from.register(cmd, env)
-	from.registerConfig(cmd)
+	from.Register(cmd, env)
+	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "show at most `N` skills")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print below each skill which words matched, where and how")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the reasons")

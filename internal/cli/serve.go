@@ -21,11 +21,11 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/memory"
 	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/server/usage"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/config"
-	"github.com/knack-dev/knack/internal/workspace/replica"
-	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -34,13 +34,13 @@ import (
 
 // serveFlags are the flags of serve, and what they name.
 type serveFlags struct {
-	from       sourceFlags
-	web        httpFlags
-	op         serveConfig
-	set, entry string
-	limit      int // of a description
-	tools      []*tool.Tool
-	flags      *pflag.FlagSet // all of them
+	from   selection.Flags
+	web    httpFlags
+	op     serveConfig
+	entry  string
+	tools  []*tool.Tool
+	skills *workspace.Workspace
+	flags  *pflag.FlagSet // all of them
 }
 
 func serveCommand(env *console.Env) *cobra.Command { return new(serveFlags).command(env) }
@@ -74,59 +74,42 @@ more.`,
   knack serve --dir skills --tools runner  # one folder, other tools`,
 		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd, env); err != nil {
+			if err := f.check(env); err != nil {
 				return err
 			}
+			defer f.skills.Close()
 			return serve(cmd.Context(), env, f)
 		},
 	}
 	f.flags = cmd.Flags()
-	f.from.register(cmd, env)
+	f.from.Register(cmd, env)
+	f.from.RegisterConfig("the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
+	f.from.RegisterTools("serve ")
 	f.web.register(cmd)
 	f.op.register(cmd)
-	cmd.Flags().StringVar(&f.set, "tools", tool.DefaultSet, "serve the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	cmd.Flags().IntVar(&f.limit, "description-limit", 0, "the most characters of a tool's description with its list of skills: `N`; 0 limits the list alone, to 16,000; a client that shows less gets less")
-	cmd.Flags().StringVar(&f.from.source, "source", "", "fetch, serve and follow the skills of `SOURCE`, for example oci://REGISTRY/REPO:TAG, instead of the well-known folders")
+	cmd.Flags().IntVar(&f.from.Tools.Limit, "description-limit", 0, "the most characters of a tool's description with its list of skills: `N`; 0 limits the list alone, to 16,000; a client that shows less gets less")
+	cmd.Flags().StringVar(&f.from.Source, "source", "", "fetch, serve and follow the skills of `SOURCE`, for example oci://REGISTRY/REPO:TAG, instead of the well-known folders")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
-	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // check refuses flags that are wrong or do not go together, and reads the configuration.
-func (f *serveFlags) check(cmd *cobra.Command, env *console.Env) (err error) {
-	if f.web.addr == "" && cmd.Flags().Changed("http") {
-		return command.UsageError("give a port or host:port, or leave --http out", "--http: the address is empty")
-	}
-	if err := f.op.settings(env, f.web.addr != "", settings.Folder(*env, f.from.project)); err != nil {
+func (f *serveFlags) check(env *console.Env) (err error) {
+	if err := f.web.checkAddress(); err != nil {
 		return err
 	}
-	f.from.file = f.op.file
-	f.set = f.from.toolSet(*env, f.set, f.limit)
-	if f.tools, err = tool.ParseSets(f.set); err != nil {
-		return noSet(f.set, err)
-	}
-	if f.tools, err = limitTools(f.tools, f.limit); err != nil {
+	f.from.HTTP = f.web.addr
+	if f.skills, err = f.from.Open(); err != nil {
 		return err
 	}
-	f.from.sets = f.set
+	f.tools, _ = f.skills.Tools()
+	f.op.file = f.skills.File()
+	f.web.addr = f.skills.Address()
 	f.web.merge(&f.op)
 	if err := f.web.check(); err != nil {
 		return err
 	}
-	flag := "--dir"
-	if f.from.source != "" {
-		flag = "--source"
-	}
-	if c := f.op.given(); f.web.addr != "" && len(f.from.dirs)+len(f.from.source) > 0 && len(c.Roots)+len(c.Sources) > 0 && c.Access.Policy != nil {
-		return command.UsageError("leave "+flag+" out, or take the roots and the rules out of the file", "%s: the access rules of %s are about the roots that it names", flag, f.op.file.Shown)
-	}
-	if cmd.Flags().Changed("source") && f.from.source == "" {
-		return command.UsageError("give a source, or leave --source out", "--source: the source is empty")
-	}
-	if err := f.op.merge(env, f.web.addr == ""); err != nil {
-		return err
-	}
-	return f.from.check(*env)
+	return f.op.merge(env, f.web.addr == "")
 }
 
 // slowRootTimeout is how long the first list waits for a root whose disk does not answer. Clients
@@ -135,22 +118,24 @@ const slowRootTimeout = 2 * time.Second
 
 func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	memory.Tune(env.Getenv)
-	from, web, op, tools := &f.from, &f.web, &f.op, f.tools
-	from.overHTTP, from.vets = web.addr != "", vetsServer
+	w, web, op := f.skills, &f.web, &f.op
 	log := op.logger(env)
-	from.log = log
-	from.drift = func(skill, reason string, refused bool) { observe.Drift(op.audit, skill, reason, refused) }
-	if len(from.dirs) == 0 || from.source != "" {
-		replicas, err := replica.Open(replica.Options{Env: *env, Config: op.config, File: op.file, Flag: from.source, Prefix: len(from.dirs) > 0, Excluded: from.excludedBy, Log: log,
-			Event: func(e follow.Event) { observe.Source(op.audit, e) }})
-		if err != nil {
-			return err
-		}
-		defer replicas.Close()
-		from.follows = replicas
+	found := log
+	var scanned atomic.Bool
+	if env.StderrTerminal && op.logFormat != "json" && !op.levelFixed {
+		found = slog.New(quietScan{log.Handler(), &scanned})
 	}
-	sources, err := from.sources(*env, nil)
-	if err != nil {
+	tally := usage.New()
+	serving := workspace.Serving{
+		Log:     log,
+		Drift:   func(skill, reason string, refused bool) { observe.Drift(op.audit, skill, reason, refused) },
+		Event:   func(e follow.Event) { observe.Source(op.audit, e) },
+		Catalog: catalog.Options{Log: found, Patience: slowRootTimeout},
+	}
+	if web.addr != "" { // only then anything is counted
+		serving.Catalog.Uses = tally.Uses
+	}
+	if err := w.Serve(serving); err != nil {
 		return err
 	}
 	if web.addr != "" {
@@ -173,59 +158,42 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		return err
 	}
 	defer op.end(log)
-	defer from.follows.Close() // before the audit log
+	defer w.Close() // before the audit log
 	if op.file != nil && web.addr == "" {
 		if _, only := config.Transports(op.file.Data, config.Named); len(only) > 0 {
 			log.Warn("these sections apply only over HTTP; on standard input and output, no rule hides a skill", "file", op.file.Shown, "sections", strings.Join(only, ", "))
 		}
 	}
-	warnUnusable(log, from)
-	for _, text := range from.projects.Unread {
+	warnUnusable(log, w.Unusable())
+	for _, text := range w.Unread() {
 		log.Warn(text)
 	}
-	found := log
-	var scanned atomic.Bool
-	if env.StderrTerminal && op.logFormat != "json" && !op.levelFixed {
-		found = slog.New(quietScan{log.Handler(), &scanned})
-	}
-	kept := from.options(*env)
-	kept.Log, kept.Patience = found, slowRootTimeout
-	tally := usage.New()
-	if web.addr != "" { // only then anything is counted
-		kept.Uses = tally.Uses
-	}
-	c := catalog.New(sources, kept)
-	go func() { _ = c.Run(ctx) }() // the scan goes on during the rest of the start
-	defer from.judge.Start(ctx, c)()
-	from.follows.Start()
+	defer w.Start(ctx)() // the scan goes on during the rest of the start
+	c := w.Catalog()
 	if env.StderrTerminal {
-		read := showReading(env, c)
+		read := workspace.ShowReading(env, c)
 		go func() {
 			_, _ = c.CompleteView(ctx, time.Hour)
 			scanned.Store(true)
 			read()
 		}()
 	}
-	options := mcpserver.Options{Catalog: c, Tools: tools, Version: buildinfo.Current().Version, Log: log, Engage: from.builtin().Engage, Entry: f.entry, Access: web.gate,
+	options := mcpserver.Options{Catalog: c, Tools: f.tools, Version: buildinfo.Current().Version, Log: log, Engage: w.Engage, Entry: f.entry, Access: web.gate,
 		Remote: web.addr != "" && !web.isLocal(), Private: web.addr == "" || web.tokens || web.policy != nil} // a server over stdio has one user
-	if !from.fixed() && web.addr == "" {
+	if !w.Fixed() && web.addr == "" {
 		options.Roots = func(ctx context.Context, folders []string) {
 			warnRoots(log, *env, folders)
-			sources, err := from.sources(*env, folders)
+			unusable, err := w.SetProjects(ctx, folders)
 			if err != nil {
 				log.Warn("the client's roots cannot be used", "error", err.Error())
-				return
 			}
-			warnUnusable(log, from)
-			c.SetSources(sources)
-			_ = c.Refresh(ctx)
+			warnUnusable(log, unusable)
 		}
 	}
 	pages := web.pageOptions(&options, tally)
 	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
 	server := mcpserver.New(options)
 	go memory.Release(ctx)
-	projects := f.from.projects // a client's roots change the projects
 	go func() {
 		v, err := c.View(ctx)
 		if err != nil {
@@ -235,7 +203,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 			banner(env, f, v)
 			op.level.Set(levelOf(op.logLevel))
 		}
-		for _, text := range f.from.missing(*env, projects, v) {
+		for _, text := range w.Missing(v) {
 			log.Warn(text)
 		}
 		if env.StderrTerminal && web.addr == "" {
@@ -245,7 +213,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	if web.addr != "" {
 		return web.serveHTTP(interrupted, env, f, c, server, pages, log)
 	}
-	err = server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
+	err := server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -253,8 +221,8 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 }
 
 // warnUnusable logs why the settings of a project are not used.
-func warnUnusable(log *slog.Logger, from *sourceFlags) {
-	for _, err := range from.projects.Unusable {
+func warnUnusable(log *slog.Logger, unusable []error) {
+	for _, err := range unusable {
 		log.Warn("the settings of a project cannot be used", "error", err.Error())
 	}
 }

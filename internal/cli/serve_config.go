@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/server/usage"
@@ -23,7 +24,6 @@ import (
 // serveConfig says how a server is watched: its log, and its record of decisions. The
 // configuration sets both, and flags take precedence.
 type serveConfig struct {
-	config              string // --config
 	auditTo             string
 	logLevel, logFormat string
 
@@ -36,30 +36,12 @@ type serveConfig struct {
 
 func (o *serveConfig) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.config, "config", "", "the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
 	flags.StringVar(&o.auditTo, "audit", "", "write the audit log to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
 	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
 	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
-	for _, name := range []string{"audit", "config"} {
-		_ = cmd.MarkFlagFilename(name)
-	}
+	_ = cmd.MarkFlagFilename("audit")
 	_ = cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(config.LogLevels, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(config.LogFormats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// settings reads the file that was named or, for a server over HTTP, the user's. A server
-// that a client starts over stdio reads none by default. An error in a file that is about
-// something else would leave an agent without skills. A server over HTTP has an operator, who may
-// take the file of the project in folder for the server's; so a fault in it is an error.
-func (o *serveConfig) settings(env *console.Env, http bool, folder string) (err error) {
-	if o.config == "" && !http {
-		return nil
-	}
-	finder := settings.New(env, o.config)
-	if o.file, err = finder.Trusted(); err == nil && o.config == "" {
-		err = finder.Beside(folder)
-	}
-	return err
 }
 
 // given returns the configuration, or an empty one without a file.
@@ -99,7 +81,7 @@ func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 		case *w.to == "":
 			*w.to = w.normal
 		case !slices.Contains(w.words, *w.to):
-			return command.UsageError(meant(*w.to, w.words, "give one of "+strings.Join(w.words, ", ")), "%s %s: unknown value", w.flag, *w.to)
+			return command.UsageError(typo.Hint(*w.to, w.words, "give one of "+strings.Join(w.words, ", ")), "%s %s: unknown value", w.flag, *w.to)
 		}
 	}
 	return nil

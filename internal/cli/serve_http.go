@@ -70,20 +70,20 @@ func (f *httpFlags) check() error {
 	case (f.cert == "") != (f.key == ""):
 		return command.UsageError("give both: --tls-cert FILE --tls-key FILE", "--tls-cert and --tls-key go together")
 	}
+	return nil
+}
+
+// checkAddress refuses what is no address.
+func (f *httpFlags) checkAddress() error {
 	if _, _, ok := hostPort(f.addr); f.addr != "" && !ok {
 		return command.UsageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))
 	}
 	return nil
 }
 
-// merge takes from the configuration what no flag says. It takes an address only from a
-// file that was named. An address in the user's own file would take every server that a
-// client starts away from the client.
+// merge takes from the configuration what no flag says.
 func (f *httpFlags) merge(o *serveConfig) {
 	c := o.given().HTTP
-	if f.addr == "" && o.config != "" {
-		f.addr = c.Listen
-	}
 	if f.addr == "" {
 		return
 	}
@@ -167,12 +167,12 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	var measured atomic.Pointer[mcpserver.HTTP]
 	defer op.keep(pages.Usage, log).Close()
 	results := observe.NewReloads(op.audit, f.certificate != nil)
-	weight := observe.NewWeight(ctx, serve.from.follows.Size())
+	weight := observe.NewWeight(ctx, serve.skills.Replica().Size())
 	pages.Measures = func() []web.Measure {
 		return append(observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends()), weight.Measures()...)
 	}
-	pages.Sources, o.Waits = serve.from.follows.Status, serve.from.follows.Waits(c)
-	pages.Scans, pages.Judge = observe.NewScans(serve.from.judge), observe.JudgeOf(serve.from.judge)
+	pages.Sources, o.Waits = serve.skills.Replica().Status, serve.skills.Replica().Waits(c)
+	pages.Scans, pages.Judge = observe.NewScans(serve.skills.Policy()), serve.skills.Judge()
 	o.Pages = f.pages(pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
@@ -187,14 +187,14 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		if f.admission.signIn != nil {
 			go func() { _ = f.admission.signIn.Ask(ctx) }() // which logs that it is down
 		}
-		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results, follows: serve.from.follows}
+		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results, follows: serve.skills.Replica(), config: serve.from.Config}
 		if op.file != nil {
 			r.data = op.file.Data
 		}
 		if r.cert != nil {
 			go r.cert.Watch(ctx, r.renewed)
 		}
-		if len(serve.from.dirs)+len(serve.from.source) == 0 {
+		if len(serve.from.Dirs)+len(serve.from.Source) == 0 {
 			r.roots = op.file
 		}
 		r.run(ctx, hangups)

@@ -36,6 +36,7 @@ type reloader struct {
 	results   *observe.Reloads
 	roots     *settings.File // the file at the start if its roots are served, else nil
 	follows   *replica.Replica
+	config    string // --config
 }
 
 // run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
@@ -80,7 +81,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	var now config.Config
 	var data []byte
 	what := "your " + config.Name + ", which is gone,"
-	file, err := settings.New(r.admission.env, r.op.config).Trusted()
+	file, err := settings.New(r.admission.env, r.config).Trusted()
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		reload := reloader{
-			op: &serveConfig{config: file}, admission: &admission{env: &console.Env{Getenv: func(string) string { return "" }}}, catalog: c, rules: &r.rules,
+			op: &serveConfig{}, config: file, admission: &admission{env: &console.Env{Getenv: func(string) string { return "" }}}, catalog: c, rules: &r.rules,
 			enforce: func(s access.State) { r.gate.Set(s); reloads.Add(1) }, http: h, log: slog.New(slog.DiscardHandler),
 		}
 		go reload.run(ctx, hangups)

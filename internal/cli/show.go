@@ -15,15 +15,14 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/tool"
 )
 
 func showCommand(env *console.Env) *cobra.Command {
-	from := sourceFlags{vets: vetsOnce}
+	var from selection.Flags
 	var as string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -48,13 +47,18 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 				return showAs(cmd, env, &from, as, args, asJSON)
 			}
 			if isOutside(env, args[0], false) {
-				return showOutside(cmd.Context(), env, from.config, args, asJSON)
+				return showOutside(cmd.Context(), env, from.Config, args, asJSON)
 			}
-			v, err := from.view(cmd.Context(), *env)
+			w, err := from.Open()
 			if err != nil {
 				return err
 			}
-			e, file, err := findSkill(v, args[0], nil)
+			defer w.Close()
+			v, err := w.View(cmd.Context())
+			if err != nil {
+				return err
+			}
+			e, file, err := selection.Find(v, args[0], nil)
 			if err != nil {
 				return err
 			}
@@ -66,70 +70,14 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			}
 			return show(env, e, file, asJSON)
 		},
-		ValidArgsFunction: from.completeSkill(env, nextFile),
+		ValidArgsFunction: from.CompleteSkill(selection.File),
 	}
-	from.register(cmd, env)
-	from.registerConfig(cmd)
+	from.Register(cmd, env)
+	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with the text, or the bytes in base64")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(skillTools(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// findSkill finds a skill by a URI, a name or a folder. It suggests the skills with a similar
-// name that suits accepts, or all if that is nil.
-func findSkill(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
-	if uri, err := skill.ParseURI(name); err == nil {
-		if e, file := v.At(uri); e != nil {
-			if file == "." {
-				file = skill.MainFile
-			}
-			return e, file, nil
-		}
-	}
-	if e := v.Named(name); e != nil {
-		return e, skill.MainFile, nil
-	}
-	if e := v.InFolder(name); e != nil && e.Entry != "" {
-		return e, skill.MainFile, nil // also a skipped skill, which its author wants to see
-	}
-	hint, where := "knack list shows all names", ""
-	for _, r := range v.Roots {
-		if reason, fix := r.Reason(); reason != "" {
-			hint, where = fmt.Sprintf("%s: %s; %s", display.OneLine(r.Shown), reason, fix), " in the folders that could be read"
-		}
-	}
-	if near := v.SkippedNear(name, 1); len(near) > 0 {
-		hint = tool.Reason(near[0])
-	}
-	var names []string
-	for _, e := range v.Near(name, 3) {
-		if suits == nil || suits(e) {
-			names = append(names, e.Name)
-		}
-	}
-	if best := nearLabelled(v, name); best != "" {
-		names = []string{best}
-	}
-	if len(names) > 0 {
-		hint = "did you mean " + strings.Join(names, ", ") + "?"
-	}
-	return nil, "", command.Fail(command.No, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint)
-}
-
-// nearLabelled returns the LABEL:NAME of a skill that is nearest to a mistyped one, or "".
-func nearLabelled(v catalog.View, typed string) string {
-	_, name, ok := strings.Cut(typed, ":")
-	if !ok {
-		return ""
-	}
-	var all []string
-	for _, e := range v.Entries {
-		if e.Status != catalog.Skipped && typo.Nearest(name, []string{e.Name}) != "" {
-			all = append(all, e.Root.Label+":"+e.Name)
-		}
-	}
-	return typo.Nearest(typed, all)
 }
 
 // shownFile is the JSON form of show. Path, uri, size and digest are those of a file in the

@@ -10,14 +10,17 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
 
 // showAs prints the whole text that a tool answers for this skill and file. It also prints
 // an answer that is an error or reports a missing skill; then the exit status is 1.
-func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, args []string, asJSON bool) error {
+func showAs(cmd *cobra.Command, env *console.Env, from *selection.Flags, as string, args []string, asJSON bool) error {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
 		return err
@@ -37,8 +40,13 @@ func showAs(cmd *cobra.Command, env *console.Env, from *sourceFlags, as string, 
 	if err != nil {
 		return command.RunError("", "%w", err)
 	}
-	from.sets = set
-	host, err := from.host(cmd.Context(), *env)
+	from.Tools = &workspace.Tools{Set: set}
+	w, err := from.Open()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	host, err := w.Host(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -92,7 +100,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	for _, set := range sets {
 		tools, err := tool.ParseSets(set)
 		if err != nil {
-			return nil, "", command.UsageError(meant(set, tool.SetNames(), ""), "--as %s: %w", display.Echo(as), err)
+			return nil, "", command.UsageError(typo.Hint(set, tool.SetNames(), ""), "--as %s: %w", display.Echo(as), err)
 		}
 		for _, t := range tools {
 			if t.Name == name && len(t.Required()) > 0 {
@@ -107,7 +115,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 			_, bare, _ := strings.Cut(name, ":")
 			words = append(words, bare)
 		}
-		return nil, "", command.UsageError(meant(as, words, "the tools are: "+strings.Join(known, ", ")), "--as %s: no tool of this name takes a skill", display.Echo(as))
+		return nil, "", command.UsageError(typo.Hint(as, words, "the tools are: "+strings.Join(known, ", ")), "--as %s: no tool of this name takes a skill", display.Echo(as))
 	}
 	isURI := strings.HasPrefix(strings.TrimSpace(called), "skill://")
 	for i, t := range found {

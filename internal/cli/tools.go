@@ -10,16 +10,16 @@ import (
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/profile"
 )
 
 func toolsCommand(env *console.Env) *cobra.Command {
-	from := sourceFlags{vets: vetsOnce}
 	var with toolFlags
 	var prompt bool
-	var limit int
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "Print the tools' definitions, for an agent that you write",
@@ -32,18 +32,20 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
   knack tools --prompt`,
 		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tools, format, err := with.parse(*env, &from)
+			format, err := with.parse()
 			if err != nil {
 				return err
 			}
-			if format == function.OpenAI && !cmd.Flags().Changed("description-limit") {
-				limit = function.OpenAILimit
+			if format == function.OpenAI && !with.Given("description-limit") {
+				with.Tools.Limit = function.OpenAILimit
 			}
-			if tools, err = limitTools(tools, limit); err != nil {
+			w, err := with.Open()
+			if err != nil {
 				return err
 			}
-			from.sets = with.set
-			host, err := from.host(cmd.Context(), *env)
+			defer w.Close()
+			tools, _ := w.Tools()
+			host, err := w.Host(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -65,43 +67,31 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			return console.PrintText(env, b.String()+"\n")
 		},
 	}
-	from.register(cmd, env)
-	from.registerConfig(cmd)
-	with.register(cmd, function.MCP)
+	with.register(cmd, env, function.MCP)
 	cmd.Flags().BoolVar(&prompt, "prompt", false, "print the list of skills as text for a system prompt, in place of definitions")
-	cmd.Flags().IntVar(&limit, "description-limit", 0, "the most characters of a description with its list of skills: `N`; 0 limits the list alone, to 16,000 (default 1024 for openai, which refuses longer ones, else 0)")
+	cmd.Flags().IntVar(&with.Tools.Limit, "description-limit", 0, "the most characters of a description with its list of skills: `N`; 0 limits the list alone, to 16,000 (default 1024 for openai, which refuses longer ones, else 0)")
 	return cmd
 }
 
-// limitTools applies --description-limit.
-func limitTools(tools []*tool.Tool, limit int) ([]*tool.Tool, error) {
-	limited, err := tool.Limit(tools, limit)
-	if err != nil {
-		err = command.UsageError("allow more, give 0 for a list of 16,000 characters, or choose another set with --tools", "--description-limit %d: %w", limit, err)
-	}
-	return limited, err
+// toolFlags choose the skills, their tools and the vendor's format.
+type toolFlags struct {
+	selection.Flags
+	format string
 }
 
-// toolFlags choose the tools and the vendor's format.
-type toolFlags struct{ set, format string }
-
-func (f *toolFlags) register(cmd *cobra.Command, format function.Format) {
-	formats, flags := function.FormatNames(), cmd.Flags()
-	flags.StringVar(&f.set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
-	flags.StringVar(&f.format, "format", string(format), "write in the form of `FORMAT`: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+func (f *toolFlags) register(cmd *cobra.Command, env *console.Env, format function.Format) {
+	f.Register(cmd, env)
+	f.RegisterConfig(selection.RootsUsage)
+	f.RegisterTools("")
+	formats := function.FormatNames()
+	cmd.Flags().StringVar(&f.format, "format", string(format), "write in the form of `FORMAT`: "+strings.Join(formats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (f *toolFlags) parse(env console.Env, from *sourceFlags) ([]*tool.Tool, function.Format, error) {
-	f.set = from.toolSet(env, f.set, 0)
-	tools, err := tool.ParseSets(f.set)
-	if err != nil {
-		return nil, "", noSet(f.set, err)
-	}
+func (f *toolFlags) parse() (function.Format, error) {
 	format, err := function.ParseFormat(f.format)
 	if err != nil {
-		return nil, "", command.UsageError(meant(f.format, function.FormatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
+		return "", command.UsageError(typo.Hint(f.format, function.FormatNames(), ""), "--format %s: %w", display.Echo(f.format), err)
 	}
-	return tools, format, nil
+	return format, nil
 }

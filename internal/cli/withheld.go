@@ -5,22 +5,22 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/workspace"
 )
 
 // withheld says of each of these folders of skills why no model is offered its skill by its name,
 // and what to do, by the snapshot that list and doctor read. It leaves out offered skills.
 func withheld(ctx context.Context, env *console.Env, project string, folders []string) map[string]string {
-	from := sourceFlags{vets: vetsOnce}
-	from.register(&cobra.Command{}, env)
-	from.project = project
-	v, err := from.view(ctx, *env)
+	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
+	if err != nil {
+		return nil
+	}
+	v, err := w.View(ctx)
 	if err != nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/web"
+	"github.com/knack-dev/knack/internal/workspace"
 )
 
 // canary is a token as GitHub gives them out, and looks live.
@@ -43,7 +44,7 @@ func withPolicy(t *testing.T, scan admission.Policy) (*catalog.Catalog, *web.Sit
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge), Judge: observe.JudgeOf(judge)})
+	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge), Judge: workspace.JudgeOf(judge)})
 }
 
 // answerOf asks a site with the rights of a context.

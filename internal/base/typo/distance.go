@@ -2,6 +2,7 @@
 package typo
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -70,4 +71,17 @@ func Nearest(typed string, candidates []string) (best string) {
 		}
 	}
 	return best
+}
+
+// Hint returns the hint for a text that is none of some words: the nearest of them or, if none is
+// near, those that begin with it, or else another hint.
+func Hint(typed string, words []string, otherwise string) string {
+	if best := Nearest(typed, words); best != "" {
+		return "did you mean " + best + "?"
+	}
+	begin := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) })
+	if typed == "" || len(begin) == 0 {
+		return otherwise
+	}
+	return "did you mean " + strings.Join(begin, " or ") + "?"
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -26,13 +27,12 @@ const againstApproved = "approved"
 
 // Scanner has the skills of a command that compares them, and scans.
 type Scanner interface {
-	Skills
+	// Open returns the skills that the flags choose, each time the same.
+	Open() (*workspace.Workspace, error)
 	// Entries returns the skills of the words, or all. unread says which words are neither.
 	Entries(ctx context.Context, words []string) (all []*catalog.Entry, unread error, err error)
 	// InFolder returns the skills of a folder.
 	InFolder(ctx context.Context, folder string) ([]*catalog.Entry, error)
-	// IsName reports whether a word is the name of a skill and not a path.
-	IsName(word string) bool
 	Scan(ctx context.Context, entries []*catalog.Entry) ([]*report.Scanned, error)
 }
 
@@ -66,7 +66,7 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 	}
 	scanned, err := scanner.Scan(ctx, entries)
 	if err != nil {
-		return interrupted(err)
+		return workspace.Interrupted(err)
 	}
 	of := map[*skill.Skill]*catalog.Entry{}
 	for _, e := range entries {
@@ -86,7 +86,7 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 			f.compare(k, was, e, files)
 		}
 		if ctx.Err() != nil {
-			return interrupted(ctx.Err())
+			return workspace.Interrupted(ctx.Err())
 		}
 		c.Skills = append(c.Skills, k)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -23,44 +22,37 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
-// Skills are the skills that the flags of a command choose.
-type Skills interface {
-	// Register adds these flags, --config among them, and completes the names of skills.
-	Register(cmd *cobra.Command)
-	// Config returns the file of --config, or "".
-	Config() string
-	View(ctx context.Context) (catalog.View, error)
-	// Named returns the skills of a view that words name: paths, names and URIs.
-	Named(v catalog.View, words []string) ([]*catalog.Entry, error)
+// Commands returns the commands.
+func Commands(env *console.Env) []*cobra.Command {
+	return []*cobra.Command{approveCommand(env), revokeCommand(env)}
 }
 
-// Commands returns the commands. of makes the skills of one.
-func Commands(env *console.Env, of func(*console.Env) Skills) []*cobra.Command {
-	return []*cobra.Command{approveCommand(env, of(env)), revokeCommand(env, of(env))}
-}
-
-// Register adds the flags of a command that reads approvals.
-func Register(cmd *cobra.Command, skills Skills) {
-	skills.Register(cmd)
-	cmd.Flags().Lookup("config").Usage = configUsage
+// Register adds the flags of a command that reads approvals, and looks into skills that are held back.
+func Register(cmd *cobra.Command, env *console.Env, from *selection.Flags) {
+	from.Unguarded = true
+	from.Register(cmd, env)
+	from.RegisterConfig(configUsage)
+	cmd.ValidArgsFunction = from.CompleteSkill(selection.Skill)
 }
 
 const configUsage = "the skills are those of the roots and sources that `FILE` names, and the approvals are its own"
 
 type approveFlags struct {
-	skills        Skills
+	from          selection.Flags
 	reason, until string
 	list, json    bool
 	dryRun        bool
 }
 
-func approveCommand(env *console.Env, skills Skills) *cobra.Command {
-	f := approveFlags{skills: skills}
+func approveCommand(env *console.Env) *cobra.Command {
+	var f approveFlags
 	cmd := &cobra.Command{
 		Use:        "approve SKILL... | --list",
 		SuggestFor: []string{"accept", "allow", "pin"},
@@ -97,7 +89,7 @@ knack.yaml; the key approvals names another file.`,
 			return approveSkills(cmd.Context(), env, &f, args)
 		},
 	}
-	Register(cmd, skills)
+	Register(cmd, env, &f.from)
 	s := cmd.Flags()
 	s.StringVar(&f.reason, "reason", "", "note `TEXT` with the approval")
 	s.StringVar(&f.until, "until", "", "the approval ends after `DATE`, such as 2027-01-31, in UTC")
@@ -109,7 +101,8 @@ knack.yaml; the key approvals names another file.`,
 	return cmd
 }
 
-func revokeCommand(env *console.Env, skills Skills) *cobra.Command {
+func revokeCommand(env *console.Env) *cobra.Command {
+	var from selection.Flags
 	cmd := &cobra.Command{
 		Use:   "revoke SKILL...",
 		Short: "Remove the approvals of skills",
@@ -119,16 +112,16 @@ a skill that is gone, the URI that 'knack approve --list' prints.`,
   knack revoke skill://claude-project/commit/SKILL.md`,
 		Args: command.ArgCount(1, 1000, "at least one skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return revokeSkills(cmd.Context(), env, skills, args)
+			return revokeSkills(cmd.Context(), env, &from, args)
 		},
 	}
-	Register(cmd, skills)
+	Register(cmd, env, &from)
 	return cmd
 }
 
 // bookOf reads the file of approvals, and returns its path.
-func bookOf(env *console.Env, config string) (*approvals.Book, string, error) {
-	at, err := settings.New(env, config).Approvals()
+func bookOf(env *console.Env, files *settings.Finder) (*approvals.Book, string, error) {
+	at, err := files.Approvals()
 	if err == nil && at == "" {
 		err = command.RunError("set HOME, or name a configuration with --config", "the home folder is not known, so there is no place for approvals")
 	}
@@ -161,15 +154,20 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	if err := f.check(&given); err != nil {
 		return err
 	}
-	book, at, err := bookOf(env, f.skills.Config())
+	w, err := f.from.Open()
 	if err != nil {
 		return err
 	}
-	v, err := f.skills.View(ctx)
+	defer w.Close()
+	book, at, err := bookOf(env, w.Files())
 	if err != nil {
 		return err
 	}
-	entries, err := f.skills.Named(v, words)
+	v, err := w.View(ctx)
+	if err != nil {
+		return err
+	}
+	entries, err := selection.Named(env, v, words)
 	if err != nil {
 		return err
 	}
@@ -182,13 +180,13 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		}
 		r, err := scan.Skill(ctx, held.files, held.manifest, scan.Options{})
 		if err != nil {
-			return interrupted(err)
+			return workspace.Interrupted(err)
 		}
 		a := given
 		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(held.manifest), held.manifest, held.fields, factsByName(r.Facts)
 		printApproval(env, e.Name, a, r, book)
 		if !f.dryRun {
-			if err := distcmd.Keep(ctx, env, settings.New(env, f.skills.Config()), held.contents(e.Skill)); err != nil {
+			if err := distcmd.Keep(ctx, env, w.Files(), held.contents(e.Skill)); err != nil {
 				env.Err().Text(console.Warning, e.Name+": the store does not keep the files, so that scan --against approved --text cannot show what changes: "+err.Error())
 			} else {
 				kept = true
@@ -213,7 +211,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	if err != nil {
 		return approvalsFailure(env, at, err)
 	}
-	if err := distcmd.Pin(env, settings.New(env, f.skills.Config()), at, sets); err != nil && kept {
+	if err := distcmd.Pin(env, w.Files(), at, sets); err != nil && kept {
 		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))
@@ -272,12 +270,17 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 	}
 }
 
-func revokeSkills(ctx context.Context, env *console.Env, skills Skills, words []string) error {
-	book, at, err := bookOf(env, skills.Config())
+func revokeSkills(ctx context.Context, env *console.Env, from *selection.Flags, words []string) error {
+	w, err := from.Open()
 	if err != nil {
 		return err
 	}
-	v, err := skills.View(ctx)
+	defer w.Close()
+	book, at, err := bookOf(env, w.Files())
+	if err != nil {
+		return err
+	}
+	v, err := w.View(ctx)
 	if err != nil {
 		return err
 	}
@@ -287,7 +290,7 @@ func revokeSkills(ctx context.Context, env *console.Env, skills Skills, words []
 			uris = append(uris, uri)
 			continue
 		}
-		entries, err := skills.Named(v, []string{word})
+		entries, err := selection.Named(env, v, []string{word})
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/report"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
@@ -40,42 +42,47 @@ type earlierSkills interface {
 // [Scanner] has it.
 func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scanner, words []string) (entries []*catalog.Entry, before earlierSkills, unread error, err error) {
 	if f.Against != againstApproved {
+		isName := func(word string) bool { return selection.IsName(env, word) }
 		entries, unread, err = scanner.Entries(ctx, words)
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		old, err := scanner.InFolder(ctx, f.Against)
 		return entries, &folderSkills{f: f, entries: old, found: map[*catalog.Entry]bool{},
-			one: len(entries) == 1 && len(old) == 1, all: !slices.ContainsFunc(words, scanner.IsName)}, unread, err
+			one: len(entries) == 1 && len(old) == 1, all: !slices.ContainsFunc(words, isName)}, unread, err
 	}
-	book, file, err := bookOf(env, scanner.Config())
+	w, err := scanner.Open()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	v, err := scanner.View(ctx)
+	book, file, err := bookOf(env, w.Files())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	v, err := w.View(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if len(words) > 0 {
-		entries, err = scanner.Named(v, words)
+		entries, err = selection.Named(env, v, words)
 	} else {
 		entries = slices.DeleteFunc(slices.Clone(v.Entries), func(e *catalog.Entry) bool {
 			_, approved := book.Of(e.URI().String())
-			return !HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved // a part of knack
+			return !selection.HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved // a part of knack
 		})
 	}
-	return entries, &approvedSkills{env, f, scanner.Config(), file, book, v, len(words) == 0}, nil, err
+	return entries, &approvedSkills{env, f, w.Files(), file, book, v, len(words) == 0}, nil, err
 }
 
 // approvedSkills are the skills as they were approved.
 type approvedSkills struct {
-	env    *console.Env
-	f      *Comparison
-	config string
-	file   string // of the approvals
-	book   *approvals.Book
-	view   catalog.View
-	all    bool // and not only skills that were named
+	env   *console.Env
+	f     *Comparison
+	files *settings.Finder
+	file  string // of the approvals
+	book  *approvals.Book
+	view  catalog.View
+	all   bool // and not only skills that were named
 }
 
 func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error) {
@@ -94,7 +101,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	}
 	k.Was = s.String()
 	was := &earlier{files: s.Approval.Files, fields: s.Approval.Fields, facts: factsNamed(s.Approval.Facts)}
-	kept, err := distcmd.Kept(a.env, settings.New(a.env, a.config), a.file, was.files)
+	kept, err := distcmd.Kept(a.env, a.files, a.file, was.files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		k.Notes = append(k.Notes, "the store does not have the approved files, so that each finding in another file counts as new")
@@ -105,7 +112,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	}
 	r, err := scan.Skill(ctx, heldFiles(kept), was.files, scan.Options{Only: a.f.Only})
 	if err != nil {
-		return nil, interrupted(err)
+		return nil, workspace.Interrupted(err)
 	}
 	was.report, was.facts = &r, r.Facts // by the rules of this knack
 	was.read = func(path string) ([]byte, error) { return kept[path], nil }
@@ -157,7 +164,7 @@ func (b *folderSkills) find(ctx context.Context, e *catalog.Entry, _ []skill.Fil
 	}
 	r, err := scan.Loaded(ctx, o.Skill, scan.Options{Only: b.f.Only})
 	if err != nil {
-		return nil, interrupted(err)
+		return nil, workspace.Interrupted(err)
 	}
 	return &earlier{files, fieldDigests(o.Frontmatter), r.Facts, &r, func(path string) ([]byte, error) {
 		data, _, err := o.ReadServed(path, skill.MaxFile)

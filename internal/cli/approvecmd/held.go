@@ -15,11 +15,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 )
-
-// HasURI reports whether a skill can be approved.
-func HasURI(e *catalog.Entry) bool { return e.FS != nil && e.Tail != "" }
 
 // heldSkill is a skill whose files were read once, so that what is scanned, approved and kept are
 // the same bytes.
@@ -34,7 +32,7 @@ func holdSkill(ctx context.Context, e *catalog.Entry) (*heldSkill, error) {
 	files, err := e.Manifest(ctx, nil)
 	switch {
 	case ctx.Err() != nil:
-		return nil, interrupted(ctx.Err())
+		return nil, workspace.Interrupted(ctx.Err())
 	case errors.Is(err, skill.ErrTooLarge):
 		return nil, command.Fail(command.No, fmt.Errorf("%s has more than %d files or 16 MiB, so that it cannot be approved", e.Name, skill.MaxFiles), "remove what is not of the skill")
 	case err != nil:
@@ -126,6 +124,3 @@ func (*heldFile) Mode() fs.FileMode            { return 0o400 }
 func (*heldFile) ModTime() time.Time           { return time.Time{} }
 func (*heldFile) IsDir() bool                  { return false }
 func (*heldFile) Sys() any                     { return nil }
-
-// interrupted says in words why a command did not finish.
-func interrupted(err error) error { return command.RunError("", "the scan was interrupted: %w", err) }

@@ -8,7 +8,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
+	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -40,11 +42,16 @@ type approvalJSON struct {
 }
 
 func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) error {
-	book, at, err := bookOf(env, f.skills.Config())
+	w, err := f.from.Open()
 	if err != nil {
 		return err
 	}
-	v, err := f.skills.View(ctx)
+	defer w.Close()
+	book, at, err := bookOf(env, w.Files())
+	if err != nil {
+		return err
+	}
+	v, err := w.View(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +63,7 @@ func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) error
 		}
 		row.judge(ctx, v, book)
 		if ctx.Err() != nil {
-			return interrupted(ctx.Err())
+			return workspace.Interrupted(ctx.Err())
 		}
 		out.Approvals = append(out.Approvals, row)
 	}
@@ -113,7 +120,7 @@ func skillAt(v catalog.View, uri string) *catalog.Entry {
 	if err != nil {
 		return nil
 	}
-	if e, _ := v.At(u); e != nil && HasURI(e) && e.URI() == u {
+	if e, _ := v.At(u); e != nil && selection.HasURI(e) && e.URI() == u {
 		return e
 	}
 	return nil

@@ -1,7 +1,6 @@
 package chatcmd
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -14,25 +13,19 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/llm/chat"
 	"github.com/knack-dev/knack/internal/workspace/settings"
-	"github.com/knack-dev/knack/tool"
 )
 
-// Skills reads the skills that the flags select.
-type Skills struct {
-	// Tools returns the tools of --tools, and their name.
-	Tools func(flag string) (set string, tools []*tool.Tool, err error)
-	// Host reads the skills for a set of tools.
-	Host func(ctx context.Context, set string) (*tool.Host, error)
-	// Config returns the path of --config, or "".
-	Config func() string
-}
+// ConfigUsage describes the flag --config of commands that talk to models.
+const ConfigUsage = "read the models of chat in `FILE`, in place of your own knack.yaml, and the skills of the roots that it names"
 
-// Command is knack chat, without the flags that choose skills.
-func Command(env *console.Env, skills Skills) *cobra.Command {
+// Command is knack chat.
+func Command(env *console.Env) *cobra.Command {
 	o := Options{Env: env}
-	var set, prompt, system string
+	var from selection.Flags
+	var prompt, system string
 	var allow, mcp command.Repeated
 	cmd := &cobra.Command{
 		Use:        "chat [PROMPT | -]",
@@ -68,13 +61,16 @@ model or it did not answer.`,
 			if o.System, err = systemIn(env, system); err != nil {
 				return err
 			}
-			if o.Set, o.Tools, err = skills.Tools(set); err != nil {
+			w, err := from.Open()
+			if err != nil {
 				return err
 			}
-			if o.File, err = settings.New(env, skills.Config()).Trusted(); err != nil {
+			defer w.Close()
+			o.Tools, o.Set = w.Tools()
+			if o.File, err = w.Files().Trusted(); err != nil {
 				return err
 			}
-			o.Host = func(ctx context.Context) (*tool.Host, error) { return skills.Host(ctx, o.Set) }
+			o.Host = w.Host
 			if !o.Once && env.StdinTerminal {
 				signals, release := console.TakeSignals(cmd.Context())
 				defer release()
@@ -83,11 +79,13 @@ model or it did not answer.`,
 			return Run(cmd.Context(), o)
 		},
 	}
+	from.Register(cmd, env)
+	from.RegisterConfig(ConfigUsage)
+	from.RegisterTools("")
 	flags := cmd.Flags()
 	flags.StringVarP(&prompt, "prompt", "p", "", "ask `PROMPT` alone; the same as the argument")
 	flags.StringVar(&o.Wanted.Model, "model", "", "talk to `NAME`: one of chat.models in knack.yaml, or a model of the endpoint")
 	o.Wanted.Register(cmd)
-	flags.StringVar(&set, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	flags.Var(&mcp, "mcp", "also offer the tools of the server `NAME` of servers in knack.yaml, as NAME__tool; each call asks you first (repeatable)")
 	flags.Var(&allow, "allow", "call without a question the tools of --mcp whose names match `PATTERN`, such as files__read_* (repeatable)")
 	flags.StringVar(&system, "system", "", "the system message is the text of `FILE`, in place of knack's own")
@@ -98,7 +96,6 @@ model or it did not answer.`,
 	flags.BoolVar(&o.JSON, "json", false, "print the lines of a transcript in place of text")
 	flags.BoolVar(&o.Quiet, "quiet", false, "do not show the calls")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print the first request as JSON, and send nothing")
-	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("system")
 	_ = cmd.MarkFlagFilename("transcript")
 	return cmd

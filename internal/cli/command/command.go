@@ -107,6 +107,20 @@ func ArgCount(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
+// GivenEmpty returns the error of a flag that was given an empty value, which an unset variable leaves
+// behind, or nil. give says what to give, and value what is empty.
+func GivenEmpty(cmd *cobra.Command, flag, give, value string) error {
+	if f := cmd.Flags().Lookup(flag); f == nil || !f.Changed || f.Value.String() != "" {
+		return nil
+	}
+	return UsageError("give "+give+", or leave --"+flag+" out", "--%s: %s is empty", flag, value)
+}
+
+// NoConfig is [GivenEmpty] for --config.
+func NoConfig(cmd *cobra.Command) error {
+	return GivenEmpty(cmd, "config", "a file", "the file's name")
+}
+
 // Repeated is the value of a repeatable flag. The library's own makes a CSV writer with a
 // buffer of 4 KB for each flag of every command, at every start.
 type Repeated []string

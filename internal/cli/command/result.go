@@ -78,7 +78,7 @@ func ReturnsAlways(env *console.Env, cmd *cobra.Command, blank func() Result, ru
 	check := cmd.Args
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = Returning(env, func(cmd *cobra.Command, args []string) (r Result, err error) {
-		if err = check(cmd, args); err == nil {
+		if err = cmp.Or(check(cmd, args), NoConfig(cmd)); err == nil {
 			r, err = run(cmd, args)
 		}
 		if r == nil {

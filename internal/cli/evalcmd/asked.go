@@ -16,7 +16,6 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/llm/eval"
 	"github.com/knack-dev/knack/internal/llm/model"
-	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/tool"
@@ -130,7 +129,7 @@ func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, s
 
 // endpoints finds the models of --model, or the default model of knack chat.
 func (c *evaluation) endpoints(ctx context.Context) (ends []model.Endpoint, err error) {
-	file, err := settings.New(c.env, c.skills.Config()).Trusted()
+	file, err := c.files.Trusted()
 	if err != nil {
 		return nil, err
 	}

@@ -7,37 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/chatcmd"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/llm/eval"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/tool"
 )
 
-// Skills reads the skills that the flags select.
-type Skills interface {
-	// Register adds the flags.
-	Register(cmd *cobra.Command)
-	// Tools returns the tools of --tools, and their name.
-	Tools(flag string) (set string, tools []*tool.Tool, err error)
-	// Host reads the skills for a set of tools.
-	Host(ctx context.Context, set string) (*tool.Host, error)
-	// Config returns the path of --config, or "".
-	Config() string
-	// Named returns the skills that words name.
-	Named(v catalog.View, words []string) ([]*catalog.Entry, error)
-}
-
 // evaluation is one run of the command.
 type evaluation struct {
-	env    *console.Env
-	skills Skills
+	env  *console.Env
+	from selection.Flags
 	asking
+	files   *settings.Finder
 	set     string // the file of --set
 	among   string
 	least   float64
@@ -49,8 +38,8 @@ type evaluation struct {
 }
 
 // Command is knack eval.
-func Command(env *console.Env, skills Skills) *cobra.Command {
-	c := &evaluation{env: env, skills: skills}
+func Command(env *console.Env) *cobra.Command {
+	c := &evaluation{env: env}
 	cmd := &cobra.Command{
 		Use:        "eval [SKILL]…",
 		SuggestFor: []string{"evals", "evaluate", "trigger", "triggers", "test", "measure"},
@@ -91,7 +80,10 @@ The exit status is 1 if fewer prompts pass than --min.`,
 			return c.run(cmd.Context(), args)
 		},
 	}
-	skills.Register(cmd)
+	c.from.Register(cmd, env)
+	c.from.RegisterConfig(chatcmd.ConfigUsage)
+	c.from.RegisterTools("")
+	cmd.ValidArgsFunction = c.from.CompleteSkill(selection.Skill)
 	c.wanted.Register(cmd)
 	flags := cmd.Flags()
 	flags.Var(&c.models, "model", "ask `NAME`: one of chat.models in knack.yaml, or a model of the endpoint (repeatable)")
@@ -99,11 +91,9 @@ The exit status is 1 if fewer prompts pass than --min.`,
 	flags.BoolVar(&c.yes, "yes", false, "make more than 50 requests without a question")
 	flags.StringVar(&c.set, "set", "", "take the prompts from `FILE`")
 	flags.BoolVar(&c.search, "no-model", false, "ask the search in place of a model")
-	flags.StringVar(&c.toolSet, "tools", tool.DefaultSet, "the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
 	flags.StringVar(&c.among, "among", "all", "measure among all skills, or among `N` others, always the same")
 	flags.Float64Var(&c.least, "min", 0.8, "end with status 1 if a smaller `SHARE` of the prompts passes")
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
-	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("set", "json")
 	return cmd
 }
@@ -142,10 +132,14 @@ func (c *evaluation) within(ctx context.Context, v catalog.View, e *catalog.Entr
 }
 
 func (c *evaluation) run(ctx context.Context, words []string) (err error) {
-	if c.toolSet, c.tools, err = c.skills.Tools(c.toolSet); err != nil {
+	w, err := c.from.Open()
+	if err != nil {
 		return err
 	}
-	host, err := c.skills.Host(ctx, c.toolSet)
+	defer w.Close()
+	c.tools, c.toolSet = w.Tools()
+	c.files = w.Files()
+	host, err := w.Host(ctx)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/llm/eval"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
@@ -29,7 +30,7 @@ const writeTriggers = `write evals/triggers.json into the skill's folder: [{"que
 // subjects returns the skills that the words name with their cases, or all skills with cases.
 // faults are unusable files.
 func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, faults []error, err error) {
-	named, err := c.skills.Named(v, words)
+	named, err := selection.Named(c.env, v, words)
 	if err != nil {
 		return nil, nil, notOne(err)
 	}
@@ -140,7 +141,7 @@ func (c *evaluation) skillOf(v catalog.View, named []*catalog.Entry, one eval.Ca
 	case one.Skill == "" && len(named) == 0:
 		return nil, command.UsageError(`give the SKILL too, or name it in each query: {"query": "…", "should_trigger": true, "skill": "pdf"}`, "no skill is named")
 	case one.Skill != "":
-		found, err := c.skills.Named(v, []string{one.Skill})
+		found, err := selection.Named(c.env, v, []string{one.Skill})
 		if err != nil {
 			return nil, notOne(err)
 		}

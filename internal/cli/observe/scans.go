@@ -2,24 +2,9 @@ package observe
 
 import (
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/judgement"
-	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/web"
 )
-
-// JudgeOf returns the judge of skills by the lanes of an operator's policy. Of a skill that the policy
-// may hold back, it takes the report of exactly the bytes that are served.
-func JudgeOf(j *admission.Judge) judgement.Judge {
-	out := judgement.Judge{Lanes: j.Lanes()}
-	if j.Enforces() {
-		out.Known = func(e *catalog.Entry) *scan.Report {
-			v, _ := j.Of(e)
-			return v.Report()
-		}
-	}
-	return out
-}
 
 // Scans tells pages what a judge knows. It implements [web.Scans].
 type Scans struct{ judge *admission.Judge }

@@ -36,10 +36,10 @@ const Label = "source"
 // Options are a server's settings about its sources.
 type Options struct {
 	Env    console.Env
-	Config string         // --config, or ""
-	File   *settings.File // in effect, or nil
-	Flag   string         // --source, or "": the sources come from the file
-	Prefix bool           // there are other roots than the flag's
+	Files  *settings.Finder // they name the store and whom to trust
+	File   *settings.File   // in effect, or nil
+	Flag   string           // --source, or "": the sources come from the file
+	Prefix bool             // there are other roots than the flag's
 	// Excluded returns the setting that removes a root from all lists, or "".
 	Excluded func(r skill.Root) string
 	Log      *slog.Logger
@@ -67,12 +67,11 @@ func Open(o Options) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := settings.New(&o.Env, o.Config)
-	rules, err := files.Trust()
+	rules, err := o.Files.Trust()
 	if err != nil {
 		return nil, err
 	}
-	shelf, err := origins.OpenStore(&o.Env, files, nil)
+	shelf, err := origins.OpenStore(&o.Env, o.Files, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -26,9 +27,9 @@ func TestStore(t *testing.T) {
 	}
 	expect := func(config, want string) {
 		t.Helper()
+		env := console.Env{Dir: dir, Home: filepath.Join(dir, "home"), Getenv: func(string) string { return "" }}
 		r, err := Open(Options{
-			Env:    console.Env{Dir: dir, Home: filepath.Join(dir, "home"), Getenv: func(string) string { return "" }},
-			Config: config, Flag: "oci://registry.example.com/acme/skills", Excluded: func(skill.Root) string { return "" }, Log: slog.New(slog.DiscardHandler),
+			Env: env, Files: settings.New(&env, config), Flag: "oci://registry.example.com/acme/skills", Excluded: func(skill.Root) string { return "" }, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

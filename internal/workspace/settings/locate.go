@@ -7,6 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -48,4 +49,21 @@ func Root(env console.Env, project string) string {
 		return ""
 	}
 	return chain[len(chain)-1]
+}
+
+// CheckFolder reports at once what is wrong with a folder that the user named.
+func CheckFolder(env *console.Env, flag, folder string) error {
+	if folder == "" {
+		return UsageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
+	}
+	return FolderError(flag, folder, dir.Check(env.Absolute(folder)))
+}
+
+// FolderError says in words why a folder that the user named cannot be used, or returns nil.
+func FolderError(flag, shown string, err error) error {
+	if err == nil {
+		return nil
+	}
+	words, hint := skill.FolderReason(err)
+	return RunError(hint, "%s %s: %s", flag, shown, words)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/agents"
-	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/workspace/config"
@@ -28,21 +27,17 @@ type Projects struct {
 	tops   map[string]string // the folder that must contain each root, by label
 }
 
-// OfProjects reads the files of the projects that contain the folders. The home folder is not a
-// project. named is the file of --config, or nil.
-func OfProjects(env *console.Env, named *File, folders []string) Projects {
+// Projects reads the files of the projects that contain the folders. The home folder is not a
+// project.
+func (s *Finder) Projects(folders []string) Projects {
 	p := Projects{tops: map[string]string{}}
-	finder := New(env, "")
-	if named != nil {
-		finder = New(env, named.Path)
-	}
 	for _, folder := range folders {
-		for _, text := range finder.Unread(folder) {
+		for _, text := range s.Unread(folder) {
 			if !slices.Contains(p.Unread, text) {
 				p.Unread = append(p.Unread, text)
 			}
 		}
-		f, err := finder.Project(folder)
+		f, err := s.Project(folder)
 		if err == nil && f != nil && len(f.Problems) > 0 {
 			at := f.Problems[0]
 			err = fmt.Errorf("%s:%s: %s (%s); nothing in the file is used", f.Shown, at.Position, at.Message, at.Fix)

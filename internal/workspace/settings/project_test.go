@@ -41,7 +41,7 @@ func TestLinkAppears(t *testing.T) {
 	write(t, filepath.Join(outside, "skills", "secret", "SKILL.md"), "---\nname: secret\ndescription: d\n---\n")
 	write(t, filepath.Join(outside, "skills", "a", "key"), "of the user")
 
-	p := OfProjects(env, nil, []string{env.Dir})
+	p := New(env, "").Projects([]string{env.Dir})
 	roots := p.Roots(nil)
 	if len(roots) != 1 || len(p.Unusable) > 0 {
 		t.Fatal(roots, p.Unusable)
@@ -89,7 +89,7 @@ func TestSeveralProjects(t *testing.T) {
 	write(t, filepath.Join(bad, "knack.yaml"), "project:\n  dirs: [d]\n  tools: none\n")
 
 	folders := []string{one, filepath.Join(one, "deep"), two, env.Home, bad}
-	p := OfProjects(env, nil, folders)
+	p := New(env, "").Projects(folders)
 	var got []string
 	for _, r := range p.Roots(dir.WellKnown(folders, env.Home, nil)) {
 		at, err := filepath.Rel(env.Dir, r.Dir)

@@ -16,7 +16,7 @@ func TestServersOfProject(t *testing.T) {
 	if err != nil || len(f.Problems) != 1 || f.Problems[0].Position.String() != "2:1" || f.Problems[0].Field != "servers" || f.Problems[0].Fix == "" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if p := OfProjects(env, nil, []string{env.Dir}); p.Tools() != "" || len(p.Unusable) != 1 {
+	if p := New(env, "").Projects([]string{env.Dir}); p.Tools() != "" || len(p.Unusable) != 1 {
 		t.Errorf("something of the file is used: %+v", p)
 	}
 	f, err = New(env, "").Trusted()

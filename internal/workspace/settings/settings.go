@@ -45,10 +45,10 @@ func New(env *console.Env, given string) *Finder {
 
 // UserFile returns the path of the user's file, or "" if the system has no place for it.
 func (s *Finder) UserFile() string {
-	if at := s.env.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(at) {
+	if at := s.env.Variable("XDG_CONFIG_HOME"); filepath.IsAbs(at) {
 		return filepath.Join(at, "knack", config.Name)
 	}
-	switch appData := s.env.Getenv("APPDATA"); {
+	switch appData := s.env.Variable("APPDATA"); {
 	case runtime.GOOS == "windows" && appData != "":
 		return filepath.Join(appData, "knack", config.Name)
 	case s.env.Home == "":

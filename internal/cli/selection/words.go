@@ -1,10 +1,4 @@
-// Package completion makes the words that a shell offers while a user types a command.
-//
-// The words come from skills, which a stranger may have written. A shell can put a word into
-// the command line as it is: bash inserts what several words have in common unquoted, and the
-// next completion evaluates the line. So a word with a character that may mean something to a
-// shell is not offered. A user can still type it.
-package cli
+package selection
 
 import (
 	"context"
@@ -18,6 +12,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 )
+
+// The words that a shell offers come from skills, which a stranger may have written. A shell can put a
+// word into the command line as it is: bash inserts what several words have in common unquoted, and
+// the next completion evaluates the line. So a word with a character that may mean something to a
+// shell is not offered. A user can still type it.
 
 const (
 	// Patience is how long a shell waits for words, whatever the disks do.
@@ -45,9 +44,9 @@ func InTime[T any](ctx context.Context, find func(context.Context) T) (result T,
 	}
 }
 
-// Skills returns the names that load the skills of a view, and the folders of those that are
+// skillWords returns the names that load the skills of a view, and the folders of those that are
 // skipped.
-func Skills(v catalog.View, typed string) []string {
+func skillWords(v catalog.View, typed string) []string {
 	var l list
 	for _, e := range v.Entries {
 		if e.Status == catalog.Skipped {
@@ -59,8 +58,8 @@ func Skills(v catalog.View, typed string) []string {
 	return l.offered(typed)
 }
 
-// Files returns the files of a skill. A skill may have any number; some are enough.
-func Files(ctx context.Context, e *catalog.Entry, typed string) []string {
+// fileWords returns the files of a skill. A skill may have any number; some are enough.
+func fileWords(ctx context.Context, e *catalog.Entry, typed string) []string {
 	files, _, _ := e.List(ctx, 4*most) // with an error, those that were found
 	var l list
 	for _, f := range files {

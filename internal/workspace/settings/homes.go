@@ -1,4 +1,4 @@
-package cli
+package settings
 
 import (
 	"os"
@@ -9,17 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// getenv returns the variables with which the user moves the homes of clients, or nil: those of a
-// server's account are not those of its clients' users.
-func (f *sourceFlags) getenv(env console.Env) func(string) string {
-	if f.overHTTP {
-		return nil
-	}
-	return env.Getenv
-}
-
-// unusableHomes describes the variables that are meant to move the home of a client, and cannot.
-func unusableHomes(env console.Env, getenv func(string) string) (out []string) {
+// UnusableHomes describes the variables that are meant to move the home of a client, and cannot.
+func UnusableHomes(env *console.Env, getenv func(string) string) (out []string) {
 	if getenv == nil {
 		return nil
 	}

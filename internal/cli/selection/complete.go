@@ -1,0 +1,73 @@
+package selection
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/workspace"
+)
+
+// Next is what follows the name of a skill in a command line.
+type Next int
+
+// What may follow.
+const (
+	Nothing Next = iota
+	File         // one of the skill's files
+	Skill        // another skill
+)
+
+// CompleteSkill completes the name of a skill and what follows it. Unless files of skills follow, an
+// argument may be a path, too.
+func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		isSkill := len(args) == 0 || follows == Skill
+		if !isSkill && (follows == Nothing || len(args) > 1) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		words, _ := InTime(cmd.Context(), func(ctx context.Context) []string {
+			w, err := f.open(f.hasty())
+			if err != nil {
+				return nil
+			}
+			v, err := w.View(ctx)
+			if err != nil {
+				return nil
+			}
+			if isSkill {
+				return skillWords(v, typed)
+			}
+			e, _, err := Find(v, args[0], nil)
+			if err != nil {
+				return nil
+			}
+			return fileWords(ctx, e, typed)
+		})
+		if follows == File {
+			return words, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveDefault
+	}
+}
+
+// completeLabel completes the label of a root.
+func (f *Flags) completeLabel(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	words, _ := InTime(cmd.Context(), func(context.Context) []string {
+		o := f.hasty()
+		o.Exclude = nil // a misspelt one is no reason
+		w, err := f.open(o)
+		if err != nil {
+			return nil
+		}
+		return w.Labels()
+	})
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// hasty returns the options for a user in the middle of a line, who is not warned.
+func (f *Flags) hasty() workspace.Options {
+	o := f.Options
+	o.Patience, o.Tools = RootPatience, nil
+	return o
+}

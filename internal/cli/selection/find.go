@@ -1,0 +1,137 @@
+package selection
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Find finds a skill by a URI, a name or a folder. It suggests the skills with a similar
+// name that suits accepts, or all if that is nil.
+func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
+	if uri, err := skill.ParseURI(name); err == nil {
+		if e, file := v.At(uri); e != nil {
+			if file == "." {
+				file = skill.MainFile
+			}
+			return e, file, nil
+		}
+	}
+	if e := v.Named(name); e != nil {
+		return e, skill.MainFile, nil
+	}
+	if e := v.InFolder(name); e != nil && e.Entry != "" {
+		return e, skill.MainFile, nil // also a skipped skill, which its author wants to see
+	}
+	hint, where := "knack list shows all names", ""
+	for _, r := range v.Roots {
+		if reason, fix := r.Reason(); reason != "" {
+			hint, where = fmt.Sprintf("%s: %s; %s", display.OneLine(r.Shown), reason, fix), " in the folders that could be read"
+		}
+	}
+	if near := v.SkippedNear(name, 1); len(near) > 0 {
+		hint = tool.Reason(near[0])
+	}
+	var names []string
+	for _, e := range v.Near(name, 3) {
+		if suits == nil || suits(e) {
+			names = append(names, e.Name)
+		}
+	}
+	if best := nearLabelled(v, name); best != "" {
+		names = []string{best}
+	}
+	if len(names) > 0 {
+		hint = "did you mean " + strings.Join(names, ", ") + "?"
+	}
+	return nil, "", command.Fail(command.No, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint)
+}
+
+// nearLabelled returns the LABEL:NAME of a skill that is nearest to a mistyped one, or "".
+func nearLabelled(v catalog.View, typed string) string {
+	_, name, ok := strings.Cut(typed, ":")
+	if !ok {
+		return ""
+	}
+	var all []string
+	for _, e := range v.Entries {
+		if e.Status != catalog.Skipped && typo.Nearest(name, []string{e.Name}) != "" {
+			all = append(all, e.Root.Label+":"+e.Name)
+		}
+	}
+	return typo.Nearest(typed, all)
+}
+
+// Named returns the skills of a view that words name: by a path, which may have several, or
+// as other commands name one. Each of them has a URI.
+func Named(env *console.Env, v catalog.View, words []string) (all []*catalog.Entry, err error) {
+	add := func(e *catalog.Entry) {
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	for _, word := range words {
+		at := env.Absolute(word)
+		switch _, found := os.Lstat(at); {
+		case word == "":
+			return nil, command.UsageError("give a folder or the name of a skill", "the name is empty")
+		case IsName(env, word):
+			e, _, err := Find(v, word, nil)
+			if err != nil {
+				return nil, err
+			}
+			if !HasURI(e) {
+				return nil, command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
+			}
+			add(e)
+			continue
+		case found != nil:
+			return nil, command.RunError("check the path", "%s: %s", display.Echo(word), skill.Reason(found))
+		}
+		if strings.EqualFold(filepath.Base(at), skill.MainFile) {
+			at = filepath.Dir(at)
+		}
+		any := false
+		for _, e := range v.Entries {
+			if _, below := console.Below(realpath.Of(e.Dir()), realpath.Of(at)); e.Dir() != "" && below && HasURI(e) {
+				add(e)
+				any = true
+			}
+		}
+		if !any {
+			return nil, command.Fail(command.No, fmt.Errorf("%s has no skill that list knows", display.Echo(word)), "give the --dir or the --config with which the skill is served")
+		}
+	}
+	return all, nil
+}
+
+// HasURI reports whether a skill can be approved.
+func HasURI(e *catalog.Entry) bool { return e.FS != nil && e.Tail != "" }
+
+// IsName reports whether a word means a skill and not a path. A path that exists is a path, even if it
+// cannot be read or is a link to nothing.
+func IsName(env *console.Env, word string) bool {
+	_, found := os.Lstat(env.Absolute(word))
+	label, _, labelled := strings.Cut(word, ":")
+	labelled = labelled && len(label) > 1 && !strings.ContainsAny(label, `/\`) // one letter is a drive
+	switch {
+	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || strings.EqualFold(word, skill.MainFile):
+		return false
+	case labelled:
+		return true // Windows has another error for a file of such a name
+	}
+	return errors.Is(found, fs.ErrNotExist) && !strings.ContainsAny(word, `/\`)
+}

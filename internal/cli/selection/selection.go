@@ -1,0 +1,89 @@
+// Package selection is the flags by which a command chooses its skills, the words that name one of
+// them, and their completion.
+package selection
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/workspace"
+	"github.com/knack-dev/knack/tool"
+)
+
+// Flags are the flags of one command. They fill [workspace.Options], which decides what they mean.
+type Flags struct {
+	workspace.Options
+	// Unguarded is set by commands that look into skills which the operator's policy holds back.
+	Unguarded bool
+
+	cmd *cobra.Command
+}
+
+// Register adds the flags of every command that reads skills.
+func (f *Flags) Register(cmd *cobra.Command, env *console.Env) {
+	f.Env, f.cmd = env, cmd
+	flags := cmd.Flags()
+	flags.Var((*command.Repeated)(&f.Dirs), "dir", "serve the skills below `DIR` instead of the well-known folders (repeatable)")
+	flags.StringVar(&f.Project, "project", "", "the project's folder is `DIR`, not the working directory")
+	flags.Var((*command.Repeated)(&f.Exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
+	flags.BoolVar(&f.NoBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
+	_ = cmd.RegisterFlagCompletionFunc("exclude", f.completeLabel)
+	_ = cmd.MarkFlagDirname("dir")
+	_ = cmd.MarkFlagDirname("project")
+}
+
+// RootsUsage describes the flag --config of a command that reads nothing but roots and sources from
+// the file.
+const RootsUsage = "read the skills of the roots that `FILE` names, as 'knack serve --config' does, and what the store has of its sources"
+
+// RegisterConfig adds --config.
+func (f *Flags) RegisterConfig(usage string) {
+	f.cmd.Flags().StringVar(&f.Config, "config", "", usage)
+	_ = f.cmd.MarkFlagFilename("config")
+}
+
+// RegisterTools adds --tools. verb says what the command does with the tools, or is empty.
+func (f *Flags) RegisterTools(verb string) {
+	f.Tools = &workspace.Tools{}
+	f.cmd.Flags().StringVar(&f.Tools.Set, "tools", tool.DefaultSet, verb+"the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
+	_ = f.cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(tool.SetNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Given reports whether a flag was given.
+func (f *Flags) Given(flag string) bool { return f.cmd != nil && f.cmd.Flags().Changed(flag) }
+
+// Open resolves the flags, and warns the user. It refuses an empty value, which an unset variable
+// leaves behind.
+func (f *Flags) Open() (*workspace.Workspace, error) {
+	for _, e := range [][3]string{
+		{"project", "a folder", "the folder's name"},
+		{"config", "a file", "the file's name"},
+		{"source", "a source", "the source"},
+		{"http", "a port or host:port", "the address"},
+	} {
+		if !f.Given(e[0]) {
+			continue
+		}
+		if err := command.GivenEmpty(f.cmd, e[0], e[1], e[2]); err != nil {
+			return nil, err
+		}
+	}
+	o := f.Options
+	o.Warn = func(text string) { f.Env.Err().Text(console.Warning, text) }
+	if f.Tools != nil {
+		t := *f.Tools
+		t.Given = f.Given("tools")
+		o.Tools = &t
+	}
+	return f.open(o)
+}
+
+func (f *Flags) open(o workspace.Options) (*workspace.Workspace, error) {
+	if f.Unguarded {
+		return workspace.OpenUnguarded(o)
+	}
+	return workspace.Open(o)
+}

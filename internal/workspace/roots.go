@@ -1,0 +1,291 @@
+package workspace
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/workspace/replica"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+)
+
+// DirsVariable names folders to serve in front of the well-known roots.
+const DirsVariable = "KNACK_DIRS"
+
+// layout is the roots in their order, and the projects that name some of them.
+type layout struct {
+	projects settings.Projects // empty if the user named every root
+	tools    string            // the set that the projects choose, or ""
+	roots    []skill.Root      // without those of sources outside and the built-in skills
+}
+
+// layoutOf returns the layout for the projects that a client has open or, with none, for --project or
+// the working directory.
+func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
+	env := w.o.Env
+	if folder := settings.Folder(*env, w.o.Project); folder != "" && (w.o.Project != "" || len(open) == 0) {
+		open = []string{folder}
+	}
+	if !w.Named() || w.o.Tools != nil {
+		l.projects = files.Projects(open)
+		l.tools = l.projects.Tools()
+	}
+	switch {
+	case len(w.o.Dirs) > 0:
+		l.roots = w.numbered()
+	case w.Named():
+		if w.o.Source == "" {
+			l.roots = w.file.Roots(env)
+		}
+	default:
+		l.roots = append(variableRoots(env), dir.WellKnown(open, env.Home, w.Getenv())...)
+		l.roots = append(l.roots, l.projects.Roots(l.roots)...)
+		for i := range l.roots {
+			r := &l.roots[i]
+			r.Prefix, r.Shown = r.Label, console.DisplayPath(r.Dir, open, env.Home)
+		}
+	}
+	if w.Named() {
+		l.projects = settings.Projects{Unusable: l.projects.Unusable, Unread: l.projects.Unread}
+	}
+	for i := range l.roots {
+		if r := &l.roots[i]; w.address != "" {
+			r.Shown = ""                   // no answer names a folder
+			if r.Real = r.Dir; w.Named() { // the others' disks are waited for by scans alone
+				r.Real = settings.RealOf(r.Dir)
+			}
+		}
+	}
+	return l
+}
+
+// follows reports whether there are sources outside.
+func (w *Workspace) follows() bool {
+	return w.o.Source != "" || len(w.o.Dirs) == 0 && w.file != nil && len(w.file.Config.Sources) > 0
+}
+
+// sourceLabels returns the labels of the sources outside.
+func (w *Workspace) sourceLabels() (labels []string) {
+	switch {
+	case w.o.Source != "":
+		return []string{replica.Label}
+	case !w.follows():
+		return nil
+	}
+	for _, s := range w.file.Config.Sources {
+		labels = append(labels, s.Name.Text)
+	}
+	return labels
+}
+
+// Named reports whether the user named every root, so that each must be there.
+func (w *Workspace) Named() bool {
+	return len(w.o.Dirs) > 0 || w.follows() || w.file != nil && len(w.file.Config.Roots) > 0
+}
+
+// Fixed reports whether the settings override a client's roots.
+func (w *Workspace) Fixed() bool { return w.Named() || w.o.Project != "" }
+
+// Roots returns the roots in their order, without those of sources outside and the built-in skills.
+func (w *Workspace) Roots() []skill.Root { return slices.Clone(w.layout.roots) }
+
+// numbered returns the roots of --dir. A single root needs no label in its URIs.
+func (w *Workspace) numbered() []skill.Root {
+	roots := make([]skill.Root, len(w.o.Dirs))
+	for i, d := range w.o.Dirs {
+		label := fmt.Sprintf("dir-%d", i+1)
+		roots[i] = skill.Root{Label: label, Scope: skill.ScopeProject, Dir: w.o.Env.Absolute(d), Shown: filepath.ToSlash(d)}
+		if len(w.o.Dirs) > 1 || w.follows() {
+			roots[i].Prefix = label
+		}
+	}
+	return roots
+}
+
+// variable returns the folders that KNACK_DIRS names.
+func variable(env *console.Env) []string {
+	return slices.DeleteFunc(filepath.SplitList(env.Variable(DirsVariable)), func(d string) bool { return d == "" })
+}
+
+func variableRoots(env *console.Env) (roots []skill.Root) {
+	for i, d := range variable(env) {
+		roots = append(roots, skill.Root{Label: fmt.Sprintf("env-%d", i+1), Scope: skill.ScopeGlobal, Dir: env.Absolute(d)})
+	}
+	return roots
+}
+
+// Getenv returns the variables with which the user moves the homes of clients, or nil over HTTP: the
+// variables of a server's account are not its clients' own.
+func (w *Workspace) Getenv() func(string) string {
+	if w.address != "" {
+		return nil
+	}
+	return w.o.Env.Getenv
+}
+
+// Missing describes the variables that cannot move a client's home, and the entries of KNACK_DIRS and
+// folders of the projects' files that a scan did not find. A relative entry is only for working
+// directories that have it, but ~ means that no shell replaced it.
+func (w *Workspace) Missing(v catalog.View) (missing []string) {
+	if w.Named() {
+		return nil // they replace the well-known folders
+	}
+	missing = settings.UnusableHomes(w.o.Env, w.Getenv())
+	gone := func(label string) bool {
+		return slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Missing && r.Err == nil })
+	}
+	for i, d := range variable(w.o.Env) {
+		if (filepath.IsAbs(d) || strings.HasPrefix(d, "~")) && gone(fmt.Sprintf("env-%d", i+1)) {
+			missing = append(missing, fmt.Sprintf("there is no folder %s; make it, or remove it from %s", display.Echo(d), DirsVariable))
+		}
+	}
+	return append(missing, w.layout.projects.Missing(gone)...)
+}
+
+// Unusable returns why files of the projects are not used.
+func (w *Workspace) Unusable() []error { return w.layout.projects.Unusable }
+
+// Unread names files that look like settings and are not read.
+func (w *Workspace) Unread() []string { return w.layout.projects.Unread }
+
+// Folder returns the source of a root of [Workspace.Roots] without a guard, for check, whose fixes
+// need the folders themselves.
+func (w *Workspace) Folder(r skill.Root, watches *dir.Watches) catalog.Source {
+	return w.layout.projects.Source(dir.Options{Root: r, Watches: watches, Load: true})
+}
+
+// check refuses named folders that are not folders, before anything is served. It refuses an empty
+// name too, which an unset variable leaves behind.
+func (w *Workspace) check() error {
+	o := &w.o
+	if o.Project != "" {
+		if err := settings.CheckFolder(o.Env, "--project", o.Project); err != nil {
+			return err
+		}
+	}
+	for _, d := range o.Dirs {
+		if err := settings.CheckFolder(o.Env, "--dir", d); err != nil {
+			return err
+		}
+	}
+	flag := "--dir"
+	if len(o.Dirs) == 0 {
+		flag = "--source"
+	}
+	named := w.file != nil && len(w.file.Config.Roots)+len(w.file.Config.Sources) > 0
+	switch chosen := len(o.Dirs) > 0 || o.Source != ""; {
+	case chosen && named && w.address != "" && w.file.Config.Access.Policy != nil:
+		return settings.UsageError("leave "+flag+" out, or take the roots and the rules out of the file", "%s: the access rules of %s are about the roots that it names", flag, w.file.Shown)
+	case chosen && named:
+		o.Warn(flag + " replaces the roots of " + w.file.Shown)
+	case o.Project != "" && len(o.Dirs) > 0:
+		o.Warn("--project has no effect with --dir")
+	case named:
+		if o.Project != "" {
+			o.Warn("--project has no effect with the roots of " + w.file.Shown)
+		}
+		return w.file.UnusableRoot()
+	}
+	return nil
+}
+
+// rootError returns the error of the first root of the user that could not be read, or nil. The root
+// was a folder when the command began.
+func (w *Workspace) rootError(v catalog.View) error {
+	if !w.Named() {
+		return nil
+	}
+	flag := "--dir"
+	if len(w.o.Dirs) == 0 {
+		flag = w.file.Shown + ": the folder"
+	}
+	for _, r := range v.Roots {
+		if r.Err != nil {
+			return settings.FolderError(flag, r.Shown, r.Err)
+		}
+	}
+	return nil
+}
+
+const excludeFlag = "--exclude"
+
+// Excluded reports whether a root is left out of all lists.
+func (w *Workspace) Excluded(r skill.Root) bool { return w.excludedBy(w.layout, r) != "" }
+
+// excludedBy returns what leaves a root out of all lists, or "". A label means a folder, so it is
+// enough if one of the root's is excluded; a project's file leaves out roots of the project alone.
+func (w *Workspace) excludedBy(l layout, r skill.Root) string {
+	for _, label := range r.Labels() {
+		if settings.MatchesLabel(w.o.Exclude, label) {
+			return excludeFlag
+		}
+		if label == r.Label || r.Scope == skill.ScopeProject {
+			if by := l.projects.ExcludedBy(label); by != "" {
+				return by
+			}
+		}
+	}
+	return ""
+}
+
+// Labels returns the labels of all roots.
+func (w *Workspace) Labels() []string { return w.labelsOf(w.layout) }
+
+func (w *Workspace) labelsOf(l layout) (labels []string) {
+	for _, r := range l.roots {
+		labels = append(labels, r.Label)
+	}
+	return append(append(labels, w.sourceLabels()...), builtin.Label)
+}
+
+// checkExcluded refuses a label that no root has or could have here: a typing error would otherwise
+// list skills that should not be listed.
+func (w *Workspace) checkExcluded(l layout) error {
+	if len(w.o.Exclude) == 0 {
+		return nil
+	}
+	known := append(w.labelsOf(l), agents.Labels()...)
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, x := range w.o.Exclude {
+		if x == "" {
+			return settings.UsageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
+		}
+		if !slices.Contains(known, x) && !slices.Contains(known, agents.WithoutNumber(x)) {
+			return settings.UsageError(typo.Hint(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
+		}
+	}
+	return nil
+}
+
+// setsIn returns the sets in a value of --tools.
+func setsIn(list string) (sets []string) {
+	for set := range strings.SplitSeq(list, ",") {
+		if set = strings.TrimSpace(set); set != "" {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// unknownSet is the error for a value of --tools.
+func unknownSet(list string, err error) error {
+	hint := ""
+	for _, name := range setsIn(list) {
+		if !slices.Contains(tool.SetNames(), name) {
+			hint = typo.Hint(name, tool.SetNames(), "")
+			break
+		}
+	}
+	return settings.UsageError(hint, "--tools %s: %w", display.Echo(list), err)
+}

@@ -1,0 +1,167 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/policy"
+	"github.com/knack-dev/knack/internal/policy/admission"
+	"github.com/knack-dev/knack/internal/policy/provenance"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/replica"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Serving is how a server watches its skills. The zero value of each field is its default.
+type Serving struct {
+	Log     *slog.Logger
+	Drift   func(skill, reason string, refused bool) // a skill is found that is not as locked
+	Event   func(follow.Event)                       // an event of a source outside
+	Catalog catalog.Options                          // Provenance is the workspace's
+}
+
+// Serve makes the catalogue of a server, in place of [Workspace.View]. It reads no skill yet.
+func (w *Workspace) Serve(s Serving) (err error) {
+	w.catalog, err = w.guarded(s, false)
+	return err
+}
+
+// Catalog returns the skills that were read, or are served.
+func (w *Workspace) Catalog() *catalog.Catalog { return w.catalog }
+
+// Policy returns the judge of the operator's policy, or nil.
+func (w *Workspace) Policy() *admission.Judge { return w.judge }
+
+// Replica returns the sources outside that a server follows, or nil.
+func (w *Workspace) Replica() *replica.Replica { return w.replica }
+
+// Start reads the skills of a server and follows their changes, until the context ends or stop is
+// called.
+func (w *Workspace) Start(ctx context.Context) (stop func()) {
+	go func() { _ = w.catalog.Run(ctx) }()
+	stop = w.judge.Start(ctx, w.catalog)
+	w.replica.Start()
+	return stop
+}
+
+// SetProjects serves the skills of the projects that a client has open, in place of the working
+// directory's. unusable says why files of these projects are not used.
+func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable []error, err error) {
+	l := w.layoutOf(settings.New(w.o.Env, w.o.Config), folders)
+	if err := w.checkExcluded(l); err != nil {
+		return nil, err
+	}
+	w.catalog.SetSources(w.sourcesOf(l, false))
+	_ = w.catalog.Refresh(ctx)
+	return l.projects.Unusable, nil
+}
+
+// guarded makes the sources, each behind the guard, and the catalogue of them. once is for a command
+// that scans only once.
+func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error) {
+	if w.follows() {
+		w.replica, err = replica.Open(replica.Options{
+			Env: *w.o.Env, Files: w.files, File: w.file, Flag: w.o.Source, Prefix: len(w.o.Dirs) > 0,
+			Excluded: func(r skill.Root) string { return w.excludedBy(w.layout, r) },
+			Log:      cmp.Or(s.Log, slog.New(slog.DiscardHandler)), Event: s.Event,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if once {
+			w.stored = w.replica.Stored()
+		}
+	}
+	w.locks = w.newLocks(s)
+	if !w.unguarded {
+		cache, _ := w.o.Env.Folders()
+		if w.judge, err = settings.Admission(w.o.Env, w.file, cache, s.Log); err != nil {
+			return nil, err
+		}
+	}
+	if w.locks != nil {
+		s.Catalog.Provenance = w.locks
+	}
+	w.sources = w.sourcesOf(w.layout, once)
+	return catalog.New(w.sources, s.Catalog), nil
+}
+
+// newLocks returns the comparison of skills with their locks, or nil if the user's settings turn it
+// off.
+func (w *Workspace) newLocks(s Serving) *provenance.Locks {
+	env := w.o.Env
+	mode := settings.LockMode(env, w.file)
+	if mode == config.LockOff {
+		return nil
+	}
+	o := provenance.Options{Enforce: mode == config.LockEnforce, Log: s.Log, Drift: s.Drift}
+	if w.address == "" {
+		o.Shown = func(path string) string { return shownReal(env, path) }
+	}
+	if env.Home != "" {
+		o.Global = filepath.Join(env.Home, ".agents")
+	}
+	return provenance.New(o)
+}
+
+// shownReal writes a path without links as people at this machine do, who may be in a folder, or have
+// a home folder, that a link leads to.
+func shownReal(env *console.Env, path string) string {
+	for _, base := range []string{env.Dir, env.Home} {
+		if below, ok := console.Below(path, realpath.Of(base)); base != "" && ok {
+			return env.Shown(filepath.Join(base, below))
+		}
+	}
+	return env.Shown(path)
+}
+
+// sourcesOf makes a source for each root. Excluded roots come last, so that no listed skill gives way
+// to one that is not listed.
+func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
+	var listed, unlisted []catalog.Source
+	add := func(r skill.Root, s catalog.Source) {
+		if w.excludedBy(l, r) != "" {
+			unlisted = append(unlisted, s)
+		} else {
+			listed = append(listed, s)
+		}
+	}
+	locks, admission := w.locks.Judge(), w.judge.Judge(once)
+	for _, r := range l.roots {
+		r.UnlistedBy, r.ShownBy = w.excludedBy(l, r), strings.Join(agents.Readers(r.Labels()), ",")
+		r.Unlisted = r.UnlistedBy != ""
+		from := l.projects.Source(dir.Options{Root: r, Required: w.Named(), Watches: w.watches, Load: true})
+		add(r, policy.Guarded(from, locks, admission))
+	}
+	for _, s := range w.replica.Sources() {
+		add(s.Root(), policy.Guarded(s, admission))
+	}
+	if !w.o.NoBuiltin {
+		if r := w.builtin.Root(); w.excludedBy(l, r) != "" {
+			add(r, unlistedBuiltin{w.builtin})
+		} else {
+			add(r, w.builtin)
+		}
+	}
+	return append(listed, unlisted...)
+}
+
+// unlistedBuiltin is the source of the built-in skills, in no list.
+type unlistedBuiltin struct{ *builtin.Source }
+
+func (s unlistedBuiltin) Root() skill.Root {
+	r := s.Source.Root()
+	r.Unlisted, r.UnlistedBy = true, excludeFlag // a project's file excludes roots of the project alone
+	return r
+}

@@ -1,0 +1,294 @@
+// Package workspace says which skills this process has. [Open] is the only way to them.
+//
+// Flags, knack.yaml and the environment are resolved once, in this order; each step uses those
+// before it:
+//
+//  1. the file in effect: that of --config or, for a server over HTTP, the user's own
+//  2. the projects: --project, the client's roots, or the working directory, each with its knack.yaml
+//  3. the tools: --tools, the project's, or the default
+//  4. the roots: --dir, --source, the roots and sources of the file, or else KNACK_DIRS, the
+//     well-known folders and those that the projects name
+//  5. the lists: --exclude and the projects' files leave roots out of them
+//  6. the guard: the lock and the policy of the file in effect, or of the user's own
+//
+// Open does the first five, and refuses settings that are wrong. Skills are read when a caller first
+// asks for them: a command asks [Workspace.View] or [Workspace.Host], which wait for every disk, a
+// server [Workspace.Serve].
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/policy/admission"
+	"github.com/knack-dev/knack/internal/policy/provenance"
+	"github.com/knack-dev/knack/internal/workspace/replica"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/source/builtin"
+	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool"
+	"github.com/knack-dev/knack/tool/lookup"
+)
+
+// Options are flags as they were given; the zero value of each is its default.
+type Options struct {
+	Env       *console.Env
+	Dirs      []string // --dir
+	Source    string   // --source
+	Project   string   // --project
+	Exclude   []string // --exclude
+	NoBuiltin bool     // --no-builtin
+	Config    string   // --config
+	HTTP      string   // --http of a server, which has an operator
+	Tools     *Tools   // of a command that offers tools
+
+	// Patience is how long a person waits for a root at most, in the middle of a line: then nothing
+	// is checked, and no progress shown. Zero waits for every disk.
+	Patience time.Duration
+	// Warn gets the warnings for people. It may be nil.
+	Warn func(text string)
+}
+
+// Tools are the flags of a command that offers tools.
+type Tools struct {
+	Set   string // --tools, or its default
+	Given bool   // --tools was given, so that it overrides the project's
+	Limit int    // --description-limit
+}
+
+// Workspace is the skills of this process.
+type Workspace struct {
+	o         Options
+	unguarded bool
+	files     *settings.Finder
+	file      *settings.File // in effect, or nil
+	address   string
+	set       string
+	tools     []*tool.Tool
+	layout    layout // for the folder of the project
+
+	watches *dir.Watches // one for the process
+	builtin *builtin.Source
+	sources []catalog.Source
+	catalog *catalog.Catalog // nil until the skills are read
+	replica *replica.Replica // nil without sources outside
+	stored  []doctor.Followed
+	locks   *provenance.Locks
+	judge   *admission.Judge
+}
+
+// Open resolves the settings. The skills are those that the operator's policy and the locks let pass.
+func Open(o Options) (*Workspace, error) { return open(o, false) }
+
+// OpenUnguarded is Open without the operator's policy, for commands that look into skills which it
+// holds back: approve, check and scan.
+func OpenUnguarded(o Options) (*Workspace, error) { return open(o, true) }
+
+func open(o Options, unguarded bool) (w *Workspace, err error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	w = &Workspace{o: o, unguarded: unguarded, files: settings.New(o.Env, o.Config), watches: dir.NewWatches()}
+	if err = w.readFile(); err != nil {
+		return nil, err
+	}
+	w.layout = w.layoutOf(w.files, nil)
+	if err := w.chooseTools(); err != nil {
+		return nil, err
+	}
+	if o.Patience == 0 {
+		if err := w.check(); err != nil {
+			return nil, err
+		}
+	}
+	w.builtin = builtin.New(setsIn(w.set)...)
+	if err := w.checkExcluded(w.layout); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// readFile reads the file in effect. A server that a client starts over stdio reads none by default:
+// an error in a file that is about something else would leave an agent without skills. A server over
+// HTTP has an operator, who may take the file of the project for the server's; so a fault in it is an
+// error.
+func (w *Workspace) readFile() (err error) {
+	w.address = w.o.HTTP
+	if w.o.Config == "" && w.o.HTTP == "" {
+		return nil
+	}
+	if w.file, err = w.files.Trusted(); err != nil {
+		return err
+	}
+	if w.o.Config == "" {
+		return w.files.Beside(settings.Folder(*w.o.Env, w.o.Project))
+	}
+	if w.address == "" {
+		// Only a file that was named says so: one in the user's own would take every server that a
+		// client starts away from the client.
+		w.address = w.file.Config.HTTP.Listen
+	}
+	return nil
+}
+
+// chooseTools takes the set of --tools, or the project's, if its descriptions keep the user's limit.
+func (w *Workspace) chooseTools() (err error) {
+	t := w.o.Tools
+	if t == nil {
+		return nil
+	}
+	w.set = t.Set
+	if set := w.layout.tools; set != "" && !t.Given {
+		all, err := tool.ParseSets(set)
+		if err == nil {
+			_, err = tool.Limit(all, max(t.Limit, 0))
+		}
+		if err != nil {
+			w.o.Warn(fmt.Sprintf("the project's tools, %s, are not used with --description-limit %d: %s", set, t.Limit, err))
+		} else {
+			w.set = set
+		}
+	}
+	all, err := tool.ParseSets(w.set)
+	if err != nil {
+		return unknownSet(w.set, err)
+	}
+	if w.tools, err = tool.Limit(all, t.Limit); err != nil {
+		return settings.UsageError("allow more, give 0 for a list of 16,000 characters, or choose another set with --tools", "--description-limit %d: %w", t.Limit, err)
+	}
+	return nil
+}
+
+// File returns the file in effect, or nil.
+func (w *Workspace) File() *settings.File { return w.file }
+
+// Files returns the settings of the process, of which each file is read once.
+func (w *Workspace) Files() *settings.Finder { return w.files }
+
+// Address returns the address at which a server listens, or "" for standard input and output.
+func (w *Workspace) Address() string { return w.address }
+
+// Tools returns the tools that are offered, and the name of their set.
+func (w *Workspace) Tools() (tools []*tool.Tool, set string) { return w.tools, w.set }
+
+// Engage returns the text that leads a model to the tools.
+func (w *Workspace) Engage() string { return w.builtin.Engage() }
+
+// Settings describes the settings of the project's file that are in effect.
+func (w *Workspace) Settings() []string { return w.layout.projects.Lines() }
+
+// Stored describes the sources of --config, as the store has them.
+func (w *Workspace) Stored() []doctor.Followed { return w.stored }
+
+// Sources returns the sources of the skills that were read.
+func (w *Workspace) Sources() []catalog.Source { return w.sources }
+
+// Judge returns the judge of skills by the lanes of the operator's policy.
+func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.judge) }
+
+// JudgeOf returns the judge of skills by the lanes of a policy. Of a skill that the policy may hold
+// back, it takes the report of exactly the bytes that are served.
+func JudgeOf(j *admission.Judge) judgement.Judge {
+	out := judgement.Judge{Lanes: j.Lanes()}
+	if j.Enforces() {
+		out.Known = func(e *catalog.Entry) *scan.Report {
+			v, _ := j.Of(e)
+			return v.Report()
+		}
+	}
+	return out
+}
+
+// View reads all skills at the first call. It fails if a root that the user named cannot be read.
+func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
+	first := w.catalog == nil
+	v, err := w.Scan(ctx)
+	if err != nil || w.o.Patience > 0 {
+		return v, err
+	}
+	for _, s := range w.stored {
+		if first && s.Error != "" {
+			w.o.Warn(fmt.Sprintf("%s (%s): %s (%s)", s.Name, display.OneLine(s.From), s.Error, s.Fix))
+		}
+	}
+	return v, w.rootError(v)
+}
+
+// Scan is View without errors and warnings about single roots and sources, for a report that has them.
+func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
+	if w.catalog != nil {
+		return w.catalog.View(ctx)
+	}
+	c, err := w.guarded(Serving{Catalog: catalog.Options{Patience: w.o.Patience}}, true)
+	if err != nil {
+		return v, err
+	}
+	if w.o.Patience > 0 {
+		if err = c.Refresh(ctx); err == nil {
+			v, err = c.View(ctx)
+		}
+	} else {
+		v, err = Read(ctx, w.o.Env, c)
+	}
+	if err != nil {
+		return v, err
+	}
+	w.catalog = c
+	w.judge.Save()
+	for _, err := range w.layout.projects.Unusable {
+		w.o.Warn(err.Error())
+	}
+	for _, text := range slices.Concat(w.Unread(), w.Missing(v)) {
+		w.o.Warn(text)
+	}
+	return v, nil
+}
+
+// Refresh reads again what has changed.
+func (w *Workspace) Refresh(ctx context.Context) (catalog.View, error) {
+	if w.catalog != nil {
+		if err := w.catalog.Refresh(ctx); err != nil {
+			return catalog.View{}, Interrupted(err)
+		}
+	}
+	return w.View(ctx)
+}
+
+// Host reads all skills at the first call, for the tools.
+func (w *Workspace) Host(ctx context.Context) (*tool.Host, error) {
+	if _, err := w.View(ctx); err != nil {
+		return nil, err
+	}
+	return &tool.Host{Finder: lookup.Finder{Catalog: w.catalog, Engage: w.Engage}}, nil
+}
+
+// Close ends the connections with sources outside. The skills of such sources cannot be read any more.
+func (w *Workspace) Close() { w.replica.Close() }
+
+// Read waits until a catalogue has read all of its sources, however long that takes: a command that
+// answers once must not answer with a part. At a terminal it shows how much was read.
+func Read(ctx context.Context, env *console.Env, c *catalog.Catalog) (catalog.View, error) {
+	defer ShowReading(env, c)()
+	if err := c.Refresh(ctx); err != nil {
+		return catalog.View{}, Interrupted(err)
+	}
+	return c.View(ctx)
+}
+
+// ShowReading shows at a terminal how much a scan has read, until done is called.
+func ShowReading(env *console.Env, c *catalog.Catalog) (done func()) {
+	return console.ShowProgress(env, console.Step{What: "reading skills", Count: func() (int, int) { return int(c.Progress()), 0 }, Unit: "folders"})
+}
+
+// Interrupted says in words why a command did not finish.
+func Interrupted(err error) error {
+	return settings.RunError("", "the scan was interrupted: %w", err)
+}
