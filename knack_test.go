@@ -1,0 +1,178 @@
+package knack_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/knack-dev/knack"
+	"github.com/knack-dev/knack/function"
+)
+
+// A program opens the skills of a folder, searches them, loads one by a tool call, and serves all of
+// them over MCP.
+func Example() {
+	ctx := context.Background()
+	skills, err := knack.Open(ctx, knack.Options{Dirs: []string{"source/builtin/skills"}})
+	if err != nil {
+		panic(err)
+	}
+	defer skills.Close()
+	found, err := skills.Search(ctx, "write a new skill", 1)
+	if err != nil || len(found) == 0 {
+		panic(err)
+	}
+	fmt.Println(found[0].Name)
+	answer, err := skills.Call(ctx, "skill", map[string]any{"name": found[0].Name})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%.22s\n", answer.Text)
+	if err := skills.Serve(ctx, strings.NewReader(""), io.Discard); err != nil { // nil, nil: standard input and output
+		panic(err)
+	}
+	// Output:
+	// write-a-skill
+	// Loading: write-a-skill
+}
+
+// The page for people who write agents begins with the example above.
+func TestAgentsPage(t *testing.T) {
+	source, err := os.ReadFile("knack_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join("doc", "agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(source), "func Example() {\n")
+	body, _, found := strings.Cut(body, "\t// Output:")
+	_, block, _ := strings.Cut(string(page), "```go\n")
+	block, _, _ = strings.Cut(block, "```")
+	if !found || !strings.Contains(block, body) {
+		t.Errorf("doc/agents.md has another program than Example:\n%s", block)
+	}
+}
+
+func write(t *testing.T, dir, name, description string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("---\nname: %s\ndescription: %s\n---\n\nBody of %s.\n", name, description, name)
+	if err := os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, o knack.Options) *knack.Library {
+	t.Helper()
+	skills, err := knack.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(skills.Close)
+	return skills
+}
+
+func TestLibrary(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "adding", "Adds numbers")
+	write(t, dir, "painting", "Paints pictures")
+	ctx, skills := t.Context(), open(t, knack.Options{Dirs: []string{dir}, NoBuiltin: true})
+
+	all, err := skills.Skills(ctx)
+	want := []knack.Skill{{"adding", "Adds numbers", "skill://adding/SKILL.md", "dir-1"}, {"painting", "Paints pictures", "skill://painting/SKILL.md", "dir-1"}}
+	if err != nil || fmt.Sprint(all) != fmt.Sprint(want) {
+		t.Errorf("Skills = %v, %v; want %v", all, err, want)
+	}
+	found, err := skills.Search(ctx, "pictures", 1)
+	if err != nil || len(found) != 1 || found[0].Name != "painting" {
+		t.Errorf("Search = %v, %v", found, err)
+	}
+	unknown, err := skills.Call(ctx, "skill", map[string]any{"name": "nothing"})
+	if err != nil || !strings.Contains(unknown.Text, "not found") {
+		t.Errorf("Call of an unknown skill = %+v, %v", unknown, err)
+	}
+	definitions, err := skills.Functions(ctx, function.OpenAI)
+	if err != nil || !bytes.Contains(definitions, []byte("Paints pictures")) {
+		t.Errorf("Functions = %s, %v", definitions, err)
+	}
+	answer, err := skills.Answer(ctx, function.Anthropic, []byte(`{"type":"tool_use","id":"1","name":"skill","input":{"name":"adding"}}`))
+	if err != nil || !bytes.Contains(answer, []byte("Body of adding.")) {
+		t.Errorf("Answer = %s, %v", answer, err)
+	}
+	if _, err := skills.Call(ctx, "skill", func() {}); err == nil {
+		t.Error("Call took arguments that are no JSON")
+	}
+}
+
+// A skill beside a lock that does not fit it is not served, if the settings enforce locks.
+func TestLibraryIsGuarded(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".agents", "skills"), "adding", "Adds numbers")
+	config := filepath.Join(t.TempDir(), "knack.yaml")
+	if err := os.WriteFile(config, []byte("lock: enforce\nroots:\n  - label: team\n    dir: "+filepath.Join(dir, ".agents", "skills")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	names := func() string {
+		all, err := open(t, knack.Options{Config: config, NoBuiltin: true}).Skills(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(len(all))
+	}
+	if got := names(); got != "1" {
+		t.Fatalf("%s skills without a lock", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "knack.lock"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); got != "0" {
+		t.Errorf("%s skills are served that are not as locked", got)
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	for _, o := range []knack.Options{{Dirs: []string{filepath.Join(t.TempDir(), "none")}}, {Tools: "none"}, {Exclude: []string{"none"}}} {
+		if skills, err := knack.Open(t.Context(), o); err == nil {
+			skills.Close()
+			t.Errorf("Open(%+v) does not fail", o)
+		}
+	}
+}
+
+func TestHandler(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "adding", "Adds numbers")
+	handler, err := open(t, knack.Options{Dirs: []string{dir}}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	answer, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "adding"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := json.Marshal(answer.Content)
+	if !bytes.Contains(data, []byte("Body of adding.")) || bytes.Contains(data, []byte(dir)) {
+		t.Errorf("the answer is %s", data)
+	}
+}
