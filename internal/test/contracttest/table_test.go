@@ -186,10 +186,10 @@ var lines = map[string]string{
 		relation-3 state-1 state-2 state-3 state-4 secret-1 secret-2 secret-3`,
 }
 
-// doc/design.md has the figures for the contracts' lines on time and memory, each with its
+// doc/contracts.md has the figures for the contracts' lines on time and memory, each with its
 // limit.
-func TestFiguresInTheDesign(t *testing.T) {
-	data, err := os.ReadFile("../../../doc/design.md")
+func TestFiguresOfContracts(t *testing.T) {
+	data, err := os.ReadFile("../../../doc/contracts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestFiguresInTheDesign(t *testing.T) {
 		_, rest, found := strings.Cut(string(data), "\n| "+row+" |")
 		line, _, _ := strings.Cut(rest, "\n")
 		if !found || !figure.MatchString("| "+row+" |"+line) {
-			t.Errorf("doc/design.md has no figure for %q: %s", row, line)
+			t.Errorf("doc/contracts.md has no figure for %q: %s", row, line)
 		}
 	}
 }
