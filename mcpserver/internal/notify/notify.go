@@ -103,8 +103,7 @@ type Notifier struct {
 	mu        sync.Mutex
 	listeners map[*Listener]bool
 	pending   Lists // changed, and not notified yet
-
-	sending sync.Mutex // held while changed lists are notified
+	sending   bool  // changed lists are being notified
 }
 
 // Subscribe adds a listener until [Notifier.End]. It begins with its caller's present view.
@@ -226,20 +225,26 @@ func (n *Notifier) ListsChanged(which Lists) {
 	if which == 0 || len(n.listeners) == 0 {
 		return
 	}
-	if n.pending == 0 {
+	if n.pending == 0 && !n.sending {
 		time.AfterFunc(pause, n.notifyLists)
 	}
 	n.pending |= which
 }
 
-// notifyLists notifies the listeners of the pending lists.
+// notifyLists notifies the listeners of the pending lists. Lists that change while a client takes
+// its time to read wait for the next call.
 func (n *Notifier) notifyLists() {
-	n.sending.Lock()
-	defer n.sending.Unlock()
 	n.mu.Lock()
 	which := n.pending
-	n.pending = 0
+	n.pending, n.sending = 0, true
 	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.sending = false; n.pending != 0 {
+			time.AfterFunc(pause, n.notifyLists)
+		}
+	}()
 	for _, l := range n.All() {
 		who, known := n.Principal(context.Background(), l)
 		v, ready := n.Catalog.Now(who.Filter)
