@@ -55,7 +55,7 @@ func (f *connectFlags) rerunCommand(c clientconfig.Client, scope clientconfig.Sc
 	return out + afterDash(f.chosen)
 }
 
-// printResult says what --write did.
+// printResult prints the result of --write.
 func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change) {
 	file := atHome(*env, state.File)
 	switch {
@@ -105,7 +105,7 @@ func printDestination(env *console.Env, c clientconfig.Client, s clientconfig.Se
 	}
 }
 
-// printAdvice says what is left to do, and what to know.
+// printAdvice prints further steps and warnings.
 func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) {
 	if s.Token && c.TokenFromEnvironment() {
 		env.Err().Line("%s reads the token from the environment variable %s.", c.Name, clientconfig.TokenVariable)

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// printHome says in five lines what there is here and what to do next. It says what can be read
-// in a moment: other commands wait for every disk.
+// printHome prints five lines about the skills here and the next step. It waits a moment only:
+// other commands wait for every disk.
 func printHome(ctx context.Context, env *console.Env) error {
 	v, _ := selection.InTime(ctx, func(ctx context.Context) (v catalog.View) {
 		if w, err := workspace.Open(workspace.Options{Env: env, Patience: selection.RootPatience}); err == nil {

@@ -1,4 +1,3 @@
-// Package overview says in five lines what knack finds on a machine, and what to do next.
 package cli
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// admission says which clients may ask over HTTP, and what they see. It can be read again
+// admission decides which clients may ask over HTTP, and which skills they see. It can be read again
 // while it is in effect.
 type admission struct {
 	env       *console.Env
@@ -44,7 +44,7 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 	return tokens, data, nil
 }
 
-// set puts into effect what read returned.
+// set puts the result of read into effect.
 func (a *admission) set(tokens *access.Tokens, data []byte) {
 	a.tokens, a.tokenData = tokens, data
 }

@@ -74,7 +74,7 @@ func (a address) unnamed(hosts []string) string {
 	return "no name of this machine is allowed, so clients are refused with 403 unless they call it " + a.host
 }
 
-// unnamedFix says what to do about [address.unnamed].
+// unnamedFix is the fix of [address.unnamed].
 const unnamedFix = "give each name and address by which clients call it in http.hosts, or with --allow-host"
 
 // listen opens the address. It refuses one that other machines can reach unless the

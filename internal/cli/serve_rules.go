@@ -30,14 +30,14 @@ func (r *rules) watch() (cancel func()) {
 		if d.Completed || len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.judge()
+			r.warn()
 		}
 	})
 	r.set(r.file, r.given)
 	return cancel
 }
 
-// set replaces the rules. What was said of the same rules is not said again.
+// set replaces the rules. It logs no warning about the same rules again.
 func (r *rules) set(file string, given config.Access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,11 +45,11 @@ func (r *rules) set(file string, given config.Access) {
 		r.said = map[[2]string]bool{}
 	}
 	r.file, r.given, r.fresh = file, given, true
-	r.judge()
+	r.warn()
 }
 
-// judge needs mu.
-func (r *rules) judge() {
+// warn logs patterns and names that match nothing. The caller holds mu.
+func (r *rules) warn() {
 	v, ready := r.catalog.Now(nil)
 	if !ready || r.given.Policy == nil {
 		return

@@ -59,7 +59,7 @@ func (e endpoints) named(w Wanted) (end model.Endpoint, found bool, err error) {
 		return end, true, err
 	}
 	if m, ok := e.configured(w); ok {
-		end, err = e.of(m, w)
+		end, err = e.endpoint(m, w)
 		return end, true, err
 	}
 	if w.Wire != "" {
@@ -162,7 +162,7 @@ func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 }
 
 // of returns the endpoint of a model in the file.
-func (e endpoints) of(m config.ChatModel, w Wanted) (model.Endpoint, error) {
+func (e endpoints) endpoint(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	end := model.Endpoint{Wire: model.Wire(cmp.Or(w.Wire, m.Wire, config.WireOpenAI)), URL: m.URL, Model: m.Model}
 	// --wire never leads to another vendor, which would get this one's key.
 	end.URL = cmp.Or(end.URL, map[model.Wire]string{model.OpenAI: model.OpenAIURL, model.Anthropic: model.AnthropicURL}[model.Wire(cmp.Or(m.Wire, config.WireOpenAI))])

@@ -134,7 +134,7 @@ func (t *talk) model(ctx context.Context, name string) error {
 	end.Model = name
 	if m, found := t.chat().Find(name); found {
 		var err error
-		if end, err = t.of(m, Wanted{}); err != nil {
+		if end, err = t.endpoint(m, Wanted{}); err != nil {
 			return failed(err)
 		}
 		if end, err = modelOf(ctx, end, t.open, t.tell); err != nil {

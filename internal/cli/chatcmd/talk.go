@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Options are those of one run of the command.
+// Options are the options of one run of the command.
 type Options struct {
 	Env *console.Env
 	// Signals, if not nil, gets the signals that arrive while a person types; otherwise a signal
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	defer func() { t.client.Close() }()
 	defer t.lines.Close()
 	if o.Once {
-		err = t.once(ctx)
+		err = t.answer(ctx)
 	} else {
 		err = t.interactive(ctx)
 	}
@@ -253,8 +253,8 @@ func (t *talk) dryRun(ctx context.Context, end model.Endpoint) error {
 	return console.PrintText(t.o.Env, b.String()+"\n")
 }
 
-// once answers one question.
-func (t *talk) once(ctx context.Context) error {
+// answer asks the model one question and prints its answer.
+func (t *talk) answer(ctx context.Context) error {
 	done := console.ShowProgress(t.o.Env, console.Step{What: "waiting for " + t.end.Model})
 	defer done()
 	err := t.conversation.Say(ctx, t.o.Prompt)

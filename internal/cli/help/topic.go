@@ -7,7 +7,7 @@ import _ "embed"
 // Topic is one text.
 type Topic struct {
 	Name  string
-	Short string // what it explains, in one line
+	Short string // one line for lists of topics
 	Text  string // lines of at most 80 columns, the last one ended
 }
 

@@ -1,4 +1,4 @@
-// Package memory keeps the memory of a server near what it uses.
+// Package memory keeps the memory of a server near its live heap.
 package memory
 
 import (
@@ -24,7 +24,7 @@ const (
 	gcShare = 8 << 10
 	// softLimit is the number of bytes above which the runtime collects more often, in case a
 	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap. Stacks
-	// are not part of it: no collection frees those of active connections.
+	// are not part of it: no collection frees the memory of active connections.
 	softLimit = 208 << 20
 	// minReleased is how much the memory must have grown since its last release to be released.
 	minReleased = 32 << 20

@@ -1,4 +1,4 @@
-// Package observe gives what a server does to its metrics, its usage counts and its audit log.
+// Package observe passes the events of a server to its metrics, its usage counts and its audit log.
 package observe
 
 import (

@@ -32,7 +32,7 @@ type Reloads struct {
 type reload struct {
 	part string
 	ok   bool
-	at   time.Time // when what is in effect was read
+	at   time.Time // when the settings in effect were read
 }
 
 // NewReloads returns the state at a start, which has read every part that the server has. log

@@ -5,7 +5,7 @@ import (
 	"github.com/knack-dev/knack/internal/server/audit"
 )
 
-// Source records in the audit log what happened to a source. log may be nil.
+// Source records an event of a source in the audit log. log may be nil.
 func Source(log *audit.Log, e follow.Event) {
 	line := audit.Event{
 		Time: e.Time, Surface: audit.Source, Method: string(e.Action), Asked: e.From, Result: audit.OK, Reason: e.Reason,
