@@ -22,11 +22,11 @@ import (
 )
 
 type connectFlags struct {
-	write, asJSON, token, trust bool
-	http, project               string
-	scope                       clientconfig.Scope
-	command, file               string
-	chosen                      []string // arguments for serve; nil without --
+	write, token, trust bool
+	http, project       string
+	scope               clientconfig.Scope
+	command, file       string
+	chosen              []string // arguments for serve; nil without --
 }
 
 func connectCommand(env *console.Env) *cobra.Command {
@@ -62,34 +62,34 @@ show their skills twice. The clients are:
 			args, _ = splitDash(cmd, args)
 			return command.ArgCount(0, 1, "the name of one client, or nothing")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			args, words := splitDash(cmd, args)
 			if len(args) == 0 {
 				if words != nil {
-					return command.UsageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
+					return nil, command.UsageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
 				}
 				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
 					if cmd.Flags().Changed(flag) {
-						return command.UsageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
+						return nil, command.UsageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
 					}
 				}
 				return f.list(env)
 			}
 			c, ok := clientconfig.Find(args[0])
 			if !ok {
-				return command.UsageError(typo.Hint(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
+				return nil, command.UsageError(typo.Hint(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
 			}
 			if err := f.check(*env, c); err != nil {
-				return err
+				return nil, err
 			}
 			if words != nil {
 				var err error
 				if f.chosen, err = f.argumentsOfServe(env, words); err != nil {
-					return err
+					return nil, err
 				}
 			}
-			return f.connect(env, c)
-		},
+			return f.connect(env, c, command.IsJSON(cmd))
+		}),
 		ValidArgs: ids,
 	}
 	flags := cmd.Flags()
@@ -101,7 +101,7 @@ show their skills twice. The clients are:
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, or the program of this name on PATH, not this one")
-	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Bool("json", false, "print JSON")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) {
@@ -204,40 +204,38 @@ func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 	return all, nil
 }
 
-func (f *connectFlags) list(env *console.Env) error {
+func (f *connectFlags) list(env *console.Env) (command.Result, error) {
 	all, err := f.all(*env)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if f.asJSON {
-		return console.PrintJSON(env.Stdout, all)
-	}
-	var rest []string
-	for _, c := range all {
-		if !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated {
-			rest = append(rest, c.Client)
-			continue
+	return command.Forms{Value: all, Text: func(env *console.Env) {
+		var rest []string
+		for _, c := range all {
+			if !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated {
+				rest = append(rest, c.Client)
+				continue
+			}
+			env.Out().Item(16, "%s%s  %s", console.Bold.Of(c.Client), strings.Repeat(" ", max(14-len(c.Client), 0)), c.Status())
 		}
-		env.Out().Item(16, "%s%s  %s", console.Bold.Of(c.Client), strings.Repeat(" ", max(14-len(c.Client), 0)), c.Status())
-	}
-	if len(rest) > 0 {
-		env.Out().Line("not found: %s", strings.Join(rest, ", "))
-	}
-	env.Err().Text(console.Hint, "knack connect CLIENT prints the entry; with --write it goes into the file")
-	return nil
+		if len(rest) > 0 {
+			env.Out().Line("not found: %s", strings.Join(rest, ", "))
+		}
+		env.Err().Text(console.Hint, "knack connect CLIENT prints the entry; with --write it goes into the file")
+	}}, nil
 }
 
-func (f *connectFlags) connect(env *console.Env, c clientconfig.Client) error {
+func (f *connectFlags) connect(env *console.Env, c clientconfig.Client, asJSON bool) (command.Result, error) {
 	s, err := f.server(*env, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	state, ch, planErr := f.state(*env, c, s)
 	entry, err := c.Entry(c.ServerIn(f.clientEnv(*env), state.File, s))
 	if errors.Is(err, clientconfig.ErrNoRemote) {
-		return command.Fail(command.No, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings")
+		return nil, command.Fail(command.No, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings")
 	} else if err != nil {
-		return command.RunError("", "%s: %w", c.Name, err)
+		return nil, command.RunError("", "%s: %w", c.Name, err)
 	}
 	state.Entry = entry
 	file := atHome(*env, state.File)
@@ -245,40 +243,36 @@ func (f *connectFlags) connect(env *console.Env, c clientconfig.Client) error {
 		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", atHome(*env, err.Path), c.Name, command.Cause(err.Err).Error()))
 	}
 	if err := f.checkCommand(env, c, s, ch); err != nil {
-		return err
+		return nil, err
 	}
 	if f.write {
 		if p := state.Refusal(planErr); p != nil {
-			return command.Fail(command.No, p.Why, p.Fix)
+			return nil, command.Fail(command.No, p.Why, p.Fix)
 		}
-		if !f.asJSON && ch.Changed() {
+		if !asJSON && ch.Changed() {
 			_ = env.Out().Patch(console.Clean(state.Diff))
 		}
 		if err := ch.Write(); err != nil {
-			return command.Fail(command.Error, fmt.Errorf("%s is unchanged: %w", file, command.Cause(err)), state.WriteFix(err))
+			return nil, command.Fail(command.Error, fmt.Errorf("%s is unchanged: %w", file, command.Cause(err)), state.WriteFix(err))
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
-	if f.asJSON {
-		if err := console.PrintJSON(env.Stdout, state); err != nil {
-			return err
-		}
-	} else if f.write {
-		printResult(env, c, s, state, ch)
-		f.printAdvice(env, c, s, ch)
-	} else {
-		fmt.Fprint(env.Stdout, console.Clean(entry))
-		printDestination(env, c, s, state, ch, file)
-		if missing := (*clientconfig.MissingError)(nil); errors.As(planErr, &missing) {
-			env.Err().Text(console.Hint, missing.Fix)
+	r := command.Forms{Value: state, Text: func(env *console.Env) {
+		if f.write {
+			printResult(env, c, s, state, ch)
+		} else {
+			fmt.Fprint(env.Stdout, console.Clean(entry))
+			printDestination(env, c, s, state, ch, file)
+			if missing := (*clientconfig.MissingError)(nil); errors.As(planErr, &missing) {
+				env.Err().Text(console.Hint, missing.Fix)
+			}
 		}
 		f.printAdvice(env, c, s, ch)
+	}}
+	if f.write {
+		if p := state.Obstacle(func(scope clientconfig.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
+			return r, command.Fail(command.No, p.Why, p.Fix)
+		}
 	}
-	if !f.write {
-		return nil
-	}
-	if p := state.Obstacle(func(scope clientconfig.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
-		return command.Fail(command.No, p.Why, p.Fix)
-	}
-	return nil
+	return r, nil
 }

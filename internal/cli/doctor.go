@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ import (
 
 func doctorCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
-	var verbose, asJSON bool
+	var verbose bool
 	cmd := &cobra.Command{
 		Use:        "doctor [SKILL]",
 		SuggestFor: []string{"diagnose", "status", "why", "debug"},
@@ -35,61 +36,51 @@ it.`,
   knack doctor review                    # what has this name, and what loads
   knack doctor ~/.claude/skills/review   # the skill in this folder`,
 		Args: command.ArgCount(0, 1, "the name of one skill, or nothing"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			w, err := from.Open()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			defer w.Close()
 			v, err := w.Scan(cmd.Context())
 			if err != nil {
-				return err
+				return nil, err
 			}
 			o := doctorOptions(env, w, from.Project)
 			o.Verbose = verbose
-			if len(args) == 0 {
-				ctx, done := showJudging(cmd.Context(), env, v)
-				r, err := doctor.Examine(ctx, v, o)
-				done()
-				switch {
-				case err != nil:
-					return workspace.Interrupted(err)
-				case asJSON:
-					return console.PrintJSON(env.Stdout, r)
-				}
-				listing.PrintReport(env.Out(), r)
-				return nil
+			if len(args) == 1 {
+				return explainSkill(cmd.Context(), v, o, args[0])
 			}
-			return explainSkill(cmd, env, v, o, args[0], asJSON)
-		},
+			ctx, done := showJudging(cmd.Context(), env, v)
+			defer done()
+			r, err := doctor.Examine(ctx, v, o)
+			if err != nil {
+				return nil, workspace.Interrupted(err)
+			}
+			return command.Forms{Value: r, Text: func(env *console.Env) { listing.PrintReport(env.Out(), r) }}, nil
+		}),
 		ValidArgsFunction: from.CompleteSkill(selection.Nothing),
 	}
 	from.Register(cmd, env)
 	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the roots that are not there")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().Bool("json", false, "print JSON")
 	return cmd
 }
 
 // explainSkill explains one name.
-func explainSkill(cmd *cobra.Command, env *console.Env, v catalog.View, o doctor.Options, asked string, asJSON bool) error {
-	name := asked
+func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name string) (command.Result, error) {
 	if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
 		name = bare // a folder's name, as a shell completes it
 	}
-	s, err := doctor.Explain(cmd.Context(), v, o, name)
-	switch {
-	case err != nil:
-		return workspace.Interrupted(err)
-	case asJSON:
-		err = console.PrintJSON(env.Stdout, s)
-	default:
-		listing.PrintExplanation(env.Out(), s)
+	s, err := doctor.Explain(ctx, v, o, name)
+	if err != nil {
+		return nil, workspace.Interrupted(err)
 	}
-	if say := s.Failure(); err == nil && say != "" {
-		err = command.Fail(command.No, errors.New(say), "")
+	if why := s.Failure(); why != "" {
+		err = command.Fail(command.No, errors.New(why), "")
 	}
-	return err
+	return command.Forms{Value: s, Text: func(env *console.Env) { listing.PrintExplanation(env.Out(), s) }}, err
 }
 
 func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doctor.Options {

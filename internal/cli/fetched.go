@@ -129,10 +129,10 @@ func outside(ctx context.Context, env *console.Env, config, word string) (all []
 }
 
 // showOutside prints a file of a skill that is not installed.
-func showOutside(ctx context.Context, env *console.Env, config string, args []string, asJSON bool) error {
+func showOutside(ctx context.Context, env *console.Env, config string, args []string) (command.Result, error) {
 	all, done, err := outside(ctx, env, config, args[0])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer done()
 	if len(all) > 1 {
@@ -141,13 +141,13 @@ func showOutside(ctx context.Context, env *console.Env, config string, args []st
 		for _, e := range all[:min(len(all), 20)] {
 			paths = append(paths, e.Path)
 		}
-		return command.Fail(command.No, fmt.Errorf("%s names %s", display.Echo(args[0]), display.Count(len(all), "skill")), "name one, as "+source+"//"+paths[0]+"; there are "+strings.Join(paths, ", "))
+		return nil, command.Fail(command.No, fmt.Errorf("%s names %s", display.Echo(args[0]), display.Count(len(all), "skill")), "name one, as "+source+"//"+paths[0]+"; there are "+strings.Join(paths, ", "))
 	}
 	file := skill.MainFile
 	if len(args) == 2 {
 		file = args[1]
 	}
-	return show(env, all[0], file, asJSON)
+	return show(all[0], file)
 }
 
 // typed returns why a source may mean what is on the disk, or nil.

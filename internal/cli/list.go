@@ -17,7 +17,7 @@ import (
 
 func listCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
-	var all, asJSON bool
+	var all bool
 	cmd := &cobra.Command{
 		Use:        "list",
 		SuggestFor: []string{"ls", "skills", "skill"},
@@ -31,37 +31,41 @@ roots', 'knack help names').`,
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
 		Args: command.ArgCount(0, 0, "no arguments; knack search finds skills by words"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, _ []string) (command.Result, error) {
 			w, err := from.Open()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			defer w.Close()
 			v, err := w.View(cmd.Context())
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if asJSON {
+			if command.IsJSON(cmd) {
 				ctx, done := showJudging(cmd.Context(), env, v)
+				defer done()
 				out, err := listJSON(ctx, v, quickly(w), all)
 				out.Settings, out.Sources = w.Settings(), w.Stored()
-				done()
-				if err != nil {
-					return err
+				return command.Forms{Value: out}, err
+			}
+			locked := map[*catalog.Entry]catalog.Locked{}
+			for _, e := range v.Entries {
+				if all {
+					locked[e] = v.Locked(cmd.Context(), e)
 				}
-				return console.PrintJSON(env.Stdout, out)
 			}
-			listing.Print(env.Out(), v, all, w.Settings(), func(e *catalog.Entry) catalog.Locked { return v.Locked(cmd.Context(), e) })
-			if len(v.Entries) == 0 && !all {
-				env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
-			}
-			return nil
-		},
+			return command.Text(func(env *console.Env) {
+				listing.Print(env.Out(), v, all, w.Settings(), locked)
+				if len(v.Entries) == 0 && !all {
+					env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
+				}
+			}), nil
+		}),
 	}
 	from.Register(cmd, env)
 	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed, skipped and held back skills, with reasons, and the roots")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().Bool("json", false, "print JSON")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ import (
 func searchCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	var limit int
-	var explain, asJSON bool
+	var explain bool
 	cmd := &cobra.Command{
 		Use:        "search QUERY",
 		SuggestFor: []string{"find", "grep"},
@@ -42,44 +42,41 @@ find them.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			if limit < 1 {
-				return command.UsageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
+				return nil, command.UsageError("give a whole number of at least 1", "--limit %d: it must be at least 1", limit)
 			}
 			w, err := from.Open()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			defer w.Close()
 			v, err := w.View(cmd.Context())
 			if err != nil {
-				return err
+				return nil, err
 			}
 			query := strings.Join(args, " ")
 			done := console.ShowProgress(env, console.Step{What: "reading headings", Count: func() (int, int) { return int(w.Catalog().Indexed()), 0 }, Unit: "skills"})
-			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || asJSON})
+			found, err := v.Search(cmd.Context(), catalog.Query{Text: query, Limit: limit, People: true, Explain: explain || command.IsJSON(cmd)})
 			done()
 			if err != nil {
-				return command.RunError("", "the search was interrupted: %w", err)
+				return nil, command.RunError("", "the search was interrupted: %w", err)
 			}
-			if asJSON {
-				if err := console.PrintJSON(env.Stdout, searchJSON(cmd.Context(), v, quickly(w), query, found)); err != nil {
-					return err
-				}
-			} else {
-				listing.PrintFound(env.Out(), v, found, explain)
+			r := command.Forms{Text: func(env *console.Env) { listing.PrintFound(env.Out(), v, found, explain) }}
+			if command.IsJSON(cmd) {
+				r.Value = searchJSON(cmd.Context(), v, quickly(w), query, found)
 			}
 			if found.Total == 0 {
-				return notFound(v, query)
+				return r, notFound(v, query)
 			}
-			return nil
-		},
+			return r, nil
+		}),
 	}
 	from.Register(cmd, env)
 	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "show at most `N` skills")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print below each skill which words matched, where and how")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the reasons")
+	cmd.Flags().Bool("json", false, "print JSON, with the reasons")
 	return cmd
 }
 

@@ -24,7 +24,6 @@ import (
 func showCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	var as string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "show SKILL [FILE]",
 		SuggestFor: []string{"cat", "read", "view", "info"},
@@ -42,40 +41,40 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
   knack show acme/skills//pdf             # before it is installed
   knack show review --as default:skill    # what a model is answered`,
 		Args: command.ArgCount(1, 2, "the name of a skill and, if you like, one of its files"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			if cmd.Flags().Changed("as") {
-				return showAs(cmd, env, &from, as, args, asJSON)
+				return showAs(cmd.Context(), &from, as, args)
 			}
 			if isOutside(env, args[0], false) {
-				return showOutside(cmd.Context(), env, from.Config, args, asJSON)
+				return showOutside(cmd.Context(), env, from.Config, args)
 			}
 			w, err := from.Open()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			defer w.Close()
 			v, err := w.View(cmd.Context())
 			if err != nil {
-				return err
+				return nil, err
 			}
 			e, file, err := selection.Find(v, args[0], nil)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if why, fix := doctor.HeldReason(e); why != "" {
-				return command.Fail(command.Error, fmt.Errorf("'%s' is held back by the operator's policy: %s", display.Echo(args[0]), why), fix)
+				return nil, command.Fail(command.Error, fmt.Errorf("'%s' is held back by the operator's policy: %s", display.Echo(args[0]), why), fix)
 			}
 			if len(args) == 2 {
 				file = args[1]
 			}
-			return show(env, e, file, asJSON)
-		},
+			return show(e, file)
+		}),
 		ValidArgsFunction: from.CompleteSkill(selection.File),
 	}
 	from.Register(cmd, env)
 	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().StringVar(&as, "as", "", "print what `TOOL` answers about the skill")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object with the text, or the bytes in base64")
+	cmd.Flags().Bool("json", false, "print a JSON object with the text, or the bytes in base64")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(skillTools(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -108,7 +107,8 @@ func shownFileOf(e *catalog.Entry, at string, data []byte) shownFile {
 	return out
 }
 
-func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
+// show returns a file of a skill.
+func show(e *catalog.Entry, file string) (command.Result, error) {
 	at, err := skill.FilePath(file)
 	var data []byte
 	switch {
@@ -122,23 +122,16 @@ func show(env *console.Env, e *catalog.Entry, file string, asJSON bool) error {
 	if err != nil {
 		if errors.Is(err, skill.ErrNotRegular) {
 			if info, err := fs.Stat(e.FS, at); err == nil && info.IsDir() {
-				return command.Fail(command.No, fmt.Errorf("%s of '%s' is a folder", display.Echo(file), e.Folder()), cmp.Or(filesHint(e, at+"/"), "it has no files"))
+				return nil, command.Fail(command.No, fmt.Errorf("%s of '%s' is a folder", display.Echo(file), e.Folder()), cmp.Or(filesHint(e, at+"/"), "it has no files"))
 			}
 		}
 		code, hint := command.Error, settings.HintOf(err, "")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotRegular) {
 			code, hint = command.No, filesHint(e, "") // the skill has no such file
 		}
-		return command.Fail(code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), hint)
+		return nil, command.Fail(code, fmt.Errorf("cannot read %s of '%s': %s", display.Echo(file), e.Folder(), skill.Reason(err)), hint)
 	}
-	if asJSON {
-		return console.PrintJSON(env.Stdout, shownFileOf(e, at, data))
-	}
-	if env.StdoutTerminal {
-		data = []byte(console.Clean(strings.ToValidUTF8(string(data), "\ufffd")))
-	}
-	_, err = env.Stdout.Write(data)
-	return err
+	return command.Forms{Value: shownFileOf(e, at, data), Text: func(env *console.Env) { _ = console.PrintText(env, string(data)) }}, nil
 }
 
 // filesHint returns a hint with the first files of the skill whose path has a prefix.

@@ -1,12 +1,11 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -20,17 +19,17 @@ import (
 
 // showAs prints the whole text that a tool answers for this skill and file. It also prints
 // an answer that is an error or reports a missing skill; then the exit status is 1.
-func showAs(cmd *cobra.Command, env *console.Env, from *selection.Flags, as string, args []string, asJSON bool) error {
+func showAs(ctx context.Context, from *selection.Flags, as string, args []string) (command.Result, error) {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	names := t.Required()
 	if len(args) == 1 && len(names) == 2 {
 		args = append(args, skill.MainFile)
 	}
 	if len(args) > len(names) {
-		return command.UsageError("leave FILE out, or use --as read_file_in_skill", "%s takes a skill and no file", t.Name)
+		return nil, command.UsageError("leave FILE out, or use --as read_file_in_skill", "%s takes a skill and no file", t.Name)
 	}
 	given := map[string]string{}
 	for i, a := range args {
@@ -38,36 +37,30 @@ func showAs(cmd *cobra.Command, env *console.Env, from *selection.Flags, as stri
 	}
 	data, err := json.Marshal(given)
 	if err != nil {
-		return command.RunError("", "%w", err)
+		return nil, command.RunError("", "%w", err)
 	}
 	from.Tools = &workspace.Tools{Set: set}
 	w, err := from.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Close()
-	host, err := w.Host(cmd.Context())
+	host, err := w.Host(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := t.Call(cmd.Context(), host, data)
+	r, err := t.Call(ctx, host, data)
 	if err != nil {
-		return command.RunError("", "the call was interrupted: %w", err)
+		return nil, command.RunError("", "the call was interrupted: %w", err)
 	}
-	if asJSON {
-		err = console.PrintJSON(env.Stdout, toolAnswer{t.Name, set, r.Text, r.IsError, r.Absent})
-	} else {
-		err = printAnswer(env, r.Text)
-	}
+	out := toolAnswer{t.Name, set, r.Text, r.IsError, r.Absent}
 	switch {
-	case err != nil:
-		return err
 	case r.Absent:
-		return command.Fail(command.No, errors.New("the tool's answer is that there is no such skill"), "")
-	case !r.IsError:
-		return nil
+		return out, command.Fail(command.No, errors.New("the tool's answer is that there is no such skill"), "")
+	case r.IsError:
+		return out, command.Fail(command.No, errors.New("the tool's answer is an error"), "")
 	}
-	return command.Fail(command.No, errors.New("the tool's answer is an error"), "")
+	return out, nil
 }
 
 // toolAnswer is the JSON form of show --as.
@@ -79,11 +72,13 @@ type toolAnswer struct {
 	Absent  bool   `json:"absent"` // there is no such skill
 }
 
-func printAnswer(env *console.Env, text string) error {
+// Print implements [command.Result].
+func (a toolAnswer) Print(env *console.Env) {
+	text := a.Text
 	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
 		text += "\n" // the prompt comes next
 	}
-	return console.PrintText(env, text)
+	_ = console.PrintText(env, text)
 }
 
 // toolFor finds a tool that takes a skill: by name in the default set first, then in the

@@ -47,7 +47,7 @@ const configUsage = "the skills are those of the roots and sources that `FILE` n
 type approveFlags struct {
 	from          selection.Flags
 	reason, until string
-	list, json    bool
+	list          bool
 	dryRun        bool
 }
 
@@ -74,27 +74,27 @@ knack.yaml; the key approvals names another file.`,
 			}
 			return command.ArgCount(1, 1000, "at least one skill, or --list")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			if f.list {
 				for _, flag := range []string{"reason", "until", "dry-run"} {
 					if cmd.Flags().Changed(flag) {
-						return command.UsageError("leave one of them out", "--%s is not used with --list", flag)
+						return nil, command.UsageError("leave one of them out", "--%s is not used with --list", flag)
 					}
 				}
 				return listApprovals(cmd.Context(), env, &f)
 			}
-			if f.json {
-				return command.UsageError("add --list, or leave it out", "--json is used with --list alone")
+			if command.IsJSON(cmd) {
+				return nil, command.UsageError("add --list, or leave it out", "--json is used with --list alone")
 			}
-			return approveSkills(cmd.Context(), env, &f, args)
-		},
+			return nil, approveSkills(cmd.Context(), env, &f, args)
+		}),
 	}
 	Register(cmd, env, &f.from)
 	s := cmd.Flags()
 	s.StringVar(&f.reason, "reason", "", "note `TEXT` with the approval")
 	s.StringVar(&f.until, "until", "", "the approval ends after `DATE`, such as 2027-01-31, in UTC")
 	s.BoolVar(&f.list, "list", false, "list the approvals, and what has changed since or is gone")
-	s.BoolVar(&f.json, "json", false, "with --list, print a JSON object")
+	s.Bool("json", false, "with --list, print a JSON object")
 	s.BoolVar(&f.dryRun, "dry-run", false, "print what would be approved, and approve nothing")
 	_ = cmd.RegisterFlagCompletionFunc("until", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.NoFileCompletions)

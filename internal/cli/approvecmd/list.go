@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
 	"github.com/knack-dev/knack/internal/workspace"
@@ -41,38 +42,40 @@ type approvalJSON struct {
 	words string
 }
 
-func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) error {
+func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) (command.Result, error) {
 	w, err := f.from.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Close()
 	book, at, err := bookOf(env, w.Files())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, err := w.View(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	out := approvalsJSON{Version: 1, File: env.Shown(at), Approvals: []approvalJSON{}}
+	out := &approvalsJSON{Version: 1, File: env.Shown(at), Approvals: []approvalJSON{}}
 	for _, a := range book.All() {
 		row := approvalJSON{URI: a.URI, Set: a.Set.String(), By: a.By, At: a.At.Format(time.RFC3339), Reason: a.Reason, Files: len(a.Files)}
 		if !a.Until.IsZero() {
 			row.Until = a.Until.Format(time.DateOnly)
 		}
-		row.judge(ctx, v, book)
+		row.compare(ctx, v, book)
 		if ctx.Err() != nil {
-			return workspace.Interrupted(ctx.Err())
+			return nil, workspace.Interrupted(ctx.Err())
 		}
 		out.Approvals = append(out.Approvals, row)
 	}
-	if f.json {
-		return console.PrintJSON(env.Stdout, out)
-	}
+	return out, nil
+}
+
+// Print implements [command.Result].
+func (l *approvalsJSON) Print(env *console.Env) {
 	p := env.Out()
 	counts := map[string]int{}
-	for _, row := range out.Approvals {
+	for _, row := range l.Approvals {
 		counts[row.State]++
 		p.Line("%s", console.Bold.Of(row.URI))
 		text := row.words
@@ -90,16 +93,15 @@ func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) error
 			words = append(words, display.Thousands(n)+" "+strings.Replace(state, "changed", "changed since", 1))
 		}
 	}
-	last := display.Count(len(out.Approvals), "approval")
+	last := display.Count(len(l.Approvals), "approval")
 	if len(words) > 0 {
 		last += ": " + strings.Join(words, ", ")
 	}
 	p.Line("%s", last)
-	return p.Failed()
 }
 
-// judge compares the approval with the skill.
-func (row *approvalJSON) judge(ctx context.Context, v catalog.View, book *approvals.Book) {
+// compare compares the approval with the skill.
+func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *approvals.Book) {
 	e := skillAt(v, row.URI)
 	if e == nil {
 		row.State, row.words = stateGone, "gone: there is no such skill here"

@@ -12,8 +12,8 @@ import (
 )
 
 // PrintLocks prints for each lock the skills that match it, those that differ, and those that are
-// missing. It prints nothing without a lock. locked returns a skill's state by its lock.
-func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) catalog.Locked) {
+// missing. It prints nothing without a lock. locked has each skill's state by its lock.
+func PrintLocks(p *console.Printer, v catalog.View, locked map[*catalog.Entry]catalog.Locked) {
 	locks := v.Locks()
 	if len(locks) == 0 {
 		return
@@ -27,7 +27,7 @@ func PrintLocks(p *console.Printer, v catalog.View, locked func(*catalog.Entry) 
 		p.Line("  %s: %s", console.Bold.Of(l.Name), display.Count(l.Skills, "skill"))
 	}
 	for _, e := range v.Entries {
-		if line := lockLine(locked(e)); line != "" {
+		if line := lockLine(locked[e]); line != "" {
 			p.Line("  %s  %s", console.Bold.Of(path.Dir(e.Place())), line)
 		}
 	}

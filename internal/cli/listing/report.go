@@ -43,7 +43,11 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 		p.Line("  %s", s)
 	}
 	r.printSkills(p)
-	PrintLocks(p, r.View, func(e *catalog.Entry) catalog.Locked { return r.Verdicts[e].Locked })
+	locked := map[*catalog.Entry]catalog.Locked{}
+	for e, d := range r.Verdicts {
+		locked[e] = d.Locked
+	}
+	PrintLocks(p, r.View, locked)
 	r.printScans(p)
 	p.Line("what clients are shown of the list of skills")
 	for _, f := range r.Fits {
