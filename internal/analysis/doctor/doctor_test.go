@@ -125,7 +125,7 @@ func TestReportCountsProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	listing.PrintReport(console.PrinterOf(&b), r)
+	listing.PrintReport((&console.Env{Stdout: &b}).Out(), r)
 	for _, want := range []string{
 		"  a  one/a/SKILL.md\n    2 warnings\n",
 		"  Odd  one/Odd/SKILL.md\n    not published: 2:7: ",

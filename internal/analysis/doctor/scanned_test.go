@@ -67,7 +67,7 @@ func TestHeld(t *testing.T) {
 	}
 	const why = "run.sh:3:1: what it fetches is run [run-fetched-unknown]"
 	var b bytes.Buffer
-	listing.PrintReport(console.PrinterOf(&b), r)
+	listing.PrintReport((&console.Env{Stdout: &b}).Out(), r)
 	for _, want := range []string{
 		"skipped: no agent can load these, except with --tools runner\n  one/none/SKILL.md",
 		"held back by the operator's policy: no agent can load these\n  one/bad/SKILL.md\n    " + why + "\n    fix: have it mended\n",
@@ -82,7 +82,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Reset()
-	listing.PrintExplanation(console.PrinterOf(&b), s)
+	listing.PrintExplanation((&console.Env{Stdout: &b}).Out(), s)
 	for _, want := range []string{
 		"'bad' is held back by the operator's policy, and no agent can load it.\n\none/bad/SKILL.md is held back\n",
 		"  held back because: " + why + "\n  fix: have it mended\n",
@@ -98,7 +98,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Reset()
-	if listing.PrintExplanation(console.PrinterOf(&b), s); !strings.Contains(b.String(), "A similar name: one/bad/SKILL.md: held back: "+why) {
+	if listing.PrintExplanation((&console.Env{Stdout: &b}).Out(), s); !strings.Contains(b.String(), "A similar name: one/bad/SKILL.md: held back: "+why) {
 		t.Errorf("%s", &b)
 	}
 }
@@ -129,7 +129,7 @@ func TestScanned(t *testing.T) {
 		t.Errorf("%+v", r.Count)
 	}
 	var b bytes.Buffer
-	listing.PrintReport(console.PrinterOf(&b), r)
+	listing.PrintReport((&console.Env{Stdout: &b}).Out(), r)
 	const lines = `what a scan found; knack scan NAME shows it line by line
   to enforce: 2 findings in 1 skill: run-decoded
   to review: 3 findings in 2 skills: persist, secret
@@ -146,7 +146,7 @@ func TestScanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Reset()
-		if listing.PrintExplanation(console.PrinterOf(&b), s); !strings.Contains(b.String(), want) {
+		if listing.PrintExplanation((&console.Env{Stdout: &b}).Out(), s); !strings.Contains(b.String(), want) {
 			t.Errorf("%s: no %q in\n%s", name, want, &b)
 		}
 	}

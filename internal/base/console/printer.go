@@ -63,7 +63,6 @@ type Printer struct {
 	terminal bool
 	colour   bool
 	width    int // 0 disables breaking
-	err      error
 }
 
 // Out returns a printer for stdout.
@@ -79,24 +78,6 @@ func (e *Env) printer(w io.Writer, terminal bool) *Printer {
 	}
 	return p
 }
-
-// PrinterOf returns w if it is a printer, or else a printer on w as a stream that is not a
-// terminal.
-func PrinterOf(w io.Writer) *Printer {
-	if p, ok := w.(*Printer); ok {
-		return p
-	}
-	return &Printer{w: w}
-}
-
-// Write writes text after [Clean]. Each write must have whole lines.
-func (p *Printer) Write(text []byte) (int, error) {
-	_, err := io.WriteString(p.w, Clean(string(text)))
-	return len(text), err
-}
-
-// Failed returns the error of the first write that failed, or nil.
-func (p *Printer) Failed() error { return p.err }
 
 // leastRoom is the minimum room for a text: breaking it into shorter lines makes it harder to
 // read.
@@ -142,9 +123,7 @@ func (p *Printer) hang(indent, format string, args []any) {
 }
 
 func (p *Printer) write(line string) {
-	if _, err := io.WriteString(p.w, line+"\n"); p.err == nil {
-		p.err = err
-	}
+	_, _ = io.WriteString(p.w, line+"\n") // the output remembers a failure
 }
 
 var blanks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")

@@ -95,7 +95,7 @@ func TestPrinterRoom(t *testing.T) {
 	var b bytes.Buffer
 	p := (&Env{Stdout: &b, StdoutTerminal: true, Width: 12, Getenv: func(string) string { return "1" }}).Out()
 	p.Line("%s", "words of a line")
-	if b.String() != "words of a line\n" || p.Room(4) != leastRoom || PrinterOf(&b).Room(4) != 0 {
+	if b.String() != "words of a line\n" || p.Room(4) != leastRoom || (&Env{Stdout: &b}).Out().Room(4) != 0 {
 		t.Errorf("%q", b.String())
 	}
 }

@@ -32,13 +32,13 @@ func TestUnserved(t *testing.T) {
 		t.Error(diff)
 	}
 	var b bytes.Buffer
-	listing.PrintUnserved(console.PrinterOf(&b), v)
+	listing.PrintUnserved((&console.Env{Stdout: &b}).Out(), v)
 	if !strings.HasPrefix(b.String(), "Skipped:\n  r/none/SKILL.md: description is missing\nHeld back by the operator's policy:\n  r/bad-0/SKILL.md: held back: a.sh:2:1: it is run (mend it)\n") ||
 		!strings.HasSuffix(b.String(), "  r/bad-9/SKILL.md: held back: a.sh:2:1: it is run (mend it)\n  and 1 more; knack list --all shows them\n") {
 		t.Error(b.String())
 	}
 	b.Reset()
-	if listing.PrintUnserved(console.PrinterOf(&b), catalog.View{Snapshot: &catalog.Snapshot{}}); b.Len() > 0 {
+	if listing.PrintUnserved((&console.Env{Stdout: &b}).Out(), catalog.View{Snapshot: &catalog.Snapshot{}}); b.Len() > 0 {
 		t.Error(b.String())
 	}
 }

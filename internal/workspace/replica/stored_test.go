@@ -88,7 +88,7 @@ func TestOf(t *testing.T) {
 	}
 	states[0].Version, states[0].Signature, states[0].Signer = "1.4.0", "signed", "key:ab12cd34ef56ab12"
 	var text strings.Builder
-	listing.PrintFollowed(console.PrinterOf(&text), states[:2])
+	listing.PrintFollowed((&console.Env{Stdout: &text}).Out(), states[:2])
 	wanted := "sources, as the store has them\n  acme (./skills): 2 skills, version 1.4.0, " + releases["./skills"][:19] + ", signed by key:ab12cd34ef56, served since 2026-11-23 06:07:08 UTC\n" +
 		"  acme (oci://registry.example.com/acme/skills:prod): nothing of it is in the store (" + fix + ")\n"
 	if diff := cmp.Diff(wanted, text.String()); diff != "" {
