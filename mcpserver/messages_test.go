@@ -39,19 +39,6 @@ func post(t testing.TB, h http.Handler, body string, headers map[string]string) 
 	return w.Result()
 }
 
-// shown is an answer over HTTP as text: status, headers and body.
-func shown(t testing.TB, resp *http.Response) string {
-	t.Helper()
-	var b strings.Builder
-	body, err := io.ReadAll(resp.Body)
-	must(t, err)
-	resp.Header.Del("Content-Length")
-	fmt.Fprintln(&b, resp.Status)
-	must(t, resp.Header.Write(&b))
-	b.Write(body)
-	return b.String()
-}
-
 // begin opens a session over HTTP.
 func begin(t testing.TB, h http.Handler, version string) (headers map[string]string) {
 	t.Helper()

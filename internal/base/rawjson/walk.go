@@ -44,9 +44,6 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// Deeper reports whether a value nests more than n levels.
-func Deeper(b []byte, n int) bool { return len(b) > 0 && length(b, n) == 0 }
-
 // length returns the length of the value at the start of b, or 0 if it nests more than levels
 // deep.
 func length(b []byte, levels int) int {

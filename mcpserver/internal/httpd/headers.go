@@ -144,7 +144,7 @@ func agreed(header, said string) *jsonrpc.Error {
 		return nil
 	case said != "" && header < skillsext.Since:
 		// A version with sessions, in the form of the versions without.
-		return wire.Unsupported(slices.DeleteFunc(slices.Clone(wire.Versions()), func(v string) bool { return v < skillsext.Since }), header)
+		return wire.Unsupported(wire.Sessionless(), header)
 	case slices.Contains(wire.Versions(), header):
 		return nil
 	}

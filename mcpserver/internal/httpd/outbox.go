@@ -131,10 +131,3 @@ func (o *outbox) detach() {
 	o.trim()
 	o.makeRoom()
 }
-
-// unread reports whether there is a message to take.
-func (o *outbox) unread() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.next < o.first+len(o.left)
-}

@@ -31,6 +31,11 @@ var Sessions = sync.OnceValue(func() []string {
 	return slices.DeleteFunc(slices.Clone(Versions()), func(v string) bool { return v >= skillsext.Since })
 })
 
+// Sessionless returns the versions without sessions, newest first.
+var Sessionless = sync.OnceValue(func() []string {
+	return slices.DeleteFunc(slices.Clone(Versions()), func(v string) bool { return v < skillsext.Since })
+})
+
 // Negotiate returns the version of a session, for the one that its client proposes.
 func Negotiate(proposed string) string {
 	switch {
