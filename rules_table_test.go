@@ -75,13 +75,12 @@ var writes = use{
 // uses them, so that no command can forget the guard; see [workspace.Open].
 var guards = use{
 	names: map[string][]string{
-		module + "/source/builtin":              {"New"},
-		module + "/internal/policy/admission":   {"Open", "New"},
-		module + "/internal/policy/provenance":  {"New"},
-		module + "/internal/policy":             {"Guarded"},
-		module + "/internal/workspace/settings": {"Admission"},
-		module + "/internal/workspace/replica":  {"Open"},
-		module + "/internal/workspace":          {"OpenUnguarded"},
+		module + "/source/builtin":             {"New"},
+		module + "/internal/policy/admission":  {"Open", "New"},
+		module + "/internal/policy/provenance": {"New"},
+		module + "/internal/policy":            {"Guarded"},
+		module + "/internal/workspace/replica": {"Open"},
+		module + "/internal/workspace":         {"OpenUnguarded"},
 	},
 	allowed: []string{"internal/workspace", "internal/workspace/settings", "internal/cli/selection"},
 }

@@ -86,7 +86,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	w.locks = w.newLocks(s)
 	if !w.unguarded {
 		cache, _ := w.o.Env.Folders()
-		if w.judge, err = settings.Admission(w.o.Env, w.file, cache, s.Log); err != nil {
+		if w.judge, err = w.files.Admission(w.file, cache, s.Log); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 // off.
 func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	env := w.o.Env
-	mode := settings.LockMode(env, w.file)
+	mode := w.files.LockMode(w.file)
 	if mode == config.LockOff {
 		return nil
 	}

@@ -3,7 +3,6 @@ package settings
 import (
 	"log/slog"
 
-	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/workspace/config"
@@ -13,13 +12,15 @@ import (
 // inEffect is nil. A server on stdio obeys it too, although it reads no other settings. An unusable
 // user's file is an error if it may contain the section: held-back skills must not be served because
 // of a typing error or an unreadable file. cache is the user's cache folder, or "".
-func Admission(env *console.Env, inEffect *File, cache string, log *slog.Logger) (*admission.Judge, error) {
+func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*admission.Judge, error) {
 	f := inEffect
 	if f == nil {
 		var err error
-		if f, err = New(env, "").Trusted(); err != nil {
-			data, readErr := ReadUserFile(New(env, "").UserFile())
-			if readErr != nil || len(data) > config.MaxSize || scanKey().Match(data) {
+		if f, err = s.own(); err == nil && f != nil && len(f.Problems) > 0 {
+			err = f.refused()
+		}
+		if err != nil {
+			if f == nil || len(f.Data) > config.MaxSize || scanKey().Match(f.Data) {
 				return nil, err
 			}
 			f = nil

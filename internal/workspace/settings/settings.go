@@ -158,28 +158,35 @@ func (s *Finder) Beside(folder string) error {
 // Trusted returns the file of --config, or the user's file, or nil. It never reads the file of a
 // project, which may be a clone.
 func (s *Finder) Trusted() (*File, error) {
-	file, shown := s.env.Absolute(s.given), s.given
+	var f *File
+	var err error
 	if s.given == "" {
-		if file = s.UserFile(); file == "" {
-			return nil, nil
-		}
-		shown = s.env.Shown(file)
+		f, err = s.own()
+	} else {
+		f, err = s.load(s.env.Absolute(s.given), s.given, ReadUserFile, config.Named)
 	}
-	f, err := s.load(file, shown, ReadUserFile, config.Named)
-	switch {
-	case s.given == "" && isMissing(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case len(f.Problems) > 0:
+	if err == nil && f != nil && len(f.Problems) > 0 {
 		return nil, f.refused()
 	}
-	return f, nil
+	return f, err
 }
 
 // isMissing reports whether a file, or a folder on the way to it, is not there.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// own returns the user's own file, perhaps with problems, or nil.
+func (s *Finder) own() (*File, error) {
+	at := s.UserFile()
+	if at == "" {
+		return nil, nil
+	}
+	f, err := s.load(at, s.env.Shown(at), ReadUserFile, config.Named)
+	if isMissing(err) {
+		return nil, nil
+	}
+	return f, err
 }
 
 // Check returns the settings of check for a folder. A file with a problem is a usage error, since a
