@@ -164,29 +164,33 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 	if err != nil {
 		return findResult{}, 0, err
 	}
-	budget, size := listing.Budget, display.Length
-	if client := profile.FromContext(ctx).Profile(); client.Result-findReserve < budget {
-		budget, size = client.Result-findReserve, client.ResultUnit.Length
-	}
+	client := profile.FromContext(ctx).Profile()
+	left := room{list: listing.Budget, client: client.Result - findReserve, unit: client.ResultUnit}
 	r.incomplete = v.Incomplete()
-	r.problems, r.more = problemsOf(v, query, budget/2, size)
+	r.problems, r.more = problemsOf(v, query, room{left.list / 2, left.client / 2, left.unit})
 	for _, p := range r.problems {
-		budget -= size(p.line()) + 1
+		left.take("\n" + p.line())
 	}
 	if r.unlisted, err = unlistedFor(ctx, v, query); err != nil {
 		return findResult{}, 0, err
 	}
-	budget -= size(r.unlisted)
+	left.take(r.unlisted)
 	start = after.in(all.Hits)
 	end := min(start+limit, len(all.Hits))
 	r.total = all.Total
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
 		f := found{name: called(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
-		// A page ends with the budget. One skill always fits, so that every page makes
+		// A page ends with the room. The first skill is cut to fit, so that every page makes
 		// progress.
-		if budget -= size(f.line()); budget < 0 && len(r.skills) > 0 {
-			break
+		if !left.take(f.line()) {
+			if len(r.skills) > 0 {
+				break
+			}
+			fits := left.unit.Prefix(f.description, max(left.unit.Length(f.description)+left.client, 0))
+			if fits != f.description {
+				f.description = fits + display.Ellipsis
+			}
 		}
 		r.skills = append(r.skills, f)
 	}
@@ -235,9 +239,22 @@ func shownBy(v catalog.View, client string) bool {
 // findReserve is the length of an answer that is reserved for text around the skills.
 const findReserve = 500
 
-// problemsOf returns the skipped items, with a query only those that it may mean, in at
-// most budget characters by that measure, and the number of the others.
-func problemsOf(v catalog.View, query string, budget int, size func(string) int) (some []problem, more int) {
+// room is what is left for an answer: of a list's characters and of the client's units.
+type room struct {
+	list, client int
+	unit         profile.Unit
+}
+
+// take takes the room of a text, and reports whether it was there.
+func (r *room) take(s string) bool {
+	r.list -= display.Length(s)
+	r.client -= r.unit.Length(s)
+	return r.list >= 0 && r.client >= 0
+}
+
+// problemsOf returns the skipped items for which there is room, with a query only those that it
+// may mean, and the number of the others.
+func problemsOf(v catalog.View, query string, left room) (some []problem, more int) {
 	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
 		skipped, names = skippedNear(v, query), namesIn(query)
@@ -252,7 +269,7 @@ func problemsOf(v catalog.View, query string, budget int, size func(string) int)
 	more = max(len(skipped)-problemLimit, 0)
 	all = append(all, skippedFolders(v, names)...)
 	for i, p := range all {
-		if budget -= size(p.line()) + 1; i == problemLimit || budget < 0 {
+		if !left.take("\n"+p.line()) || i == problemLimit {
 			return all[:i], more + len(all) - i
 		}
 	}

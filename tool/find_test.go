@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 )
 
 // find_skills shows a skill's loading name, scope, URI and description.
@@ -267,4 +269,47 @@ func TestFindShadowed(t *testing.T) {
 	}
 	same(t, names["Second"], "claude-project:b:review")
 	same(t, names["Third"], "claude-user:Review")
+}
+
+// TestFindFits walks through the answers for clients of small limits, with descriptions of
+// characters that have up to four bytes: each answer fits and each skill is in one of them.
+func TestFindFits(t *testing.T) {
+	library := func(n int, description string) *Host {
+		files := map[string]string{}
+		for i := range n {
+			name := fmt.Sprintf("guide-%03d", i)
+			files[name+"/SKILL.md"] = md(name, description)
+		}
+		return hostOf(t, project(files))
+	}
+	for _, lib := range []struct {
+		skills      int
+		description string
+		args        args
+	}{
+		{40, "文档 报告" + strings.Repeat("文", 1017), args{"query": "文档 报告", "limit": 100}},
+		{40, "文档 报告" + strings.Repeat("文", 1017), args{"query": "文档 报告"}},
+		{200, strings.Repeat("文", 600), args{}},
+		{3, strings.Repeat("\U0001f600", 2048), args{}},
+	} {
+		h := library(lib.skills, lib.description)
+		for _, c := range []profile.Client{{}, {Name: "copilot-cli"}, {Name: "pi"}, {Name: "qwen-cli-mcp-client-x"}, {Name: "@cline/core"},
+			{Name: "codex-mcp-client"}, {Name: "codex-mcp-client", Scripted: true}, {Name: "claude-code"}} {
+			p, all, a := c.Profile(), map[string]bool{}, maps.Clone(lib.args)
+			for a["cursor"] != "" {
+				text := callBy(t, h, c, "default", "find_skills", a).Text
+				if n := p.ResultUnit.Length(text); n > p.Result || display.Length(text) > listing.Budget+findReserve {
+					t.Errorf("%s, %d skills, %v: an answer of %d units, and %d are shown", c.Name, lib.skills, a, n, p.Result)
+				}
+				answer := readAnswer(text)
+				for _, f := range answer.skills {
+					all[f.name] = true
+				}
+				a["cursor"] = answer.cursor
+			}
+			if len(all) != lib.skills {
+				t.Errorf("%s, %d skills, %v: the answers have %d", c.Name, lib.skills, lib.args, len(all))
+			}
+		}
+	}
 }
