@@ -379,6 +379,8 @@ func (l *layout) write(p, left int) string {
 		line := strings.Join(names, ", ")
 		if len(lines) > 0 {
 			line = othersByName + line
+		} else { // in place of the comma that the first name does not have
+			line = l.places[p].Row.begin(line)
 		}
 		lines = append(lines, line)
 	}

@@ -4,6 +4,8 @@ import "strings"
 
 // Style is the form of one skill in a list.
 type Style struct {
+	// begin escapes a name that begins a line, where no item is.
+	begin func(string) string
 	// item writes a skill whose texts are escaped.
 	item   func(name, description, location string) string
 	escape func(string) string
@@ -12,22 +14,21 @@ type Style struct {
 // The styles.
 var (
 	// Bullets has a line "- name: description" for each skill.
-	Bullets = Style{item: bullet, escape: plain}
+	Bullets = Style{begin: plain, item: bullet, escape: plain}
 	// EscapedBullets is Bullets between XML tags.
-	EscapedBullets = Style{item: bullet, escape: EscapeXML}
+	EscapedBullets = Style{begin: plain, item: bullet, escape: EscapeXML}
 	// Markdown is Bullets for a text that is read as Markdown. There, a name cannot make a
-	// heading, a quotation or a list of its item.
+	// heading, a quotation or a list of its item or line.
 	Markdown = Style{
+		begin: beginMarkdown,
 		item: func(name, description, location string) string {
-			if name != "" && strings.IndexByte("#>-*+~=", name[0]) >= 0 {
-				name = `\` + name
-			}
-			return bullet(name, description, location)
+			return bullet(beginMarkdown(name), description, location)
 		},
 		escape: plain,
 	}
 	// Elements is the form in contract 002's description.
 	Elements = Style{
+		begin: plain,
 		item: func(name, description, location string) string {
 			return "<skill>\n<name>" + name + "</name>\n<description>" + description + "</description>\n<location>" + location + "</location>\n</skill>"
 		},
@@ -36,6 +37,14 @@ var (
 )
 
 func bullet(name, description, _ string) string { return "- " + name + ": " + description }
+
+// beginMarkdown escapes a name at the beginning of a line or an item of Markdown.
+func beginMarkdown(name string) string {
+	if name != "" && strings.IndexByte("#>-*+~=", name[0]) >= 0 {
+		return `\` + name
+	}
+	return name
+}
 
 // plain leaves a text as it is.
 func plain(s string) string { return s }
