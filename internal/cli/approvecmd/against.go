@@ -22,25 +22,27 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// againstApproved is the value of --against for the approvals. A folder of this name is ./approved.
+// againstApproved is the value of --against that compares with the approvals. A folder of this name
+// is given as ./approved.
 const againstApproved = "approved"
 
-// Scanner has the skills of a command that compares them, and scans.
+// Scanner opens and scans the skills that a command compares.
 type Scanner interface {
-	// Open returns the skills that the flags choose, each time the same.
+	// Open returns the skills that the flags choose. Each call returns the same workspace.
 	Open() (*workspace.Workspace, error)
-	// Entries returns the skills of the words, or all. unread says which words are neither.
+	// Entries returns the skills that words name, or all skills. unread reports the words that
+	// name neither a path nor a skill.
 	Entries(ctx context.Context, words []string) (all []*catalog.Entry, unread error, err error)
-	// InFolder returns the skills of a folder.
+	// InFolder returns the skills in a folder.
 	InFolder(ctx context.Context, folder string) ([]*catalog.Entry, error)
 	Scan(ctx context.Context, entries []*catalog.Entry) ([]*report.Scanned, error)
 }
 
-// Comparison is what the flags of a comparison say.
+// Comparison holds the flags of a comparison.
 type Comparison struct {
 	Against string // approved, or a folder
 	Text    bool   // with the difference of the texts
-	// Format, Only and Strict are as scan has them.
+	// Format, Only and Strict have the same meaning as in scan.
 	Format string
 	Only   scan.Lane
 	Strict bool
@@ -55,7 +57,7 @@ func (f *Comparison) Register(cmd *cobra.Command) {
 	})
 }
 
-// Run says what is new in skills since they were approved, or since those of a folder.
+// Run reports the changes in skills since they were approved, or against the skills in a folder.
 func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner, words []string) error {
 	if f.Against == "" {
 		return command.UsageError("give approved or a folder with --against", "--text and --against need an earlier state")
@@ -107,8 +109,8 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 	}
 }
 
-// compare says what is new in a skill that is scanned, with these files. Without an earlier state
-// all of it is, unless its status is known.
+// compare completes the comparison of a scanned skill that has these files. Without an earlier
+// state everything is new, unless the status is already Same.
 func (f *Comparison) compare(k *report.Compared, was *earlier, e *catalog.Entry, files []skill.File) {
 	switch {
 	case k.Status == report.Same:
@@ -132,13 +134,13 @@ func (f *Comparison) compare(k *report.Compared, was *earlier, e *catalog.Entry,
 	}
 }
 
-// everythingIsNew makes the facts and the findings of a skill new.
+// everythingIsNew marks all facts and findings of a skill as new.
 func everythingIsNew(k *report.Compared) {
 	k.NewFacts, k.Found = k.Facts, k.Findings
 	k.Enforce, k.Review = k.Report.Enforce, k.Report.Review
 }
 
-// findingKey names a finding when its line moves.
+// findingKey identifies a finding even if its line number changes.
 type findingKey struct {
 	rule skill.RuleID
 	file string
@@ -147,8 +149,8 @@ type findingKey struct {
 
 func keyOf(f scan.Finding) findingKey { return findingKey{f.Rule, f.File, f.Text} }
 
-// compareFindings says which findings are new and which are gone. If the earlier ones are not known,
-// those of files that are the same are not new.
+// compareFindings finds the new and the ended findings. If the earlier findings are unknown, a
+// finding in an unchanged file is not new.
 func compareFindings(k *report.Compared, was *earlier, same func(file string) bool) {
 	known := map[findingKey]int{}
 	if was.report != nil {
@@ -156,7 +158,7 @@ func compareFindings(k *report.Compared, was *earlier, same func(file string) bo
 			known[keyOf(f)]++
 		}
 	}
-	// A finding that is not listed cannot be compared, and counts as new.
+	// A finding beyond the limit of the list cannot be compared, and counts as new.
 	k.Enforce, k.Review = k.Report.Enforce, k.Report.Review
 	for _, f := range k.Findings {
 		isKnown := known[keyOf(f)] > 0
@@ -195,7 +197,7 @@ func digestsOf(files []skill.File) map[string]skill.Digest {
 	return all
 }
 
-// namesOf compares what has a digest by name.
+// namesOf returns the names that were added, changed or removed between two sets of digests.
 func namesOf(old, now map[string]skill.Digest) (n report.Names) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if was, ok := old[name]; !ok {
@@ -212,7 +214,7 @@ func namesOf(old, now map[string]skill.Digest) (n report.Names) {
 	return n
 }
 
-// factsWithout returns the facts that others lack.
+// factsWithout returns the facts that are not in others.
 func factsWithout(facts, others scan.Facts) scan.Facts {
 	all, known := factsByName(facts), factsByName(others)
 	for name, values := range all {
@@ -221,10 +223,10 @@ func factsWithout(facts, others scan.Facts) scan.Facts {
 	return factsNamed(all)
 }
 
-// maxPatched bounds the text of a file whose difference is shown.
+// maxPatched is the size in bytes up to which a file's diff is shown.
 const maxPatched = 1 << 20
 
-// addPatches adds the difference of the texts, without their secrets.
+// addPatches adds a diff of each changed text file, with secrets masked.
 func addPatches(k *report.Compared, was *earlier, e *catalog.Entry) {
 	isIn := func(names []string, file string) bool { return slices.Contains(names, file) }
 	for _, file := range slices.Sorted(slices.Values(slices.Concat(k.Files.Added, k.Files.Removed, k.Files.Changed))) {

@@ -1,5 +1,5 @@
-// Package approvecmd is the commands approve and revoke, and the comparison of scan --against: skills
-// as they are with the skills as they were.
+// Package approvecmd implements the commands approve and revoke, and the comparison of scan
+// --against, which compares skills with an earlier state.
 package approvecmd
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Commands returns the commands.
+// Commands returns the commands approve and revoke.
 func Commands(env *console.Env) []*cobra.Command {
 	return []*cobra.Command{approveCommand(env), revokeCommand(env)}
 }
 
-// Register adds the flags of a command that reads approvals, and looks into skills that are held back.
+// Register adds the flags of a command that reads approvals and also reads held-back skills.
 func Register(cmd *cobra.Command, env *console.Env, from *selection.Flags) {
 	from.Unguarded = true
 	from.Register(cmd, env)
@@ -132,7 +132,7 @@ func bookOf(env *console.Env, files *settings.Finder) (*approvals.Book, string, 
 	return book, at, approvalsFailure(env, at, err)
 }
 
-// approvalsFailure returns an error about the file of approvals as one of a command.
+// approvalsFailure turns an error about the file of approvals into a command's failure.
 func approvalsFailure(env *console.Env, at string, err error) error {
 	var bad *approvals.Error
 	var failed *fs.PathError
@@ -218,7 +218,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	return nil
 }
 
-// check judges the flags, and adds the day of --until to an approval.
+// check validates the flags, and sets the day of --until in an approval.
 func (f *approveFlags) check(a *approvals.Approval) error {
 	if len(f.reason) > approvals.MaxReason || !utf8.ValidString(f.reason) || strings.ContainsFunc(f.reason, unicode.IsControl) {
 		return command.UsageError("write one line of at most 1,000 bytes", "--reason is too long, or has characters that a line of text has not")
@@ -237,7 +237,7 @@ func (f *approveFlags) check(a *approvals.Approval) error {
 	return nil
 }
 
-// printApproval prints what is approved, before it is.
+// printApproval describes an approval before it is made.
 func printApproval(env *console.Env, name string, a approvals.Approval, r scan.Report, book *approvals.Book) {
 	p := env.Out()
 	size := int64(0)
@@ -318,7 +318,7 @@ func revokeSkills(ctx context.Context, env *console.Env, from *selection.Flags, 
 	return nil
 }
 
-// approvedURI returns the URI of an approval that a word is, with or without SKILL.md, or "".
+// approvedURI returns the URI of the approval that a word names, with or without SKILL.md, or "".
 func approvedURI(book *approvals.Book, word string) string {
 	for _, uri := range []string{word, strings.TrimSuffix(word, "/") + "/SKILL.md"} {
 		if _, ok := book.Of(uri); ok {

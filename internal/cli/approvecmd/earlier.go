@@ -19,27 +19,27 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// earlier is what is known of the earlier state of a skill.
+// earlier is the known part of a skill's earlier state.
 type earlier struct {
 	files  []skill.File
 	fields map[string]skill.Digest
 	facts  scan.Facts
-	// report and read are nil if the bytes are not known any more.
+	// report and read are nil if the earlier bytes are no longer available.
 	report *scan.Report
 	read   func(path string) ([]byte, error)
 }
 
-// earlierSkills are those that skills are compared with.
+// earlierSkills finds the earlier states to compare skills with.
 type earlierSkills interface {
-	// find returns the earlier state of a skill with these files, or nil. It completes the
-	// comparison: the status is New or Same if that is all there is to say.
+	// find returns the earlier state of a skill with these files, or nil. If the comparison
+	// needs no state, find sets the status to New or Same.
 	find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error)
-	// gone returns the skills that find was not called for.
+	// gone returns the earlier skills that no longer exist.
 	gone() []*report.Compared
 }
 
-// earlier returns the skills of the words, or all, and those that --against names. unread is as
-// [Scanner] has it.
+// earlier returns the skills that words name, or all skills, and the earlier states that --against
+// names. See [Scanner] for unread.
 func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scanner, words []string) (entries []*catalog.Entry, before earlierSkills, unread error, err error) {
 	if f.Against != againstApproved {
 		isName := func(word string) bool { return selection.IsName(env, word) }
@@ -79,7 +79,7 @@ type approvedSkills struct {
 	env   *console.Env
 	f     *Comparison
 	files *settings.Finder
-	file  string // of the approvals
+	file  string // path of the approvals, for messages
 	book  *approvals.Book
 	view  catalog.View
 	all   bool // and not only skills that were named
@@ -114,7 +114,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	if err != nil {
 		return nil, workspace.Interrupted(err)
 	}
-	was.report, was.facts = &r, r.Facts // by the rules of this knack
+	was.report, was.facts = &r, r.Facts // by this version's rules
 	was.read = func(path string) ([]byte, error) { return kept[path], nil }
 	return was, nil
 }
@@ -128,16 +128,16 @@ func (a *approvedSkills) gone() (all []*report.Compared) {
 	return all
 }
 
-// folderSkills are the skills of a folder.
+// folderSkills are the skills in the folder of --against.
 type folderSkills struct {
 	f       *Comparison
 	entries []*catalog.Entry
 	found   map[*catalog.Entry]bool
-	one     bool // there is one, and one skill is compared with it, whatever their names
+	one     bool // both sides have one skill, so the two are compared whatever their names
 	all     bool // and not only skills that were named
 }
 
-// match returns the skill with the name of another, in the same place if there are several.
+// match returns the skill with the same name as e. If there are several, it prefers the same path.
 func (b *folderSkills) match(e *catalog.Entry) (found *catalog.Entry) {
 	if b.one {
 		return b.entries[0]

@@ -19,12 +19,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// heldSkill is a skill whose files were read once, so that what is scanned, approved and kept are
-// the same bytes.
+// heldSkill is a skill whose files were read once, so that the same bytes are scanned, approved and
+// stored.
 type heldSkill struct {
 	manifest []skill.File
 	files    heldFiles
-	fields   map[string]skill.Digest // of the frontmatter
+	fields   map[string]skill.Digest // digests of the frontmatter's fields
 }
 
 // holdSkill reads the files of a skill.
@@ -63,7 +63,7 @@ func (h *heldSkill) contents(k *skill.Skill) map[string]distcmd.Content {
 	return all
 }
 
-// fieldDigests returns the digest of each field of a frontmatter, which is one JSON object.
+// fieldDigests returns the digest of each field of a frontmatter, given as a JSON object.
 func fieldDigests(frontmatter json.RawMessage) map[string]skill.Digest {
 	var raw map[string]json.RawMessage
 	_ = json.Unmarshal(frontmatter, &raw) // a skill without frontmatter has no fields
@@ -74,7 +74,7 @@ func fieldDigests(frontmatter json.RawMessage) map[string]skill.Digest {
 	return all
 }
 
-// factsByName returns facts by the names that their JSON has.
+// factsByName returns facts by their JSON names.
 func factsByName(f scan.Facts) map[string][]string {
 	data, err := json.Marshal(f)
 	all := map[string][]string{}
@@ -82,12 +82,12 @@ func factsByName(f scan.Facts) map[string][]string {
 		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
-		panic(err) // lists of texts are always JSON
+		panic(err) // lists of strings always encode
 	}
 	return all
 }
 
-// factsNamed is the reverse of factsByName. It drops names that no fact has.
+// factsNamed is the inverse of factsByName. It drops unknown names.
 func factsNamed(all map[string][]string) (f scan.Facts) {
 	data, err := json.Marshal(all)
 	if err == nil {
@@ -99,7 +99,7 @@ func factsNamed(all map[string][]string) (f scan.Facts) {
 	return f
 }
 
-// heldFiles is a file system of files that were read.
+// heldFiles is an in-memory file system.
 type heldFiles map[string][]byte
 
 // Open implements [fs.FS].
@@ -111,7 +111,7 @@ func (h heldFiles) Open(name string) (fs.File, error) {
 	return &heldFile{bytes.NewReader(data), name}, nil
 }
 
-// heldFile is an open file of heldFiles, and its info.
+// heldFile is an open file of heldFiles. It is its own [fs.FileInfo].
 type heldFile struct {
 	*bytes.Reader
 	name string

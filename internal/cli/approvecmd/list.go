@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The states of an approval beside the standings of package approvals.
+// The states of an approval in addition to the standings of package approvals.
 const (
 	stateGone   = "gone"   // no skill has the URI
 	stateUnread = "unread" // the files of the skill cannot be read
@@ -32,7 +32,7 @@ type approvalJSON struct {
 	URI    string `json:"uri"`
 	State  string `json:"state"`
 	Set    string `json:"set"`
-	Now    string `json:"now,omitempty"` // the set as it is
+	Now    string `json:"now,omitempty"` // the skill's current set
 	By     string `json:"by"`
 	At     string `json:"at"`
 	Until  string `json:"until,omitempty"`
@@ -100,7 +100,7 @@ func (l *approvalsJSON) Print(env *console.Env) {
 	p.Line("%s", last)
 }
 
-// compare compares the approval with the skill.
+// compare sets the state of the row by comparing the approval with the current skill.
 func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *approvals.Book) {
 	e := skillAt(v, row.URI)
 	if e == nil {
@@ -116,7 +116,7 @@ func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *appr
 	row.State, row.Now, row.words = string(s.Is), s.Set.String(), s.String()
 }
 
-// skillAt returns the skill whose SKILL.md has a URI, or nil.
+// skillAt returns the skill whose SKILL.md has the given URI, or nil.
 func skillAt(v catalog.View, uri string) *catalog.Entry {
 	u, err := skill.ParseURI(uri)
 	if err != nil {

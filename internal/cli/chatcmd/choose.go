@@ -22,7 +22,7 @@ import (
 // Wanted is the choice of a model by flags. Fields are empty for unset flags.
 type Wanted struct{ Model, URL, Wire, KeyEnv string }
 
-// check reports flags that cannot mean anything.
+// check reports invalid values and combinations of flags.
 func (w Wanted) check() error {
 	switch {
 	case w.URL != "" && config.CheckEndpoint(w.URL) != "":
@@ -35,10 +35,10 @@ func (w Wanted) check() error {
 	return nil
 }
 
-// endpoints finds the model that the user wants.
+// endpoints finds the user's model from flags, the file and the environment.
 type endpoints struct {
 	env  *console.Env
-	file *settings.File // with the section chat; nil without one
+	file *settings.File // the file with the section chat, or nil
 }
 
 func (e endpoints) chat() config.Chat {
@@ -146,8 +146,8 @@ func (e endpoints) withKey(end model.Endpoint, variable string) (model.Endpoint,
 	return end, nil
 }
 
-// configured returns the model of the file that the flags select. If --model names none of them,
-// it is a model of the default's endpoint.
+// configured returns the file's model that the flags select. A --model that the file does not have
+// is taken as a model of the default's endpoint.
 func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 	c := e.chat()
 	if m, found := c.Find(w.Model); found && w.Model != "" {
@@ -161,10 +161,10 @@ func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 	return m, found && w.Wire == ""
 }
 
-// of returns the endpoint of a model in the file.
+// endpoint returns the endpoint of a model in the file.
 func (e endpoints) endpoint(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	end := model.Endpoint{Wire: model.Wire(cmp.Or(w.Wire, m.Wire, config.WireOpenAI)), URL: m.URL, Model: m.Model}
-	// --wire never leads to another vendor, which would get this one's key.
+	// --wire never selects another vendor's address, which would send that vendor this key.
 	end.URL = cmp.Or(end.URL, map[model.Wire]string{model.OpenAI: model.OpenAIURL, model.Anthropic: model.AnthropicURL}[model.Wire(cmp.Or(m.Wire, config.WireOpenAI))])
 	if len(m.Extra) > 0 {
 		if err := json.Unmarshal(m.Extra, &end.Extra); err != nil {
@@ -227,7 +227,7 @@ func chosen(ctx context.Context, l lister, host string) (string, error) {
 	return "", command.UsageError("name one with --model", "no model is named; %s has %s", display.Echo(host), model.List(names))
 }
 
-// local returns the endpoint of a server on this machine. The user may have named a model.
+// local returns the endpoint of a model server on this machine. wanted is the user's model, or "".
 func local(servers []model.LocalServer, wanted string) (end model.Endpoint, name string, err error) {
 	var all []string
 	for _, s := range servers {
@@ -250,7 +250,7 @@ func local(servers []model.LocalServer, wanted string) (end model.Endpoint, name
 	return end, "", command.RunError(hint, "no server on this machine has the model '%s'; there is %s", display.Echo(wanted), model.List(all))
 }
 
-// errNoModel is the error of having no endpoint at all.
+// errNoModel is the error if no endpoint is found.
 var errNoModel = errors.New("no model to talk to")
 
 const getModel = "start a local one (ollama serve; ollama pull qwen3:8b), or set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, or --url and --model"

@@ -21,7 +21,7 @@ import (
 // ConfigUsage describes the flag --config of commands that talk to models.
 const ConfigUsage = "read the models of chat in `FILE`, in place of your own knack.yaml, and the skills of the roots that it names"
 
-// Command is knack chat.
+// Command returns the command chat.
 func Command(env *console.Env) *cobra.Command {
 	o := Options{Env: env}
 	var from selection.Flags
@@ -123,7 +123,7 @@ func (o *Options) check(allow, servers []string) error {
 	return o.Wanted.check()
 }
 
-// question returns the only question, or that it is a conversation.
+// question returns the question of a single turn. If once is false, the user wants a conversation.
 func question(env *console.Env, args []string, prompt string, given, dryRun bool) (words string, once bool, err error) {
 	words = strings.Join(args, " ")
 	switch {
@@ -154,7 +154,7 @@ func question(env *console.Env, args []string, prompt string, given, dryRun bool
 	return words, true, nil
 }
 
-// maxSystem bounds the file of --system, in bytes.
+// maxSystem is the maximum size of the file of --system, in bytes.
 const maxSystem = 1 << 20
 
 func systemIn(env *console.Env, file string) (string, error) {

@@ -34,7 +34,7 @@ var commands = [][2]string{
 	{"/exit", "leave, as do exit and Ctrl-D"},
 }
 
-// command runs a line that begins with /. A mistake is printed for a person, who may try again.
+// command runs a line that begins with /. It prints a mistake, so that the user can try again.
 func (t *talk) command(ctx context.Context, line string) error {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	err := t.run(ctx, word, strings.TrimSpace(rest))

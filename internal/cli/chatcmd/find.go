@@ -56,7 +56,7 @@ func modelOf(ctx context.Context, end model.Endpoint, open func(model.Endpoint) 
 	return end, err
 }
 
-// localOf is local, and tells the user which model it found.
+// localOf calls local, and tells the user the model that it found.
 func localOf(servers []model.LocalServer, wanted string, say func(string)) (model.Endpoint, error) {
 	end, server, err := local(servers, wanted)
 	if err == nil {

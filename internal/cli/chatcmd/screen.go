@@ -22,9 +22,9 @@ type screen struct {
 
 	mu      sync.Mutex // a signal may end the program while a model talks
 	begun   bool       // the line of the model's text has no end yet
-	calls   bool       // the last that was shown is a call
+	calls   bool       // the last output was a call
 	file    *edit.Lines
-	failed  error // of the transcript
+	failed  error // the first failure of the transcript
 	closing bool
 }
 
@@ -43,7 +43,7 @@ func (s *screen) text(part string) {
 	s.begun = !strings.HasSuffix(part, "\n")
 }
 
-// done ends the line of the model's text.
+// done ends the line of the model's text, if one is open.
 func (s *screen) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *screen) call(text string) {
 	}
 }
 
-// note says something beside the conversation.
+// note prints a message that is not part of the conversation.
 func (s *screen) note(kind console.Painted, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

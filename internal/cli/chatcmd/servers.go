@@ -57,7 +57,7 @@ func (s *servers) close(ctx context.Context) {
 	s.web.Close()
 }
 
-// configured returns the servers of the file that have these names, each once.
+// configured returns the file's servers with the given names, without duplicates.
 func configured(file *settings.File, names []string) (found []config.Server, err error) {
 	var all []config.Server
 	where := "your knack.yaml"
@@ -158,7 +158,7 @@ func (s *servers) offer(lists [][]mcpclient.Tool, failures []error) error {
 	return nil
 }
 
-// fit refuses a pattern of --allow that matches no tool: it is misspelt, and allows nothing.
+// fit refuses a pattern of --allow that matches no tool, since it is probably misspelt.
 func (s *servers) fit(patterns []string) error {
 	var names []string
 	for _, d := range s.tools {
@@ -179,7 +179,7 @@ func (s *servers) fit(patterns []string) error {
 	return nil
 }
 
-// serverOf returns a server as package mcpclient takes it.
+// serverOf converts a server of the file for package mcpclient.
 func serverOf(file *settings.File, s config.Server) mcpclient.Server {
 	to := mcpclient.Server{
 		Name: s.Name.Text, URL: s.URL, TokenEnv: s.TokenEnv.Text, TokenFile: s.TokenFile.Text, Headers: map[string]string{},
@@ -197,7 +197,7 @@ func serverOf(file *settings.File, s config.Server) mcpclient.Server {
 	return to
 }
 
-// maxToken bounds the file of a token, in bytes.
+// maxToken is the maximum size of a token's file, in bytes.
 const maxToken = 64 << 10
 
 func (t *talk) peerOptions(web *httpfetch.Fetcher, name string) mcpclient.Options {

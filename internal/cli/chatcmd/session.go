@@ -75,7 +75,7 @@ func (t *talk) take(ctx context.Context, words string) error {
 	return nil
 }
 
-// errNow is in the chain of the error if the program ends during a turn.
+// errNow marks the error of a turn that ends with the program.
 var errNow = errors.New("interrupted again")
 
 // guarded runs f. A signal ends its context. A second one within a moment ends the program, as
@@ -104,7 +104,7 @@ func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
-// words reads the user's input: a line, and further ones while a line ends with \.
+// words reads the user's input: one line, and more as long as a line ends with \.
 func (t *talk) words(ctx context.Context) (string, error) {
 	var all []string
 	prompt := "You: "
@@ -152,7 +152,7 @@ func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
 	if len(text) > longQuestion {
 		text += "\nThis is a call of " + q.Tool + "."
 	}
-	t.lines.Forget() // before the question is there, nothing is an answer to it
+	t.lines.Forget() // input typed before the question is no answer to it
 	t.screen.plain(text)
 	for {
 		line, err := t.lines.Line(ctx, "[y]es, [a]lways this tool, [n]o: ")
@@ -175,7 +175,7 @@ func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
 	}
 }
 
-// plain prints a text that must be seen, whatever is hidden.
+// plain prints a text that the user must see, even if other output is hidden.
 func (s *screen) plain(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

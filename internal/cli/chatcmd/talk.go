@@ -1,5 +1,5 @@
-// Package chatcmd is the command chat: the choice of the model, the user's input and output, and
-// the handling of signals. Package chat is the conversation itself.
+// Package chatcmd implements the command chat: it chooses the model, reads the user's input, prints
+// the output and handles signals. Package chat holds the conversation itself.
 package chatcmd
 
 import (
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) error {
 		hurry()
 	}
 	if !o.Once && t.lines.IsTyped() && errors.Is(err, command.ErrInterrupted) {
-		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user did it, and knows
+		return command.Fail(err.(*command.Failure).Code, command.ErrPrinted, "") // the user interrupted, and needs no message
 	}
 	return err
 }
@@ -155,7 +155,7 @@ func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 	return end, err
 }
 
-// tell names the found model, unless the greeting of a conversation will.
+// tell prints which model was found, unless a conversation's greeting names it.
 func (t *talk) tell(text string) {
 	if t.o.Once || !t.o.Env.StdinTerminal {
 		t.screen.remark(text)
@@ -175,8 +175,8 @@ func agent() string { return "knack/" + cmp.Or(buildinfo.Current().Version, "dev
 // suggested is the number of skills to name without a model.
 const suggested = 3
 
-// fit returns the names of skills that match the user's words, without matches that are only spelt
-// alike.
+// fit returns the names of skills that match the user's words. It leaves out matches by similar
+// spelling alone.
 func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	if t.o.Prompt == "" {
 		return nil, nil
@@ -264,7 +264,7 @@ func (t *talk) answer(ctx context.Context) error {
 	return failed(err)
 }
 
-// failed returns the failure of a command that a turn's error ends.
+// failed turns the error of a turn into the command's failure.
 func failed(err error) error {
 	var limit *chat.Limit
 	var interrupt console.Interrupt

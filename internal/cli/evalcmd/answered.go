@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// instead is a skill that a model took instead of the right one.
+// instead is a skill that a model loaded in place of the right one.
 type instead struct {
-	Name  string `json:"name"` // "" if none was taken
+	Name  string `json:"name"` // "" if none was loaded
 	Times int    `json:"times"`
 }
 
-// instead returns the skills taken in the runs without the right one, the most frequent first, and
-// the number of runs that took no skill.
+// instead returns the skills loaded in runs that missed the right one, most frequent first, and the
+// number of runs that loaded no skill.
 func (a *attempt) instead(t eval.Tried) []instead {
 	all := []instead{}
 	times := map[string]int{}

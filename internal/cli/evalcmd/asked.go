@@ -22,10 +22,10 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// free bounds the requests that are made without confirmation.
+// free is the number of requests that need no confirmation.
 const free = 50
 
-// asking has the flags about models.
+// asking holds the flags about models.
 type asking struct {
 	models command.Repeated
 	wanted chatcmd.Wanted
@@ -33,13 +33,13 @@ type asking struct {
 	yes    bool
 }
 
-// answered is a model's results for each prompt of each skill, as far as it was asked.
+// answered holds a model's results for the prompts of each skill. It may be partial after an error.
 type answered struct {
 	end    model.Endpoint
 	skills []*attempt
 }
 
-// attempt is a skill with the runs of a model.
+// attempt holds a model's runs for one skill.
 type attempt struct {
 	of       *subject
 	view     catalog.View
@@ -192,7 +192,7 @@ func nameOf(end model.Endpoint) string {
 	return end.Model + " at " + u.Host
 }
 
-// askModel asks a model for all skills in turn. Its results are in a.
+// askModel asks a model about each skill in turn, and stores the results in a.
 func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host, whole catalog.View, subjects []*subject) error {
 	client := chatcmd.Open(c.env, a.end)
 	defer client.Close()
@@ -231,12 +231,12 @@ func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host,
 	return nil
 }
 
-// isGuide reports whether a skill leads to the others.
+// isGuide reports whether a skill is the guide to the other skills.
 func isGuide(e *catalog.Entry) bool {
 	return e.Root.Scope == skill.ScopeBuiltin && e.Path == builtin.EngageFolder
 }
 
-// try adds the runs of a skill. After an error the earlier ones stay.
+// try adds the runs of a skill. After an error it keeps the earlier runs.
 func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
 	for _, one := range a.of.Cases {
 		t := eval.Tried{Case: one}
@@ -257,7 +257,7 @@ func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func())
 	return nil
 }
 
-// doubt warns of a model that has never done the measured thing.
+// doubt warns about a model that never once did the measured action.
 func (c *evaluation) doubt(a *answered) {
 	switch f := a.figures(); {
 	case f.Recall.Of == 0 || f.Recall.Hits > 0:

@@ -1,5 +1,5 @@
-// Package evalcmd is the command eval: its choice of skills and prompts, and its output. Package
-// eval measures.
+// Package evalcmd implements the command eval: it chooses skills and prompts, and prints the
+// results. Package eval measures.
 package evalcmd
 
 import (
@@ -123,7 +123,7 @@ func (c *evaluation) check(given func(string) bool) error {
 	return nil
 }
 
-// within returns a context with only the skills among which one skill is measured.
+// within returns a context limited to the skills among which e is measured.
 func (c *evaluation) within(ctx context.Context, v catalog.View, e *catalog.Entry) context.Context {
 	if c.sample == 0 {
 		return ctx

@@ -40,7 +40,7 @@ func total(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// first returns how many queries that should trigger have the skill in the first place.
+// first returns how many of the queries that should trigger rank the skill first.
 func first(all []*ranking) (rate eval.Rate) {
 	for _, r := range all {
 		for _, q := range r.queries {
@@ -52,7 +52,7 @@ func first(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// rank asks the search for all prompts, and prints the places.
+// rank searches for every prompt, and prints the ranks.
 func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (passed eval.Rate, err error) {
 	all, err := c.rankings(ctx, host, whole, subjects)
 	switch {

@@ -27,8 +27,8 @@ type subject struct {
 
 const writeTriggers = `write evals/triggers.json into the skill's folder: [{"query": "what a user asks", "should_trigger": true}]; or give a file with --set`
 
-// subjects returns the skills that the words name with their cases, or all skills with cases.
-// faults are unusable files.
+// subjects returns the skills that words name, with their cases, or all skills that have cases.
+// faults reports unusable files.
 func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, faults []error, err error) {
 	named, err := selection.Named(c.env, v, words)
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, f
 	return all, faults, nil
 }
 
-// notOne is the failure of a word that names no skill. Its status differs from the status of a
-// poor figure.
+// notOne returns the failure for a word that names no skill. Its exit status differs from the status
+// of a poor result.
 func notOne(err error) error {
 	if f := (*command.Failure)(nil); errors.As(err, &f) && f.Code == command.No {
 		return command.Fail(command.Error, f.Err, f.Hint)
@@ -89,7 +89,7 @@ func casesOf(e *catalog.Entry) (eval.Set, error) {
 	return set, err
 }
 
-// measurable returns the skill that a model would load, or why it can load none.
+// measurable returns the skill that a model would load, or an error if it can load none.
 func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 	called := display.Quote(e.Name)
 	switch {

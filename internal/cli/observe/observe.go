@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// Measures returns the metrics of the server around the pages. doc/running.md has each.
-// expiry is when the TLS certificate ends, the zero time without one.
+// Measures returns the server's metrics apart from the web pages' own; doc/running.md lists them.
+// expiry is the end of the TLS certificate, or the zero time without one.
 func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.Time) (all []web.Measure) {
 	if h == nil {
 		return nil
@@ -25,7 +25,7 @@ func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.T
 	}
 	times := web.Measure{Name: "knack_mcp_call_duration_seconds", Kind: "histogram", Help: "How long the answers to messages took until they were made, by method."}
 	for _, t := range n.Times {
-		if t.Method != "subscriptions/listen" { // which takes as long as its stream is open
+		if t.Method != "subscriptions/listen" { // lasts as long as its stream is open
 			times.Samples = append(times.Samples, histogram(t)...)
 		}
 	}
@@ -51,7 +51,7 @@ func Measures(h *mcpserver.HTTP, log *audit.Log, reloads *Reloads, expiry time.T
 	return all
 }
 
-// histogram returns the samples of a method.
+// histogram returns the samples of a method's call times.
 func histogram(t mcpserver.CallTime) (all []web.Sample) {
 	for i, n := range t.Buckets {
 		le := "+Inf"
@@ -65,7 +65,7 @@ func histogram(t mcpserver.CallTime) (all []web.Sample) {
 		web.Sample{Suffix: "_count", Value: float64(t.Buckets[len(t.Buckets)-1]), Labels: []string{"method", t.Method}})
 }
 
-// Uses returns the observer of each use, for the usage counts and the audit log.
+// Uses returns a function that records each use in the usage counts and the audit log.
 func Uses(tally *usage.Tally, log *audit.Log) func(mcpserver.Use) {
 	if tally == nil && log == nil {
 		return nil

@@ -12,15 +12,14 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// The parts of a server that are read again while it runs, as metrics and the audit log name
-// them.
+// The reloadable parts of a server, by their names in metrics and the audit log.
 const (
 	Settings    = "settings" // with the tokens
 	Certificate = "certificate"
 	AuditLog    = "audit-log" // reopened
 )
 
-// Reloads are the results of the reloads of a server.
+// Reloads records the result of each reload of a server.
 type Reloads struct {
 	log *audit.Log
 
@@ -28,15 +27,14 @@ type Reloads struct {
 	of []reload
 }
 
-// reload is the result of the last reload of a part.
+// reload is the last result for one part.
 type reload struct {
 	part string
 	ok   bool
 	at   time.Time // when the settings in effect were read
 }
 
-// NewReloads returns the state at a start, which has read every part that the server has. log
-// may be nil.
+// NewReloads returns the state after a start, when every part has just been read. log may be nil.
 func NewReloads(log *audit.Log, tls bool) *Reloads {
 	r := &Reloads{log: log}
 	for part, has := range map[string]bool{Settings: true, Certificate: tls, AuditLog: log != nil} {
@@ -47,8 +45,8 @@ func NewReloads(log *audit.Log, tls bool) *Reloads {
 	return r
 }
 
-// Done notes that a part was reloaded, or why it was not. silent leaves a success out of the
-// audit log, because nothing has changed. Nil notes nothing.
+// Done records that a part was reloaded, or the error that prevented it. silent leaves a success
+// out of the audit log, because nothing has changed. A nil receiver records nothing.
 func (r *Reloads) Done(part string, err error, silent bool) {
 	if r == nil {
 		return
@@ -91,5 +89,5 @@ func (r *Reloads) measures() []web.Measure {
 	return []web.Measure{ok, at}
 }
 
-// seconds is a time as Prometheus has it.
+// seconds returns a time as Prometheus writes it, in seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -6,10 +6,10 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// Scans tells pages what a judge knows. It implements [web.Scans].
+// Scans gives the web pages the results of a judge. It implements [web.Scans].
 type Scans struct{ judge *admission.Judge }
 
-// NewScans returns what a judge knows, or nil if its policy asks for nothing.
+// NewScans returns the results of a judge, or nil if its policy asks for nothing.
 func NewScans(j *admission.Judge) web.Scans {
 	if !j.Scans() && !j.Holds() {
 		return nil

@@ -20,7 +20,7 @@ func Source(log *audit.Log, e follow.Event) {
 	log.Record(line)
 }
 
-// Drift records in the audit log that a skill is not as its lock says. log may be nil.
+// Drift records in the audit log that a skill differs from its lock. log may be nil.
 func Drift(log *audit.Log, skill, reason string, refused bool) {
 	line := audit.Event{Surface: audit.Source, Method: "drift", Asked: skill, Result: audit.OK, Reason: reason}
 	if refused {

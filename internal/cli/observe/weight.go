@@ -8,23 +8,23 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// weighEvery is how old the size of a store may be. To look at 500,000 files takes a second.
+// weighEvery is the maximum age of a measured size. Measuring 500,000 files takes a second.
 const weighEvery = 5 * time.Minute
 
-// Weight is the size of a store, as the metrics show it. It is computed beside the requests that
-// ask for it.
+// Weight is the size of a store for the metrics. It is computed in the background, so that a request
+// for the metrics never waits.
 type Weight struct {
 	ctx context.Context
 	of  func(context.Context) (int64, error)
 
 	mu    sync.Mutex
-	bytes int64     // 0 until something is known to be there
-	looks bool      // now
-	begun time.Time // the last look
+	bytes int64     // 0 until a measurement finds files
+	looks bool      // a measurement is running
+	begun time.Time // when the last measurement began
 }
 
-// NewWeight returns the weight of a store whose size a function computes, until ctx ends. Without a
-// store, the function is nil, and so is the result.
+// NewWeight returns the weight of a store whose size is computed by of. ctx bounds the measurements.
+// Without a store, of is nil and so is the result.
 func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *Weight {
 	if of == nil {
 		return nil
@@ -32,8 +32,8 @@ func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *We
 	return &Weight{ctx: ctx, of: of}
 }
 
-// Measures returns the metric, of the last look. Until something was found in the store there is
-// none. Nil is a server without a store.
+// Measures returns the size at the last measurement, or nothing until one finds files. A nil
+// receiver is a server without a store.
 func (w *Weight) Measures() []web.Measure {
 	if w == nil {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// Next is what follows the name of a skill in a command line.
+// Next is the kind of argument that follows the name of a skill in a command line.
 type Next int
 
-// What may follow.
+// The kinds of arguments that may follow.
 const (
 	Nothing Next = iota
 	File         // one of the skill's files
 	Skill        // another skill
 )
 
-// CompleteSkill completes the name of a skill and what follows it. Unless files of skills follow, an
-// argument may be a path, too.
+// CompleteSkill completes the name of a skill and the argument after it. Unless follows is [File],
+// an argument may also be a path.
 func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		isSkill := len(args) == 0 || follows == Skill
@@ -55,7 +55,7 @@ func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 func (f *Flags) completeLabel(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	words, _ := InTime(cmd.Context(), func(context.Context) []string {
 		o := f.hasty()
-		o.Exclude = nil // a misspelt one is no reason
+		o.Exclude = nil // a misspelt label must not stop the completion
 		w, err := f.open(o)
 		if err != nil {
 			return nil
@@ -65,7 +65,7 @@ func (f *Flags) completeLabel(cmd *cobra.Command, _ []string, _ string) ([]strin
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// hasty returns the options for a user in the middle of a line, who is not warned.
+// hasty returns options for completion: a user in the middle of a line gets no warnings.
 func (f *Flags) hasty() workspace.Options {
 	o := f.Options
 	o.Patience, o.Tools = RootPatience, nil

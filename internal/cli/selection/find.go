@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Find finds a skill by a URI, a name or a folder. It suggests the skills with a similar
-// name that suits accepts, or all if that is nil.
+// Find finds a skill by a URI, a name or a folder. Its error suggests skills with a similar name
+// that suits accepts; a nil suits accepts all.
 func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
 	if uri, err := skill.ParseURI(name); err == nil {
 		if e, file := v.At(uri); e != nil {
@@ -75,8 +75,8 @@ func nearLabelled(v catalog.View, typed string) string {
 	return typo.Nearest(typed, all)
 }
 
-// Named returns the skills of a view that words name: by a path, which may have several, or
-// as other commands name one. Each of them has a URI.
+// Named returns the skills of a view that words name, each with a URI. A word is a path, which may
+// hold several skills, or any other form that [Find] takes.
 func Named(env *console.Env, v catalog.View, words []string) (all []*catalog.Entry, err error) {
 	add := func(e *catalog.Entry) {
 		if !slices.Contains(all, e) {
@@ -126,12 +126,12 @@ func HasURI(e *catalog.Entry) bool { return e.FS != nil && e.Tail != "" }
 func IsName(env *console.Env, word string) bool {
 	_, found := os.Lstat(env.Absolute(word))
 	label, _, labelled := strings.Cut(word, ":")
-	labelled = labelled && len(label) > 1 && !strings.ContainsAny(label, `/\`) // one letter is a drive
+	labelled = labelled && len(label) > 1 && !strings.ContainsAny(label, `/\`) // one letter is a Windows drive
 	switch {
 	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || strings.EqualFold(word, skill.MainFile):
 		return false
 	case labelled:
-		return true // Windows has another error for a file of such a name
+		return true // Windows reports another error for such a name
 	}
 	return errors.Is(found, fs.ErrNotExist) && !strings.ContainsAny(word, `/\`)
 }

@@ -1,5 +1,5 @@
-// Package selection is the flags by which a command chooses its skills, the words that name one of
-// them, and their completion.
+// Package selection has the flags that choose a command's skills, finds the skills that arguments
+// name, and completes these names.
 package selection
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Flags are the flags of one command. They fill [workspace.Options], which decides what they mean.
+// Flags are the flags of one command. They fill [workspace.Options], which defines their meaning.
 type Flags struct {
 	workspace.Options
-	// Unguarded is set by commands that look into skills which the operator's policy holds back.
+	// Unguarded is set by commands that also read skills held back by the operator's policy.
 	Unguarded bool
 
 	cmd *cobra.Command
@@ -35,8 +35,8 @@ func (f *Flags) Register(cmd *cobra.Command, env *console.Env) {
 	_ = cmd.MarkFlagDirname("project")
 }
 
-// RootsUsage describes the flag --config of a command that reads nothing but roots and sources from
-// the file.
+// RootsUsage describes the flag --config of a command that reads only roots and sources from the
+// file.
 const RootsUsage = "read the skills of the roots that `FILE` names, as 'knack serve --config' does, and what the store has of its sources"
 
 // RegisterConfig adds --config.
@@ -45,7 +45,7 @@ func (f *Flags) RegisterConfig(usage string) {
 	_ = f.cmd.MarkFlagFilename("config")
 }
 
-// RegisterTools adds --tools. verb says what the command does with the tools, or is empty.
+// RegisterTools adds --tools. verb names the command's action on the tools, or is empty.
 func (f *Flags) RegisterTools(verb string) {
 	f.Tools = &workspace.Tools{}
 	f.cmd.Flags().StringVar(&f.Tools.Set, "tools", tool.DefaultSet, verb+"the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
@@ -55,8 +55,8 @@ func (f *Flags) RegisterTools(verb string) {
 // Given reports whether a flag was given.
 func (f *Flags) Given(flag string) bool { return f.cmd != nil && f.cmd.Flags().Changed(flag) }
 
-// Open resolves the flags, and warns the user. It refuses an empty value, which an unset variable
-// leaves behind.
+// Open opens the workspace that the flags choose, and prints its warnings. It refuses an empty
+// value, which usually comes from an unset shell variable.
 func (f *Flags) Open() (*workspace.Workspace, error) {
 	for _, e := range [][3]string{
 		{"project", "a folder", "the folder's name"},

@@ -13,24 +13,23 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// The words that a shell offers come from skills, which a stranger may have written. A shell can put a
-// word into the command line as it is: bash inserts what several words have in common unquoted, and
-// the next completion evaluates the line. So a word with a character that may mean something to a
-// shell is not offered. A user can still type it.
+// Completion words come from skills, which are untrusted. A shell may insert a word unquoted: bash
+// inserts the common prefix of several words as it is, and the next completion evaluates the line.
+// So a word with a character that is special to a shell is not offered. A user can still type it.
 
 const (
-	// Patience is how long a shell waits for words, whatever the disks do.
+	// Patience bounds the time that a shell waits for words, however slow the disks are.
 	Patience = time.Second
-	// RootPatience is how long it waits for a root, before it gets the words of the others.
+	// RootPatience bounds the wait for one root, after which the other roots' words are offered.
 	RootPatience = 700 * time.Millisecond
-	// most is how many words are offered at once. Of more, those that begin as the user typed
-	// are offered: a shell reads them one by one.
+	// most is the maximum number of words offered. If there are more, only words with the typed
+	// prefix are offered, since a shell reads words one by one.
 	most = 500
-	// wide is the width of a description.
+	// wide is the maximum width of a description.
 	wide = 60
 )
 
-// InTime returns what find does, or false if that takes longer than [Patience].
+// InTime returns the result of find, or false if find takes longer than [Patience].
 func InTime[T any](ctx context.Context, find func(context.Context) T) (result T, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
@@ -44,8 +43,7 @@ func InTime[T any](ctx context.Context, find func(context.Context) T) (result T,
 	}
 }
 
-// skillWords returns the names that load the skills of a view, and the folders of those that are
-// skipped.
+// skillWords returns the names that load the skills of a view, and the folders of skipped skills.
 func skillWords(v catalog.View, typed string) []string {
 	var l list
 	for _, e := range v.Entries {
@@ -58,9 +56,9 @@ func skillWords(v catalog.View, typed string) []string {
 	return l.offered(typed)
 }
 
-// fileWords returns the files of a skill. A skill may have any number; some are enough.
+// fileWords returns the first files of a skill, which may have any number.
 func fileWords(ctx context.Context, e *catalog.Entry, typed string) []string {
-	files, _, _ := e.List(ctx, 4*most) // with an error, those that were found
+	files, _, _ := e.List(ctx, 4*most) // an error still returns the files found so far
 	var l list
 	for _, f := range files {
 		l.add(f.Path, "")
@@ -68,7 +66,7 @@ func fileWords(ctx context.Context, e *catalog.Entry, typed string) []string {
 	return l.offered(typed)
 }
 
-// Rules returns the rules of check.
+// Rules returns the completion words for the rules of check.
 func Rules() []string {
 	var l list
 	for _, r := range check.Rules {
@@ -77,13 +75,13 @@ func Rules() []string {
 	return l.offered("")
 }
 
-// list collects words in the form that the scripts read: a word, a tab and its description.
+// list collects words in the format of the completion scripts: a word, a tab and a description.
 type list struct {
 	words []string
 	seen  map[string]bool
 }
 
-// add adds a word unless it is there, or could do harm in a command line.
+// add adds a word unless it is a duplicate or unsafe in a command line.
 func (l *list) add(word, description string) {
 	if l.seen[word] || !isPlain(word) {
 		return
@@ -106,10 +104,10 @@ func (l *list) offered(typed string) []string {
 	return words[:min(len(words), most)]
 }
 
-// isPlain reports whether a word is only letters, digits and what no shell reads as anything
-// else within a word, or would quote at once, as a space.
+// isPlain reports whether a word is safe in a command line: it has only letters, digits, and
+// characters that no shell treats as special or that every shell quotes, such as a space.
 func isPlain(word string) bool {
-	if console.OneLine(word) != word || strings.HasPrefix(word, "_activeHelp_") { // which the scripts print
+	if console.OneLine(word) != word || strings.HasPrefix(word, "_activeHelp_") { // the scripts print such words
 		return false
 	}
 	for i, r := range word {
@@ -122,7 +120,7 @@ func isPlain(word string) bool {
 	return word != ""
 }
 
-// firstSentence returns the beginning of a description, in one line.
+// firstSentence returns the beginning of a description as one line.
 func firstSentence(description string) string {
 	s := console.OneLine(description)
 	for i, r := range s {
