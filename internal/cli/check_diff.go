@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// showDiff prints the changes that applyFixes would make. A person's terminal gets no control
-// characters; patch gets every byte.
+// showDiff prints the changes that applyFixes would make. A terminal gets no control characters; a
+// pipe to patch gets every byte.
 func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level) error {
 	n, out := 0, env.Out()
 	show := func(patch string) error {

@@ -27,7 +27,7 @@ type checkFlags struct {
 	ignore []string
 	fix    string
 	diff   bool
-	// strictGiven is set if the flag was given, which overrides files.
+	// strictGiven reports whether the flag was given. It then overrides the files.
 	strictGiven bool
 }
 
@@ -80,8 +80,8 @@ func (f *checkFlags) isStrict(c config.Check) bool {
 	return *c.Strict
 }
 
-// ignored returns the rules that are disabled for this skill; they are neither reported nor
-// fixed.
+// ignored returns the rules that are disabled for this skill. Their findings are neither reported
+// nor fixed.
 func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	for _, r := range check.Rules {
 		if _, reported := c.settings.Severity(r.ID, r.Severity); f.ignores(r.ID) || !reported {
@@ -160,7 +160,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 			return err
 		}
 	}
-	if run.report.Silenced > 0 && f.format != "text" { // whose last line says it
+	if run.report.Silenced > 0 && f.format != "text" { // the last line of text says so itself
 		env.Err().Line("%s left out by %s", display.Count(run.report.Silenced, "finding"), run.report.Files())
 	}
 	missing := run.failure(env)

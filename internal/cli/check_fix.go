@@ -70,8 +70,8 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 	return nil
 }
 
-// write changes the file on disk and, if old is not "", the spelling of that file's name. A
-// skill behind a link is left alone: the user did not ask for changes at its target.
+// write writes the file to disk and, if old is not "", renames old to it. It leaves a skill behind
+// a link alone: the user did not ask for changes at its target.
 func (c *checkedSkill) write(env console.Env, project string, now []byte, old string) error {
 	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")
@@ -97,8 +97,8 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 	return nil
 }
 
-// behindNoLink returns the path of a folder without links, and refuses one that a link leads out
-// of the project of base.
+// behindNoLink returns the real path of a folder. It refuses a folder that a link leads out of
+// the project of base.
 func behindNoLink(env console.Env, base, folder string) (string, error) {
 	real, target, err := locate.Within(env, base, folder)
 	if target != "" {
@@ -117,7 +117,7 @@ func (r *checkRun) misspeltFiles(f *checkFlags, level check.Level) (out []checke
 	return out
 }
 
-// renameMisspelt applies these fixes, and returns the number of files that failed.
+// renameMisspelt renames the misspelt files, and returns the number of files that failed.
 func (r *checkRun) renameMisspelt(ctx context.Context, env *console.Env, f *checkFlags, level check.Level) (failed int) {
 	for _, n := range r.misspeltFiles(f, level) {
 		if ctx.Err() != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// namedSkills are the skills that were given to check by name. All names share one scan of
-// the roots, which the first name starts.
+// namedSkills are the skills given to check by name. All names share one scan of the roots, which
+// the first name starts.
 type namedSkills struct {
 	env    *console.Env
 	from   *selection.Flags
@@ -34,14 +34,14 @@ type namedSkills struct {
 	skills []*namedSkill
 }
 
-// namedSkill is the place of a skill that was given by name.
+// namedSkill is the location of a skill given by name.
 type namedSkill struct {
 	root, path string
 	base       string // see [target]
 	settings   config.Check
 }
 
-// Open opens the workspace once: a command that gets paths alone needs no roots.
+// Open opens the workspace on the first call: a command with only paths needs no roots.
 func (n *namedSkills) Open() (w *workspace.Workspace, err error) {
 	if n.opened == nil {
 		n.opened, err = n.from.Open()
@@ -72,8 +72,8 @@ func (n *namedSkills) scan(ctx context.Context) (catalog.View, error) {
 	return w.View(ctx)
 }
 
-// add finds the skill of a word, and keeps its place. A *command.Failure of status command.No says that
-// there is no such skill.
+// add finds the skill that a word names, and records its location. If there is none, it returns a
+// *command.Failure with status command.No.
 func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error {
 	v, err := n.scan(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 		var missing *command.Failure
 		if errors.As(err, &missing) {
 			shown := display.Echo(word)
-			if strings.Contains(word, "://") { // a URL that check does not know, perhaps with a token
+			if strings.Contains(word, "://") { // an unsupported URL, which may contain a token
 				shown = display.RedactURI(word)
 			}
 			missing.Err = fmt.Errorf("there is no file, folder or skill '%s'", shown)
@@ -109,8 +109,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 
 func onDisk(e *catalog.Entry) bool { return e.Dir() != "" }
 
-// isExactly reports whether a word names the skill letter by letter. Names are otherwise
-// found whatever their case.
+// isExactly reports whether a word names the skill in the same case. Other lookups ignore case.
 func isExactly(e *catalog.Entry, word string) bool {
 	if strings.HasPrefix(word, "skill://") {
 		return true
@@ -118,7 +117,7 @@ func isExactly(e *catalog.Entry, word string) bool {
 	return slices.Contains([]string{e.Name, e.Folder(), e.Root.Label + ":" + e.Name, e.Root.Label + ":" + e.Folder(), e.Root.Label + ":" + e.Path}, word)
 }
 
-// judge adds the verdicts on the skills to a run, and the notices about their folders.
+// judge adds the skills' verdicts and the notices about their folders to a run.
 func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 	if len(n.skills) == 0 {
 		return nil
@@ -155,7 +154,7 @@ func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
 	return nil
 }
 
-// hidden words the hint for a folder without a skill that has a skill's name.
+// hidden returns a hint if a folder without a skill has the name of a skill elsewhere.
 func (n *namedSkills) hidden(ctx context.Context, word string) string {
 	if strings.ContainsAny(word, `/\.`) {
 		return ""
@@ -172,8 +171,8 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 }
 
 // linkAbove returns the first link among a skill's folder, its root and the folders above the
-// root up to the project or the home folder, or "". A name does not say where the skill is,
-// so --fix by name changes nothing behind a link.
+// root up to the project or the home folder, or "". A name does not show the skill's location, so
+// --fix by name changes nothing behind a link.
 func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 	top, nearest := filepath.Dir(e.Root.Dir), ""
 	for _, at := range []string{locate.Root(env, project), env.Home} {

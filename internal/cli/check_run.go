@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// checkedSkill is a skill of a report, and what its fixes require.
+// checkedSkill is a skill of a report, with the data that its fixes need.
 type checkedSkill struct {
 	report.Judged
 	base     string // see [target]
@@ -29,7 +29,7 @@ type checkedSkill struct {
 	byName   bool
 }
 
-// checkedFinding is a finding of a report, and what its fix requires.
+// checkedFinding is a finding of a report, with the data that its fix needs.
 type checkedFinding struct {
 	report.Finding
 	settings config.Check
@@ -41,11 +41,11 @@ type checkedFinding struct {
 type checkRun struct {
 	skills  []*checkedSkill
 	notices []checkedFinding
-	report  report.Run         // what is printed, see collect
+	report  report.Run         // the printed report, see collect
 	unread  []*command.Failure // paths that could not be read
 }
 
-// scanTargets scans the targets and judges every skill found, and those given by name.
+// scanTargets scans the targets and judges each skill found, and each skill given by name.
 func scanTargets(ctx context.Context, env *console.Env, all []target, named *namedSkills) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()
@@ -81,7 +81,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	for _, d := range judged {
 		e := d.Entry
 		if found[e.Root.Label]++; seen[e.Dir()] {
-			continue // another target holds it too
+			continue // another target has this skill too
 		}
 		seen[e.Dir()] = true
 		t := by[e.Root.Label]
@@ -126,8 +126,8 @@ func (r *checkRun) failure(env *console.Env) *command.Failure {
 	return command.Fail(code, last.Err, last.Hint)
 }
 
-// collect makes the report: the findings without those that flags or files drop, with the
-// configured severities. Strict turns warnings into errors.
+// collect makes the report. It drops ignored findings and applies the configured severities. Strict
+// turns warnings into errors.
 func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
 	r.report = report.Run{Infos: f.info}
 	for _, file := range files.Used {
@@ -158,7 +158,7 @@ func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
 	}
 }
 
-// findingOf returns a notice of a scan as a finding.
+// findingOf converts a notice of a scan into a finding.
 func findingOf(t target, n skill.Notice) checkedFinding {
 	f := checkedFinding{settings: t.settings, Finding: report.Finding{Shown: path.Join(t.root.Shown, n.Path), Finding: check.OfNotice(n)}}
 	if n.File == "" {

@@ -32,7 +32,7 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
 		return command.RunError("", "the check was interrupted")
-	case cause != nil: // the resulting error of the session says less
+	case cause != nil: // the cause says more than the session's error
 		return command.RunError("", "%s", reach.Failed(u, cause))
 	default:
 		if what, fix := answers.Failure(u, err, token != "", clientconfig.TokenVariable); what != "" {

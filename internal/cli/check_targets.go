@@ -23,8 +23,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// target is a root in which to look for skills, and whether only the skill in the root's
-// own folder counts.
+// target is a root to scan for skills. It may be limited to the skill in the root's own folder.
 type target struct {
 	catalog.Source // made when the target is scanned
 	root           skill.Root
@@ -34,8 +33,8 @@ type target struct {
 	settings       config.Check
 }
 
-// targets returns the given paths, or else the project's roots. names has the words that are
-// no paths, and unread the paths that do not exist.
+// targets returns the given paths or, without any, the project's roots. names has the words that
+// are not paths; unread has the paths that do not exist.
 func targets(ctx context.Context, env *console.Env, named *namedSkills, words []string) (out []target, names []string, unread []*command.Failure, err error) {
 	if len(words) == 0 {
 		w, err := named.Open()
@@ -84,8 +83,8 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 	return out, names, unread, nil
 }
 
-// renaming says how a file that is perhaps intended as a SKILL.md becomes one. It promises a fix
-// only if a scan finds the file, and takes it as intended.
+// renaming returns a hint to rename a file that is perhaps meant as a SKILL.md. It offers --fix only
+// if a scan finds the file and takes it as meant.
 func renaming(ctx context.Context, abs, file string) string {
 	folder := filepath.ToSlash(filepath.Dir(file))
 	found, err := dir.New(dir.Options{Root: checkRoot(filepath.Dir(abs), folder)}).Scan(ctx)
@@ -111,8 +110,8 @@ func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// noSkill returns the error for a named place without a skill, with the file there that was
-// perhaps intended as a SKILL.md.
+// noSkill returns the error for a named path without a skill. It names a file there that is perhaps
+// meant as a SKILL.md.
 func noSkill(t target) *command.Failure {
 	f := command.Fail(command.No, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md")
 	entries, _ := os.ReadDir(t.root.Dir)
@@ -124,7 +123,7 @@ func noSkill(t target) *command.Failure {
 	return f
 }
 
-// otherPath suggests what to check if the project has no skill: a user's folder, if there is one.
+// otherPath suggests a path to check if the project has no skill: an existing user's folder.
 func otherPath(w *workspace.Workspace) string {
 	for _, r := range w.Roots() {
 		if info, err := os.Stat(r.Dir); r.Scope == skill.ScopeGlobal && err == nil && info.IsDir() {

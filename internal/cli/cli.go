@@ -1,8 +1,8 @@
 // Package cli is the command line: flags, wiring and text for people. Each verb has its own
-// file, and the parts of the large verbs begin with its name: check_fix.go, connect_report.go,
+// file, and the parts of a large verb begin with its name: check_fix.go, connect_report.go,
 // serve_http.go. Package selection has the flags that choose skills, and package
-// internal/workspace opens these skills. Terminals, the environment and the forms of paths are
-// internal/base/console's.
+// internal/workspace opens them. Package internal/base/console handles terminals, the
+// environment and the display of paths.
 package cli
 
 import (
@@ -61,7 +61,7 @@ func failureOf(err error, out *console.Output) *command.Failure {
 	case failed != nil && (f == nil || f.Code == command.No):
 		return command.Fail(command.Error, fmt.Errorf("the output cannot be written: %w", command.Cause(failed)), "")
 	case f == nil && err != nil:
-		return command.Fail(command.Usage, err, "run 'knack --help'") // cobra's own errors are about usage
+		return command.Fail(command.Usage, err, "run 'knack --help'") // cobra's own errors are usage errors
 	}
 	return f
 }
@@ -95,7 +95,7 @@ to any agent.`,
 	root.SetVersionTemplate(buildinfo.Current().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
-			return noCommand(cmd, words[0]) // its flags would be another command's
+			return noCommand(cmd, words[0]) // its flags may belong to another command
 		}
 		return command.UsageError(flagHint(cmd, err), "%w", command.FlagError(err))
 	})

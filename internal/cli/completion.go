@@ -43,7 +43,8 @@ _knack, in a folder of $fpath. In PowerShell, run
 	}
 }
 
-// completeRest completes the rules of check. Commands that take no file get no file names.
+// completeRest adds completion of check's rules, and turns off file names for commands that take no
+// file.
 func completeRest(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "check" {

@@ -51,7 +51,7 @@ shown this once and kept nowhere. Add the line to the file that is given to
 
 type newToken struct {
 	Token string `json:"token"`
-	Line  string `json:"line"` // of a token file
+	Line  string `json:"line"` // the line for a token file
 }
 
 // Print implements [command.Result].

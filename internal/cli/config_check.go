@@ -68,7 +68,7 @@ The exit status is 1 if anything is wrong.`,
 	return cmd
 }
 
-// notesOf returns what is right in a file, and has an effect in some places alone.
+// notesOf returns notes on valid settings of a file that take effect only in some modes of serve.
 func notesOf(f *settings.File) (notes []string) {
 	if f.Kind == config.OfProject|config.Named {
 		for _, p := range config.Misplaced(f.Data, config.OfProject) {
@@ -76,7 +76,7 @@ func notesOf(f *settings.File) (notes []string) {
 		}
 	}
 	stdio, only := config.Transports(f.Data, f.Kind)
-	if len(only) == 0 || f.Kind&config.Named != 0 && f.Config.HTTP.Listen != "" { // which is served over HTTP
+	if len(only) == 0 || f.Kind&config.Named != 0 && f.Config.HTTP.Listen != "" { // every setting applies over HTTP
 		return notes
 	}
 	if len(stdio) == 0 {
@@ -85,12 +85,12 @@ func notesOf(f *settings.File) (notes []string) {
 	return append(notes, "of this file, 'knack serve' over standard input and output uses "+strings.Join(stdio, ", ")+"; only over HTTP does it use "+strings.Join(only, ", "))
 }
 
-// warningsOf returns the warnings of a file. They are of sections that have no effect in it; of
-// files and of an address with which 'knack serve' would not start, or would refuse its
-// clients, unless a flag says more; of tokens that end; and of groups that no token is in: they exist in this file alone. Subjects
-// may be those of a token file.
+// warningsOf returns the warnings about a file: sections that have no effect in it; files and an
+// address with which 'knack serve' would not start or would refuse its clients, unless a flag
+// helps; tokens that expire; and groups without a token. It checks groups because only this file
+// defines them; subjects may come from a token file.
 func warningsOf(f *settings.File) (all []string) {
-	if f.Kind == config.OfProject { // whose sections are problems if no server reads them from there
+	if f.Kind == config.OfProject { // misplaced sections are problems in a project's file
 		return nil
 	}
 	for _, p := range config.Misplaced(f.Data, f.Kind) {
@@ -112,7 +112,7 @@ func warningsOf(f *settings.File) (all []string) {
 	}) {
 		all = append(all, "sign-in.redirect-url: "+host+" is not in http.hosts, so the way back from the provider is refused with 403: add it there, or with --allow-host")
 	}
-	if f.Config.Access.Policy == nil || f.Config.SignIn.Issuer != "" { // whose groups are not known here
+	if f.Config.Access.Policy == nil || f.Config.SignIn.Issuer != "" { // the provider's groups are unknown here
 		return all
 	}
 	for _, s := range f.Config.Access.Policy.UnknownNames(access.NewTokens(f.Config.Access.Tokens)) {

@@ -142,7 +142,7 @@ func (f *connectFlags) clientEnv(env console.Env) clientconfig.Env {
 	}
 }
 
-// server returns what a client's entry says.
+// server returns the content of a client's entry.
 func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientconfig.Server, error) {
 	if f.http != "" {
 		u, err := url.Parse(f.http)
@@ -158,7 +158,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
 		switch {
-		case f.scope == clientconfig.Project: // each user has their own
+		case f.scope == clientconfig.Project: // each user has their own path
 			s.Command = f.command
 		case at == "":
 			return s, command.UsageError("give its path", "--command %s: no folder of PATH has this program", f.command)
@@ -174,7 +174,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 	return s, nil
 }
 
-// state reads the state of the entry from the client's files.
+// state reads the client's files and returns the state of its entry.
 func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientconfig.Server) (connection.Connection, clientconfig.Change, error) {
 	p := f.clientEnv(env)
 	choice := clientconfig.Choice{Scope: f.scope}
@@ -189,7 +189,7 @@ func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientcon
 	return out, ch, err
 }
 
-// all returns how each client is connected.
+// all returns the connection of each client.
 func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 	all := []connection.Connection{}
 	for _, c := range clientconfig.Clients {
@@ -197,7 +197,7 @@ func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.ReplaceURL = false // an entry that leads to a URL is connected
+		s.ReplaceURL = false // an entry with a URL counts as connected
 		state, _, _ := f.state(env, c, s)
 		all = append(all, state)
 	}

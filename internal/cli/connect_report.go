@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 )
 
-// checkCommand warns of a command that the client may not start, and refuses a temporary one.
+// checkCommand warns about a command that the client may be unable to start, and refuses a temporary
+// one.
 func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) error {
 	kept := ch.Scope == clientconfig.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d clientconfig.Difference) bool { return d.Key == "command" })
 	if kept {
@@ -79,7 +80,7 @@ func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server,
 	}
 }
 
-// printDestination says where the printed entry goes.
+// printDestination prints the file in which the printed entry belongs.
 func printDestination(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change, file string) {
 	switch {
 	case state.File == "":
@@ -116,7 +117,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 	if ch.OverriddenBy != nil {
 		counts = *ch.OverriddenBy
 	}
-	if counts.State == clientconfig.Foreign { // no word about approving, allowing or trusting
+	if counts.State == clientconfig.Foreign { // a foreign entry gets no advice on approving, allowing or trusting
 		if !f.write { // else see obstacle
 			env.Err().Line("That is not known to be knack: %s.", connection.RemoveAdvice)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// splitDash returns the arguments before and after --. The second are nil without it.
+// splitDash returns the arguments before and after --. Without --, after is nil.
 func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 	at := cmd.ArgsLenAtDash()
 	if at < 0 {
@@ -24,7 +24,7 @@ func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 	return args[:at], append([]string{}, args[at:]...)
 }
 
-// argumentsOfServe checks flags of serve as serve does, and returns them as an entry has them.
+// argumentsOfServe checks flags of serve as serve does, and returns them in the form for an entry.
 func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]string, error) {
 	if f.http != "" {
 		return nil, command.UsageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --http names one that runs already")
@@ -64,7 +64,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 	return f.entryArguments(*env, cmd.Flags()), nil
 }
 
-// entryArguments returns the flags of serve that were given, as an entry has them. Package clientconfig
+// entryArguments returns the given flags of serve in the form for an entry. Package clientconfig
 // adds --entry.
 func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []string {
 	out := []string{}
@@ -88,7 +88,7 @@ func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []s
 	return out
 }
 
-// afterDash returns arguments of serve as connect takes them, "" for none.
+// afterDash returns arguments of serve in the form for connect: -- and the words, or "" for none.
 func afterDash(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -100,7 +100,7 @@ func afterDash(words []string) string {
 	return out
 }
 
-// after adds to an error of serve's flags that they follow --.
+// after adds the prefix "after --" to an error about serve's flags.
 func after(err error) error {
 	if f := command.FailureIn(err); f != nil {
 		return command.Fail(f.Code, fmt.Errorf("after --: %w", f.Err), f.Hint)
@@ -108,9 +108,9 @@ func after(err error) error {
 	return err
 }
 
-// pathInEntry returns the value of a flag of serve for an entry. A client starts knack in a
-// folder of its own choice, so a path is absolute; in a project's file, which is for every
-// machine, it is relative to the project's folder.
+// pathInEntry returns the value of a flag of serve for an entry. A path is absolute, since a client
+// starts knack in any folder. In a project's file, which many machines share, it is relative to
+// the project's folder.
 func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
 	switch {
 	case flag != "dir" && flag != "project" && flag != "config" && flag != "audit", value == "", filepath.IsAbs(value),

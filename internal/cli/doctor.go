@@ -92,7 +92,7 @@ func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doc
 }
 
 // serveCommandLine returns the command that serves a folder in addition to all others, including
-// those in KNACK_DIRS.
+// the folders in KNACK_DIRS.
 func serveCommandLine(env console.Env, folder string) string {
 	at := atHome(env, folder)
 	if strings.ContainsRune(at, filepath.ListSeparator) {

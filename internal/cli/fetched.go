@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// fetched is the skills of a source outside, which are in the store and not installed.
+// fetched is a [catalog.Source] of fetched skills, which are in the store but not installed.
 type fetched struct {
 	root    skill.Root
 	bundles []*skill.Bundle
@@ -33,8 +33,8 @@ func (f *fetched) Scan(context.Context) (skill.Scan, error) {
 	return skill.Scan{Bundles: f.bundles}, nil
 }
 
-// isOutside reports whether a word names a source outside: by its scheme, by SOURCE//SKILL, as an
-// archive, or as a repository if the word leads nowhere on the disk.
+// isOutside reports whether a word names an external source: by scheme, as SOURCE//SKILL, as an
+// archive or, if repositories is set and no such path exists, as a Git repository.
 func isOutside(env *console.Env, word string, repositories bool) bool {
 	if strings.HasPrefix(word, "skill://") || word == "" {
 		return false
@@ -53,9 +53,9 @@ func isOutside(env *console.Env, word string, repositories bool) bool {
 	return repositories && ref.Kind == origin.Git && dir.Check(absolute(*env, first)) != nil
 }
 
-// cutSkill parts SOURCE//SKILL. The skill is "" if the word is a source alone.
+// cutSkill splits SOURCE//SKILL. The name is "" if the word is only a source.
 func cutSkill(env *console.Env, word string) (source, name string) {
-	if at := strings.LastIndex(word, "//"); at > 0 { // a site, at whose top there is no repository
+	if at := strings.LastIndex(word, "//"); at > 0 { // a site; no repository is at its top
 		if site, err := origin.Parse(word[:at], env.Dir, env.Home); err == nil && site.Kind == origin.WellKnown && strings.Count(site.Location, "/") == 2 {
 			return word[:at], strings.Trim(word[at:], "/")
 		}
@@ -77,8 +77,8 @@ func cutSkill(env *console.Env, word string) (source, name string) {
 	return word[:start+at], strings.Trim(word[start+at:], "/")
 }
 
-// outside fetches a source and returns its skills that the word names, all without a skill in it.
-// The caller calls done when it has read them.
+// outside fetches an external source and returns the skills that the word names. A word without
+// //SKILL names all of them. The caller calls done after reading the skills.
 func outside(ctx context.Context, env *console.Env, config, word string) (all []*catalog.Entry, done func(), err error) {
 	if _, err := origin.Parse(word, env.Dir, env.Home); err == nil {
 		if bad := (*origin.RefError)(nil); errors.As(typed(env, word), &bad) {
@@ -128,7 +128,7 @@ func outside(ctx context.Context, env *console.Env, config, word string) (all []
 	return nil, nil, command.Fail(command.No, fmt.Errorf("%s has no skill '%s'", source, display.Echo(name)), hint)
 }
 
-// showOutside prints a file of a skill that is not installed.
+// showOutside returns a file of a skill that is not installed.
 func showOutside(ctx context.Context, env *console.Env, config string, args []string) (command.Result, error) {
 	all, done, err := outside(ctx, env, config, args[0])
 	if err != nil {
@@ -150,7 +150,7 @@ func showOutside(ctx context.Context, env *console.Env, config string, args []st
 	return show(all[0], file)
 }
 
-// typed returns why a source may mean what is on the disk, or nil.
+// typed returns an error if a typed source may also be a path on disk.
 func typed(env *console.Env, word string) error {
 	_, err := origin.ParseTyped(word, env.Dir, env.Home)
 	return err

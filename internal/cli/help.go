@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// helpCommand is the command that people try first; the help texts name --help.
+// helpCommand returns the command help, which people try first. The help texts name --help.
 func helpCommand(env *console.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND | TOPIC]", Short: "Describe a command, or explain a topic", Hidden: true,

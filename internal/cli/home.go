@@ -10,12 +10,12 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// printHome prints five lines about the skills here and the next step. It waits a moment only:
-// other commands wait for every disk.
+// printHome prints five lines about the skills here and the next step. Unlike other commands, it
+// does not wait for slow disks.
 func printHome(ctx context.Context, env *console.Env) error {
 	v, _ := selection.InTime(ctx, func(ctx context.Context) (v catalog.View) {
 		if w, err := workspace.Open(workspace.Options{Env: env, Patience: selection.RootPatience}); err == nil {
-			v, _ = w.View(ctx) // without one, as if it were late
+			v, _ = w.View(ctx) // an error counts as a late view
 		}
 		return v
 	})

@@ -9,14 +9,13 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// endingTime is how long an interrupted command may take to end by itself. One that waits for a
-// disk, for its input or for a reader of its output may take forever.
+// endingTime is the time that an interrupted command gets to end by itself. A command that waits
+// for a disk, its input or a reader of its output may never end.
 const endingTime = time.Second
 
-// endOnSignal makes a command and those below it end when a signal arrives, whatever they wait
-// for. It calls settle, which is [edit.Settle], before it leaves one that works on, so that no file
-// is left half written. serve answers the requests before the signal, and decides by itself when
-// that is done.
+// endOnSignal makes a command and its subcommands end when a signal arrives, even if they are
+// blocked. Before it abandons a command it calls settle ([edit.Settle]), so that no file is left
+// half written. It skips serve, which first answers pending requests and ends by itself.
 func endOnSignal(c *cobra.Command, settle func()) {
 	for _, sub := range c.Commands() {
 		if sub.Name() != "serve" {
@@ -49,8 +48,8 @@ func endOnSignal(c *cobra.Command, settle func()) {
 	}
 }
 
-// inTime runs the last words of an interrupted command, and ends without them if no program
-// reads its stderr.
+// inTime runs say, the final message of an interrupted command. It gives up after endingTime, since
+// no program may be reading stderr.
 func inTime(say func()) {
 	said := make(chan struct{})
 	go func() {

@@ -69,26 +69,25 @@ roots', 'knack help names').`,
 	return cmd
 }
 
-// quickly returns the judge of commands that answer at once. It knows what the operator's policy has
-// kept, and judges the format of other skills alone.
+// quickly returns a judge for commands that must answer fast. It uses the stored results of the
+// operator's policy, and judges only the format of other skills.
 func quickly(w *workspace.Workspace) judgement.Judge {
 	j := w.Judge()
 	j.Quick = true
 	return j
 }
 
-// listed is the JSON form of list. Skills has every available skill, with a status for
-// shadowed ones, and with --all the skipped ones too. Count covers everything that was
-// found.
+// listed is the JSON form of list. Skills has every available skill and the shadowed ones, with a
+// status, and with --all also the skipped ones. Count covers all skills found.
 type listed struct {
 	Count  judgement.Count     `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
-	// Settings are those of the project's knack.yaml, with their places.
+	// Settings describes the settings of the project's knack.yaml files, with the files.
 	Settings []string `json:"projectSettings,omitempty"`
-	// Sources are those of --config, with what the store has of them.
+	// Sources are the sources of --config, with their state in the store.
 	Sources []doctor.Followed `json:"sources,omitempty"`
-	// Locks are those of the roots, with the skills that are missing.
+	// Locks are the lock files of the roots, with the missing skills.
 	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// noCommand is the error for a word that is no command below parent.
+// noCommand returns the error for a word that is not a subcommand of parent.
 func noCommand(parent *cobra.Command, typed string) error {
 	var names []string
 	best := ""
@@ -47,7 +47,7 @@ func noCommand(parent *cobra.Command, typed string) error {
 	return command.UsageError(hint, "there is no command '%s%s'", of, display.Echo(typed))
 }
 
-// flagHint is the hint for an error in the flags of a command.
+// flagHint returns the hint for an error in a command's flags.
 func flagHint(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {

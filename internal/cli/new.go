@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// newFolder is the folder for new skills in a project: the well-known one that belongs to
-// no client (agentskills.io) and that most clients read.
+// newFolder is the folder for new skills in a project. It is the well-known folder of
+// agentskills.io, which belongs to no client and which most clients read.
 const newFolder = ".agents/skills"
 
 func newCommand(env *console.Env) *cobra.Command {
@@ -59,11 +59,11 @@ repository, below the working directory. --dir names another folder.`,
 	return cmd
 }
 
-// elsewhere is the hint for a folder in which no skill can be made.
+// elsewhere is the hint for a folder that cannot take a new skill.
 const elsewhere = "let the user who runs knack write there, or choose another folder with --dir"
 
-// makeSkill writes the skill's folder into the folder below. project is the project's
-// folder, or "" if it is unknown.
+// makeSkill creates the skill's folder inside the folder below. project is the project's folder,
+// or "" if unknown.
 func makeSkill(env *console.Env, project, below, name, description string) (command.Result, error) {
 	if !skill.ValidName(name) {
 		return nil, command.UsageError("for example: knack new "+skill.Suggest(name),
@@ -104,7 +104,7 @@ func makeSkill(env *console.Env, project, below, name, description string) (comm
 	return newReport{name, atHome(*env, file), folder}, nil
 }
 
-// newReport is the result of new. Its keys mean what they mean in list.
+// newReport is the result of new. Its keys have the same meaning as in list.
 type newReport struct {
 	Name string `json:"name"`
 	File string `json:"file"` // as shown to people

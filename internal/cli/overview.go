@@ -12,7 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Text words a view, and how clients are connected. Either may be empty if it was late.
+// Text describes the skills of a view and the connected clients. An argument that came too late is
+// empty.
 func Text(v catalog.View, all []connection.Connection) string {
 	late := v.Snapshot == nil || v.Incomplete() != nil
 	skills, own, roots, broken := 0, 0, 0, 0
@@ -59,7 +60,7 @@ func Text(v catalog.View, all []connection.Connection) string {
 	return strings.Join(lines, "\n  ") + "\n"
 }
 
-// connected says which clients of this machine are connected, and which are not.
+// connected names the clients of this machine that are connected, and those that are not.
 func connected(all []connection.Connection) string {
 	var with, without []string
 	for _, c := range all {
@@ -84,7 +85,7 @@ func connected(all []connection.Connection) string {
 	return "shows how the clients here are connected"
 }
 
-// few names the first of some clients.
+// few returns the names of the first few clients.
 func few(names []string) string {
 	if n := len(names); n > 3 {
 		return fmt.Sprintf("%s and %d more", names[0], n-1)

@@ -16,7 +16,7 @@ import (
 // knownFile is the file of --baseline.
 type knownFile struct {
 	path, shown string
-	data        []byte // as it was read, nil if there is no file
+	data        []byte // content at reading, or nil without a file
 	known       *scan.Baseline
 }
 
@@ -50,7 +50,7 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	return k, nil
 }
 
-// rewrite makes the findings of a run the known ones, and writes the file.
+// rewrite replaces the known findings by the findings of a run, and writes the file.
 func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 	now, n := &scan.Baseline{}, 0
 	for _, s := range run.Skills {
@@ -71,7 +71,7 @@ func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 	return nil
 }
 
-// silence takes the known findings out of a run.
+// silence removes the known findings from a run.
 func (k *knownFile) silence(run *report.ScanRun) {
 	for _, s := range run.Skills {
 		run.Known += k.known.Silence(s.Place, &s.Report)

@@ -140,7 +140,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	if err := report.Print(env, run, f.format); err != nil {
 		return err
 	}
-	if run.Known > 0 && f.format != "text" { // whose last line says it
+	if run.Known > 0 && f.format != "text" { // the last line of text says so itself
 		env.Err().Line("%s left out by %s", display.Count(run.Known, "finding"), known.shown)
 	}
 	switch enforce := run.Count(scan.Enforce); {
@@ -155,9 +155,8 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	return nil
 }
 
-// entries returns the skills of the given words, or all that list knows, in the order of their
-// folders. one is set if the words are one path. unread says which words are neither a path nor a
-// skill.
+// entries returns the skills that words name, or all skills of list, ordered by folder. one is set
+// if the words are a single path. unread reports the words that are neither a path nor a skill.
 func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, one bool, unread error, err error) {
 	if len(words) == 0 {
 		v, err := f.named.scan(ctx)

@@ -99,7 +99,7 @@ type searching struct {
 }
 
 type foundSkills struct {
-	Called string  `json:"called"` // what loads it
+	Called string  `json:"called"` // the name that loads it
 	Score  float32 `json:"score"`
 	doctor.Skill
 	Matches []foundMatch `json:"matches"`

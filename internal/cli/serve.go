@@ -32,7 +32,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// serveFlags are the flags of serve, and what they name.
+// serveFlags are the flags of serve and their resolved values.
 type serveFlags struct {
 	from   selection.Flags
 	web    httpFlags
@@ -93,7 +93,7 @@ more.`,
 	return cmd
 }
 
-// check refuses flags that are wrong or do not go together, and reads the configuration.
+// check refuses invalid or conflicting flags, and reads the configuration.
 func (f *serveFlags) check(env *console.Env) (err error) {
 	if err := f.web.checkAddress(); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (f *serveFlags) check(env *console.Env) (err error) {
 	return f.op.merge(env, f.web.addr == "")
 }
 
-// slowRootTimeout is how long the first list waits for a root whose disk does not answer. Clients
-// give a server some ten seconds to start.
+// slowRootTimeout bounds the first list's wait for a root whose disk does not answer. Clients give
+// a server about ten seconds to start.
 const slowRootTimeout = 2 * time.Second
 
 func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
@@ -132,7 +132,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		Event:   func(e follow.Event) { observe.Source(op.audit, e) },
 		Catalog: catalog.Options{Log: found, Patience: slowRootTimeout},
 	}
-	if web.addr != "" { // only then anything is counted
+	if web.addr != "" { // only an HTTP server counts usage
 		serving.Catalog.Uses = tally.Uses
 	}
 	if err := w.Serve(serving); err != nil {
@@ -152,13 +152,13 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	if env.StderrTerminal && web.addr == "" {
-		op.level.Set(max(op.level.Level(), slog.LevelError)) // until the banner has said what there is
+		op.level.Set(max(op.level.Level(), slog.LevelError)) // until the banner has been printed
 	}
 	if err := op.open(env, log); err != nil {
 		return err
 	}
 	defer op.end(log)
-	defer w.Close() // before the audit log
+	defer w.Close() // closed before the audit log
 	if op.file != nil && web.addr == "" {
 		if _, only := config.Transports(op.file.Data, config.Named); len(only) > 0 {
 			log.Warn("these sections apply only over HTTP; on standard input and output, no rule hides a skill", "file", op.file.Shown, "sections", strings.Join(only, ", "))
@@ -220,15 +220,15 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	return command.RunError("", "the session ended: %w", err)
 }
 
-// warnUnusable logs why the settings of a project are not used.
+// warnUnusable logs the reasons why a project's settings are not used.
 func warnUnusable(log *slog.Logger, unusable []error) {
 	for _, err := range unusable {
 		log.Warn("the settings of a project cannot be used", "error", err.Error())
 	}
 }
 
-// warnRoots logs once for each of a client's roots what is wrong with it. The folders
-// that would be below such a root are only missing.
+// warnRoots logs the problem with each of a client's roots, once per root. It logs nothing about
+// the folders below such a root, which are merely missing.
 func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// admission decides which clients may ask over HTTP, and which skills they see. It can be read again
-// while it is in effect.
+// admission decides which clients may call the server over HTTP, and which skills they see. It can
+// be reloaded while in effect.
 type admission struct {
 	env       *console.Env
 	tokenFile string
@@ -65,8 +65,8 @@ func (a *admission) state(tokens *access.Tokens, policy *access.Policy) access.S
 	return access.State{Verifier: access.AnyOf(tokens, a.signIn), Policy: policy}
 }
 
-// warnUnknownSubjects names the subjects and groups of the rules that no token has. Those of a
-// sign-in's provider are not known here.
+// warnUnknownSubjects logs the subjects and groups of the rules that no token has. Names from a
+// sign-in provider are unknown here.
 func (a *admission) warnUnknownSubjects(policy *access.Policy, log *slog.Logger) {
 	if policy == nil || a.signIn != nil {
 		return

@@ -61,8 +61,8 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p.Line("To end it: Ctrl-C.")
 }
 
-// complete tells the person at the terminal what is served once the first scan is complete, if v
-// was taken before.
+// complete tells the person at the terminal which skills are served once the first scan ends, if v
+// was taken before that.
 func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.Catalog, v catalog.View) {
 	if v.Incomplete() == nil {
 		return
@@ -72,8 +72,8 @@ func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.
 	}
 }
 
-// quietScan leaves the warnings of the first scan out of the log at a terminal, where one for
-// each skipped skill hides what the person needs. A line of the banner counts them.
+// quietScan keeps the warnings of the first scan out of the log at a terminal, where one line per
+// skipped skill would hide the banner. The banner counts them in one line.
 type quietScan struct {
 	slog.Handler
 	scanned *atomic.Bool
@@ -83,7 +83,8 @@ func (q quietScan) Enabled(ctx context.Context, level slog.Level) bool {
 	return (level > slog.LevelWarn || q.scanned.Load()) && q.Handler.Enabled(ctx, level)
 }
 
-// reached returns the endpoint by the name that clients of other machines use, if one is allowed.
+// reached returns the endpoint with the first allowed host name, if other machines can use that
+// name, or else the endpoint itself.
 func (f *httpFlags) reached(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(f.hosts) == 0 || isLoopbackHost(f.hosts[0]) {
@@ -97,7 +98,7 @@ func (f *httpFlags) reached(endpoint string) string {
 	return u.String()
 }
 
-// served says how many skills a server over HTTP has, and of how many roots.
+// served describes the number of skills and roots of an HTTP server.
 func served(f *serveFlags, v catalog.View) string {
 	roots, failed := 0, 0
 	for _, r := range v.Roots {
@@ -128,16 +129,16 @@ func skillCount(f *serveFlags, v catalog.View) string {
 	return count
 }
 
-// thisProgram returns the path of this knack for a shell.
+// thisProgram returns the path of this executable, quoted for a shell.
 func thisProgram() string {
-	if runtime.GOOS == "windows" { // its shells quote in other ways
+	if runtime.GOOS == "windows" { // Windows shells quote differently
 		return executable()
 	}
 	return shellWord(executable())
 }
 
-// exampleClient returns a client that is on this machine and takes such an entry, or else the
-// first that takes it.
+// exampleClient returns an installed client that accepts such an entry, or else the first client
+// that accepts it.
 func exampleClient(env console.Env, s clientconfig.Server) clientconfig.Client {
 	p := new(connectFlags).clientEnv(env)
 	first := -1

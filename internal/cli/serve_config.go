@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/usagefile"
 )
 
-// serveConfig says how a server is watched: its log, and its record of decisions. The
-// configuration sets both, and flags take precedence.
+// serveConfig holds the settings of a server's log and audit log. The configuration sets both, and
+// flags take precedence.
 type serveConfig struct {
 	auditTo             string
 	logLevel, logFormat string
@@ -30,7 +30,7 @@ type serveConfig struct {
 	file  *settings.File // the configuration in effect; nil without one
 	audit *audit.Log
 	level slog.LevelVar
-	// levelFixed reports that a flag sets the level, which no configuration then changes.
+	// levelFixed reports whether a flag sets the log level, which a reload then leaves alone.
 	levelFixed bool
 }
 
@@ -52,7 +52,7 @@ func (o *serveConfig) given() config.Config {
 	return o.file.Config
 }
 
-// merge takes from the configuration what no flag says.
+// merge fills settings without a flag from the configuration.
 func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 	c := o.given()
 	o.levelFixed = o.logLevel != ""
@@ -95,9 +95,9 @@ func (o *serveConfig) logger(env *console.Env) *slog.Logger {
 	return slog.New(o.handler(env.Stderr, &o.level))
 }
 
-// handler writes lines without invisible characters and without any that control a
-// terminal. Skills' names and paths are in the lines, and the handlers of slog let some
-// such characters through, for example DEL.
+// handler returns a handler that writes no invisible or control characters. Log lines contain
+// names and paths of skills, which are untrusted, and slog's own handlers let some such
+// characters through, for example DEL.
 func (o *serveConfig) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	if o.logFormat == "json" {
 		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return display.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
@@ -118,7 +118,7 @@ func (v visibleLines) Write(line []byte) (int, error) {
 
 func levelOf(word string) slog.Level {
 	level := slog.LevelWarn
-	_ = level.UnmarshalText([]byte(word)) // its words are those of the configuration, in capitals or not
+	_ = level.UnmarshalText([]byte(word)) // accepts the configuration's words in any case
 	return level
 }
 
@@ -157,7 +157,7 @@ func (o *serveConfig) open(env *console.Env, log *slog.Logger) error {
 	return nil
 }
 
-// whyUnwritten says in words why a file cannot be opened for writing.
+// whyUnwritten describes why a file cannot be opened for writing.
 func whyUnwritten(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such folder"
@@ -165,7 +165,7 @@ func whyUnwritten(err error) string {
 	return command.Cause(err).Error()
 }
 
-// keep begins to keep the counts of usage in a file, if one is set.
+// keep starts saving the usage counts in a file, if one is set.
 func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *usagefile.Ledger {
 	if file := o.given().Usage.File; file != "" {
 		return usagefile.Open(o.file.Resolve(file), t, log)
@@ -173,7 +173,7 @@ func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *usagefile.Ledger {
 	return nil
 }
 
-// end closes the audit log, which writes the waiting lines.
+// end closes the audit log, which flushes pending lines.
 func (o *serveConfig) end(log *slog.Logger) {
 	if err := o.audit.Close(); err != nil {
 		log.Error("the audit log is incomplete", "reason", err.Error())

@@ -28,7 +28,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// httpFlags say where MCP is served over HTTP, and to which clients.
+// httpFlags hold the address of MCP over HTTP, and the clients that may use it.
 type httpFlags struct {
 	addr           string
 	hosts, origins []string
@@ -37,7 +37,7 @@ type httpFlags struct {
 	cert, key      string
 
 	admission admission
-	gate      *access.Gate // of the tokens and the policy, set by loadAccess
+	gate      *access.Gate // checks tokens and the policy; set by loadAccess
 	policy    *access.Policy
 	tokens    bool // whether tokens or a sign-in are required
 
@@ -58,7 +58,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	}
 }
 
-// check refuses flags that do not go together.
+// check refuses conflicting flags.
 func (f *httpFlags) check() error {
 	const usage = "knack serve --http ADDR [--token-file FILE | --no-auth] [--tls-cert FILE --tls-key FILE]"
 	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.noAuth || f.cert != "" || f.key != ""
@@ -73,7 +73,7 @@ func (f *httpFlags) check() error {
 	return nil
 }
 
-// checkAddress refuses what is no address.
+// checkAddress refuses an invalid address.
 func (f *httpFlags) checkAddress() error {
 	if _, _, ok := hostPort(f.addr); f.addr != "" && !ok {
 		return command.UsageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))
@@ -81,7 +81,7 @@ func (f *httpFlags) checkAddress() error {
 	return nil
 }
 
-// merge takes from the configuration what no flag says.
+// merge fills settings without a flag from the configuration.
 func (f *httpFlags) merge(o *serveConfig) {
 	c := o.given().HTTP
 	if f.addr == "" {
@@ -102,7 +102,7 @@ func (f *httpFlags) merge(o *serveConfig) {
 	}
 }
 
-// loadAccess reads which clients may ask, and what they see.
+// loadAccess reads the tokens and access rules: which clients may call, and which skills they see.
 func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
 	tokens, data, err := f.admission.read(o.given())
@@ -122,7 +122,7 @@ func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	return nil
 }
 
-// options reads what the flags name.
+// options returns the options of the HTTP server and, with a certificate, its TLS configuration.
 func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logger) (mcpserver.HTTPOptions, *tls.Config, error) {
 	o := mcpserver.HTTPOptions{Hosts: f.hosts, Origins: f.origins, Proxies: given.HTTP.Proxies, Log: log, Limit: given.Limits.Apply(mcpserver.DefaultLimit)}
 	if p := f.admission.signIn; p != nil {
@@ -185,7 +185,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	go func() {
 		f.admission.warnUnknownSubjects(f.policy, log)
 		if f.admission.signIn != nil {
-			go func() { _ = f.admission.signIn.Ask(ctx) }() // which logs that it is down
+			go func() { _ = f.admission.signIn.Ask(ctx) }() // logs if the provider is down
 		}
 		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results, follows: serve.skills.Replica(), config: serve.from.Config}
 		if op.file != nil {
@@ -219,8 +219,8 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	return nil
 }
 
-// pageOptions returns what the web catalogue shares with the MCP server, whose clients'
-// uses t counts.
+// pageOptions returns the options that the web catalogue shares with the MCP server. t counts the
+// uses by the server's clients.
 func (f *httpFlags) pageOptions(o *mcpserver.Options, t *usage.Tally) web.Options {
 	if f.addr == "" {
 		return web.Options{}

@@ -51,8 +51,8 @@ func addressOf(listen string) (address, error) {
 	return address{tcp, host}, nil
 }
 
-// unguarded returns why a server does not listen there, or "" if it does. It does not if
-// other machines can reach the address and no setting says which clients may ask.
+// unguarded returns the reason to refuse an address, or "". A server refuses to listen on an
+// address that other machines can reach unless a setting restricts or opens access.
 func (a address) unguarded(tokens, open bool) string {
 	if a.tcp.IP.IsLoopback() || tokens || open {
 		return ""
@@ -60,8 +60,8 @@ func (a address) unguarded(tokens, open bool) string {
 	return "other machines can reach this address, and no setting restricts its clients"
 }
 
-// unnamed returns why clients of other machines are refused there although they may ask, or
-// "" if a setting names the server for them.
+// unnamed returns the reason why clients of other machines would be refused with 403, or "". It is
+// "" if an allowed host names the server for them.
 func (a address) unnamed(hosts []string) string {
 	switch {
 	case slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }):
@@ -74,11 +74,10 @@ func (a address) unnamed(hosts []string) string {
 	return "no name of this machine is allowed, so clients are refused with 403 unless they call it " + a.host
 }
 
-// unnamedFix is the fix of [address.unnamed].
+// unnamedFix is the fix for a reason of [address.unnamed].
 const unnamedFix = "give each name and address by which clients call it in http.hosts, or with --allow-host"
 
-// listen opens the address. It refuses one that other machines can reach unless the
-// settings say which clients may ask.
+// listen opens the address. It refuses an address for which [address.unguarded] has a reason.
 func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
 	at, err := addressOf(f.addr)
 	if err != nil {
@@ -101,9 +100,9 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 	return ln, at.host, nil
 }
 
-// isLocal reports whether the server is for the user of this machine alone. Such a server
-// listens on the loopback, asks for no tokens and has no policy. Nor does it answer under
-// another name or to other sites' pages, as it would behind a proxy.
+// isLocal reports whether the server is only for the user of this machine. Such a server listens
+// on the loopback, requires no tokens and has no policy. Unlike a server behind a proxy, it allows
+// no other hosts or origins.
 func (f *httpFlags) isLocal() bool {
 	host, _, err := net.SplitHostPort(f.addr)
 	if err != nil { // a port alone

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// reloader puts the present configuration in effect.
+// reloader applies the current configuration to a running server.
 type reloader struct {
 	op        *serveConfig
 	admission *admission
@@ -39,9 +39,9 @@ type reloader struct {
 	config    string // --config
 }
 
-// run reads everything again on each SIGHUP. A faulty configuration is refused whole, and
-// the one before stays in effect. The audit log is reopened by its name in any case: a
-// program that rotates it waits for that alone.
+// run reloads everything on each SIGHUP. An invalid configuration is refused as a whole, and the
+// previous one stays in effect. The audit log is reopened in any case, since log rotation needs
+// only that.
 func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
@@ -58,7 +58,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 			r.results.Done(observe.AuditLog, err, true)
 		}
 		r.follows.Ask()
-		r.cert.Renew() // a token is revoked whatever the certificate is like
+		r.cert.Renew() // a bad certificate must not stop a token's revocation
 		if err := r.reload(ctx); err != nil {
 			r.results.Done(observe.Settings, err, false)
 			r.log.Error("the settings and tokens were not read again; the previous ones stay in effect", "reason", err.Error())
@@ -66,7 +66,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
 	}
 }
 
-// renewed says what became of the files of the certificate.
+// renewed records and logs the result of reloading the certificate.
 func (r *reloader) renewed(renewed bool, err error) {
 	r.results.Done(observe.Certificate, err, !renewed)
 	switch {
@@ -96,7 +96,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if r.roots != nil {
 		added = settings.LabelsOf(now)
 	}
-	if !sameRules { // else a skill that anyone adds could keep a token from being revoked
+	if !sameRules { // unchanged rules pass: a newly added skill must not block a token's revocation
 		if err := settings.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
 			return err
 		}
@@ -128,8 +128,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	if !r.op.levelFixed {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
-	r.results.Done(observe.Settings, nil, false) // before the log says so
-	// A warning, since the default level shows no less, and the operator waits for it.
+	r.results.Done(observe.Settings, nil, false) // before the log line
+	// A warning, because the default level hides lower ones and the operator waits for this line.
 	r.log.Warn("the settings and tokens were read again, and are in effect")
 	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
@@ -138,10 +138,10 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// cutShort reports whether a file is only the beginning of the one in effect. If rules,
-// names or groups have changed as well, a cut looks like an intended change. The
-// missing part may then have hidden something, while tokens that are missing as a whole
-// only shut clients out. White space at the end does not count.
+// cutShort reports whether a file is only the beginning of the file in effect, ignoring white space
+// at the end. If rules, names or groups differ too, such a cut looks like an intended change, but
+// the missing part may have hidden skills. A file that lacks only whole tokens is harmless: it
+// shuts clients out.
 func cutShort(before, now []byte) bool {
 	const blank = " \t\r\n"
 	before, now = bytes.TrimRight(before, blank), bytes.TrimRight(now, blank)

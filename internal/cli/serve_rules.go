@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// rules judges access rules again whenever skills change. Rules that turn out to be misspelt
-// then are no reason to end the server or to refuse to revoke a token, since anyone who can
-// add a skill could cause it. The policy itself hides what they mean to hide.
+// rules checks the access rules again whenever skills change. It only logs rules that turn out to
+// be misspelt: anyone who can add a skill could cause that, so it must not stop the server or
+// block a token's revocation. The policy itself hides the skills that such rules mean to hide.
 type rules struct {
 	catalog *catalog.Catalog
 	log     *slog.Logger
@@ -20,11 +20,11 @@ type rules struct {
 	mu    sync.Mutex
 	file  string // of the rules, for messages
 	given config.Access
-	said  map[[2]string]bool // misspelt patterns in the log, with their other spellings
-	fresh bool               // the patterns that no skill matches are not in the log yet
+	said  map[[2]string]bool // misspelt patterns already logged, with their other spellings
+	fresh bool               // the patterns that match no skill are not logged yet
 }
 
-// watch judges the rules now and at every change of the catalogue.
+// watch checks the rules now and at every change of the catalogue.
 func (r *rules) watch() (cancel func()) {
 	cancel = r.catalog.Subscribe(func(d catalog.Diff) {
 		if d.Completed || len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
@@ -54,7 +54,7 @@ func (r *rules) warn() {
 	if !ready || r.given.Policy == nil {
 		return
 	}
-	if r.fresh && v.Incomplete() == nil { // else a skill that is not read yet may match
+	if r.fresh && v.Incomplete() == nil { // a skill that is not read yet may still match
 		r.fresh = false
 		for _, p := range r.given.Policy.Unmatched(v.Entries) {
 			r.log.Warn("no skill matches a pattern of the access rules: it may be misspelt", "pattern", p.String())

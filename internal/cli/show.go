@@ -79,8 +79,8 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 	return cmd
 }
 
-// shownFile is the JSON form of show. Path, uri, size and digest are those of a file in the
-// API; text and blob are those of a resource in MCP.
+// shownFile is the JSON form of show. Path, uri, size and digest are the same as for a file in the
+// API; text and blob are the same as for a resource in MCP.
 type shownFile struct {
 	Name   string `json:"name"` // the skill's
 	Root   string `json:"root"`
@@ -134,7 +134,7 @@ func show(e *catalog.Entry, file string) (command.Result, error) {
 	return command.Forms{Value: shownFileOf(e, at, data), Text: func(env *console.Env) { _ = console.PrintText(env, string(data)) }}, nil
 }
 
-// filesHint returns a hint with the first files of the skill whose path has a prefix.
+// filesHint returns a hint with the skill's first files whose paths have the prefix.
 func filesHint(e *catalog.Entry, prefix string) string {
 	const most = 20
 	files, more, err := e.List(context.Background(), skill.MaxFiles)

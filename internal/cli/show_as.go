@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// showAs prints the whole text that a tool answers for this skill and file. It also prints
-// an answer that is an error or reports a missing skill; then the exit status is 1.
+// showAs returns a tool's complete answer for this skill and file. An answer that is an error or
+// reports a missing skill is printed too; the exit status is then 1.
 func showAs(ctx context.Context, from *selection.Flags, as string, args []string) (command.Result, error) {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
@@ -76,14 +76,14 @@ type toolAnswer struct {
 func (a toolAnswer) Print(env *console.Env) {
 	text := a.Text
 	if env.StdoutTerminal && !strings.HasSuffix(text, "\n") {
-		text += "\n" // the prompt comes next
+		text += "\n" // the shell's prompt comes next
 	}
 	_ = console.PrintText(env, text)
 }
 
-// toolFor finds a tool that takes a skill: by name in the default set first, then in the
-// others; or as SET:TOOL. If two differ in how they name a skill, a skill:// URI selects
-// the one that accepts it. set is the set of the tool.
+// toolFor finds a tool that takes a skill, by name or as SET:TOOL. It searches the default set
+// first, then the others. If two tools name skills differently, a skill:// URI selects the tool
+// that accepts it. set is the tool's set.
 func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	sets := append([]string{tool.DefaultSet}, tool.SetNames()...)
 	name := as
@@ -91,7 +91,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 		sets, name = []string{set}, rest
 	}
 	var found []*tool.Tool
-	var in []string // the set of each
+	var in []string // each tool's set
 	for _, set := range sets {
 		tools, err := tool.ParseSets(set)
 		if err != nil {

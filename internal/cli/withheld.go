@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// withheld says of each of these folders of skills why no model is offered its skill by its name,
-// and what to do, by the snapshot that list and doctor read. It leaves out offered skills.
+// withheld returns, for each folder of a skill, why models are not offered the skill by name, and
+// the fix. It reads the same snapshot as list and doctor, and leaves out offered skills.
 func withheld(ctx context.Context, env *console.Env, project string, folders []string) map[string]string {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
 	if err != nil {
@@ -41,8 +41,8 @@ func withheld(ctx context.Context, env *console.Env, project string, folders []s
 	return why
 }
 
-// withheldBecause says why no model is offered a skill by its name. It returns "" for an offered
-// skill, and for a copy, since its original answers with the same text.
+// withheldBecause returns why models are not offered a skill by name. It returns "" for an offered
+// skill, and for a copy, whose original answers with the same text.
 func withheldBecause(v catalog.View, e *catalog.Entry) string {
 	switch e.Status {
 	case catalog.Skipped:
