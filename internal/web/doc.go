@@ -8,8 +8,8 @@
 //
 // [Site.ServeHTTP] in site.go handles every request. Pages are in home.go, skillpage.go,
 // filepage.go, health.go and connect.go, with their HTML in templates; the API is in api.go,
-// the index in wellknown.go, and the metrics are in metrics.go. Package internal/checks
-// checks the skills in the background, and package internal/markdown renders Markdown.
+// the index in wellknown.go, and the metrics are in metrics.go. Package internal/web/internal/checks
+// checks the skills in the background, and package internal/web/internal/markdown renders Markdown.
 //
 // Pages are rendered on the server and work without scripts. Their policy forbids
 // inline scripts and styles and all content from other servers. Raw HTML in a skill's

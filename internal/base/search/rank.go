@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// The weights were chosen on the odd lines of the tables in internal/knownitem. TestQuality
+// The weights were chosen on the odd lines of the tables in internal/tools/knownitem. TestQuality
 // measures them on the even lines.
 var (
 	// fieldWeight is how much a word in a field counts.
