@@ -28,7 +28,7 @@ type Candidate struct {
 	found  *skill.Bundle // as the source found it
 	loaded *skill.Skill  // as the scan has loaded it, or nil
 	files  []skill.File  // by List
-	known  []skill.File  // files without those whose stamps prove nothing
+	known  []skill.File  // files, without files whose stamps prove nothing
 	other  atomic.Bool   // a file no longer matches Files
 }
 
@@ -79,9 +79,9 @@ func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	c.load(judged)
 }
 
-// Recall takes the files that the skill had in an earlier run. It reports false if another judge has
-// read the skill, or if SKILL.md has changed. Other changed files cannot be read, and the next scan
-// finds them.
+// Recall restores the files that the skill had in an earlier run. It reports false if another judge
+// has read the skill, or if SKILL.md has changed. Other changed files cannot be read, and the next
+// scan finds them.
 func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Digest) bool {
 	if c.Err != nil || c.files != nil || c.loaded == nil || main != c.found.Stamp || mainOf(c.found, files) != c.loaded.Digest {
 		return false
@@ -91,7 +91,7 @@ func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Diges
 	return true
 }
 
-// judged returns the bundle with only those files that are to be judged.
+// judged returns the bundle restricted to the files to judge.
 func (c *Candidate) judged() *skill.Bundle {
 	b := *c.found
 	v := &verdict{rulings: []Ruling{{Files: c.Files, Hides: true, Differs: func(string, bool) error { return skill.ErrUnstable }}}}
@@ -105,5 +105,5 @@ func (c *Candidate) load(judged *skill.Bundle) {
 	c.Skill = &again
 }
 
-// Changed reports whether a file was found to have other contents than Files has.
+// Changed reports whether a file no longer has the contents recorded in Files.
 func (c *Candidate) Changed() bool { return c.other.Load() }

@@ -1,4 +1,4 @@
-// Package policy serves only those skills of a source that its judges let pass.
+// Package policy serves only the skills of a source that its judges let pass.
 //
 // [Guarded] replaces a source, so that every surface sees the same skills: a held-back skill has a
 // fault, and none of its files can be opened. The files of a skill that a judge has compared are
@@ -51,12 +51,12 @@ type Ruling struct {
 
 // verdict is the decision of all judges on a skill. It is immutable.
 type verdict struct {
-	held    error    // the first ruling's that holds it back
+	held    error    // the reason of the first ruling that holds the skill back
 	rulings []Ruling // by judge
 }
 
-// Guarded returns a source of those skills of another that the judges let pass. The first judge
-// that holds a skill back gives the reason. A nil judge lets everything pass; without any other,
+// Guarded returns a source with only the skills that the judges let pass. The first judge that
+// holds a skill back gives the reason. A nil judge lets everything pass; with no other judge,
 // Guarded returns the source itself.
 func Guarded(from catalog.Source, judges ...*Judge) catalog.Source {
 	judges = slices.DeleteFunc(slices.Clone(judges), func(j *Judge) bool { return j == nil })
@@ -82,7 +82,7 @@ type diskSource struct {
 	onDisk
 }
 
-// source serves those skills of another source that its judges let pass.
+// source serves only the skills of another source that its judges let pass.
 type source struct {
 	from   catalog.Source
 	judges []*Judge
@@ -214,7 +214,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// judge asks every judge about a skill. One that follows a judge which holds the skill back reads
+// judge asks every judge about a skill. After one judge holds the skill back, the others read
 // nothing of it.
 func (s *source) judge(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.judges))}
@@ -264,8 +264,8 @@ func mainOf(b *skill.Bundle, files []skill.File) skill.Digest {
 	return main.Digest
 }
 
-// holdAround holds back the skills around one that is held back for its contents, since its files
-// are also theirs.
+// holdAround holds back the skills that contain a skill held back for its contents, since they
+// contain its files too.
 func holdAround(bundles []*skill.Bundle, places []*place, verdicts []*verdict) {
 	within := map[string]int{} // a held-back skill, by the folders above it
 	for i, b := range bundles {

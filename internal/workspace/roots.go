@@ -19,18 +19,18 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// DirsVariable names folders to serve in front of the well-known roots.
+// DirsVariable is the variable with the folders to serve before the well-known roots.
 const DirsVariable = "KNACK_DIRS"
 
-// layout is the roots in their order, and the projects that name some of them.
+// layout holds the roots in order, and the projects that name some of them.
 type layout struct {
 	projects settings.Projects // empty if the user named every root
 	tools    string            // the set that the projects choose, or ""
-	roots    []skill.Root      // without those of sources outside and the built-in skills
+	roots    []skill.Root      // without the roots of followed sources and of the built-in skills
 }
 
-// layoutOf returns the layout for the projects that a client has open or, with none, for --project or
-// the working directory.
+// layoutOf returns the layout for the projects that a client has open. Without any, it uses
+// --project or the working directory.
 func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	env := w.o.Env
 	if folder := settings.Folder(*env, w.o.Project); folder != "" && (w.o.Project != "" || len(open) == 0) {
@@ -60,8 +60,8 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	}
 	for i := range l.roots {
 		if r := &l.roots[i]; w.address != "" {
-			r.Shown = ""                   // no answer names a folder
-			if r.Real = r.Dir; w.Named() { // the others' disks are waited for by scans alone
+			r.Shown = ""                   // answers over HTTP name no folders
+			if r.Real = r.Dir; w.Named() { // only scans wait for the disks of other roots
 				r.Real = settings.RealOf(r.Dir)
 			}
 		}
@@ -69,12 +69,12 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	return l
 }
 
-// follows reports whether there are sources outside.
+// follows reports whether the settings name sources to follow.
 func (w *Workspace) follows() bool {
 	return w.o.Source != "" || len(w.o.Dirs) == 0 && w.file != nil && len(w.file.Config.Sources) > 0
 }
 
-// sourceLabels returns the labels of the sources outside.
+// sourceLabels returns the labels of the followed sources.
 func (w *Workspace) sourceLabels() (labels []string) {
 	switch {
 	case w.o.Source != "":
@@ -88,7 +88,7 @@ func (w *Workspace) sourceLabels() (labels []string) {
 	return labels
 }
 
-// Named reports whether the user named every root, so that each must be there.
+// Named reports whether the user named every root, so that each must exist.
 func (w *Workspace) Named() bool {
 	return len(w.o.Dirs) > 0 || w.follows() || w.file != nil && len(w.file.Config.Roots) > 0
 }
@@ -96,10 +96,11 @@ func (w *Workspace) Named() bool {
 // Fixed reports whether the settings override a client's roots.
 func (w *Workspace) Fixed() bool { return w.Named() || w.o.Project != "" }
 
-// Roots returns the roots in their order, without those of sources outside and the built-in skills.
+// Roots returns the roots in order, without the roots of followed sources and of the built-in
+// skills.
 func (w *Workspace) Roots() []skill.Root { return slices.Clone(w.layout.roots) }
 
-// numbered returns the roots of --dir. A single root needs no label in its URIs.
+// numbered returns the roots of --dir. The URIs of a single root have no label.
 func (w *Workspace) numbered() []skill.Root {
 	roots := make([]skill.Root, len(w.o.Dirs))
 	for i, d := range w.o.Dirs {
@@ -112,7 +113,7 @@ func (w *Workspace) numbered() []skill.Root {
 	return roots
 }
 
-// variable returns the folders that KNACK_DIRS names.
+// variable returns the folders listed in KNACK_DIRS.
 func variable(env *console.Env) []string {
 	return slices.DeleteFunc(filepath.SplitList(env.Variable(DirsVariable)), func(d string) bool { return d == "" })
 }
@@ -124,8 +125,8 @@ func variableRoots(env *console.Env) (roots []skill.Root) {
 	return roots
 }
 
-// Getenv returns the variables with which the user moves the homes of clients, or nil over HTTP: the
-// variables of a server's account are not its clients' own.
+// Getenv returns the environment in which the user may move the homes of clients. It returns nil
+// over HTTP, because clients do not share the environment of the server's account.
 func (w *Workspace) Getenv() func(string) string {
 	if w.address != "" {
 		return nil
@@ -133,12 +134,12 @@ func (w *Workspace) Getenv() func(string) string {
 	return w.o.Env.Getenv
 }
 
-// Missing describes the variables that cannot move a client's home, and the entries of KNACK_DIRS and
-// folders of the projects' files that a scan did not find. A relative entry is only for working
-// directories that have it, but ~ means that no shell replaced it.
+// Missing warns of variables that cannot move a client's home, and of folders that a scan did not
+// find: from KNACK_DIRS or from the projects' files. Relative entries are skipped, since they apply
+// only to some working directories; an entry with ~ is reported, since no shell has expanded it.
 func (w *Workspace) Missing(v catalog.View) (missing []string) {
 	if w.Named() {
-		return nil // they replace the well-known folders
+		return nil // named roots replace the well-known folders
 	}
 	missing = settings.UnusableHomes(w.o.Env, w.Getenv())
 	gone := func(label string) bool {
@@ -152,20 +153,20 @@ func (w *Workspace) Missing(v catalog.View) (missing []string) {
 	return append(missing, w.layout.projects.Missing(gone)...)
 }
 
-// Unusable returns why files of the projects are not used.
+// Unusable returns the reasons why project files are not used.
 func (w *Workspace) Unusable() []error { return w.layout.projects.Unusable }
 
-// Unread names files that look like settings and are not read.
+// Unread returns a warning for each file that looks like settings but is not read.
 func (w *Workspace) Unread() []string { return w.layout.projects.Unread }
 
-// Folder returns the source of a root of [Workspace.Roots] without a guard, for check, whose fixes
-// need the folders themselves.
+// Folder returns the unguarded source of a root of [Workspace.Roots], for check, whose fixes need
+// the folders themselves.
 func (w *Workspace) Folder(r skill.Root, watches *dir.Watches) catalog.Source {
 	return w.layout.projects.Source(dir.Options{Root: r, Watches: watches, Load: true})
 }
 
-// check refuses named folders that are not folders, before anything is served. It refuses an empty
-// name too, which an unset variable leaves behind.
+// check refuses named folders that cannot be used, before anything is served. It also refuses an
+// empty name, which an unset variable leaves behind.
 func (w *Workspace) check() error {
 	o := &w.o
 	if o.Project != "" {
@@ -199,8 +200,8 @@ func (w *Workspace) check() error {
 	return nil
 }
 
-// rootError returns the error of the first root of the user that could not be read, or nil. The root
-// was a folder when the command began.
+// rootError returns the error of the first named root that could not be read, or nil. The root was
+// a folder when the command began.
 func (w *Workspace) rootError(v catalog.View) error {
 	if !w.Named() {
 		return nil
@@ -219,11 +220,12 @@ func (w *Workspace) rootError(v catalog.View) error {
 
 const excludeFlag = "--exclude"
 
-// Excluded reports whether a root is left out of all lists.
+// Excluded reports whether a root is excluded from all lists.
 func (w *Workspace) Excluded(r skill.Root) bool { return w.excludedBy(w.layout, r) != "" }
 
-// excludedBy returns what leaves a root out of all lists, or "". A label means a folder, so it is
-// enough if one of the root's is excluded; a project's file leaves out roots of the project alone.
+// excludedBy returns the setting that excludes a root from all lists, or "". Excluding one of a
+// root's labels is enough, since each label stands for the folder. A project's file can exclude only
+// roots of the project.
 func (w *Workspace) excludedBy(l layout, r skill.Root) string {
 	for _, label := range r.Labels() {
 		if settings.MatchesLabel(w.o.Exclude, label) {
@@ -248,8 +250,8 @@ func (w *Workspace) labelsOf(l layout) (labels []string) {
 	return append(append(labels, w.sourceLabels()...), builtin.Label)
 }
 
-// checkExcluded refuses a label that no root has or could have here: a typing error would otherwise
-// list skills that should not be listed.
+// checkExcluded refuses a label that no root has or could have here: after a typing error, skills
+// that should be excluded would be listed.
 func (w *Workspace) checkExcluded(l layout) error {
 	if len(w.o.Exclude) == 0 {
 		return nil
@@ -278,7 +280,7 @@ func setsIn(list string) (sets []string) {
 	return sets
 }
 
-// unknownSet is the error for a value of --tools.
+// unknownSet returns the error for an invalid value of --tools.
 func unknownSet(list string, err error) error {
 	hint := ""
 	for _, name := range setsIn(list) {

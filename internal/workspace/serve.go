@@ -23,27 +23,28 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Serving is how a server watches its skills. The zero value of each field is its default.
+// Serving configures how a server watches its skills. The zero value of each field is its default.
 type Serving struct {
 	Log     *slog.Logger
-	Drift   func(skill, reason string, refused bool) // a skill is found that is not as locked
-	Event   func(follow.Event)                       // an event of a source outside
-	Catalog catalog.Options                          // Provenance is the workspace's
+	Drift   func(skill, reason string, refused bool) // called for a skill that does not match its lock
+	Event   func(follow.Event)                       // called for each event of a followed source
+	Catalog catalog.Options                          // the workspace sets Provenance
 }
 
-// Serve makes the catalogue of a server, in place of [Workspace.View]. It reads no skill yet.
+// Serve creates the catalogue of a server, instead of [Workspace.View]. It does not read skills
+// yet.
 func (w *Workspace) Serve(s Serving) (err error) {
 	w.catalog, err = w.guarded(s, false)
 	return err
 }
 
-// Catalog returns the skills that were read, or are served.
+// Catalog returns the catalogue, or nil until the skills are read or served.
 func (w *Workspace) Catalog() *catalog.Catalog { return w.catalog }
 
 // Policy returns the judge of the operator's policy, or nil.
 func (w *Workspace) Policy() *admission.Judge { return w.judge }
 
-// Replica returns the sources outside that a server follows, or nil.
+// Replica returns the followed sources of a server, or nil.
 func (w *Workspace) Replica() *replica.Replica { return w.replica }
 
 // Start reads the skills of a server and follows their changes, until the context ends or stop is
@@ -55,8 +56,8 @@ func (w *Workspace) Start(ctx context.Context) (stop func()) {
 	return stop
 }
 
-// SetProjects serves the skills of the projects that a client has open, in place of the working
-// directory's. unusable says why files of these projects are not used.
+// SetProjects serves the skills of the projects that a client has open, instead of the working
+// directory's. unusable holds the reasons why files of these projects are not used.
 func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable []error, err error) {
 	l := w.layoutOf(settings.New(w.o.Env, w.o.Config), folders)
 	if err := w.checkExcluded(l); err != nil {
@@ -67,8 +68,8 @@ func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable
 	return l.projects.Unusable, nil
 }
 
-// guarded makes the sources, each behind the guard, and the catalogue of them. once is for a command
-// that scans only once.
+// guarded creates the guarded sources and their catalogue. once is set for a command that scans
+// only once.
 func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error) {
 	if w.follows() {
 		w.replica, err = replica.Open(replica.Options{
@@ -97,8 +98,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	return catalog.New(w.sources, s.Catalog), nil
 }
 
-// newLocks returns the comparison of skills with their locks, or nil if the user's settings turn it
-// off.
+// newLocks returns the locks to compare skills with, or nil if the user's settings turn locks off.
 func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	env := w.o.Env
 	mode := w.files.LockMode(w.file)
@@ -115,8 +115,8 @@ func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	return provenance.New(o)
 }
 
-// shownReal writes a path without links as people at this machine do, who may be in a folder, or have
-// a home folder, that a link leads to.
+// shownReal writes a path without links the way this machine's user would, whose working or home
+// folder may be reached through a link.
 func shownReal(env *console.Env, path string) string {
 	for _, base := range []string{env.Dir, env.Home} {
 		if below, ok := console.Below(path, realpath.Of(base)); base != "" && ok {
@@ -126,8 +126,8 @@ func shownReal(env *console.Env, path string) string {
 	return env.Shown(path)
 }
 
-// sourcesOf makes a source for each root. Excluded roots come last, so that no listed skill gives way
-// to one that is not listed.
+// sourcesOf returns a source for each root. Excluded roots come last, so that an unlisted skill
+// never displaces a listed one.
 func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 	var listed, unlisted []catalog.Source
 	add := func(r skill.Root, s catalog.Source) {
@@ -157,11 +157,11 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 	return append(listed, unlisted...)
 }
 
-// unlistedBuiltin is the source of the built-in skills, in no list.
+// unlistedBuiltin is the source of the built-in skills, excluded from all lists.
 type unlistedBuiltin struct{ *builtin.Source }
 
 func (s unlistedBuiltin) Root() skill.Root {
 	r := s.Source.Root()
-	r.Unlisted, r.UnlistedBy = true, excludeFlag // a project's file excludes roots of the project alone
+	r.Unlisted, r.UnlistedBy = true, excludeFlag // a project's file can exclude only the project's roots
 	return r
 }

@@ -1,19 +1,19 @@
-// Package workspace says which skills this process has. [Open] is the only way to them.
+// Package workspace determines the skills of this process. [Open] is the only entry point.
 //
-// Flags, knack.yaml and the environment are resolved once, in this order; each step uses those
+// Flags, knack.yaml and the environment are resolved once, in this order; each step uses the steps
 // before it:
 //
-//  1. the file in effect: that of --config or, for a server over HTTP, the user's own
+//  1. the file in effect: the file of --config or, for a server over HTTP, the user's own file
 //  2. the projects: --project, the client's roots, or the working directory, each with its knack.yaml
 //  3. the tools: --tools, the project's, or the default
 //  4. the roots: --dir, --source, the roots and sources of the file, or else KNACK_DIRS, the
-//     well-known folders and those that the projects name
-//  5. the lists: --exclude and the projects' files leave roots out of them
-//  6. the guard: the lock and the policy of the file in effect, or of the user's own
+//     well-known folders and the projects' own folders
+//  5. the lists: --exclude and the projects' files exclude roots from them
+//  6. the guard: the lock and the policy of the file in effect, or of the user's own file
 //
-// Open does the first five, and refuses settings that are wrong. Skills are read when a caller first
-// asks for them: a command asks [Workspace.View] or [Workspace.Host], which wait for every disk, a
-// server [Workspace.Serve].
+// Open does the first five steps, and refuses wrong settings. Skills are read on first use: a
+// command calls [Workspace.View] or [Workspace.Host], which wait for every disk, and a server calls
+// [Workspace.Serve].
 package workspace
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// Options are flags as they were given; the zero value of each is its default.
+// Options are the flags as given. The zero value of each field is its default.
 type Options struct {
 	Env       *console.Env
 	Dirs      []string // --dir
@@ -50,21 +50,21 @@ type Options struct {
 	HTTP      string   // --http of a server, which has an operator
 	Tools     *Tools   // of a command that offers tools
 
-	// Patience is how long a person waits for a root at most, in the middle of a line: then nothing
-	// is checked, and no progress shown. Zero waits for every disk.
+	// Patience bounds how long a person who is typing waits for a root. If it is set, folders are
+	// not checked and no progress is shown. Zero waits for every disk.
 	Patience time.Duration
-	// Warn gets the warnings for people. It may be nil.
+	// Warn, if not nil, is called with each warning for people.
 	Warn func(text string)
 }
 
 // Tools are the flags of a command that offers tools.
 type Tools struct {
 	Set   string // --tools, or its default
-	Given bool   // --tools was given, so that it overrides the project's
+	Given bool   // --tools was given, so it overrides the project's set
 	Limit int    // --description-limit
 }
 
-// Workspace is the skills of this process.
+// Workspace holds the skills of this process, and the settings that select them.
 type Workspace struct {
 	o         Options
 	unguarded bool
@@ -79,17 +79,18 @@ type Workspace struct {
 	builtin *builtin.Source
 	sources []catalog.Source
 	catalog *catalog.Catalog // nil until the skills are read
-	replica *replica.Replica // nil without sources outside
+	replica *replica.Replica // nil without followed sources
 	stored  []doctor.Followed
 	locks   *provenance.Locks
 	judge   *admission.Judge
 }
 
-// Open resolves the settings. The skills are those that the operator's policy and the locks let pass.
+// Open resolves the settings. Its skills are the ones that pass the operator's policy and the
+// locks.
 func Open(o Options) (*Workspace, error) { return open(o, false) }
 
-// OpenUnguarded is Open without the operator's policy, for commands that look into skills which it
-// holds back: approve, check and scan.
+// OpenUnguarded is Open without the operator's policy, for commands that inspect held-back skills:
+// approve, check and scan.
 func OpenUnguarded(o Options) (*Workspace, error) { return open(o, true) }
 
 func open(o Options, unguarded bool) (w *Workspace, err error) {
@@ -116,10 +117,9 @@ func open(o Options, unguarded bool) (w *Workspace, err error) {
 	return w, nil
 }
 
-// readFile reads the file in effect. A server that a client starts over stdio reads none by default:
-// an error in a file that is about something else would leave an agent without skills. A server over
-// HTTP has an operator, who may take the file of the project for the server's; so a fault in it is an
-// error.
+// readFile reads the file in effect. By default a server on stdio reads none, because an error in
+// an unrelated section would leave an agent without skills. The operator of a server over HTTP may
+// expect the project's file to apply, so a fault in that file is an error.
 func (w *Workspace) readFile() (err error) {
 	w.address = w.o.HTTP
 	if w.o.Config == "" && w.o.HTTP == "" {
@@ -132,14 +132,15 @@ func (w *Workspace) readFile() (err error) {
 		return w.files.Beside(settings.Folder(*w.o.Env, w.o.Project))
 	}
 	if w.address == "" {
-		// Only a file that was named says so: one in the user's own would take every server that a
-		// client starts away from the client.
+		// Only a file named by --config sets the address: in the user's own file it would turn
+		// every server that a client starts on stdio into one over HTTP.
 		w.address = w.file.Config.HTTP.Listen
 	}
 	return nil
 }
 
-// chooseTools takes the set of --tools, or the project's, if its descriptions keep the user's limit.
+// chooseTools selects the set of --tools, or the project's set if its descriptions fit the user's
+// limit.
 func (w *Workspace) chooseTools() (err error) {
 	t := w.o.Tools
 	if t == nil {
@@ -170,22 +171,22 @@ func (w *Workspace) chooseTools() (err error) {
 // File returns the file in effect, or nil.
 func (w *Workspace) File() *settings.File { return w.file }
 
-// Files returns the settings of the process, of which each file is read once.
+// Files returns the finder of the process's settings, which reads each file once.
 func (w *Workspace) Files() *settings.Finder { return w.files }
 
 // Address returns the address at which a server listens, or "" for standard input and output.
 func (w *Workspace) Address() string { return w.address }
 
-// Tools returns the tools that are offered, and the name of their set.
+// Tools returns the offered tools and the name of their set.
 func (w *Workspace) Tools() (tools []*tool.Tool, set string) { return w.tools, w.set }
 
-// Engage returns the text that leads a model to the tools.
+// Engage returns the text that points a model to the tools.
 func (w *Workspace) Engage() string { return w.builtin.Engage() }
 
 // Settings describes the settings of the project's file that are in effect.
 func (w *Workspace) Settings() []string { return w.layout.projects.Lines() }
 
-// Stored describes the sources of --config, as the store has them.
+// Stored describes the followed sources as the store holds them.
 func (w *Workspace) Stored() []doctor.Followed { return w.stored }
 
 // Sources returns the sources of the skills that were read.
@@ -194,8 +195,8 @@ func (w *Workspace) Sources() []catalog.Source { return w.sources }
 // Judge returns the judge of skills by the lanes of the operator's policy.
 func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.judge) }
 
-// JudgeOf returns the judge of skills by the lanes of a policy. Of a skill that the policy may hold
-// back, it takes the report of exactly the bytes that are served.
+// JudgeOf returns the judge of skills by the lanes of a policy. If the policy can hold skills back,
+// the judge uses the reports of exactly the served bytes.
 func JudgeOf(j *admission.Judge) judgement.Judge {
 	out := judgement.Judge{Lanes: j.Lanes()}
 	if j.Enforces() {
@@ -207,7 +208,8 @@ func JudgeOf(j *admission.Judge) judgement.Judge {
 	return out
 }
 
-// View reads all skills at the first call. It fails if a root that the user named cannot be read.
+// View returns the skills, and reads them on the first call. It fails if a root named by the user
+// cannot be read.
 func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
 	first := w.catalog == nil
 	v, err := w.Scan(ctx)
@@ -222,7 +224,8 @@ func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
 	return v, w.rootError(v)
 }
 
-// Scan is View without errors and warnings about single roots and sources, for a report that has them.
+// Scan is View without the errors and warnings about single roots and sources, for a report that
+// includes them.
 func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if w.catalog != nil {
 		return w.catalog.View(ctx)
@@ -252,7 +255,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	return v, nil
 }
 
-// Refresh reads again what has changed.
+// Refresh reads changed skills again.
 func (w *Workspace) Refresh(ctx context.Context) (catalog.View, error) {
 	if w.catalog != nil {
 		if err := w.catalog.Refresh(ctx); err != nil {
@@ -262,7 +265,7 @@ func (w *Workspace) Refresh(ctx context.Context) (catalog.View, error) {
 	return w.View(ctx)
 }
 
-// Host reads all skills at the first call, for the tools.
+// Host returns the skills for the tools, and reads them on the first call.
 func (w *Workspace) Host(ctx context.Context) (*tool.Host, error) {
 	if _, err := w.View(ctx); err != nil {
 		return nil, err
@@ -270,11 +273,11 @@ func (w *Workspace) Host(ctx context.Context) (*tool.Host, error) {
 	return &tool.Host{Finder: lookup.Finder{Catalog: w.catalog, Engage: w.Engage}}, nil
 }
 
-// Close ends the connections with sources outside. The skills of such sources cannot be read any more.
+// Close disconnects the followed sources. Their skills cannot be read afterwards.
 func (w *Workspace) Close() { w.replica.Close() }
 
-// Read waits until a catalogue has read all of its sources, however long that takes: a command that
-// answers once must not answer with a part. At a terminal it shows how much was read.
+// Read waits until a catalogue has read all of its sources, however long that takes, since a
+// command that answers once must answer in full. On a terminal it shows progress.
 func Read(ctx context.Context, env *console.Env, c *catalog.Catalog) (catalog.View, error) {
 	defer ShowReading(env, c)()
 	if err := c.Refresh(ctx); err != nil {
@@ -283,12 +286,12 @@ func Read(ctx context.Context, env *console.Env, c *catalog.Catalog) (catalog.Vi
 	return c.View(ctx)
 }
 
-// ShowReading shows at a terminal how much a scan has read, until done is called.
+// ShowReading shows the progress of a scan on a terminal until done is called.
 func ShowReading(env *console.Env, c *catalog.Catalog) (done func()) {
 	return console.ShowProgress(env, console.Step{What: "reading skills", Count: func() (int, int) { return int(c.Progress()), 0 }, Unit: "folders"})
 }
 
-// Interrupted says in words why a command did not finish.
+// Interrupted returns the error of a command that was interrupted.
 func Interrupted(err error) error {
 	return settings.RunError("", "the scan was interrupted: %w", err)
 }

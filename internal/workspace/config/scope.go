@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Files is a set of kinds of files, by how knack comes to read one.
+// Files is a set of kinds of files, by how knack finds them.
 type Files uint8
 
 // The kinds of files. A project's file that --config names is of two kinds.
@@ -19,13 +19,13 @@ const (
 
 const trusted = OfUser | Named
 
-// scope says in which files a section counts, and for which servers.
+// scope defines the files and the servers for which a section counts.
 type scope struct {
 	name        string // of the section, or of a key of one
 	files       Files  // the files in which it counts
 	stdio, http Files  // the files in which it counts for a server over this transport
 	why         string // the reason why it does not count in other files
-	instead     string // more to do about it than to move it
+	instead     string // a further fix besides moving it
 }
 
 // scopes has a row for each section, in the order of root. A key has one only if it counts in

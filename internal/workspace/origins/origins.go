@@ -1,5 +1,5 @@
-// Package origins connects this process with the places that skills come from: the readers of each
-// kind of source, and the store that keeps what they bring.
+// Package origins connects this process with the origins of skills. It has a reader for each kind
+// of source, and opens the store of fetched releases.
 package origins
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
-// Options are the means of the readers.
+// Options are the dependencies of the readers.
 type Options struct {
 	Env      *console.Env
 	Store    *store.Store
@@ -29,7 +29,7 @@ type Options struct {
 	Fetch    *httpfetch.Fetcher // of the command
 }
 
-// kinds has the readers of the kinds of sources.
+// kinds maps each kind of source to the constructor of its reader.
 var kinds = map[origin.Kind]func(Options) (origin.Origin, error){
 	origin.Folder: func(o Options) (origin.Origin, error) {
 		return folder.Origin{Progress: o.Progress, Shown: o.Env.Shown}, nil
@@ -62,7 +62,7 @@ func (o Options) client(address string) (*http.Client, error) {
 	return server.HTTP(), nil
 }
 
-// New returns a function for the reader of a kind of source. It makes each reader once.
+// New returns a function that returns the reader of a kind of source. Each reader is created once.
 func New(o Options) func(origin.Kind) (origin.Origin, error) {
 	made := map[origin.Kind]func() (origin.Origin, error){}
 	for kind, read := range kinds {

@@ -16,7 +16,8 @@ func registries(o Options) (origin.Origin, error) {
 	return oci.New(oci.Options{Options: Registry(o), Spool: o.Store.Spool, Progress: o.Progress}), nil
 }
 
-// Registry returns how registries are reached: with the credentials of docker's configuration.
+// Registry returns the options for reaching registries, with the credentials of docker's
+// configuration.
 func Registry(o Options) registry.Options {
 	config := o.Env.Variable("DOCKER_CONFIG")
 	switch {

@@ -51,7 +51,7 @@ func Root(env console.Env, project string) string {
 	return chain[len(chain)-1]
 }
 
-// CheckFolder reports at once what is wrong with a folder that the user named.
+// CheckFolder returns the error for a named folder that cannot be used, or nil.
 func CheckFolder(env *console.Env, flag, folder string) error {
 	if folder == "" {
 		return UsageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
@@ -59,7 +59,7 @@ func CheckFolder(env *console.Env, flag, folder string) error {
 	return FolderError(flag, folder, dir.Check(env.Absolute(folder)))
 }
 
-// FolderError says in words why a folder that the user named cannot be used, or returns nil.
+// FolderError returns a worded error for a named folder that cannot be used, or nil if err is nil.
 func FolderError(flag, shown string, err error) error {
 	if err == nil {
 		return nil

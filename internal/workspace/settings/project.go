@@ -21,7 +21,7 @@ type Projects struct {
 	// Unusable lists why files are not used. That only causes warnings: an agent without skills
 	// would be worse.
 	Unusable []error
-	// Unread lists which files look like settings and are not read; see [Finder.Unread].
+	// Unread warns of files that look like settings but are not read; see [Finder.Unread].
 	Unread []string
 	files  []*File
 	tops   map[string]string // the folder that must contain each root, by label

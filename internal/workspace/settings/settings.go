@@ -34,7 +34,7 @@ type Finder struct {
 	env   *console.Env
 	given string // --config: this file and no other
 	read  map[string]*File
-	// Used are the files that were read.
+	// Used lists the files that were read.
 	Used []*File
 }
 
@@ -112,8 +112,8 @@ func (s *Finder) projectFile(folder string) string {
 // otherName is the name that people give to knack.yaml by mistake.
 const otherName = "knack.yml"
 
-// Unread names the files that look like settings for a folder and are not read, and says what to do.
-// The file of --config is read, and with it the user's own files are not expected to be.
+// Unread returns a warning, with a fix, for each file that looks like settings for a folder but is
+// not read. With --config, the user's own files are not reported.
 func (s *Finder) Unread(folder string) (warnings []string) {
 	exists := func(file string) bool {
 		info, err := os.Lstat(file)
@@ -142,8 +142,8 @@ func (s *Finder) Unread(folder string) (warnings []string) {
 	return warnings
 }
 
-// Beside returns what is wrong with the file of the project that a folder is in. A server that an
-// operator starts must not take settings that have no effect for settings that are in effect.
+// Beside returns the first fault of the file of the project that contains a folder, or nil. An
+// operator must not mistake settings without effect for settings in effect.
 func (s *Finder) Beside(folder string) error {
 	f, err := s.Project(folder)
 	if err == nil && f != nil && len(f.Problems) > 0 {
@@ -233,7 +233,7 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), kin
 type Error struct {
 	Err   error
 	Hint  string
-	Usage bool // they are wrong; otherwise what they name cannot be used
+	Usage bool // the settings are wrong; otherwise something that they name cannot be used
 }
 
 // Error implements error.
@@ -247,12 +247,12 @@ func UsageError(hint, format string, args ...any) error {
 	return &Error{fmt.Errorf(format, args...), hint, true}
 }
 
-// RunError returns an error about the state that settings or flags meet.
+// RunError returns an error about the state of something that settings or flags name.
 func RunError(hint, format string, args ...any) error {
 	return &Error{fmt.Errorf(format, args...), hint, false}
 }
 
-// readError words why a file cannot be read, and keeps the error in its chain.
+// readError words the reason that a file cannot be read, and unwraps to the original error.
 type readError struct{ err error }
 
 func (e readError) Error() string { return ReasonOf(e.err) }
