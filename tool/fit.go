@@ -9,43 +9,42 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Form is the way in which a list of skills was made to fit.
+// Form is how a list of skills was made to fit.
 type Form string
 
-// The forms, from best to worst. In each but the first one line of the list says
-// what was shortened.
+// The forms, from best to worst. In all but the first, one line of the list names the shortening.
 const (
 	FormWhole     Form = "whole"     // names with their whole descriptions
 	FormShortened Form = "shortened" // long descriptions are cut
-	FormMixed     Form = "mixed"     // some have descriptions, mostly cut, others names alone
-	FormNames     Form = "names"     // names alone, some perhaps left out
+	FormMixed     Form = "mixed"     // some skills have descriptions, mostly cut; others have only names
+	FormNames     Form = "names"     // only names, some perhaps left out
 )
 
-// Fit is the part of the list of skills that a client is shown.
+// Fit describes the part of the list of skills that a client shows.
 type Fit struct {
 	client profile.Client
-	// Client is a name from the table of clients that cut, "" for all the others. Older
-	// versions that cut earlier follow as "name before version".
+	// Client is the name of a known client that cuts descriptions, or "" for all other clients. The
+	// row of older versions with another limit is called "name before version".
 	Client string
-	// Limit is the number of characters of a description that the client shows; 0 if no
-	// limit is known.
+	// Limit is the number of characters of a description that the client shows, or 0 if no limit is
+	// known.
 	Limit int
-	// Budget is the number of characters for the list, in the description and, if it goes on
-	// there, in the instructions. Need is the length of the whole list.
+	// Budget is the number of characters for the list, in the description and, for a list that
+	// continues there, in the instructions. Need is the length of the whole list.
 	Budget, Need int
 	Form         Form
-	// Cut is the length in characters to which descriptions are cut, about, if the form is
+	// Cut is the approximate length in characters to which descriptions are cut, if the form is
 	// [FormShortened].
 	Cut int
-	// Shortened lists the skills whose description is cut or left out, ByName those of them
-	// that have none, and Left those whose name is not in the list. All are in the order of
-	// the list.
+	// Shortened lists the skills with a cut or omitted description, ByName the skills among them
+	// without a description, and Left the skills missing from the list. All are in list order.
 	Shortened, ByName, Left []*catalog.Entry
 }
 
-// Fits returns how the list of the default set, in the description of its tool skill and for
-// some clients in the instructions too, fits all clients without a known limit, which come first, and those that cut. Callers share the
-// result, and must not change it.
+// Fits returns how the default set's list of skills fits each kind of client. The list is in the
+// description of the tool skill and, for some clients, in the instructions too. The first Fit is
+// for all clients without a known limit; one follows for each client that cuts. Callers share the
+// result and must not change it.
 func Fits(v catalog.View) []Fit {
 	return catalog.Keep(v.Snapshot, fitsKey{}, func() []Fit { return fits(v) })
 }
@@ -77,7 +76,7 @@ func fits(v catalog.View) []Fit {
 	return out
 }
 
-// form returns the form of a list of so many skills.
+// form returns the form of a list with the given number of skills.
 func (f *Fit) form(skills int) Form {
 	switch {
 	case len(f.Shortened)+len(f.Left) == 0:
@@ -90,19 +89,19 @@ func (f *Fit) form(skills int) Form {
 	return FormNames
 }
 
-// Presence is how much of a skill a list in the description of a tool shows.
+// Presence is how much of a skill the list in a tool's description shows.
 type Presence string
 
 // The presences, from best to worst.
 const (
-	PresenceWhole     Presence = "whole"     // its name and its whole description
-	PresenceShortened Presence = "shortened" // its name, and the beginning of its description
-	PresenceName      Presence = "name"      // its name alone
-	PresenceAbsent    Presence = "absent"    // nothing: the list leaves it out, or is not for it
-	PresenceUnlisted  Presence = ""          // no description has a list; a tool lists the skills when it is called
+	PresenceWhole     Presence = "whole"     // name and whole description
+	PresenceShortened Presence = "shortened" // name and the beginning of the description
+	PresenceName      Presence = "name"      // name only
+	PresenceAbsent    Presence = "absent"    // the list omits the skill, or is not for it
+	PresenceUnlisted  Presence = ""          // no description has a list; a tool lists the skills on request
 )
 
-// PresenceOf returns how much of a skill the descriptions of tools show a client, at best.
+// PresenceOf returns the best presence of a skill in the descriptions of tools that a client sees.
 func PresenceOf(e *catalog.Entry, v catalog.View, tools []*Tool, c profile.Client) Presence {
 	best := PresenceUnlisted
 	for _, t := range tools {
@@ -121,7 +120,7 @@ func PresenceOf(e *catalog.Entry, v catalog.View, tools []*Tool, c profile.Clien
 	return best
 }
 
-// presence returns how much a list shows of its i-th skill.
+// presence returns the presence of the i-th skill of a list.
 func presence(a listing.Arrangement, i int, e *catalog.Entry) Presence {
 	switch {
 	case a.Omits(i):
@@ -134,11 +133,11 @@ func presence(a listing.Arrangement, i int, e *catalog.Entry) Presence {
 	return PresenceWhole
 }
 
-// cuts returns the ways in which known clients cut a description with other characters
-// around the list; that of all the others comes first.
+// cuts returns a Fit for each limit of the known clients, given the number of other characters in
+// the description. The first is for all other clients.
 func cuts(other int) []Fit {
 	out := []Fit{{Budget: listing.BudgetFor(profile.Client{}, other)}}
-	newer, last := profile.Client{}, 0 // the row before, and what it shows
+	newer, last := profile.Client{}, 0 // the previous row, and its limit
 	for _, c := range profile.Known() {
 		shown := c.Profile().Description
 		if shown == 0 || c.Name == newer.Name && shown == last {

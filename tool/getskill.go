@@ -35,8 +35,7 @@ var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 // preference.
 var docNames = [...]string{"SKILL.MD", "SKILL.md"}
 
-// getSkillResult is contract 000's answer: a name and the documentation, or an
-// error alone.
+// getSkillResult is contract 000's answer: a name and the documentation, or only an error.
 type getSkillResult struct {
 	SkillName     string
 	Documentation string
@@ -57,12 +56,12 @@ func (r getSkillResult) Fields() iter.Seq2[string, any] {
 // MarshalJSON writes the fields.
 func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-// documentCopies is how many times a documentation counts as memory until its answer is
-// made. As JSON it is at most six times as long, and an answer counts that twice. A call that
-// asked for more later could wait for others that do the same.
+// documentCopies is how many times a documentation counts as memory until its answer is made. As
+// JSON it is at most six times as long, and an answer counts that twice. All of it is reserved at
+// once: calls that asked for more later could wait for each other.
 const documentCopies = 12
 
-// result has the fields as text too.
+// result returns the answer, with the fields also as text.
 func (r getSkillResult) result() Result {
 	var text strings.Builder
 	_ = rawjson.Write(&text, func(e *rawjson.Encoder) { e.Object(r.Fields()) }, func(size int64) error { // a Builder does not fail
@@ -75,7 +74,7 @@ func (r getSkillResult) result() Result {
 // folderList is the answer of the runner set's list_skills.
 type folderList struct {
 	Skills []string `json:"skills"` // folder names, sorted
-	// Incomplete says why skills may be missing; mostly empty, and then not written.
+	// Incomplete says why skills may be missing; usually empty, and then omitted.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
@@ -106,7 +105,7 @@ func runnerList() *Tool {
 	}
 }
 
-// documentedFolders returns the folders whose documentation get_skill would look for.
+// documentedFolders returns the folders in which get_skill looks for documentation.
 func documentedFolders(v catalog.View) []string {
 	seen := make(map[string]bool, len(v.Entries))
 	names := []string{}
@@ -153,8 +152,8 @@ func malformedGet(err error) Result {
 	return getSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
-// byFolder finds a skill by its folder, else by its frontmatter name, both in exact case.
-// The frontmatter may be faulty.
+// byFolder finds a skill by its folder, or else by its frontmatter name, both in exact case. The
+// frontmatter may be faulty.
 func byFolder(v catalog.View, name string) *catalog.Entry {
 	if e := v.InFolder(name); e != nil {
 		return e
@@ -210,9 +209,8 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) (g
 
 var errFolderGone = errors.New("the folder is gone")
 
-// readDocument opens the first of docNames in the folder, of at most that many bytes. It
-// compares the names with the directory's entries, so that a file system that ignores case
-// gives the same answer.
+// readDocument reads the first of docNames in the folder, up to most bytes. It compares the names
+// with the directory's entries, so that a case-insensitive file system gives the same answer.
 func readDocument(e *catalog.Entry, most int64) ([]byte, skill.Stamp, error) {
 	entries, err := fs.ReadDir(e.FS, ".")
 	if errors.Is(err, fs.ErrNotExist) {

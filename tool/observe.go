@@ -23,7 +23,7 @@ func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result,
 	return h.Watch(e, func() (Result, error) { return t.answer(ctx, h, args) })
 }
 
-// Watch answers a call between [Host.Begin] and [Host.Observe].
+// Watch answers a call by calling answer between [Host.Begin] and [Host.Observe].
 func (h *Host) Watch(e Event, answer func() (Result, error)) (Result, error) {
 	if h.Begin != nil {
 		h.Begin(e)
@@ -81,13 +81,13 @@ func keysOf(object json.RawMessage, key string) []string {
 	return names
 }
 
-// Event is one call with its result, for the operator of the tools to watch.
+// Event is one call and its result, for observation by the operator.
 type Event struct {
 	Tool       string
 	Parameters []string        // names of the arguments that the tool accepts, in the schema's order; nil if no tool was called, and then no argument is shown
 	Arguments  json.RawMessage // as given
 	Result     Result
-	Err        error // why there is no result: the context's
+	Err        error // the context's error, if there is no result
 }
 
 // shownLength is the number of characters of a result, and of the arguments, in an event's
@@ -105,7 +105,7 @@ func (e Event) CallText() string {
 	return "[Tool Call] " + display.Echo(e.Tool) + "(" + e.arguments() + ")"
 }
 
-// ResultText returns what [Event.String] has after its first line.
+// ResultText returns the rest of [Event.String] after its first line.
 func (e Event) ResultText() string {
 	result := e.Result.Text
 	if e.Err != nil {
@@ -114,13 +114,13 @@ func (e Event) ResultText() string {
 	return "[Tool Result] " + shownText(result)
 }
 
-// notShown replaces what a line does not show.
+// notShown stands for an omitted value.
 const notShown = "…"
 
-// arguments returns the call's arguments in the order of the schema, then the others by
-// name. An argument that the tool does not take may be anything, so its value is not shown.
-// Nor is a value given to no tool, or for a URI if it is not text. Of a URI, only the part
-// that an answer would repeat is shown (contract 004's secret boundary).
+// arguments returns the call's arguments in schema order, then the others by name. The value of an
+// unknown argument is omitted, since it may be anything. So is a value given to no tool, and a URI
+// that is not text. Of a URI, only the part that an answer would repeat is shown (contract 004's
+// secret boundary).
 func (e Event) arguments() string {
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(e.Arguments, &given)
@@ -176,8 +176,8 @@ func isSkillURI(s string) bool {
 	return len(s) >= len(skill.Scheme) && strings.EqualFold(s[:len(skill.Scheme)], skill.Scheme)
 }
 
-// shownText cuts a text at [shownLength] characters and says how many are left out. It
-// drops invisible characters and those that would control a terminal.
+// shownText cuts a text at [shownLength] characters and adds the number of omitted ones. It drops
+// invisible and terminal control characters.
 func shownText(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	rest := ""

@@ -33,7 +33,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 		}
 	}
 	if len(lists) == 1 {
-		return lists[0] // nearly always: most servers have one set
+		return lists[0] // usual: most servers have one set
 	}
 	var all []*catalog.Entry
 	seen := map[*catalog.Entry]bool{}

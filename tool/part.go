@@ -39,7 +39,7 @@ func (b bounds) above(note string, further int) bounds {
 	return b
 }
 
-// contain reports whether a text of so many lines is within the bounds.
+// contain reports whether a text with the given number of lines is within the bounds.
 func (b bounds) contain(text string, lines int) bool {
 	return b.holds(text) && (b.lines == 0 || lines <= b.lines)
 }
@@ -66,9 +66,9 @@ type part struct {
 	cut         bool // the text continues after the part
 }
 
-// partOf returns a part of a text: the whole text if no span is requested and it is within
-// the bounds for that, else a part within the bounds for parts. A part ends at a line end;
-// only a line that is too long for one answer is split. The error explains a wrong span.
+// partOf returns the requested part of a text. Without a span it returns the whole text if that is
+// within whole, else a part within some. A part ends at a line end; only a line too long for one
+// answer is split. The error explains a wrong span.
 func partOf(text string, s span, whole, some bounds) (part, error) {
 	p := part{lines: strings.Count(text, "\n"), first: max(s.offset, 1)}
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -126,7 +126,7 @@ func lineStart(text string, n int) int {
 	return at
 }
 
-// longestNote is a note of the greatest length that one can have.
+// longestNote returns a note of the greatest possible length.
 func longestNote(client profile.Profile, name, file string) string {
 	const n = math.MaxInt32
 	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(client, name, file, n)

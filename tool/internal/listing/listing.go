@@ -1,6 +1,5 @@
-// Package listing writes lists of skills that fit a client's limits: with descriptions, with
-// shortened ones, by name alone, or in one sentence with the topics of the skills that it
-// does not name.
+// Package listing writes lists of skills that fit a client's limits: with whole descriptions, with
+// cut ones, as names only, or as one sentence with the topics of the unnamed skills.
 package listing
 
 import (
@@ -20,22 +19,22 @@ import (
 const (
 	// Budget is the largest list of skills, in characters (contracts.md).
 	Budget = 16_000
-	// MinBudget is the smallest budget of a list that has whole sentences: some names, and
-	// the tool that shows the rest.
+	// MinBudget is the smallest budget for a list with whole sentences: some names, and the tool
+	// that shows the rest.
 	MinBudget = 200
-	// LeastBudget is the smallest budget of any list: a line with the number of the skills,
-	// and what lists them. Contract 002 leaves 50 of 1,024 characters.
+	// LeastBudget is the smallest budget of any list: a line with the number of skills and the tool
+	// that lists them. Contract 002 leaves 50 of 1,024 characters.
 	LeastBudget = 48
 
-	// minDescription is the shortest useful description. Below it a list shows names alone.
+	// minDescription is the shortest useful description. With less room a list has only names.
 	minDescription = 24
 
-	// none is a list without skills.
+	// none is the text of a list without skills.
 	none = "(none)"
 )
 
-// BudgetFor returns the budget of a list in a description that has other characters besides:
-// [Budget], unless the client shows less or the operator has set another limit.
+// BudgetFor returns the budget of a list in a description with the given number of other
+// characters: [Budget], unless the client shows less or the operator has set another limit.
 func BudgetFor(c profile.Client, other int) int {
 	shown, most := c.Profile().Description, Budget
 	if c.Limit > 0 {
@@ -47,8 +46,8 @@ func BudgetFor(c profile.Client, other int) int {
 	return max(min(most, shown-other), LeastBudget)
 }
 
-// Skills are the skills of a list, in order. A very long list makes the rows of its first
-// skills alone.
+// Skills are the skills of a list, in order. Rows are made on demand, so that a very long list
+// makes only its first ones.
 type Skills struct {
 	entries []*catalog.Entry
 	rows    []row
@@ -57,12 +56,12 @@ type Skills struct {
 // row is one skill as a list shows it.
 type row struct{ name, description string }
 
-// Of returns a list's skills.
+// Of returns the entries as the skills of a list.
 func Of(entries []*catalog.Entry) *Skills { return &Skills{entries: entries} }
 
 // row returns the row of a skill, perhaps without its description.
 func (s *Skills) row(i int) row {
-	if s.rows == nil { // the longest list of names has about so many
+	if s.rows == nil { // about the number of names in the longest list
 		s.rows = make([]row, 0, min(len(s.entries), Budget/16))
 	}
 	for len(s.rows) <= i {
@@ -94,18 +93,18 @@ func Location(e *catalog.Entry) string {
 	return "global"
 }
 
-// Arrangement is what a list shows after fitting.
+// Arrangement describes the content of a list after fitting.
 type Arrangement struct {
-	// Described is set if the list has descriptions, else it has names alone.
+	// Described is set if the list has descriptions. Otherwise it has only names.
 	Described bool
-	// Cut is the length in characters above which a description is cut; 0 if none is.
+	// Cut is the length in characters above which a description is cut, or 0.
 	Cut int
 
-	omitted  []int // skills before rest whose names are left out, in order
-	rest     int   // the skill from which on all names are left out
-	complete int   // the number of skills
+	omitted  []int // indexes before rest of the omitted names, in order
+	rest     int   // index from which all names are omitted
+	complete int   // number of skills
 
-	shown []shown // of each skill, if that is not the same for all; see [Lay]
+	shown []shown // by skill; nil if all skills are shown alike; see [Lay]
 }
 
 // shown is how much a list shows of a skill.
@@ -118,7 +117,7 @@ const (
 	isWhole
 )
 
-// Describes reports whether the list has a description of the i-th skill, perhaps a cut one.
+// Describes reports whether the list has the i-th skill's description, whole or cut.
 func (a Arrangement) Describes(i int) bool {
 	if a.shown != nil {
 		return a.shown[i] >= isCut
@@ -134,7 +133,7 @@ func (a Arrangement) Cuts(i int, description string) bool {
 	return a.Described && a.Cut > 0 && utf8.RuneCountInString(display.OneLine(description)) > a.Cut
 }
 
-// Omits reports whether the name of the i-th skill is left out.
+// Omits reports whether the list omits the i-th skill's name.
 func (a Arrangement) Omits(i int) bool {
 	if a.shown != nil {
 		return a.shown[i] == isAbsent
@@ -146,7 +145,7 @@ func (a Arrangement) Omits(i int) bool {
 	return omitted || i >= a.rest
 }
 
-// OmitsAny reports whether any name is left out.
+// OmitsAny reports whether the list omits any name.
 func (a Arrangement) OmitsAny() bool {
 	if a.shown != nil {
 		return slices.Contains(a.shown, isAbsent)
@@ -154,13 +153,13 @@ func (a Arrangement) OmitsAny() bool {
 	return !a.Described && (len(a.omitted) > 0 || a.rest < a.complete)
 }
 
-// Render writes the skills of a view, see [Skills.Arrange]. While the view is incomplete, the
+// Render returns the list of a view's skills; see [Skills.Arrange]. If the view is incomplete, the
 // last line says so.
 func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, search string) string {
 	note := IncompleteNote(v, search)
 	switch {
 	case note == "":
-	case budget < MinBudget: // the note alone may have more
+	case budget < MinBudget: // the note alone may be longer
 		return "(incomplete; " + lists(search) + " the skills)"
 	case len(entries) == 0:
 		return note
@@ -172,8 +171,8 @@ func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, sear
 	return text + note
 }
 
-// IncompleteNote returns the last line of a list that may lack skills, or "". search is the
-// tool that shows them later, if the set has one.
+// IncompleteNote returns the last line of a list that may lack skills, or "". search is the tool
+// that shows the missing skills later, or "" if the set has none.
 func IncompleteNote(v catalog.View, search string) string {
 	lacks := v.Incomplete()
 	if missing := v.Unreachable(); lacks == nil && missing != "" {
@@ -188,9 +187,9 @@ func IncompleteNote(v catalog.View, search string) string {
 	return "(" + lacks.State() + "; " + search + " shows those that were read since)"
 }
 
-// Arrange writes the skills within a budget of characters: whole if they fit, else with each
-// description cut at a sentence or word, else as names alone, see [Skills.Names]. One line
-// says what was shortened. search is the tool that shows the rest, if the set has one.
+// Arrange returns the list of the skills within a budget of characters. It prefers whole
+// descriptions, then descriptions cut at a sentence or word, then names only; see [Skills.Names].
+// One line names the shortening. search is the tool that shows the rest, or "" if the set has none.
 func (s *Skills) Arrange(st Style, budget int, search string) (string, Arrangement) {
 	if len(s.entries) == 0 {
 		return none, Arrangement{Described: true}
@@ -212,14 +211,14 @@ func (s *Skills) Length(st Style) int {
 	return n
 }
 
-// bareLength returns the length of the list without descriptions, or any number above most
-// if it is longer than that.
+// bareLength returns the length of the list without descriptions, or any number above most if the
+// list is longer than most.
 func (s *Skills) bareLength(st Style, most int) int {
 	count := len(s.entries)
 	if count == 0 {
 		return display.Length(none)
 	}
-	n := count - 1 // the line ends between them
+	n := count - 1 // line ends between the skills
 	frames := map[string]int{}
 	for i := 0; i < count && n <= most; i++ {
 		location := Location(s.entries[i])
@@ -233,8 +232,8 @@ func (s *Skills) bareLength(st Style, most int) int {
 	return n
 }
 
-// describe writes the skills with their descriptions, whole or cut, if they fit; bare is
-// their length without.
+// describe returns the list with descriptions, whole or cut, if it fits. bare is the length of the
+// list without descriptions.
 func (s *Skills) describe(st Style, budget, bare int, search string) (string, Arrangement, bool) {
 	rows := s.described()
 	longest, used := 0, bare
@@ -268,8 +267,8 @@ func (s *Skills) describe(st Style, budget, bare int, search string) (string, Ar
 		}
 		return true
 	}
-	// Find the longest cut that fits by bisection. For very many skills not even the
-	// shortest fits, which is checked first.
+	// Find the longest cut that fits by bisection. With very many skills not even the shortest cut
+	// fits, so that is checked first.
 	if !fits(minDescription) {
 		return "", Arrangement{}, false
 	}
@@ -281,7 +280,8 @@ func (s *Skills) describe(st Style, budget, bare int, search string) (string, Ar
 	return s.write(st, n, rest) + "\n" + note, Arrangement{Described: true, Cut: n}, true
 }
 
-// write writes all rows with descriptions of at most n characters, length characters in all.
+// write returns all rows, with descriptions of at most n characters. length is the length of the
+// result in characters.
 func (s *Skills) write(st Style, n, length int) string {
 	var b strings.Builder
 	b.Grow(length)
@@ -294,7 +294,7 @@ func (s *Skills) write(st Style, n, length int) string {
 	return b.String()
 }
 
-// shortened returns the line that says what was shortened.
+// shortened returns the line that names a shortening.
 func shortened(what, search string) string {
 	if search == "" {
 		return "(" + what + " to fit; load a skill to see it whole)"
@@ -302,11 +302,11 @@ func shortened(what, search string) string {
 	return "(" + what + " to fit; " + search + " shows them whole)"
 }
 
-// Names writes names alone: all of them if possible, with a note below if that fits, else as
-// many as fit, in order, and a line with the number of the others. It then leaves out a name
-// that is longer than any answer would repeat, so that it cannot displace the others. An
-// empty note stands for the line that descriptions are left out. Below [MinBudget] the lines
-// are shorter, and one of them is always there.
+// Names returns the list of names. If all names fit, note follows if it fits too; an empty note
+// means the line about omitted descriptions. Otherwise the list has as many names as fit, in order,
+// and a line with the number of omitted ones. It then omits names longer than any answer would
+// repeat, so that they cannot displace others. Below [MinBudget] the lines are shorter, and one of
+// them is always present.
 func (s *Skills) Names(budget int, note, search string) (string, Arrangement) {
 	return s.names(plain, budget, note, search)
 }
@@ -317,7 +317,7 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 	if note == "" {
 		note = shortened("descriptions are left out", search)
 	}
-	n := 2 * max(count-1, 0) // the commas between them
+	n := 2 * max(count-1, 0) // commas between the names
 	for i := 0; i < count && n <= budget; i++ {
 		n += display.Length(escape(s.row(i).name))
 	}
@@ -332,7 +332,7 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 				return text + "\n" + line, a
 			}
 		}
-		if budget >= MinBudget { // names are left out only if they do not fit themselves
+		if budget >= MinBudget { // names are omitted only if they do not fit themselves
 			return text, a
 		}
 	}
@@ -367,7 +367,7 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 	return b.String() + notShown(len(a.omitted)+count-a.rest, search), a
 }
 
-// notShown returns the line with the number of names that are left out.
+// notShown returns the line with the number of omitted names.
 func notShown(n int, search string) string {
 	skills, them := "skills", "them"
 	if n == 1 {
@@ -379,13 +379,13 @@ func notShown(n int, search string) string {
 	return fmt.Sprintf("(and %d more %s, not shown to fit; use %s to see %s)", n, skills, search, them)
 }
 
-// notShownBriefly is the line for a list that has hardly any room.
+// notShownBriefly is notShown for a list with hardly any room.
 func notShownBriefly(n int, search string) string {
 	return fmt.Sprintf("(%d more; %s them)", n, lists(search))
 }
 
-// lists names what lists all skills: the tool that does, or the answer to a name that no
-// skill has.
+// lists returns the subject and verb for listing all skills: a tool, or the answer to an unknown
+// name.
 func lists(search string) string {
 	if search == "" {
 		return "an unknown name lists"
@@ -393,9 +393,9 @@ func lists(search string) string {
 	return search + " lists"
 }
 
-// quoteLength bounds what one line quotes of a problem, in characters. The longest of knack's
-// own wordings has 120; a parser may quote more.
+// quoteLength bounds the quoted text of a problem, in characters. The longest of knack's own texts
+// has 120; a parser may quote more.
 const quoteLength = 240
 
-// Quote returns a problem's message or fix as a line of an answer quotes it.
+// Quote returns a problem's message or fix in one line of bounded length.
 func Quote(text string) string { return display.Cut(display.OneLine(text), quoteLength) }

@@ -8,9 +8,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Order returns the indexes of skills with the most telling first: the project's before the
-// user's and the built-in ones, then those that are used most, then the newest by the day.
-// Equal ones keep their order, or, if there is little room, those with short names come first.
+// Order returns the indexes of skills by relevance: the project's skills before the user's and the
+// built-in ones, then by most uses, then by newest day. The sort is stable, except that with little
+// room shorter names come first among equals.
 func Order(v catalog.View, skills []*catalog.Entry, littleRoom bool) []int {
 	keys := make([]orderKey, len(skills))
 	for i, e := range skills {
@@ -30,7 +30,7 @@ func Order(v catalog.View, skills []*catalog.Entry, littleRoom bool) []int {
 	return order
 }
 
-// orderKey is what the order of a skill depends on. A skill that is pinned will come first.
+// orderKey holds the properties of a skill that determine its order.
 type orderKey struct {
 	index, rank, length int
 	uses                uint64

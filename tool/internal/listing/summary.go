@@ -12,25 +12,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// longestName is the longest name or topic, in characters, in the first lines of the
-// instructions.
+// longestName is the longest name or topic, in characters, in the first lines of the instructions.
 const longestName = 40
 
-// fewNames is the share of all skills, one in so many, that must be named to be worth the
-// room: five names out of a thousand say less than five topics.
+// fewNames is the smallest share of the skills worth naming, as one in fewNames: five names out of
+// a thousand say less than five topics.
 const fewNames = 10
 
-// sampled is the number of names of a large library that its topics are taken from, evenly.
-// They have the same frequent topics as 100,000 names, in 1 ms in place of 100.
+// sampled is the number of names, evenly spaced, from which the topics of a large library are
+// taken. They have the same frequent topics as 100,000 names, in 1 ms instead of 100.
 const sampled = 2000
 
-// Summary says in at most n characters which skills there are, to go on with after their
-// number: ": a, b." if all names fit, else as many as fit and the topics of the others.
-// named are the names in it. search is the tool that finds the others, "" for none.
+// Summary describes the skills in at most n characters, as the continuation of their number. It is
+// ": a, b." if all names fit, else as many names as fit and the topics of the other skills. named
+// lists the names in the text. search is the tool that finds the others, or "".
 func Summary(skills []*catalog.Entry, n int, search string) (text string, named []string) {
 	const shortest = len("a, ")
 	s := summaryOf(skills, n, search)
-	if n/shortest*fewNames < len(skills) { // whichever names fit, they are too few
+	if n/shortest*fewNames < len(skills) { // too few names would fit
 		return s.text()
 	}
 	used, long := 0, false
@@ -42,8 +41,7 @@ func Summary(skills []*catalog.Entry, n int, search string) (text string, named 
 	if text := sentence(s.names, nil, search); used <= n && !long && display.Length(text) <= n {
 		return text, s.names
 	}
-	// Names are replaced until the rest fits, with the topics of the replaced ones, which may
-	// be cut to half of the room.
+	// Replace names by topics until the rest fits. The topics may be cut to half of the room.
 	order := s.order(skills)
 	next := 0
 	for ; next < len(order); next++ {
@@ -60,7 +58,7 @@ func Summary(skills []*catalog.Entry, n int, search string) (text string, named 
 		}
 		return s.text()
 	}
-	// The cut may have left room for one more name.
+	// Cutting topics may have left room for further names.
 	text, named = s.text()
 	for _, i := range slices.Backward(order[:next]) {
 		if isTooLong(s.names[i]) || display.Length(text)+s.length[i]+len(", ") > n {
@@ -76,9 +74,9 @@ func Summary(skills []*catalog.Entry, n int, search string) (text string, named 
 	return text, named
 }
 
-// Head says in at most n characters which skills there are, as [Summary] does. order has the
-// skills, as indexes, with the most telling first: if not all names fit, these take half of the
-// room, and the topics of the others the rest.
+// Head is [Summary] with the names chosen by order, the indexes of the skills from most to least
+// relevant. If not all names fit, names take up to half of the room, and the topics of the other
+// skills the rest.
 func Head(skills []*catalog.Entry, order []int, n int, search string) (text string, named []string) {
 	var some []int
 	for at, taken := 0, 0; at < len(order) && taken <= n; at++ {
@@ -129,21 +127,21 @@ func Head(skills []*catalog.Entry, order []int, n int, search string) (text stri
 // summary is a list of names, some of which are replaced by their topics.
 type summary struct {
 	names    []string
-	length   []int    // of each name, in characters
-	all      []string // the words that may be topics, sorted
-	words    [][]int  // of each name, those that it may have as its topic, as indexes of all
+	length   []int    // by name, in characters
+	all      []string // possible topics, sorted
+	words    [][]int  // by name, its possible topics as indexes of all
 	replaced []bool
 	limit    int // in characters
 	search   string
-	in       [][]int // of each word, the replaced names that have it; see topics
+	in       [][]int // by word, the replaced names that contain it; see topics
 }
 
-// summaryOf returns a summary with all names replaced; for a large library, with a sample of
-// them.
+// summaryOf returns a summary with all names replaced. For a large library it holds a sample of the
+// names.
 func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
 	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]int, count), replaced: make([]bool, count), limit: limit, search: search}
-	words, end := make([]string, 0, 3*count), make([]int, count) // the words of all names, and where those of each end
+	words, end := make([]string, 0, 3*count), make([]int, count) // the words of all names, and the end of each name's words
 	for i := range count {
 		name := display.OneLine(skills[i*len(skills)/count].Name)
 		s.names[i], s.length[i], s.replaced[i] = name, display.Length(name), true
@@ -175,7 +173,8 @@ func (s *summary) kept() (names []string) {
 	return names
 }
 
-// fits reports whether the names that are kept fit, and with them half a sentence of topics.
+// fits reports whether the remaining names fit, with at least half of the room left for topics if
+// these do not all fit.
 func (s *summary) fits() bool {
 	kept := s.kept()
 	if display.Length(sentence(kept, nil, s.search)) <= s.limit/2 {
@@ -185,7 +184,7 @@ func (s *summary) fits() bool {
 	return display.Length(sentence(kept, topics, s.search)) <= s.limit
 }
 
-// text names the kept skills, and as many topics of the others as fit.
+// text returns the remaining names, and as many topics of the replaced names as fit.
 func (s *summary) text() (text string, named []string) {
 	kept := s.kept()
 	topics, needed := s.topics()
@@ -210,11 +209,11 @@ func (s *summary) text() (text string, named []string) {
 	return "", nil
 }
 
-// topics returns the words that represent the replaced names, the words of most names first.
-// The first needed ones cover every name. Of words that always come together the last one
-// represents all: "storage" for "blob-storage".
+// topics returns the words that represent the replaced names, most frequent first. The first needed
+// words cover every name. Of words that always occur together, the last one represents all:
+// "storage" for "blob-storage".
 func (s *summary) topics() (topics []string, needed int) {
-	in := s.in // kept from call to call, since it is large
+	in := s.in // reused between calls, since it is large
 	for w, names := range in {
 		in[w] = names[:0]
 	}
@@ -261,7 +260,7 @@ func (s *summary) topics() (topics []string, needed int) {
 	return topics, needed
 }
 
-// sentence names skills and topics, to go on with after their number.
+// sentence returns names and topics as the continuation of their number.
 func sentence(names, topics []string, search string) (s string) {
 	if len(names) > 0 {
 		s = ": " + listed(names)
@@ -282,7 +281,7 @@ func sentence(names, topics []string, search string) (s string) {
 	return s + ": " + listed(topics)
 }
 
-// listed joins words to the end of a sentence. After an ellipsis it needs no full stop.
+// listed joins words as the end of a sentence. It adds no full stop after an ellipsis.
 func listed(words []string) string {
 	s := strings.Join(words, ", ")
 	if strings.HasSuffix(s, display.Ellipsis) {
@@ -294,9 +293,9 @@ func listed(words []string) string {
 // isTooLong reports whether a name is too long for the first lines.
 func isTooLong(name string) bool { return utf8.RuneCountInString(name) > longestName }
 
-// order returns the order in which names are replaced: too long ones, then the built-in
-// skills', the user's, the project's, and of each the longest first, since a topic says as
-// much as a long name.
+// order returns the order in which names are replaced: names that are too long first, then the
+// built-in skills' names, the user's and the project's. Within each group the longest come first,
+// since a topic says as much as a long name.
 func (s *summary) order(skills []*catalog.Entry) []int {
 	order := make([]int, len(skills))
 	for i := range order {
@@ -314,8 +313,7 @@ func (s *summary) order(skills []*catalog.Entry) []int {
 	return order
 }
 
-// ByOwner returns the skills with the project's first, then the user's, then the built-in
-// ones.
+// ByOwner returns the project's skills first, then the user's, then the built-in ones.
 func ByOwner(skills []*catalog.Entry) []*catalog.Entry {
 	byRank := func(a, b *catalog.Entry) int { return rank(a) - rank(b) }
 	if !slices.IsSortedFunc(skills, byRank) {
