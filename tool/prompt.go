@@ -8,9 +8,8 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// Prompt returns the list of skills as text for a system prompt, with the use of these
-// tools, for agents whose tool descriptions have no list or a short one. It keeps the
-// budget of every list.
+// Prompt returns the list of skills as text for a system prompt, with the use of the tools. It is
+// for agents whose tool descriptions have no list or a short one. The list keeps [listing.Budget].
 func Prompt(v catalog.View, tools []*Tool) string {
 	var b strings.Builder
 	b.WriteString("You have skills: instructions for particular kinds of task.")
@@ -38,7 +37,7 @@ func usage(tools []*Tool) string {
 	return text
 }
 
-// loadable returns the skills that the first loading tool loads, by its argument.
+// loadable returns the skills that the first loading tool can load.
 func loadable(v catalog.View, tools []*Tool) []*catalog.Entry {
 	for _, t := range tools {
 		switch t.Contract {

@@ -90,7 +90,7 @@ func malformedFile(name, path string, err error) Result {
 	return fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
-// validFolderName is the contracts' rule for a skill's name in a path.
+// validFolderName reports whether a name is valid in a path by the contracts' rule.
 func validFolderName(name string) bool {
 	return name != "" && name != "." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00") && !strings.Contains(name, "..")
 }
@@ -101,8 +101,8 @@ type fileReader struct {
 	// relative converts another path of the same file to a path below the skill's folder; may
 	// be nil.
 	relative func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
-	// served is set if a skill whose own file is denied is not served, so that its other
-	// files are not read either.
+	// served is set if a skill whose SKILL.md is denied is not served, so that its other files
+	// cannot be read either.
 	served bool
 }
 
@@ -163,10 +163,10 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		}
 	}
 	if err == nil && skill.Hidden(file) {
-		err = fs.ErrNotExist // dot-entries are served by no surface
+		err = fs.ErrNotExist // no surface serves dot-entries
 	}
 	if err == nil && !v.Innermost(e, file).ModelInvocable {
-		err = fs.ErrNotExist // of a nested skill that its author keeps from models
+		err = fs.ErrNotExist // it belongs to a nested skill that is not for models
 	}
 	var data []byte
 	if err == nil {
@@ -189,7 +189,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	case err != nil:
 		return fail("Cannot read file '%s': %s", r.FilePath, readReason(ctx, v, e, file, err))
 	}
-	if !utf8.Valid(data) { // it is decoded into a copy, and some buffers beside it
+	if !utf8.Valid(data) { // decoding needs a copy and some buffers
 		if err := limit.Reserve(ctx, 2*int64(len(data))); err != nil {
 			return r, err
 		}
@@ -208,8 +208,8 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	return r, nil
 }
 
-// fileCopies is how many copies of a file an answer counts as: the text, which escapes may
-// make longer, and the object.
+// fileCopies is the number of copies of a file that an answer counts: the text, which escapes may
+// lengthen, and the object.
 const fileCopies = 4
 
 // deniedFolder finds a folder with this name that cannot be read for lack of permission.
@@ -217,7 +217,7 @@ func deniedFolder(v catalog.View, name string) *catalog.Denied {
 	return v.Denied(func(folder string) bool { return folder == name })
 }
 
-// isDenied reports whether a skill is skipped for lack of permission alone.
+// isDenied reports whether a skill is skipped only for lack of permission.
 func isDenied(e *catalog.Entry) bool {
 	p, _ := e.SkipReason()
 	return p.Rule == frontmatter.FilePermission
@@ -232,8 +232,8 @@ func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
 	return gone
 }
 
-// directoryEntries is the number of entries that the error for a directory names, so that
-// the model's next call succeeds.
+// directoryEntries is the number of entries named in the error for a directory, so that the model's
+// next call succeeds.
 const directoryEntries = 20
 
 func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file string, err error) string {
@@ -253,9 +253,8 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	return "it is a directory; it holds: " + strings.Join(names, ", ")
 }
 
-// folderNames returns the names in a folder of the skill that a path can name, up to a
-// bound and then an ellipsis. Folders end in a slash. ok is false if the folder cannot be
-// listed.
+// folderNames returns the names in a folder of the skill that a path can name, up to most names and
+// then an ellipsis. Folders end in a slash. ok is false if the folder cannot be listed.
 func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
 	entries, err := catalog.Await(ctx, v, e, func() []fs.DirEntry {
 		entries, err := fs.ReadDir(e.FS, folder)
@@ -269,7 +268,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 	}
 	for _, d := range entries {
 		if strings.HasPrefix(d.Name(), ".") || skill.CleanPath(d.Name()) != nil {
-			continue // not to be had by any path
+			continue // no path can name it
 		}
 		if len(names) == most {
 			return append(names, display.Ellipsis), true

@@ -18,9 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// The read_file_in_skill of the default set: contract 001 for the models of today. It
-// returns long files in parts, lists folders, and accepts the forms of paths that models
-// write.
+// The read_file_in_skill of the default set is contract 001 adapted to current models. It returns
+// long files in parts, lists folders, and accepts the forms of paths that models write.
 
 var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed"},` +
@@ -72,7 +71,7 @@ func defaultReadFile() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			if !validFolderName(name) { // it may still be a listed one, or a URI
+			if !validFolderName(name) { // it may still be a listed name, or a URI
 				if e := resolve(v, name, true); e != nil {
 					name = fileRead{view: v, entry: e}.name()
 				}
@@ -183,7 +182,7 @@ func (r fileRead) listing(names []string) string {
 	return what + " contains:\n" + strings.Join(names, "\n") + "\n"
 }
 
-// refused returns the answer for a file that cannot be read, with what to do.
+// refused returns the answer for a file that cannot be read, with the fix.
 func (r fileRead) refused(ctx context.Context, h *Host) Result {
 	text := "ERROR: " + r.Error
 	switch {

@@ -49,9 +49,8 @@ Important:
 `
 	skillTail = "\n</available_skills>"
 
-	// defaultHead begins with the text that clients that cut descriptions must still show.
-	// Its first line is a summary in the 157 characters that Qwen Code shows of a deferred
-	// tool.
+	// defaultHead begins with the text that must survive in clients that cut descriptions. Its
+	// first line is a summary in the 157 characters that Qwen Code shows of a deferred tool.
 	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
 Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
@@ -65,8 +64,8 @@ func universalSkill() *Tool {
 	return newSkill(skillHead, "", false)
 }
 
-// defaultSkill is made for today's clients: its description is worded for them, it accepts
-// a skill:// URI as a name, and it returns no more at once than the client shows.
+// defaultSkill is the tool for current clients: its description is worded for them, it accepts a
+// skill:// URI as a name, and it returns no more at once than the client shows.
 func defaultSkill() *Tool {
 	return newSkill(defaultHead, findName, true)
 }
@@ -103,7 +102,7 @@ func newSkill(head, search string, isDefault bool) *Tool {
 	return t
 }
 
-// skillArgument takes name, or command, as later clients call it.
+// skillArgument returns the argument name, or command, its name in newer clients.
 func skillArgument(args arguments) (string, error) {
 	name, hasName, err := args.name("name")
 	if err != nil {
@@ -126,7 +125,7 @@ func skillArgument(args arguments) (string, error) {
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
 // resolves the name again. isDefault is set for the default set.
 func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool) (Result, error) {
-	client := profile.FromContext(ctx).Profile() // of the default set
+	client := profile.FromContext(ctx).Profile() // used by the default set only
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {
@@ -172,8 +171,8 @@ func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool
 	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }
 
-// beginning returns the part of a SKILL.md that the client shows below the head, with the
-// call that reads on.
+// beginning returns the part of a SKILL.md that the client shows below the head, with the call that
+// continues it.
 func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.Entry, text, head string) string {
 	shown := boundsBelow(client, head)
 	if shown.contain(text, strings.Count(text, "\n")+1) {
@@ -194,11 +193,11 @@ func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.
 	return p.withNote(continues + p.note(client, name, skill.MainFile, len(text)))
 }
 
-// continues follows the beginning of a SKILL.md.
+// continues is the line after the beginning of a long SKILL.md.
 const continues = "[The skill goes on. Read the rest before you follow it.]\n"
 
-// Loads returns the skill that an agent of today's clients gets for a name or a skill://
-// URI, even one that is kept from models, or nil.
+// Loads returns the skill that a current client gets for a name or a skill:// URI, or nil. The
+// skill may be one that is not for models.
 func Loads(v catalog.View, name string) *catalog.Entry { return resolve(v, name, true) }
 
 // resolve looks up a name. The name is only a key and never touches a disk.
@@ -246,12 +245,12 @@ func skillNotFound(v catalog.View, name, search string) string {
 	return withLines(text, hints(v, name))
 }
 
-// nearest is the number of names that an answer proposes for one that no skill has.
+// nearest is the number of names that the answer to an unknown name proposes.
 const nearest = 10
 
-// skillNotNamed is the not-found answer of the default set: why the skill that is meant is
-// missing, or the name that is meant, and then the nearest names: by their letters, then those
-// that share a word. If none is near, it has the most telling names.
+// skillNotNamed returns the not-found answer of the default set. It has the hints for the name,
+// then the names closest in spelling, then names that share a word. If there are none, it has the
+// first names by relevance.
 func skillNotNamed(v catalog.View, name string) string {
 	near := v.Near(name, nearest)
 	words := wordsIn(string(skill.KeyOf(display.CutBytes(name, display.EchoLimit))))
@@ -282,19 +281,19 @@ func skillNotNamed(v catalog.View, name string) string {
 	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n")
 }
 
-// wordsIn returns the words of a name that are long enough to tell it from others.
+// wordsIn returns the words of a name that are long enough to be distinctive.
 func wordsIn(name string) []string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return slices.DeleteFunc(words, func(w string) bool { return len(w) < 3 || w == "skill" })
 }
 
-// withLines puts lines below a text.
+// withLines appends lines to a text.
 func withLines(text string, lines []string) string {
 	return strings.Join(append([]string{text}, lines...), "\n")
 }
 
-// hints returns the lines below a not-found answer: a skipped skill that is probably meant,
-// with the reason, and a name that is probably meant.
+// hints returns the lines below a not-found answer: reasons why the meant skill may be missing, and
+// the name that was probably meant.
 func hints(v catalog.View, name string) []string {
 	var lines []string
 	skipped := skippedMeant(v, name)
@@ -318,9 +317,9 @@ func hints(v catalog.View, name string) []string {
 	return lines
 }
 
-// suggestion names the skill that is probably meant: the one in a folder of that name, else
-// the one with the closest name. What precedes a colon, as a root's label or a plugin's name,
-// is ignored.
+// suggestion returns a line with the skill that was probably meant: the skill in a folder of that
+// name, else the one with the closest name. It ignores the text before a colon, such as a root's
+// label or a plugin's name.
 func suggestion(v catalog.View, name string) string {
 	if _, rest, ok := strings.Cut(name, ":"); ok && strings.TrimSpace(rest) != "" && !strings.HasPrefix(rest, "//") {
 		name = rest
@@ -340,8 +339,8 @@ func suggestion(v catalog.View, name string) string {
 	return ""
 }
 
-// skippedMeant returns the skipped skill that a name probably means, or nil. One that is held back
-// must be called by its name or its folder.
+// skippedMeant returns the skipped skill that a name probably means, or nil. A held-back skill must
+// match by its name or its folder.
 func skippedMeant(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.SkippedNear(name, len(v.Skipped)) {
@@ -352,8 +351,8 @@ func skippedMeant(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// skippedLine is "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)". A skill that is held
-// back has the name that it was asked for by: its own is a text that models must not read.
+// skippedLine returns "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)". A held-back
+// skill is named as the caller typed it, since models must not read its own name.
 func skippedLine(e *catalog.Entry, asked string) string {
 	if e.HeldBack() {
 		return fmt.Sprintf("'%s' exists but was %s", display.Echo(asked), skill.Held)
@@ -361,8 +360,8 @@ func skippedLine(e *catalog.Entry, asked string) string {
 	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), Reason(e))
 }
 
-// ClientReason is [Reason] for models and clients. Of a skill that is held back it says no more than
-// that: a finding quotes what models must not read.
+// ClientReason is [Reason] for models and clients. It gives no details of a held-back skill, since
+// a finding quotes text that models must not read.
 func ClientReason(e *catalog.Entry) string {
 	if e.HeldBack() {
 		return skill.Held
@@ -370,7 +369,7 @@ func ClientReason(e *catalog.Entry) string {
 	return Reason(e)
 }
 
-// Reason says where and why a skill is skipped, and what to do, in one line.
+// Reason returns the position, the reason and the fix of a skipped skill in one line.
 func Reason(e *catalog.Entry) string {
 	p, _ := e.SkipReason()
 	at := display.Echo(e.Place())

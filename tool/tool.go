@@ -44,23 +44,23 @@ type Tool struct {
 	Contract    string // "002"
 	Name, Title string
 	Schema      json.RawMessage // of the arguments, as JSON Schema
-	// Brief is the description in a function definition, if the contract has another one
-	// for that than for MCP; else empty.
+	// Brief is the description in a function definition, if the contract has a separate one; else
+	// empty.
 	Brief string
-	// Meta is the tool's _meta in tools/list, for the clients that read it; mostly nil.
+	// Meta is the tool's _meta in tools/list, for the clients that read it; usually nil.
 	Meta map[string]any
 
 	describe func(v catalog.View, c profile.Client) string
 	// arranged is the list of skills in the description; nil without a list.
 	arranged func(v catalog.View, c profile.Client) listing.Arrangement
-	// lay lays the list out over the description and the instructions; nil for a set that words
-	// each by itself, as its contract does.
+	// lay distributes the list over the description and the instructions. It is nil for a set whose
+	// contract words each separately.
 	lay func(v catalog.View, c profile.Client) laid
 	// around is the length of the fixed words around that list.
 	around int
 	call   func(ctx context.Context, h *Host, args arguments) (Result, error)
-	// malformed answers a call whose arguments are not one JSON object, or have keys that
-	// are not allowed, in the contract's words; nil if it has none.
+	// malformed answers a call whose arguments are not one JSON object, or have forbidden keys, in
+	// the contract's words; nil if the contract has none.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
 	keys      []string // the allowed keys, in order; nil if unknown keys are ignored
 	aliases   []string // further allowed keys, which no message names
@@ -86,11 +86,11 @@ func (t *Tool) Define(v catalog.View, c profile.Client) Definition {
 	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
 
-// MetaIncomplete is the key under _meta of an answer that lacks what is not read yet. Its
-// value says so in words.
+// MetaIncomplete is the key under _meta of an answer that lacks unread skills. Its value says so in
+// words.
 const MetaIncomplete = "knack.dev/incomplete"
 
-// incompleteMeta marks an answer of a view that is incomplete.
+// incompleteMeta returns the _meta of an answer from a view, nil if the view is complete.
 func incompleteMeta(v catalog.View) map[string]any {
 	if lacks := v.Incomplete(); lacks != nil {
 		return map[string]any{MetaIncomplete: lacks.Error()}
@@ -109,7 +109,7 @@ type Result struct {
 	Absent bool
 	// WritesIsError is set if the contract has isError in a success too.
 	WritesIsError bool
-	// Meta has data of the answer besides its contract's fields; mostly nil.
+	// Meta has data beyond the contract's fields; usually nil.
 	Meta map[string]any
 }
 
@@ -157,7 +157,7 @@ var sets = []namedSet{
 	{"default", func() []*Tool { return []*Tool{defaultSkill(), defaultReadFile(), findSkills()} }},
 }
 
-// DefaultSet is served if no set was chosen.
+// DefaultSet is the set that is served if none is chosen.
 const DefaultSet = "default"
 
 // SetNames returns the names of the sets.

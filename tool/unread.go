@@ -12,14 +12,13 @@ import (
 	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
-// This file has the notes for a model about roots that were not read, and about skipped
-// folders in them: a missing skill may be there. They are named by the root's label, so that
-// no path of the host is shown.
+// Notes for a model about unread roots and skipped folders, which may contain a missing skill.
+// Roots are named by label, so that no path of the host appears.
 
 // unreadHints is the number of roots that one not-found answer names.
 const unreadHints = 3
 
-// unread returns a problem for each root that was not read, with the reason and what to do.
+// unread returns a problem for each unread root, with the reason and the fix.
 func unread(v catalog.View) []problem {
 	var out []problem
 	for _, r := range v.Roots {

@@ -177,8 +177,8 @@ func bareName(asked string) (string, bool) {
 	return name, err == nil && name != "" && utf8.ValidString(name)
 }
 
-// addressable returns every skill that get_skill answers with: those of the listing, then
-// the shadowed ones, which have their own URIs.
+// addressable returns every skill that get_skill can return: the listed skills, then the shadowed
+// ones, which have their own URIs.
 func addressable(v catalog.View) []*catalog.Entry {
 	all := slices.Clip(v.Listed)
 	for _, e := range v.Entries {
@@ -189,7 +189,7 @@ func addressable(v catalog.View) []*catalog.Entry {
 	return all
 }
 
-// supported returns the first URIs that get_skill answers, and the number of the others.
+// supported returns the first URIs that get_skill accepts, and the number of the others.
 func supported(v catalog.View) string {
 	var uris []string
 	all := addressable(v)

@@ -1,5 +1,5 @@
-// Package profile knows how clients treat the texts of a server: how much of each their
-// models see, what they call its tools, and what they do with the text after a prompt's name.
+// Package profile describes how clients treat the texts of a server: how much of each text their
+// models see, how they name its tools, and how they pass on the text after a prompt's name.
 package profile
 
 import (
@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Client is the client for which a definition, the instructions or an answer is made.
+// Client identifies the client for which a definition, the instructions or an answer is made.
 type Client struct {
-	// Name and Version are the client's own (MCP's clientInfo), or empty.
+	// Name and Version are from MCP's clientInfo, or empty.
 	Name, Version string
 	// Entry is the server's name in the client's settings, or empty if it is unknown.
 	Entry string
-	// Limit is the longest description in characters that is known to arrive whole; 0 if
-	// only the name is known, [Unlimited] if each does.
+	// Limit is the longest description in characters that is known to arrive whole. It is 0 if only
+	// the name is known, and [Unlimited] if every description arrives whole.
 	Limit int
 	// Scripted is set if a script of the model calls the tools (the code mode of Codex), so
 	// that other limits apply.
 	Scripted bool
-	// whole is set if the caller shows its model each answer whole, as a program does that
-	// calls the tools itself.
+	// whole is set if the caller shows its model every answer whole, such as a program that calls
+	// the tools itself.
 	whole bool
-	// Remote is set if the client may be on another machine although the server is not known
-	// to be remote, so that a folder is named by its URI.
+	// Remote is set if the client may be on another machine although the server is not known to be
+	// remote. Folders are then named by URI.
 	Remote bool
 }
 
@@ -34,13 +34,14 @@ const Unlimited = -1
 
 type clientKey struct{}
 
-// WithClient makes answers to calls in the context fit the limits of the client, which must
-// not change any more.
+// WithClient returns a context in which answers to calls fit the limits of the client. The client
+// must not change afterwards.
 func WithClient(ctx context.Context, c *Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// FromContext returns the client of [WithClient], or one that shows all of each answer.
+// FromContext returns the client of [WithClient], or without one a client that shows every answer
+// whole.
 func FromContext(ctx context.Context) Client {
 	if c, ok := ctx.Value(clientKey{}).(*Client); ok && c != nil {
 		return *c
@@ -55,11 +56,11 @@ type Profile struct {
 	since string // the first version with this profile; empty for all before the next row of that name
 
 	Title string // the client's common name
-	// Instructions and Description are the lengths of what the model sees of the instructions
-	// and of a tool's description, in units of Unit.
+	// Instructions and Description are how much of the instructions and of a tool's description the
+	// model sees, in units of Unit.
 	Instructions, Description int
-	// Unit is what the client counts of them. No client is known to count less than UTF-16
-	// units: in ASCII they are bytes, code points and UTF-16 units.
+	// Unit is the unit of both. No client is known to count less than UTF-16 units: in ASCII they
+	// equal bytes and code points.
 	Unit Unit
 	// ShowsList is set if the model sees the description of the tool skill, with the list of
 	// skills, from the start. Otherwise tools are behind a search.
@@ -68,19 +69,19 @@ type Profile struct {
 	HidesInstructions bool
 	// RepeatsInstructions is set if the client adds the instructions to each tool's description.
 	RepeatsInstructions bool
-	// Result and Lines are the largest answer, in units of ResultUnit and in lines, that the
-	// model sees whole. The unit is Bytes unless the client is known to count otherwise: a text
-	// of so many bytes has at most as many characters.
+	// Result and Lines are the size of the largest answer that the model sees whole, in units of
+	// ResultUnit and in lines. The unit is Bytes unless the client is known to count otherwise,
+	// since a text has at most as many characters as bytes.
 	Result, Lines int
 	ResultUnit    Unit
 	// scripted is Result for calls from a script of the model, in units of [JSON], if that differs.
 	scripted int
-	// Prefix is what the client puts before a tool's name if the server is called
-	// [ServerName] in its settings; empty for no prefix, and if it differs between models.
+	// Prefix is the client's prefix of a tool's name if the server is called [ServerName] in its
+	// settings. It is empty without a prefix, or if the prefix depends on the model.
 	Prefix string
-	// Exact reports that Prefix has the name that the server really has there.
+	// Exact reports that Prefix has the server's actual name in the client's settings.
 	Exact bool
-	// OwnTool is the application's own tool that loads skills, not this server's.
+	// OwnTool is the client's own tool that loads skills.
 	OwnTool string
 	// Argument is how the client treats text after a prompt's name.
 	Argument Argument
@@ -89,30 +90,29 @@ type Profile struct {
 // Argument is how a prompt should request the text that the user wrote after its name.
 type Argument int
 
-// The ways to request it.
+// The ways to request the text.
 const (
-	// ArgumentOptional: nothing is known of the client.
+	// ArgumentOptional is for a client of unknown behaviour.
 	ArgumentOptional Argument = iota
-	// ArgumentRequired: the client passes free text to a single required argument, and to
-	// no other.
+	// ArgumentRequired is for a client that passes free text only to a single required argument.
 	ArgumentRequired
-	// ArgumentNone: the client gives its model the whole text itself, and passes one word
+	// ArgumentNone is for a client that gives its model the whole text itself, and passes one word
 	// of it to each argument.
 	ArgumentNone
 )
 
-// longestName bounds the names of clients that are looked up. No client has a longer one.
+// longestName bounds the client names that are looked up. No known client has a longer name.
 const longestName = 100
 
-// longestEntry bounds the names of entries that are repeated: clients shorten the names of
-// tools that have more than 64 characters in all.
+// longestEntry bounds the entry names that are repeated, because clients shorten tool names of more
+// than 64 characters in all.
 const longestEntry = 30
 
 // ServerName is the name of the server in the settings of most clients, and in the table.
 const ServerName = "knack"
 
-// Known returns a client for each row of the table: of each name the newest version first,
-// and last one without a version, for all older ones.
+// Known returns a client for each row of the table. For each name, the newest version is first, and
+// a client without a version, for all older ones, is last.
 func Known() []Client {
 	all := make([]Client, len(known))
 	for i, p := range known {
@@ -166,8 +166,8 @@ func isPlain(s string) bool {
 	return s != "" && len(s) <= longestEntry && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// older reports whether a version is before another, by the numbers between the dots. A
-// part that is not a number counts as 0.
+// older reports whether a version precedes another, by the numbers between the dots. A part that is
+// not a number counts as 0.
 func older(version, than string) bool {
 	for than != "" {
 		var a, b string
@@ -187,8 +187,8 @@ func leadingNumber(s string) uint64 {
 	return n
 }
 
-// ToolName returns the client's name for one of this server's tools, quoted, or the tool's
-// own name if the client's is not known for sure.
+// ToolName returns the client's name for one of this server's tools, quoted. If that is not known
+// for sure, it returns the tool's own name.
 func (p Profile) ToolName(name string) string {
 	if p.Exact {
 		name = p.Prefix + name

@@ -21,9 +21,9 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// SkillManager is contract 003's manager, and its Execute the plugin's. The plugin's name,
-// description and config are those of the tool set "wave" of package tool, and, for a model,
-// the definitions of package function.
+// SkillManager is contract 003's manager, and its Execute is the plugin's. The plugin's name,
+// description and config are in the tool set "wave" of package tool and, for a model, in the
+// definitions of package function.
 //
 // All methods may be called from any goroutine. A call ends with its context, whatever the
 // disk does, and a disk that blocks delays no other call.
@@ -128,8 +128,8 @@ func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, erro
 	}, nil
 }
 
-// Execute is the contract's execute: it answers a call like the plugin. Failures are in the
-// result. The error is the context's, or that of [SkillManager.Project].
+// Execute is the contract's execute: it answers a call like the plugin. Failures are in the result.
+// The error is from the context or from [SkillManager.Project].
 func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolContext) (ToolResult, error) {
 	f := m.Finder
 	if m.Project != nil && tc.Workdir != "" {
@@ -192,10 +192,10 @@ func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
 	return r
 }
 
-// ParseSkillFile reads and checks the SKILL.md at a slash-separated path, strictly: the
-// contract's parseSkillFile. The file system decides what may be read; one of [os.Root.FS]
-// or of a source of this module follows no link outside. The folder's name is that of the
-// path; scope is the owner of the skill.
+// ParseSkillFile is the contract's parseSkillFile: it reads and strictly checks the SKILL.md at a
+// slash-separated path. The file system decides what may be read; one of [os.Root.FS] or of a
+// source of this module follows no link outside. The path gives the folder's name; scope is the
+// owner of the skill.
 func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
 	dir, file := path.Split(filePath)
 	dir = path.Clean(dir)

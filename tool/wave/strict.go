@@ -61,8 +61,8 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
 }
 
-// named returns the first valid skill with this name. Without one it returns the skill that is
-// probably meant, if any, and why that is not valid.
+// named returns the first valid skill with this name. Without one it returns the invalid skill that
+// was probably meant, if any, and the reason.
 func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	if e := v.First(func(e *catalog.Entry) bool { return name != "" && e.Name == name && len(faults(e)) == 0 }); e != nil {
 		if !e.ModelInvocable {
@@ -84,7 +84,7 @@ func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	return meant, detailsOf(meant, name)
 }
 
-// detailsOf says why a skill is not valid.
+// detailsOf returns the reason why a skill is not valid.
 func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 	d := &SkillErrorDetails{SkillName: name}
 	var messages []string
@@ -110,8 +110,7 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 	return d
 }
 
-// strictRules lists the rules that a valid skill keeps, each with the kind of failure if it
-// does not.
+// strictRules maps each rule for valid skills to the kind of failure when it is broken.
 var strictRules = map[skill.RuleID]SkillErrorType{
 	frontmatter.FileOutside: SkillInaccessible, frontmatter.FilePermission: SkillInaccessible, frontmatter.FileNotRegular: SkillInaccessible,
 	frontmatter.FileGone: SkillSystemError, frontmatter.FileUnstable: SkillSystemError, frontmatter.FileUnreadable: SkillSystemError, frontmatter.FileLocked: SkillSystemError,
@@ -128,7 +127,7 @@ var strictRules = map[skill.RuleID]SkillErrorType{
 	frontmatter.DescriptionMissing: SkillInvalid, frontmatter.DescriptionType: SkillInvalid, frontmatter.DescriptionLength: SkillInvalid,
 }
 
-// faults returns the problems for which a skill is not valid.
+// faults returns the problems that make a skill invalid.
 func faults(e *catalog.Entry) []skill.Problem {
 	var out []skill.Problem
 	for _, p := range e.Problems {
@@ -139,8 +138,8 @@ func faults(e *catalog.Entry) []skill.Problem {
 	return out
 }
 
-// Skills lists the valid skills that models may load, in root order, then by name. Of several
-// with one name it has the first, whether or not models may load that.
+// Skills lists the valid skills that models may load, in root order, then by name. Only the first
+// skill of a name counts, whether or not models may load it.
 func Skills(v catalog.View) []*catalog.Entry {
 	var out []*catalog.Entry
 	order := make(map[string]int, len(v.Roots))

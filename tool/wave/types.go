@@ -19,7 +19,7 @@ type SkillToolArgs struct {
 	SkillName string `json:"skill_name"`
 }
 
-// SkillErrorType says what kind of failure a call met.
+// SkillErrorType is the kind of a failed call.
 type SkillErrorType string
 
 // The kinds of failures of contract 003.
@@ -31,7 +31,7 @@ const (
 	SkillSystemError  SkillErrorType = "system_error"
 )
 
-// SkillErrorDetails is what is known of a failure.
+// SkillErrorDetails describes a failure.
 type SkillErrorDetails struct {
 	Type            SkillErrorType `json:"type"`
 	SkillName       string         `json:"skillName,omitempty"`
@@ -40,7 +40,7 @@ type SkillErrorDetails struct {
 	AvailableSkills []string       `json:"availableSkills,omitempty"`
 }
 
-// Error is the message.
+// Error returns the message.
 func (d *SkillErrorDetails) Error() string { return d.Message }
 
 // SkillMetadata describes a skill without its content, in the form of contract 003.
@@ -79,7 +79,7 @@ type Skill struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SkillError is a skill that was found and is not valid, with the reason.
+// SkillError is an invalid skill, with the reason.
 type SkillError struct {
 	SkillPath string `json:"skillPath"`
 	Message   string `json:"message"`
