@@ -97,7 +97,7 @@ func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *se
 		x.client = profile.Client{Name: name, Version: version}
 	} else if in != nil {
 		if x.client, begun = in.begunBy(); name != "" {
-			x.client = profile.Client{Name: name, Version: version}
+			x.client = profile.Client{Name: name, Version: version, Told: x.client.Told}
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,12 +23,43 @@ func TestInstructionsAreKept(t *testing.T) {
 	key := instructionsKey{&Server{tools: tools}, profile.Client{Name: "claude-code"}, false}
 	offering, long := key, key
 	offering.offersMore, long.client.Version = true, strings.Repeat("9", maxKeptName)
-	if text := key.write(v); !strings.Contains(text, "2 skills") || text == offering.write(v) || text != key.write(v) {
+	if text := key.write(v).text; !strings.Contains(text, "2 skills") || text == offering.write(v).text || text != key.write(v).text {
 		t.Errorf("%s", text)
 	}
 	for k, isKept := range map[instructionsKey]bool{key: true, offering: true, long: false} {
 		if n := testing.AllocsPerRun(10, func() { k.write(v) }); n < 10 != isKept {
 			t.Errorf("%v: %v allocations", k.client, n)
+		}
+	}
+}
+
+// TestToldClientsShareAnAnswer checks that clients whose instructions have what they would have
+// now get the tools/list of those without a session, without another allocation.
+func TestToldClientsShareAnAnswer(t *testing.T) {
+	tools, err := tool.ParseSets("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for i := range 60 {
+		name := fmt.Sprint("topic-", i)
+		files[name+"/SKILL.md"] = skilltest.Document(name, strings.Repeat("Handles the files of one more topic. ", 6))
+	}
+	v := skilltest.View(t, skilltest.Catalog(t, skilltest.Project(files)))
+	c := profile.Client{Name: "claude-code", Version: "2.1.332"}
+	shared := toolsKey{&Server{tools: tools}, c}
+	same, other := shared, shared
+	same.client.Told = instructionsKey{shared.server, c, false}.write(v).told
+	other.client.Told = profile.Told{Known: true, Names: "topic-1\n"}
+	if same.client.Told.Names == "" {
+		t.Error("the instructions have no skills")
+	}
+	for k, want := range map[toolsKey]toolsKey{shared: shared, same: shared, other: other} {
+		if k.current(v) != want {
+			t.Errorf("%+v shares no answer, or another's", k.client)
+		}
+		if n := testing.AllocsPerRun(10, func() { k.current(v) }); n > 0 {
+			t.Errorf("%+v: %v allocations", k.client, n)
 		}
 	}
 }

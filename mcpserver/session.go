@@ -56,6 +56,13 @@ func (in *session) begin(client profile.Client, roots bool) bool {
 	return true
 }
 
+// told sets the part of the list of skills that the session's instructions have.
+func (in *session) told(t profile.Told) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.client.Told = t
+}
+
 // offersRoots reports whether the client offers roots.
 func (in *session) offersRoots() bool {
 	in.mu.Lock()
@@ -97,7 +104,8 @@ func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
 	if !x.session.begin(profile.Client{Name: h.Name, Version: h.ClientVersion}, h.Roots) {
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is initialized already"}
 	}
-	instructions := s.instructions(ctx, x)
+	instructions, told := s.instructions(ctx, x)
+	x.session.told(told)
 	s.notifier.Subscribe(&x.session.listener, x.Principal)
 	return reply{members: func(e *rawjson.Encoder) {
 		e.Raw(`"capabilities":`)
@@ -112,7 +120,7 @@ func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
 
 // discover describes the server to a client of 2026-07-28. Its answer names this user's skills.
 func (s *Server) discover(ctx context.Context, x *exchange) (reply, error) {
-	instructions := s.instructions(ctx, x)
+	instructions, _ := s.instructions(ctx, x)
 	since := *s.capabilities
 	//lint:ignore SA1019 not declared since it is no longer of the protocol
 	since.Logging = nil
@@ -154,14 +162,20 @@ type instructionsKey struct {
 	offersMore bool // the client offers roots, which were not asked for yet
 }
 
+// written are instructions, and the part of the list of skills that they have.
+type written struct {
+	text string
+	told profile.Told
+}
+
 // write returns the instructions, kept in the snapshot if the view is complete.
-func (k instructionsKey) write(v catalog.View) string {
-	define := func() string {
+func (k instructionsKey) write(v catalog.View) written {
+	define := func() written {
 		var notes []string
 		if k.offersMore {
 			notes = append(notes, "More skills may come from the application's folders.")
 		}
-		return tool.Instructions(v, k.server.tools, k.client, notes...)
+		return written{tool.Instructions(v, k.server.tools, k.client, notes...), tool.Told(v, k.server.tools, k.client)}
 	}
 	if v.Snapshot == nil || v.Incomplete() != nil || !isKept(k.client) {
 		return define()
@@ -169,12 +183,13 @@ func (k instructionsKey) write(v catalog.View) string {
 	return catalog.Keep(v.Snapshot, k, define)
 }
 
-// instructions returns the instructions for a client.
-func (s *Server) instructions(ctx context.Context, x *exchange) string {
+// instructions returns the instructions for a client, and the part of the list that they have.
+func (s *Server) instructions(ctx context.Context, x *exchange) (string, profile.Told) {
 	v, err := s.catalog.CompleteView(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}
 	client := profile.Client{Name: x.client.Name, Version: x.client.Version, Entry: s.entry}
-	return instructionsKey{s, client, x.method == "initialize" && s.roots.offeredBy(x.session)}.write(v)
+	w := instructionsKey{s, client, x.method == "initialize" && s.roots.offeredBy(x.session)}.write(v)
+	return w.text, w.told
 }

@@ -38,6 +38,23 @@ type toolsKey struct {
 	client profile.Client
 }
 
+// toldKey is the key under which a snapshot keeps [tool.Told] for a client.
+type toldKey toolsKey
+
+// current returns the key of a client's tools/list. Clients whose instructions have what they
+// would have now share an answer, and with them those without a session.
+func (k toolsKey) current(v catalog.View) toolsKey {
+	if !k.client.Told.Known {
+		return k
+	}
+	shared := k
+	shared.client.Told = profile.Told{}
+	if k.client.Told == catalog.Keep(v.Snapshot, toldKey(shared), func() profile.Told { return tool.Told(v, k.server.tools, shared.client) }) {
+		return shared
+	}
+	return k
+}
+
 func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
 	if x.params.Cursor != "" {
 		return reply{}, errWhole()
@@ -54,7 +71,7 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
 	}
 	of, err := markIncomplete(v, reply{hints: &uncached}, false)
 	if isKept(x.client) && of.meta == nil {
-		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, x.client}, define)
+		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, x.client}.current(v), define)
 	} else {
 		of.encoded = define()
 	}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -22,9 +23,10 @@ const (
 
 // laid is the list as it is laid out for a client.
 type laid struct {
-	description, instructions string // the part of each; mostly the second is empty
-	budget                    int    // of both
-	listing.Arrangement
+	description, instructions string       // the part of each; mostly the second is empty
+	budget                    int          // of both
+	told                      profile.Told // the skills of the second
+	listing.Arrangement                    // of the skills that were laid out
 }
 
 // layKey is the key of the list that a snapshot keeps: all that it depends on.
@@ -32,17 +34,21 @@ type layKey struct {
 	unit                      profile.Unit
 	description, instructions int
 	search                    string
+	told                      profile.Told // the skills to leave out
 }
 
 // layOut lays the skills out for a client. The description has other characters besides. If
 // the client shows both places, what has no room in the description comes into the
 // instructions, as far as the budget of all lists allows; otherwise each place has its own list.
+//
+// A session gets its instructions once. If they had other skills than they would have now, the
+// description has all skills that they did not have, as far as it has room.
 func layOut(v catalog.View, c profile.Client, other int) laid {
 	p := c.Profile()
 	note := listing.IncompleteNote(v, findName)
 	budget := listing.BudgetFor(c, other)
 	if note != "" && (budget < listing.MinBudget || len(v.Listed) == 0) {
-		return laid{description: listing.Render(v, v.Listed, listing.Elements, budget, findName), budget: budget, Arrangement: listing.Arrangement{Described: true}}
+		return laid{description: listing.Render(v, v.Listed, listing.Elements, budget, findName), budget: budget, told: profile.Told{Known: true}, Arrangement: listing.Arrangement{Described: true}}
 	}
 	key := layKey{unit: p.Unit, description: budget, search: p.ToolName(findName)}
 	if note != "" {
@@ -56,6 +62,10 @@ func layOut(v catalog.View, c profile.Client, other int) laid {
 		}
 	}
 	l := catalog.Keep(v.Snapshot, key, func() laid { return key.lay(v) })
+	if isShared(p) && c.Told.Known && c.Told != l.told {
+		key.instructions, key.told = 0, c.Told
+		l = catalog.Keep(v.Snapshot, key, func() laid { return key.lay(v) })
+	}
 	l.description += note
 	return l
 }
@@ -65,12 +75,60 @@ func (k layKey) lay(v catalog.View) laid {
 	if k.instructions > 0 {
 		places = append(places, listing.Place{Budget: k.instructions, Whole: listing.Markdown, Row: listing.Markdown, Search: k.search})
 	}
-	texts, a := listing.Lay(v.Listed, listing.Order(v, v.Listed, false), k.unit, places...)
-	l := laid{description: texts[0], budget: k.description + k.instructions, Arrangement: a}
+	skills := untold(v.Listed, k.told)
+	if len(skills) == 0 && len(v.Listed) > 0 {
+		return laid{description: allTold, budget: k.description}
+	}
+	texts, a := listing.Lay(skills, listing.Order(v, skills, false), k.unit, places...)
+	l := laid{description: texts[0], budget: k.description + k.instructions, told: profile.Told{Known: true}, Arrangement: a}
 	if len(texts) > 1 {
 		l.instructions = texts[1]
+		l.told.Names, l.told.Left = toldBy(skills, a)
 	}
 	return l
+}
+
+// allTold is the list of a description whose skills are all in the instructions.
+const allTold = "(see the instructions)"
+
+// untold returns the skills whose names were not told.
+func untold(skills []*catalog.Entry, told profile.Told) []*catalog.Entry {
+	if told.Names == "" {
+		return skills
+	}
+	names := map[string]bool{}
+	for name := range strings.SplitSeq(told.Names, "\n") {
+		names[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return names[display.OneLine(e.Name)] })
+}
+
+// toldBy returns the names that an arrangement puts into its second place, each with a line
+// end, and the number of those that it leaves out.
+func toldBy(skills []*catalog.Entry, a listing.Arrangement) (names string, left int) {
+	var b strings.Builder
+	for i, e := range skills {
+		switch {
+		case a.Omits(i):
+			left++
+		case a.IsSecond(i):
+			b.WriteString(display.OneLine(e.Name) + "\n")
+		}
+	}
+	return b.String(), left
+}
+
+// Told returns the part of the list of skills that [Instructions] have and the description of
+// the tool has not. It is zero for a client or tools whose descriptions have a list of their own.
+func Told(v catalog.View, tools []*Tool, c profile.Client) profile.Told {
+	load := loader(v, tools)
+	switch {
+	case load == nil || load.lay == nil || !isShared(c.Profile()):
+		return profile.Told{}
+	case v.Snapshot == nil: // the instructions have no list
+		return profile.Told{Known: true}
+	}
+	return load.lay(v, c).told
 }
 
 // isShared reports whether a client is known to show the description and the instructions.

@@ -27,6 +27,19 @@ type Client struct {
 	// Remote is set if the client may be on another machine although the server is not known to be
 	// remote. Folders are then named by URI.
 	Remote bool
+	// Told is the part of the list of skills that the client has from the instructions of its
+	// session; zero if there is no session, or none is known.
+	Told Told
+}
+
+// Told is the part of a list of skills that instructions have, and a tool's description has not.
+type Told struct {
+	// Known is set if the client got instructions, perhaps with no part of the list.
+	Known bool
+	// Names has the names of the skills, in the order of the list, each with a line end.
+	Names string
+	// Left is the number of further skills that the instructions count and no text names.
+	Left int
 }
 
 // Unlimited is a [Client.Limit] of a client that shows descriptions of any length.

@@ -62,7 +62,7 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 		return texts, Arrangement{Described: true}
 	}
 	namesFit := l.name(order)
-	a := Arrangement{complete: len(entries), shown: make([]shown, len(entries))}
+	a := Arrangement{complete: len(entries), shown: make([]shown, len(entries)), second: make([]bool, len(entries))}
 	switch {
 	case namesFit && l.describe(&a):
 	case namesFit:
@@ -75,7 +75,7 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 		left = len(order) - l.placed()
 	}
 	for _, it := range l.items {
-		a.shown[it.index] = it.shown()
+		a.shown[it.index], a.second[it.index] = it.shown(), it.place > 0
 	}
 	for p := range places {
 		texts[p] = l.write(p, left)

@@ -104,7 +104,8 @@ type Arrangement struct {
 	rest     int   // index from which all names are omitted
 	complete int   // number of skills
 
-	shown []shown // by skill; nil if all skills are shown alike; see [Lay]
+	shown  []shown // by skill; nil if all skills are shown alike; see [Lay]
+	second []bool  // by skill, whether it is in the second place; nil if the first has all
 }
 
 // shown is how much a list shows of a skill.
@@ -124,6 +125,9 @@ func (a Arrangement) Describes(i int) bool {
 	}
 	return a.Described
 }
+
+// IsSecond reports whether the i-th skill is in another place of the list than the first.
+func (a Arrangement) IsSecond(i int) bool { return a.second != nil && a.second[i] }
 
 // Cuts reports whether the list cuts the description of the i-th skill.
 func (a Arrangement) Cuts(i int, description string) bool {
