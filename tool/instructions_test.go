@@ -273,6 +273,22 @@ func TestOneList(t *testing.T) {
 	}
 }
 
+// TestPromptFillsItsList checks that the list of knack tools --prompt has descriptions as long as
+// there is room for them.
+func TestPromptFillsItsList(t *testing.T) {
+	for _, n := range []int{100, 400, 700} {
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprint("guide-", i), strings.Repeat("word ", 40)+fmt.Sprint(i))
+		}
+		text := Prompt(seen(entriesOf(texts...)), toolsOf(t, "default"))
+		_, list, _ := strings.Cut(text, "<available_skills>\n")
+		if room := utf8.RuneCountInString(list); room > listing.Budget+100 || room*100 < listing.Budget*85 || !strings.Contains(list, ": word word") {
+			t.Errorf("%d skills have %d of %d characters: %.200s", n, room, listing.Budget, list)
+		}
+	}
+}
+
 // TestHugeLibraries checks that 10,000 skills of any script fill what a client shows, as the
 // client counts, and never more, whatever version the client claims to be.
 func TestHugeLibraries(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/tool/internal/listing"
+	"github.com/knack-dev/knack/tool/profile"
 	"github.com/knack-dev/knack/tool/wave"
 )
 
@@ -18,9 +19,21 @@ func Prompt(v catalog.View, tools []*Tool) string {
 		b.WriteString(" Files that a skill mentions are read with the tool read_file_in_skill.")
 	}
 	b.WriteString("\n\n<available_skills>\n")
-	b.WriteString(listing.Render(v, loadable(v, tools), listing.EscapedBullets, listing.Budget, searchTool(tools)))
+	b.WriteString(promptList(v, tools))
 	b.WriteString("\n</available_skills>\n")
 	return b.String()
+}
+
+// promptList returns the list of the prompt. The list for the tool skill fills its budget as the list
+// for a client does.
+func promptList(v catalog.View, tools []*Tool) string {
+	skills, search := loadable(v, tools), searchTool(tools)
+	if load := loader(v, tools); load == nil || load.lay == nil || listing.IncompleteNote(v, search) != "" {
+		return listing.Render(v, skills, listing.EscapedBullets, listing.Budget, search)
+	}
+	place := listing.Place{Budget: listing.Budget, Whole: listing.EscapedBullets, Row: listing.EscapedBullets, Search: search}
+	texts, _ := listing.Lay(skills, listing.Order(v, skills, false), profile.UTF16, place)
+	return texts[0]
 }
 
 // usage describes the purpose of each tool.
