@@ -36,6 +36,9 @@ With --prompt: the list of skills as text, for the system prompt of an agent.`,
 			if err != nil {
 				return err
 			}
+			if prompt && with.Given("description-limit") {
+				return command.UsageError("leave one of the two out", "--description-limit is for definitions: the list of --prompt always has at most 16,000 characters")
+			}
 			if format == function.OpenAI && !with.Given("description-limit") {
 				with.Tools.Limit = function.OpenAILimit
 			}
