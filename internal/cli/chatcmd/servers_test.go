@@ -148,7 +148,7 @@ func (w *world) run(ctx context.Context, t *testing.T, args ...string) error {
 	cmd := Command(w.env)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	return cmd.ExecuteContext(ctx)
+	return command.Interrupted(ctx, cmd.ExecuteContext(ctx)) // as the command line ends it
 }
 
 // waits waits until something is on standard error, behind what was waited for before.

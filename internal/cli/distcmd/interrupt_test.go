@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/console"
@@ -92,10 +93,15 @@ func TestInterrupted(t *testing.T) {
 // in its JSON too. One that installs has changed nothing.
 func TestInterruptedAtServer(t *testing.T) {
 	s := newShell(t)
-	ended := func() {}
+	type command struct {
+		context.Context
+		end func()
+	}
+	var running atomic.Pointer[command]
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		ended()
-		<-s.ctx.Done()
+		now := running.Load()
+		now.end()
+		<-now.Done()
 	}))
 	defer server.Close()
 	skill, registry := filepath.Join(s.dir, "src", "pdf"), "oci://"+strings.TrimPrefix(server.URL, "http://")+"/a/b"
@@ -109,7 +115,8 @@ func TestInterruptedAtServer(t *testing.T) {
 	} {
 		for _, flags := range [][]string{nil, {"--json"}} {
 			ctx, end := context.WithCancelCause(t.Context())
-			s.ctx, ended = ctx, func() { end(console.Interrupt{Signal: os.Interrupt}) }
+			running.Store(&command{ctx, func() { end(console.Interrupt{Signal: os.Interrupt}) }})
+			s.ctx = ctx
 			stdout, stderr, status := s.run(append(c.args, flags...)...)
 			if status != 130 || stderr != c.want {
 				t.Errorf("%s %s: status %d: %s%s", c.args, flags, status, stdout, stderr)
