@@ -83,7 +83,7 @@ const (
 
 // mostInCI bounds the time of the fast part if CI is set, without its waiting for a
 // processor.
-const mostInCI = 5 * time.Minute
+const mostInCI = 6 * time.Minute
 
 func mode() string { return os.Getenv("SAFETY") }
 
