@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/lookup"
@@ -248,24 +250,29 @@ func skillNotFound(v catalog.View, name, search string) string {
 // nearest is the number of names that the answer to an unknown name proposes.
 const nearest = 10
 
+// mostEdits is the number of edits above which names that share words are equally far.
+const mostEdits = 64
+
 // skillNotNamed returns the not-found answer of the default set. It has the hints for the name,
-// then the names closest in spelling, then names that share a word. If there are none, it has the
-// first names by relevance.
+// then the names closest in spelling, then names that share words, those with the most first. If
+// there are none, it has the first names by relevance.
 func skillNotNamed(v catalog.View, name string) string {
 	near := v.Near(name, nearest)
-	words := wordsIn(string(skill.KeyOf(display.CutBytes(name, display.EchoLimit))))
-	for _, e := range v.Listed {
-		if len(near) < nearest && !slices.Contains(near, e) && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(e.Key), w) }) {
+	for _, e := range sharingWords(v, name) {
+		if len(near) < nearest && !slices.Contains(near, e) {
 			near = append(near, e)
 		}
 	}
 	lines := append([]string{fmt.Sprintf("Skill '%s' not found.", display.Echo(name))}, hints(v, name)...)
-	title := "The nearest names: "
+	title, more := "The nearest names: ", ""
 	if len(near) == 0 {
 		title = "Available skills: "
 		order := listing.Order(v, v.Listed, false)
 		for _, i := range order[:min(len(order), nearest)] {
 			near = append(near, v.Listed[i])
+		}
+		if left := len(order) - len(near); left > 0 {
+			more = fmt.Sprintf(" and %d more", left)
 		}
 	}
 	if len(near) > 0 {
@@ -273,12 +280,44 @@ func skillNotNamed(v catalog.View, name string) string {
 		for i, e := range near {
 			names[i] = display.OneLine(called(v, e))
 		}
-		lines = append(lines, title+strings.Join(names, ", "))
+		lines = append(lines, title+strings.Join(names, ", ")+more)
 	}
 	if note := listing.IncompleteNote(v, findName); note != "" {
 		lines = append(lines, note)
 	}
 	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n")
+}
+
+// sharingWords returns the listed skills whose names have words of a name: those with the most
+// whole words first, parts of words last, and of equals the one with the fewest edits.
+func sharingWords(v catalog.View, name string) []*catalog.Entry {
+	type sharer struct {
+		*catalog.Entry
+		whole, edits int
+	}
+	asked := string(skill.KeyOf(display.CutBytes(name, display.EchoLimit)))
+	words := wordsIn(asked)
+	var all []sharer
+	for _, e := range v.Listed {
+		key := string(e.Key)
+		isIn := func(w string) bool { return strings.Contains(key, w) }
+		if !slices.ContainsFunc(words, isIn) {
+			continue
+		}
+		s := sharer{Entry: e, edits: typo.Distance(asked, key, mostEdits)}
+		for _, w := range wordsIn(key) {
+			if slices.Contains(words, w) {
+				s.whole++
+			}
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b sharer) int { return cmp.Or(b.whole-a.whole, a.edits-b.edits) })
+	entries := make([]*catalog.Entry, len(all))
+	for i, s := range all {
+		entries[i] = s.Entry
+	}
+	return entries
 }
 
 // wordsIn returns the words of a name that are long enough to be distinctive.

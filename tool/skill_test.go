@@ -70,6 +70,27 @@ func TestNearestNames(t *testing.T) {
 	h := hostOf(t, shop()...)
 	same(t, call(t, h, "default", "skill", args{"name": "mcp-bilder"}).Text,
 		"Skill 'mcp-bilder' not found.\nDid you mean 'mcp-builder'?\nThe nearest names: mcp-builder\nfind_skills searches all skills by topic, and lists them without a query.")
+	files := map[string]string{}
+	for _, name := range []string{"a-synthesis", "ab-testing", "airflow-dag-patterns", "azure-ai", "azure-cosmos-db-py", "azure-cosmos-py", "azure-cosmos-rust", "azure-storage-py",
+		"b-synthesis", "code-pdfium", "pdf", "python-code-style", "python-testing-patterns", "synthesis"} {
+		files[name+"/SKILL.md"] = md(name, "Use it.")
+	}
+	various := hostOf(t, project(files))
+	for name, want := range map[string]string{
+		"azure-cosmos-python":     "azure-cosmos-py, azure-cosmos-db-py, azure-cosmos-rust, azure-storage-py, ",
+		"testing-python-patterns": "python-testing-patterns, ",
+		"the pdf skill":           "pdf, ", // parts of words are last
+		"pdfi":                    "pdf, code-pdfium\n",
+		"quux":                    " and 4 more\nfind_skills searches all skills by topic, and lists them without a query.",
+	} {
+		text := call(t, various, "default", "skill", args{"name": name}).Text
+		if name != "quux" {
+			want = "\nThe nearest names: " + want
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", name, text, want)
+		}
+	}
 	large := hostOf(t, many(2000, 300))
 	for _, name := range []string{"skil-00042", "deploy", strings.Repeat("x", 5000)} {
 		if text := call(t, large, "default", "skill", args{"name": name}).Text; len(text) > 1000 || strings.Count(text, "skill-0") > nearest+1 {
