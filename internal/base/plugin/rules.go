@@ -1,0 +1,33 @@
+package plugin
+
+// Rules are the rules of the faults that the parsers find.
+var Rules = []Rule{
+	{RuleFile, Rejects, "Agent Plugins 4.1, 5.1", "a manifest is a regular file in the plugin, links included, of at most 1 MiB"},
+	{RuleJSON, Rejects, "Agent Plugins 5.2", "a manifest is a JSON object"},
+	{RuleKeys, Ignores, "RFC 8259, 4", "each name of an object in a file of a plugin or marketplace occurs once"},
+	{RuleSchema, Rejects, "Agent Plugins 5.2", "$schema of plugin.json is the identifier of Agent Plugins 1.0.0"},
+	{RuleName, Rejects, "Agent Plugins 5.3, 5.5", "the name of a plugin has 1 to 64 of a-z, 0-9 and single inner hyphens and periods"},
+	{RuleType, Rejects, "Agent Plugins 5.4", "fields of plugin.json have their types"},
+	{RuleAuthor, Rejects, "Agent Plugins 5.4", "author of plugin.json is an object with name, email and url alone"},
+	{RuleUnknown, Ignores, "Agent Plugins 5.2", "fields of plugin.json are those of the specification"},
+	{RuleExtensions, Ignores, "Agent Plugins 8.1", "extensions of plugin.json maps reverse domain names to objects"},
+	{RulePath, Rejects, "Agent Plugins 4.1", "paths in a client's manifest and in a marketplace's entry stay in the plugin"},
+	{RuleMCPFile, Disables, "Agent Plugins 4.1, 6.2", "mcp.json is a regular file in the plugin, links included, of at most 1 MiB"},
+	{RuleMCPJSON, Disables, "Agent Plugins 7.2.1", "mcp.json is a JSON object"},
+	{RuleMCPSchema, Disables, "Agent Plugins 7.2.1, 10.1", "$schema of mcp.json is the identifier of Agent Plugins 1.0.0, and has the version of plugin.json"},
+	{RuleMCPField, Disables, "Agent Plugins 7.2.1", "mcp.json has the fields $schema and mcpServers alone"},
+	{RuleMCPServer, Skips, "Agent Plugins 7.2.1", "a server of mcp.json has a known type and the fields of that type"},
+	{RuleMCPPath, Skips, "Agent Plugins 4.1, 7.2.1", "command and cwd of a server stay in the plugin"},
+	{RuleMCPURL, Skips, "Agent Plugins 7.2.1", "the URL of a server is absolute, https, and without user and fragment"},
+	{RuleMCPHeader, Skips, "Agent Plugins 7.2.1", "the headers of a server are valid and occur once"},
+	{RuleMCPEnv, Skips, "Agent Plugins 9.2", "env of a server leaves PLUGIN_ROOT and PLUGIN_DATA to the client"},
+	{RuleMarket, Rejects, "knack", "a marketplace is a regular file in its folder, links included, of at most 8 MiB"},
+	{RuleMarketJSON, Rejects, "Claude Code, Codex, Cursor", "a marketplace is a JSON object"},
+	{RuleMarketField, Rejects, "Claude Code, Codex, Cursor", "a marketplace has name and plugins, and for Claude Code an owner"},
+	{RuleMarketEntry, Skips, "Claude Code, Codex, Cursor", "a plugin of a marketplace is an object with a name that can name a folder"},
+	{RuleMarketTwice, Ignores, "knack", "the plugins of a marketplace have different names"},
+	{RuleMarketSource, Skips, "Claude Code, Codex, Cursor", "the source of a plugin has a known kind and its fields"},
+	{RuleMarketPath, Skips, "knack", "the source of a plugin stays in the marketplace or the repository, and exists"},
+	{RuleMarketCommand, Skips, "knack", "no source of a plugin runs a program"},
+	{RuleMarketPin, Notes, "knack", "a source outside of the marketplace is pinned"},
+}
