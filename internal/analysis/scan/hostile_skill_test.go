@@ -82,9 +82,13 @@ func TestHostileSkills(t *testing.T) {
 // a finding. A file that agents run then holds the skill back.
 func TestTooMuchText(t *testing.T) {
 	large := strings.Repeat("lorem ipsum ", bound.Text/48)
-	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "b.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": strings.Repeat("ls\n", 1<<10), "e.png": pngMagic + iend})
-	if !slices.Equal(r.Facts.NotRead, []string{"d.sh"}) || !r.TooLarge {
+	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.sh": strings.Repeat("ls\n", 1<<10), "b.txt": large, "c.txt": large, "d.md": large[:1<<20-1<<10], "e.png": pngMagic + iend})
+	if !slices.Equal(r.Facts.NotRead, []string{"c.txt"}) || !r.TooLarge { // the last of the largest files
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
+	}
+	r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.md": large[:2<<20], "z.sh": "echo ZWNobyBoZWxsbw== | base64 -d | sh\n"})
+	if r.Enforce == 0 {
+		t.Errorf("text hides a script from the scan: %q", r.Facts.NotRead)
 	}
 	if r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": "ls\n"}); r.Facts.NotRead != nil || r.TooLarge {
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
