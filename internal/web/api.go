@@ -19,7 +19,6 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/internal/web/internal/sources"
 	"github.com/knack-dev/knack/skill"
@@ -153,7 +152,7 @@ func (s *Site) apiList(r *request) error {
 	if err != nil {
 		return err
 	}
-	known := &checks.Totals{} // not needed for states that follow from the status alone
+	known := &doctor.Totals{} // not needed for states that follow from the status alone
 	if f.State == judgement.Fine || f.State == judgement.Problems || f.State == judgement.NotJudged || f.Rule != "" || f.Published != "" {
 		if known, err = s.allChecked(r, v); err != nil {
 			return err
@@ -204,11 +203,11 @@ func only(q url.Values, keys ...string) error {
 }
 
 // allChecked waits until every skill has been checked.
-func (s *Site) allChecked(r *request, v catalog.View) (*checks.Totals, error) {
+func (s *Site) allChecked(r *request, v catalog.View) (*doctor.Totals, error) {
 	t, ok := s.checks.Whole(r.Context(), v)
 	if !ok {
 		r.w.Header().Set("Retry-After", "5")
-		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.Known, display.Count(t.All, "skill")))
+		return nil, problem(http.StatusServiceUnavailable, fmt.Sprintf("The skills are still being checked: %d of %s so far. Try again in a moment.", t.Judged, display.Count(t.All, "skill")))
 	}
 	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
@@ -121,7 +122,7 @@ type tallied struct {
 }
 
 // tally applies a filter. It examines every skill, so it compares numbers and no texts.
-func (f filter) tally(all []*catalog.Entry, t *checks.Totals, of *shelf) tallied {
+func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) tallied {
 	var out tallied
 	var want [byOther]int
 	for facet, value := range [byOther]string{string(f.State), f.Scope, f.Root, f.Collection, f.Tag} {
@@ -202,7 +203,7 @@ const (
 )
 
 // facets returns the filters of a list. A filter without a choice is left out.
-func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
+func (f filter) facets(t *doctor.Totals, by tallied, of *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {
 		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = judgement.State(value) })
@@ -273,18 +274,19 @@ func (f filter) facets(t *checks.Totals, by tallied, of *shelf) (out []facet) {
 }
 
 // faults returns the skills that a filter for a rule or for unpublished skills accepts.
-func (f filter) faults(t *checks.Totals) map[*catalog.Entry]bool {
+func (f filter) faults(t *doctor.Totals) map[*catalog.Entry]bool {
 	if f.Rule != "" && f.Published == "" {
-		if r := t.Rules[f.Rule]; r != nil {
+		if r := t.Rule(f.Rule); r != nil {
 			return r.Of
 		}
 		return nil
 	}
 	in := map[*catalog.Entry]bool{}
 	if f.Published == "no" {
-		for _, e := range t.Unpublished {
-			if r := t.Rules[f.Rule]; f.Rule == "" || r != nil && r.Of[e] {
-				in[e] = true
+		r := t.Rule(f.Rule)
+		for _, u := range t.Unpublished {
+			if f.Rule == "" || r != nil && r.Of[u.Entry] {
+				in[u.Entry] = true
 			}
 		}
 	}

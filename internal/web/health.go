@@ -11,8 +11,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
-	"github.com/knack-dev/knack/internal/analysis/judgement"
-	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/internal/web/internal/sources"
 	"github.com/knack-dev/knack/skill"
@@ -27,66 +25,71 @@ const (
 
 type healthPage struct {
 	frame
-	Found        judgement.Statuses
-	Roots        []rootRow
-	Missing      []string
-	Sources      []sources.Row
-	Skipped      []skippedRow
-	Held         []skippedRow
-	Scan         *scans.Total
-	Count        judgement.Count
-	Rules        []severityRows
-	Checking     *checking
-	Unpublished  []unpublishedRow
-	NUnpublished int
-	Collisions   []collisionRow
-	NCollisions  int
-	Budgets      []budget
-	Heavy        []heavyRow
-	Snapshot     uint64 // 0 if the client sees only some skills
-	Refreshed    time.Time
-	Took         string
-	Ago          string
-	Usage        usageOf
+	*doctor.Totals
+	Roots      []rootRow
+	Absent     []string // roots
+	Sources    []sources.Row
+	Skipped    []skippedRow
+	Held       []skippedRow
+	Checking   *checking
+	Collisions []collisionRow
+	Budgets    []budget
+	Heavy      []heavyRow
+	Snapshot   uint64 // 0 if the client sees only some skills
+	Refreshed  time.Time
+	Took       string
+	Ago        string
+	Usage      usageOf
 }
 
-// Severities returns the numbers of findings by severity, each with the address of its rules on
-// the page.
-func (p healthPage) Severities() []choice {
-	out := []choice{{Label: plural(p.Count.Errors, "error")}, {Label: plural(p.Count.Warnings, "warning")}, {Label: plural(p.Count.Infos, "info")}}
-	for _, of := range p.Rules {
-		for i, severity := range []skill.Severity{skill.SeverityError, skill.SeverityWarning, skill.SeverityInfo} {
-			if of.Severity == severity {
-				out[i].Href = "#" + string(severity)
+// severityRows are the rules whose worst finding has a severity.
+type severityRows struct {
+	Severity skill.Severity
+	Label    string // the number of findings with this severity
+	Rules    []*doctor.Rule
+}
+
+// Severities returns the rules by severity, the worst first.
+func (p healthPage) Severities() []severityRows {
+	c := p.Count.Severities
+	out := []severityRows{
+		{Severity: skill.SeverityError, Label: plural(c.Errors, "error")},
+		{Severity: skill.SeverityWarning, Label: plural(c.Warnings, "warning")},
+		{Severity: skill.SeverityInfo, Label: plural(c.Infos, "info")},
+	}
+	for i := range out {
+		for _, rule := range p.Rules {
+			if rule.Severity == out[i].Severity {
+				out[i].Rules = append(out[i].Rules, rule)
 			}
 		}
 	}
 	return out
 }
 
-// severityRows are the rules whose worst finding has this severity.
-type severityRows struct {
-	Severity skill.Severity
-	Rules    []ruleRow
+// Collided returns the number of skills that another one shadows.
+func (p healthPage) Collided() int { return p.Count.Shadowed + p.Count.Copies }
+
+// FirstUnpublished returns the rows of the first unpublished skills.
+func (p healthPage) FirstUnpublished() (rows []unpublishedRow) {
+	for _, u := range p.Unpublished[:min(len(p.Unpublished), healthRows)] {
+		rows = append(rows, unpublishedRow{u, pageOf(u.Entry), nameOf(u.Entry)})
+	}
+	return rows
 }
 
-type ruleRow struct {
-	*checks.Rule
-	Href string // the list of its skills
+type unpublishedRow struct {
+	doctor.Unpublished
+	Href, Name string
 }
 
 type rootRow struct {
-	Label      string
-	Href       string // the list of its skills
-	URI        string // the prefix of its skills' URIs
-	Scope      skill.Scope
-	Count      int
-	Error, Fix string
-	State      catalog.RootState
-	Late       bool // not an error: the root has not been read yet
-	Notices    []skill.Notice
-	More       int // number of notices not shown
-	Publisher  skill.Publisher
+	doctor.RootStatus
+	Href      string // the list of its skills
+	URI       string // the prefix of its skills' URIs
+	Late      bool   // not an error: the root has not been read yet
+	More      int    // number of notices that the page does not have
+	Publisher skill.Publisher
 }
 
 type skippedRow struct {
@@ -94,11 +97,6 @@ type skippedRow struct {
 	Reason            skill.Problem
 	Findings          []finding
 	Held              bool // by the operator's policy
-}
-
-type unpublishedRow struct {
-	Href, Name, Why string
-	More            int
 }
 
 type collisionRow struct {
@@ -156,10 +154,8 @@ func (s *Site) health(r *request) error {
 	p := *s.reports.Get(v, func() *healthPage { return s.report(v) })
 	p.frame = s.frame(r, "Health", "health")
 	totals, now := s.checks.Soon(r.Context(), v)
-	p.checked(totals, s.checks)
-	p.Checking = s.checking(totals, now, "/health")
-	p.Usage = s.usageOf(v)
-	p.Sources, p.Scan = s.sourceRows(v), scanTotal(totals)
+	p.Totals, p.Checking = totals, s.checking(totals, now, "/health")
+	p.Usage, p.Sources = s.usageOf(v), s.sourceRows(v)
 	at, took := s.o.Catalog.Refreshed()
 	p.Refreshed, p.Took, p.Ago = at, lastedOf(took), "less than 1 s"
 	if ago := time.Since(at).Truncate(time.Second); ago > 0 {
@@ -173,18 +169,18 @@ func (s *Site) health(r *request) error {
 // list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {
 	skipped, held := doctor.SplitSkipped(v)
-	p := &healthPage{Found: judgement.StatusesOf(v)}
+	p := &healthPage{}
 	if !v.Narrowed() {
 		p.Snapshot = v.Version // the version would reveal changes of hidden skills
 	}
 	fits := make(chan []tool.Fit, 1)
 	go func() { fits <- s.fitsOf(v) }()
-	for _, root := range v.Roots {
-		if root.Missing && root.Err == nil {
-			p.Missing = append(p.Missing, root.Label)
-			continue
+	for i, root := range doctor.Roots(v) {
+		if v.Roots[i].IsAbsent() {
+			p.Absent = append(p.Absent, root.Label)
+		} else {
+			p.Roots = append(p.Roots, rootRowOf(root, v.Roots[i]))
 		}
-		p.Roots = append(p.Roots, rootRowOf(root))
 	}
 	for _, e := range skipped[:min(len(skipped), healthRows)] {
 		p.Skipped = append(p.Skipped, skippedRowOf(e))
@@ -193,7 +189,7 @@ func (s *Site) report(v catalog.View) *healthPage {
 		p.Held = append(p.Held, skippedRowOf(e))
 	}
 	for _, e := range v.Entries {
-		p.clashes(v, e)
+		p.addCollision(v, e)
 	}
 	p.heavy(v)
 	p.budgets(v, <-fits)
@@ -205,18 +201,17 @@ func (s *Site) fitsOf(v catalog.View) []tool.Fit {
 	return s.fits.Get(v, func() []tool.Fit { return tool.Fits(v) })
 }
 
-func rootRowOf(root catalog.RootStatus) rootRow {
-	w := rootRow{Label: root.Label, Href: filter{Root: root.Label}.href(), URI: skill.Scheme, Scope: root.Scope, Count: root.Count, Notices: root.Notices}
+func rootRowOf(status doctor.RootStatus, root catalog.RootStatus) rootRow {
+	w := rootRow{RootStatus: status, Href: filter{Root: root.Label}.href(), URI: skill.Scheme, Late: root.Late()}
 	if root.Prefix != "" {
 		w.URI += root.Prefix + "/"
 	}
 	if len(w.Notices) > noticeRows {
 		w.More, w.Notices = len(w.Notices)-noticeRows, w.Notices[:noticeRows]
 	}
-	if w.Error, w.Fix = root.Reason(); root.Publisher != nil {
+	if root.Publisher != nil {
 		w.Publisher = *root.Publisher
 	}
-	w.State, w.Late = root.State(), root.Late()
 	return w
 }
 
@@ -229,41 +224,14 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 	return w
 }
 
-// checked adds the results of the check.
-func (p *healthPage) checked(t *checks.Totals, c *checks.Checks) {
-	p.Count, p.NUnpublished = t.Count, len(t.Unpublished)
-	for _, rule := range t.ByRule() {
-		if rule.Kind == check.KindScan {
-			continue // they have a table of their own
-		}
-		if n := len(p.Rules); n == 0 || p.Rules[n-1].Severity != rule.Severity {
-			p.Rules = append(p.Rules, severityRows{Severity: rule.Severity})
-		}
-		of := &p.Rules[len(p.Rules)-1]
-		of.Rules = append(of.Rules, ruleRow{rule, filter{Rule: rule.ID}.href()})
+// addCollision adds a skill that another one shadows.
+func (p *healthPage) addCollision(v catalog.View, e *catalog.Entry) {
+	if e.Status != catalog.Shadowed && e.Status != catalog.Copy || len(p.Collisions) >= healthRows {
+		return
 	}
-	for _, e := range t.Unpublished[:min(len(t.Unpublished), healthRows)] {
-		w := unpublishedRow{Href: pageOf(e), Name: nameOf(e)}
-		if d, _ := c.Kept(e); d != nil {
-			why := d.Unpublished()
-			for _, f := range why[:min(len(why), 1)] {
-				w.Why, w.More = f.Message, len(why)-1
-			}
-		}
-		p.Unpublished = append(p.Unpublished, w)
-	}
-}
-
-// clashes adds the skill to the collisions if another one shadows it.
-func (p *healthPage) clashes(v catalog.View, e *catalog.Entry) {
-	if e.By != nil {
-		p.NCollisions++
-		if len(p.Collisions) < healthRows {
-			p.Collisions = append(p.Collisions, collisionRow{
-				pageOf(e), nameOf(e), e.Place(), v.Called(e), e.Status == catalog.Copy, relative{Href: pageOf(e.By), Place: e.By.Place()},
-			})
-		}
-	}
+	p.Collisions = append(p.Collisions, collisionRow{
+		pageOf(e), nameOf(e), e.Place(), v.Called(e), e.Status == catalog.Copy, relative{Href: pageOf(e.By), Place: e.By.Place()},
+	})
 }
 
 // budgets computes the drawing of how the list fits each client.

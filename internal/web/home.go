@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
@@ -119,11 +120,11 @@ type checking struct {
 }
 
 // checking returns nil if the totals are current.
-func (s *Site) checking(t *checks.Totals, now bool, again string) *checking {
+func (s *Site) checking(t *doctor.Totals, now bool, again string) *checking {
 	if now {
 		return nil
 	}
-	c := &checking{Known: t.Known, All: t.All, Again: again}
+	c := &checking{Known: t.Judged, All: t.All, Again: again}
 	if t.Complete() {
 		c.Ago = lastedOf(time.Since(s.checks.LastAt()).Truncate(time.Second))
 	}
@@ -173,7 +174,7 @@ func (s *Site) home(r *request) error {
 	}
 	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)
-	p.Found = of.found
+	p.Found = totals.Count.Statuses
 	var by tallied
 	if f.Query == "" && f.On() == 0 {
 		if by, err = of.unfiltered(r.Context(), v, totals); err != nil {

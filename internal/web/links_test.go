@@ -12,8 +12,8 @@ import (
 	"testing/fstest"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
-	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -93,7 +93,7 @@ func TestUnfiltered(t *testing.T) {
 		summary judgement.Summary
 		fine    int
 	}{{judgement.Summary{Status: e.Status, Severities: judgement.Severities{Warnings: 1}}, 0}, {judgement.Summary{Status: e.Status}, 0}, {judgement.Summary{Status: e.Status, Judged: true}, 1}} {
-		by, err := of.unfiltered(t.Context(), v, &checks.Totals{Summaries: map[*catalog.Entry]*judgement.Summary{e: &c.summary}})
+		by, err := of.unfiltered(t.Context(), v, &doctor.Totals{Summaries: map[*catalog.Entry]*judgement.Summary{e: &c.summary}})
 		if fine := by.n[byState][stateNumber(judgement.Fine)]; err != nil || fine != c.fine || len(by.kept) != 2 {
 			t.Errorf("%d of %d are fine, %v", fine, len(by.kept), err)
 		}

@@ -50,7 +50,8 @@ func (s *Site) serveMetrics(r *request) error {
 }
 
 func (s *Site) skillMetrics(ctx context.Context, x *exposition.Text, v catalog.View) {
-	found := judgement.StatusesOf(v)
+	totals, _ := s.checks.Soon(ctx, v)
+	found := totals.Count.Statuses
 	x.Family("knack_skills", "gauge", "Skills by what became of them.")
 	for _, of := range []struct {
 		status catalog.Status
@@ -61,8 +62,7 @@ func (s *Site) skillMetrics(ctx context.Context, x *exposition.Text, v catalog.V
 	if s.o.Scans != nil || found.Held > 0 {
 		x.Sample("knack_skills", float64(found.Held), "status", string(judgement.Held))
 	}
-	totals, _ := s.checks.Soon(ctx, v)
-	x.Measures(scans.Measures(scans.Count(totals).ScanCount))
+	x.Measures(scans.Measures(totals.Scan))
 	if n, compared := v.Drift(); compared {
 		x.Family("knack_lock_drift_skills", "gauge", "Skills that were found changed since they were locked, when they were last compared.")
 		x.Sample("knack_lock_drift_skills", float64(n))

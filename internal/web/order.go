@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/web/internal/checks"
 )
 
 // order is one order of a list. The first one is the order of the search or of the snapshot.
@@ -44,12 +43,11 @@ type shelf struct {
 	traits                map[*catalog.Entry]traits
 	values                [byOther][]string // of each facet; a skill has the number of its own
 	name, changed, tokens func() []*catalog.Entry
-	found                 judgement.Statuses
 	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
 
 	mu    sync.Mutex
 	whole tallied // the list without a query or a filter
-	since *checks.Totals
+	since *doctor.Totals
 }
 
 // traits are the properties of a skill that filters compare: the numbers of its values, or
@@ -99,7 +97,6 @@ func newShelf(v catalog.View) *shelf {
 	}
 	of.publishers = publishersOf(v.Roots)
 	for _, e := range entries {
-		of.found.Add(e.Status, e.HeldBack())
 		t := traits{values: [byOther]int{byState: -1, byScope: number(byScope, string(e.Root.Scope)), byRoot: number(byRoot, e.Root.Label), byCollection: number(byCollection, collectionOf(e)), byTag: -1}}
 		for _, tag := range tagsOf(e) {
 			t.tags = append(t.tags, number(byTag, tag))
@@ -142,7 +139,7 @@ func publishersOf(roots []catalog.RootStatus) map[string]string {
 
 // unfiltered returns the list without a query or a filter. It is the first page that a
 // reader sees, and is computed again only when skills have been checked.
-func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *checks.Totals) (tallied, error) {
+func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *doctor.Totals) (tallied, error) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if of.since != t {

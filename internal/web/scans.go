@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/skill"
 )
@@ -26,12 +25,6 @@ func (s *Site) scanOf(e *catalog.Entry) (k Scanned, ok bool) {
 		return k, false
 	}
 	return s.o.Scans.Of(e)
-}
-
-// scanTotal counts the scan findings of the skills in t.
-func scanTotal(t *checks.Totals) *scans.Total {
-	of := scans.Count(t)
-	return &of
 }
 
 // scanView returns the scan of a skill in the form of a page, or nil if nothing is known.

@@ -97,12 +97,13 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	r := blank(v, o)
-	r.Count, r.Skills = judgement.CountOf(v, all), make([]Skill, len(all))
+	r.Skills = make([]Skill, len(all))
 	for i, d := range all {
 		r.Verdicts[d.Entry] = d
-		r.Scan.Add(d, d.Tally())
 		r.Skills[i] = SkillOf(d)
 	}
+	t := TotalsOf(v, func(e *catalog.Entry) (*judgement.Verdict, judgement.Tally) { return r.Verdicts[e], nil })
+	r.Count, r.Scan = t.Count, t.Scan
 	for i, root := range Roots(v) {
 		w := watched[root.Label]
 		r.Roots = append(r.Roots, Root{root, readers(v.Roots[i].Root), w.on, w.why})
@@ -117,7 +118,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 
 // blank returns a report before any judgement.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Scan: judgement.NewScanCount(), Settings: o.Settings, Followed: o.Followed, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
 // runnerLoads reports whether the tool set runner loads a skill that is skipped. That set

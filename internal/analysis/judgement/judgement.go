@@ -271,33 +271,27 @@ type Statuses struct {
 
 // StatusesOf counts the skills of a view.
 func StatusesOf(v catalog.View) (s Statuses) {
-	if v.Snapshot != nil {
-		for _, e := range v.Entries {
-			s.Add(e.Status, e.HeldBack())
-		}
+	if v.Snapshot == nil {
+		return s
 	}
-	return s
-}
-
-// Add counts one skill. held is set if the operator's policy holds it back.
-func (s *Statuses) Add(status catalog.Status, held bool) {
-	s.Skills++
-	switch status {
-	case catalog.Available:
-		s.Available++
-	case catalog.Shadowed:
-		s.Shadowed++
-	case catalog.Copy:
-		s.Copies++
-	case catalog.Unlisted:
-		s.Unlisted++
-	case catalog.Skipped:
-		if held {
+	s.Skills = len(v.Entries)
+	for _, e := range v.Entries {
+		switch {
+		case e.HeldBack():
 			s.Held++
-		} else {
+		case e.Status == catalog.Available:
+			s.Available++
+		case e.Status == catalog.Shadowed:
+			s.Shadowed++
+		case e.Status == catalog.Copy:
+			s.Copies++
+		case e.Status == catalog.Unlisted:
+			s.Unlisted++
+		case e.Status == catalog.Skipped:
 			s.Skipped++
 		}
 	}
+	return s
 }
 
 // Served returns the number of skills that are neither skipped nor held back.
@@ -318,29 +312,24 @@ type Count struct {
 	Notices int        `json:"notices"` // also included in the severities
 }
 
-// CountOf counts the judged skills of a view and the notices of its scan.
+// CountOf counts the skills of a view, the notices of its scan, and the findings of the given
+// verdicts.
 func CountOf(v catalog.View, all []*Verdict) Count {
-	c := CountNotices(v)
-	for _, d := range all {
-		c.Add(d.Summary())
-	}
-	return c
-}
-
-// CountNotices counts the notices of a view's scan.
-func CountNotices(v catalog.View) (c Count) {
+	c := Count{Statuses: StatusesOf(v)}
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
 			c.Notices++
 			c.Severities.Add(check.OfNotice(n).Severity)
 		}
 	}
+	for _, d := range all {
+		c.Add(d.Summary())
+	}
 	return c
 }
 
-// Add counts one skill and its findings.
+// Add counts the verdict on a skill whose status is counted.
 func (c *Count) Add(s Summary) {
-	c.Statuses.Add(s.Status, s.Held)
 	if s.Published {
 		c.Publishable++
 	}

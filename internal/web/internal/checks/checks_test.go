@@ -135,7 +135,7 @@ func TestFindingsBound(t *testing.T) {
 		if k.findings > most {
 			t.Errorf("at most %d: %d are kept", most, k.findings)
 		}
-		if rules := all.ByRule(); len(rules) != 1 || rules[0].ID != "ref-missing" || rules[0].Skills != 10 || rules[0].Findings != 10 || len(rules[0].Of) != 10 || rules[0].Severity != skill.SeverityWarning {
+		if rules := all.Rules; len(rules) != 1 || rules[0].ID != "ref-missing" || rules[0].Skills != 10 || rules[0].Findings != 10 || len(rules[0].Of) != 10 || rules[0].Severity != skill.SeverityWarning {
 			t.Errorf("at most %d: by rule %+v", most, rules)
 		}
 		verdicts, err := k.Verdicts(t.Context(), v, v.Entries)

@@ -9,23 +9,10 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/skill"
 )
-
-// Totals summarize the known verdicts on all skills of a view.
-type Totals struct {
-	Count judgement.Count
-	// Known and All are the number of checked skills, and of all skills.
-	Known, All int
-	Summaries  map[*catalog.Entry]*judgement.Summary // of the checked skills
-	// Flawed are the skills with an error or a warning, and the skipped skills.
-	// Unpublished are listed skills that the Skills extension does not publish. Both
-	// are in the order of the view.
-	Flawed, Unpublished []*catalog.Entry
-	Rules               map[skill.RuleID]*Rule // the rules that have findings
-	Scan                judgement.ScanCount    // without the skills that are not judged yet
-}
 
 // StateOf returns the state of a skill. It is empty if the state depends on the check and
 // the skill is unchecked.
@@ -39,15 +26,12 @@ func StateOf(e *catalog.Entry, s *judgement.Summary) judgement.State {
 	return ""
 }
 
-// Complete reports whether every skill has been checked.
-func (t *Totals) Complete() bool { return t.Known == t.All }
-
 // tally caches the totals of a snapshot.
 type tally struct {
 	mu      sync.Mutex
 	version uint64 // version of the checks that the totals were made from
 	made    time.Time
-	totals  *Totals
+	totals  *doctor.Totals
 }
 
 // countRest is the maximum age of the totals on a page while skills are being checked.
@@ -60,7 +44,7 @@ const checkPatience = 20 * time.Millisecond
 
 // Soon returns the totals for a page, which does not wait until every skill is checked. now
 // reports whether they are complete and current.
-func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *Totals, now bool) {
+func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *doctor.Totals, now bool) {
 	now = waits(ctx, c.begin(true).done, checkPatience)
 	t = c.count(v, now)
 	return t, now && t.Complete()
@@ -73,7 +57,7 @@ const apiPatience = DiskTime - 2*time.Second
 // Whole returns the totals for the API, which waits until every skill is checked. The
 // stamps of the files were compared within the last [checkAge]. ok is false if the time was
 // too short.
-func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *Totals, ok bool) {
+func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *doctor.Totals, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	r := c.begin(true)
@@ -112,7 +96,7 @@ func (c *Checks) LastAt() time.Time {
 
 // count returns the totals of a view. Unless now is set, they may be a little older than
 // the results.
-func (c *Checks) count(v catalog.View, now bool) *Totals {
+func (c *Checks) count(v catalog.View, now bool) *doctor.Totals {
 	kept := c.tallies.Get(v, func() *tally { return &tally{} })
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
@@ -120,43 +104,9 @@ func (c *Checks) count(v catalog.View, now bool) *Totals {
 	version := c.version
 	c.mu.Unlock()
 	if kept.totals == nil || kept.version != version && (now || time.Since(kept.made) > countRest) {
-		kept.version, kept.totals, kept.made = version, c.total(v), time.Now()
+		kept.version, kept.totals, kept.made = version, doctor.TotalsOf(v, c.Kept), time.Now()
 	}
 	return kept.totals
-}
-
-func (c *Checks) total(v catalog.View) *Totals {
-	t := &Totals{Count: judgement.CountNotices(v), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*judgement.Summary, len(v.Entries)), Rules: map[skill.RuleID]*Rule{}, Scan: judgement.NewScanCount()}
-	summaries := make([]judgement.Summary, 0, len(v.Entries)) // one allocation
-	for i, e := range v.Entries {
-		if i%128 == 0 {
-			runtime.Gosched()
-		}
-		d, lacks := c.Kept(e)
-		if d == nil {
-			continue
-		}
-		s, found := d.Summary(), d.Tally()
-		for k, n := range lacks {
-			found[k] += n
-			s.Add(k, n)
-		}
-		for k, n := range found {
-			t.ruled(e, k, n)
-		}
-		t.Scan.Add(d, found)
-		t.Known++
-		t.Count.Add(s)
-		summaries = append(summaries, s)
-		t.Summaries[e] = &summaries[len(summaries)-1]
-		if s.Errors+s.Warnings > 0 || s.Status == catalog.Skipped {
-			t.Flawed = append(t.Flawed, e)
-		}
-		if !s.Published && s.Status != catalog.Skipped && s.Status != catalog.Unlisted {
-			t.Unpublished = append(t.Unpublished, e)
-		}
-	}
-	return t
 }
 
 // Kept returns the verdict on a skill from its last check, and the number of findings that it

@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/web/internal/checks"
 	"github.com/knack-dev/knack/internal/web/internal/exposition"
 	"github.com/knack-dev/knack/skill"
 )
@@ -118,25 +116,6 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 		}
 	}
 	return v
-}
-
-// Total counts the scan findings of a view's skills, by rule: first the rules to enforce, then the
-// rules with the most skills.
-type Total struct {
-	judgement.ScanCount
-	Rules []*checks.Rule
-}
-
-// Count counts the scan findings of the skills in t.
-func Count(t *checks.Totals) Total {
-	out := Total{ScanCount: t.Scan}
-	out.Unscanned += t.All - t.Known
-	for _, r := range t.ByRule() {
-		if r.Kind == check.KindScan {
-			out.Rules = append(out.Rules, r)
-		}
-	}
-	return out
 }
 
 // Measures returns the metrics of scan findings.
