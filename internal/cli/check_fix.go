@@ -78,7 +78,7 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 	}
 	if c.byName {
 		if link := linkAbove(env, project, c.Verdict.Entry); link != "" {
-			return fmt.Errorf("%s is a link; give the folder that it leads to", atHome(env, link))
+			return fmt.Errorf("%s is a link; give the folder that it leads to", env.Shown(link))
 		}
 	}
 	folder, err := behindNoLink(env, c.base, c.Skill.Dir())

@@ -97,7 +97,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	case !onDisk(e):
 		return command.Fail(command.No, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), "knack show "+e.Name+" prints it")
 	case f.fix != "" && !isExactly(e, word):
-		return command.UsageError("if you mean that skill: knack check --fix="+f.fix+" "+shellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
+		return command.UsageError("if you mean that skill: knack check --fix="+f.fix+" "+console.ShellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
 	}
 	base := e.Root.Dir
 	if e.Root.Scope == skill.ScopeProject && !n.opened.Named() {
@@ -167,7 +167,7 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 	if e == nil || !onDisk(e) {
 		return ""
 	}
-	return "a skill has that name too; to check it: knack check " + shellWord(e.Root.Label+":"+e.Name)
+	return "a skill has that name too; to check it: knack check " + console.ShellWord(e.Root.Label+":"+e.Name)
 }
 
 // linkAbove returns the first link among a skill's folder, its root and the folders above the

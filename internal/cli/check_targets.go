@@ -53,7 +53,7 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 		return out, nil, nil, nil
 	}
 	for _, p := range words {
-		abs := absolute(*env, p)
+		abs := env.Absolute(p)
 		if p == "" {
 			return nil, nil, nil, command.UsageError("give a file, a folder or the name of a skill", "the path is empty")
 		}

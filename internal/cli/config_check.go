@@ -40,14 +40,14 @@ The exit status is 1 if anything is wrong.`,
 				if err := settings.CheckFolder(env, "--project", project); err != nil {
 					return nil, err
 				}
-				folder = absolute(*env, project)
+				folder = env.Absolute(project)
 			}
 			files, err := s.Files(folder)
 			if err != nil {
 				return nil, err
 			}
 			if len(files) == 0 {
-				env.Err().Line("this project has no %s, and there is no %s; neither is required", config.Name, atHome(*env, s.UserFile()))
+				env.Err().Line("this project has no %s, and there is no %s; neither is required", config.Name, env.Shown(s.UserFile()))
 			}
 			r := report.NewSettings(s.Unread(folder))
 			for _, f := range files {

@@ -153,7 +153,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 	}
 	s := clientconfig.Server{Command: executable(), Args: []string{"serve"}, Chosen: f.chosen, Trust: f.trust}
 	if f.command != "" {
-		s.Command, s.ReplaceURL = absolute(env, f.command), true
+		s.Command, s.ReplaceURL = env.Absolute(f.command), true
 	}
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
@@ -179,10 +179,10 @@ func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientcon
 	p := f.clientEnv(env)
 	choice := clientconfig.Choice{Scope: f.scope}
 	if f.file != "" {
-		choice.File = absolute(env, f.file)
+		choice.File = env.Absolute(f.file)
 	}
 	ch, err := c.Plan(p, s, choice)
-	out := connection.Of(c, p, ch, func(path string) string { return atHome(env, path) })
+	out := connection.Of(c, p, ch, func(path string) string { return env.Shown(path) })
 	if err != nil {
 		out.State, out.Why = connection.Refused, command.Cause(err).Error()
 	}
@@ -238,9 +238,9 @@ func (f *connectFlags) connect(env *console.Env, c clientconfig.Client, asJSON b
 		return nil, command.RunError("", "%s: %w", c.Name, err)
 	}
 	state.Entry = entry
-	file := atHome(*env, state.File)
+	file := env.Shown(state.File)
 	for _, err := range ch.Unreadable {
-		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", atHome(*env, err.Path), c.Name, command.Cause(err.Err).Error()))
+		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", env.Shown(err.Path), c.Name, command.Cause(err.Err).Error()))
 	}
 	if err := f.checkCommand(env, c, s, ch); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (f *connectFlags) rerunCommand(c clientconfig.Client, scope clientconfig.Sc
 
 // printResult prints the result of --write.
 func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change) {
-	file := atHome(*env, state.File)
+	file := env.Shown(state.File)
 	switch {
 	case ch.Shared && ch.State == clientconfig.Outdated: // see obstacle
 		return
@@ -68,7 +68,7 @@ func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server,
 	case !state.Written:
 		env.Out().Line("%s has the entry already%s", file, state.Extras())
 	case state.Backup != "":
-		env.Out().Line("%s has the entry now%s; the previous file is %s", file, state.Extras(), atHome(*env, state.Backup))
+		env.Out().Line("%s has the entry now%s; the previous file is %s", file, state.Extras(), env.Shown(state.Backup))
 	default:
 		env.Out().Line("%s has the entry now%s", file, state.Extras())
 	}

@@ -95,7 +95,7 @@ func afterDash(words []string) string {
 	}
 	out := " --"
 	for _, word := range words {
-		out += " " + shellWord(word)
+		out += " " + console.ShellWord(word)
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
 		flag == "audit" && isStream(value):
 		return value
 	}
-	path := absolute(env, value)
+	path := env.Absolute(value)
 	if f.scope == clientconfig.Project {
 		if rel, err := filepath.Rel(settings.Root(env, f.project), path); err == nil {
 			return filepath.ToSlash(rel)

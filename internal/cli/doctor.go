@@ -94,7 +94,7 @@ func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doc
 // serveCommandLine returns the command that serves a folder in addition to all others, including
 // the folders in KNACK_DIRS.
 func serveCommandLine(env console.Env, folder string) string {
-	at := atHome(env, folder)
+	at := env.Shown(folder)
 	if strings.ContainsRune(at, filepath.ListSeparator) {
 		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"
 	}
@@ -102,5 +102,5 @@ func serveCommandLine(env console.Env, folder string) string {
 	if env.Getenv(workspace.DirsVariable) != "" {
 		kept = `"$` + workspace.DirsVariable + `"` + string(filepath.ListSeparator)
 	}
-	return workspace.DirsVariable + "=" + kept + shellWord(at) + " knack serve"
+	return workspace.DirsVariable + "=" + kept + console.ShellWord(at) + " knack serve"
 }

@@ -50,7 +50,7 @@ func isOutside(env *console.Env, word string, repositories bool) bool {
 		return true
 	}
 	first, _, _ := strings.Cut(word, "/")
-	return repositories && ref.Kind == origin.Git && dir.Check(absolute(*env, first)) != nil
+	return repositories && ref.Kind == origin.Git && dir.Check(env.Absolute(first)) != nil
 }
 
 // cutSkill splits SOURCE//SKILL. The name is "" if the word is only a source.

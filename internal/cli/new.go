@@ -41,7 +41,7 @@ repository, below the working directory. --dir names another folder.`,
 			at := cmp.Or(locate.Root(*env, project), locate.Folder(*env, project)) // in the home folder, for all projects
 			switch {
 			case below != "":
-				at = absolute(*env, below)
+				at = env.Absolute(below)
 			case at == "":
 				return nil, command.RunError("give a folder with --dir", "the working directory is not known")
 			default:
@@ -79,7 +79,7 @@ func makeSkill(env *console.Env, project, below, name, description string) (comm
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, command.RunError(elsewhere, "%s cannot be read: %w", atHome(*env, folder), command.Cause(err))
+		return nil, command.RunError(elsewhere, "%s cannot be read: %w", env.Shown(folder), command.Cause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
@@ -91,7 +91,7 @@ func makeSkill(env *console.Env, project, below, name, description string) (comm
 	if project != "" {
 		var target string
 		if place, target, err = locate.Within(*env, project, file); err != nil {
-			return nil, command.RunError("if you mean that folder, name it: knack new --dir "+shellWord(target)+" "+name, "%w; nothing was written", err)
+			return nil, command.RunError("if you mean that folder, name it: knack new --dir "+console.ShellWord(target)+" "+name, "%w; nothing was written", err)
 		}
 	}
 	err = edit.Create(place, []byte(template(name, description)), 0o666)
@@ -99,9 +99,9 @@ func makeSkill(env *console.Env, project, below, name, description string) (comm
 		return nil, existsError(*env, file, name)
 	}
 	if err != nil {
-		return nil, command.RunError(elsewhere, "%s cannot be written: %w", atHome(*env, file), command.Cause(err))
+		return nil, command.RunError(elsewhere, "%s cannot be written: %w", env.Shown(file), command.Cause(err))
 	}
-	return newReport{name, atHome(*env, file), folder}, nil
+	return newReport{name, env.Shown(file), folder}, nil
 }
 
 // newReport is the result of new. Its keys have the same meaning as in list.
@@ -118,7 +118,7 @@ func (r newReport) Print(env *console.Env) {
 }
 
 func existsError(env console.Env, file, name string) error {
-	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", atHome(env, file)), "choose another name, or see what is there with knack doctor "+name)
+	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", env.Shown(file)), "choose another name, or see what is there with knack doctor "+name)
 }
 
 // template returns a skill that satisfies the specification, with a description of its

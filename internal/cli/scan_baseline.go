@@ -29,7 +29,7 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	case f.baseline == "":
 		return nil, nil
 	}
-	k := &knownFile{path: absolute(*env, f.baseline), shown: display.Echo(f.baseline), known: &scan.Baseline{}}
+	k := &knownFile{path: env.Absolute(f.baseline), shown: display.Echo(f.baseline), known: &scan.Baseline{}}
 	var err error
 	k.data, err = settings.ReadNamed(k.path, scan.MaxSize)
 	switch {

@@ -233,7 +233,7 @@ func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	for _, d := range folders {
 		if err := dir.Check(d); err != nil {
 			words, _ := skill.FolderReason(err)
-			log.Warn("a root of the client cannot be used", "root", displayPath(d, nil, env.Home), "error", words)
+			log.Warn("a root of the client cannot be used", "root", console.DisplayPath(d, nil, env.Home), "error", words)
 		}
 	}
 }

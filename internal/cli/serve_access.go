@@ -27,7 +27,7 @@ type admission struct {
 // file's bytes.
 func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
-		data, err = settings.ReadUserFile(absolute(*a.env, a.tokenFile))
+		data, err = settings.ReadUserFile(a.env.Absolute(a.tokenFile))
 		if err == nil && len(data) > config.MaxSize {
 			err = skill.ErrTooLarge
 		}

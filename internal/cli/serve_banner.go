@@ -54,7 +54,7 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	}
 	c := exampleClient(*env, clientconfig.Server{URL: at})
 	p.Line("To connect a client, for example %s:", c.Name)
-	p.Row("  %s connect %s --write --http %s%s", program, c.ID, shellWord(at), flag)
+	p.Row("  %s connect %s --write --http %s%s", program, c.ID, console.ShellWord(at), flag)
 	if f.tokens {
 		p.Line("Each client needs a token ('knack config token' makes one), most in the variable %s.", clientconfig.TokenVariable)
 	}
@@ -134,7 +134,7 @@ func thisProgram() string {
 	if runtime.GOOS == "windows" { // Windows shells quote differently
 		return executable()
 	}
-	return shellWord(executable())
+	return console.ShellWord(executable())
 }
 
 // exampleClient returns an installed client that accepts such an entry, or else the first client

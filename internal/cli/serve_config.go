@@ -62,7 +62,7 @@ func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 			o.auditTo = o.file.Resolve(o.auditTo)
 		}
 	} else if !isStream(o.auditTo) {
-		o.auditTo = absolute(*env, o.auditTo)
+		o.auditTo = env.Absolute(o.auditTo)
 	}
 	if o.auditTo == "stdout" && overStdio {
 		return command.UsageError("give a file, or stderr", "--audit stdout: standard output carries the protocol")

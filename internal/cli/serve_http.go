@@ -110,7 +110,7 @@ func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 		return err
 	}
 	given := o.given().SignIn
-	if f.admission.signIn, err = settings.SignIn(given, func(p string) string { return absolute(*env, o.file.Resolve(p)) }, o.logger(env)); err != nil {
+	if f.admission.signIn, err = settings.SignIn(given, func(p string) string { return env.Absolute(o.file.Resolve(p)) }, o.logger(env)); err != nil {
 		return err
 	}
 	if f.tokens = f.admission.required(tokens); f.tokens && f.noAuth {
@@ -132,7 +132,7 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 		return o, nil, nil
 	}
 	var err error
-	f.certificate, err = certificate.Open(certificate.File{Path: absolute(env, f.cert), Shown: "--tls-cert " + f.cert}, certificate.File{Path: absolute(env, f.key), Shown: "--tls-key " + f.key})
+	f.certificate, err = certificate.Open(certificate.File{Path: env.Absolute(f.cert), Shown: "--tls-cert " + f.cert}, certificate.File{Path: env.Absolute(f.key), Shown: "--tls-key " + f.key})
 	if err != nil {
 		return o, nil, err
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -21,5 +22,38 @@ func TestShellWord(t *testing.T) {
 		if got := ShellWord(path); got != want {
 			t.Errorf("%q: %s, want %s", path, got, want)
 		}
+	}
+}
+
+// TestDisplayPath checks that a folder is shown by the nearer of the project and the home folder.
+func TestDisplayPath(t *testing.T) {
+	root, err := filepath.Abs(string(filepath.Separator))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
+	home := at("home", "u")
+	for _, c := range []struct {
+		folder   string
+		projects []string
+		want     string
+	}{
+		{at("home", "u", ".claude", "skills"), nil, "~/.claude/skills"},
+		{at("home", "u", ".claude", "skills"), []string{root}, "~/.claude/skills"},
+		{at("home", "u", ".claude", "skills"), []string{at("home")}, "~/.claude/skills"},
+		{at("home", "u", ".claude", "skills"), []string{at("home", "u", "work")}, "~/.claude/skills"},
+		{at("home", "u", "work", ".claude", "skills"), []string{at("home", "u", "work")}, ".claude/skills"},
+		{at("home", "u", "a", "b", ".claude"), []string{at("home", "u", "a"), at("home", "u", "a", "b")}, ".claude"},
+		{at("srv", ".claude", "skills"), []string{at("srv")}, ".claude/skills"},
+		{at("srv", "skills"), []string{root}, filepath.ToSlash(at("srv", "skills"))},
+		{at("srv", "skills"), nil, filepath.ToSlash(at("srv", "skills"))},
+		{home, []string{root}, "~"},
+	} {
+		if got := DisplayPath(c.folder, c.projects, home); got != c.want {
+			t.Errorf("DisplayPath(%s, %v) = %s, want %s", c.folder, c.projects, got, c.want)
+		}
+	}
+	if got, want := DisplayPath(at("srv", "skills"), nil, root), filepath.ToSlash(at("srv", "skills")); got != want {
+		t.Errorf("at home in the root: %s, want %s", got, want)
 	}
 }
