@@ -14,7 +14,7 @@ import (
 // to the new figure when a change improves it, and never raise it.
 const (
 	maxRate         = 10  // marks per 1,000 comment sentences
-	maxSleeps       = 15  // calls of time.Sleep in tests
+	maxSleeps       = 14  // calls of time.Sleep in tests
 	maxReadme       = 800 // words of README.md without its generated table
 	maxPageSentence = 45  // words of a page's sentence, 95th percentile
 	maxPageMarks    = 4   // marks in pages, tables included

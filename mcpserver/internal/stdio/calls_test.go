@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/internal/test/testwait"
@@ -97,21 +98,30 @@ func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
 }
 
 func TestStdioDrainsSlowCalls(t *testing.T) {
-	t.Parallel()
-	server := newStdioTools()
-	s := startStdio(t, server, &Transport{DrainTimeout: stdioPatience})
-	s.initialize()
-	s.send(stdioCall("1", "gate"), stdioCall("2", "gate"))
-	server.await(t, 2)
-	s.in.Close()
-	time.Sleep(20 * time.Millisecond) // the server reads the end of its input meanwhile
-	close(server.open)
-	if err := s.wait(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(s.out.messages); n != 2 {
-		t.Errorf("%d answers of 2", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		server := newStdioTools()
+		s := startStdio(t, server, &Transport{DrainTimeout: stdioPatience})
+		s.initialize()
+		s.send(stdioCall("1", "gate"), stdioCall("2", "gate"))
+		server.await(t, 2)
+		s.in.Close()
+		testwait.Advance(time.Second) // a goroutine takes over and reads the end of the input
+		close(server.open)
+		if err := s.wait(); err != nil {
+			t.Fatal(err)
+		}
+		close(s.out.messages)
+		answers := 0
+		for m := range s.out.messages {
+			answers++
+			if m.Error != nil {
+				t.Errorf("the call %s was not drained: %s", m.ID, m.Error.Message)
+			}
+		}
+		if answers != 2 {
+			t.Errorf("%d answers of 2", answers)
+		}
+	})
 }
 
 func TestStdioDrainIsBounded(t *testing.T) {
