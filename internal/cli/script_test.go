@@ -17,6 +17,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -88,10 +89,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// status runs a command and returns its exit status. With -short, knack runs within the
-// test, which saves hundreds of processes, unless it has to run as another user.
+// status runs a command and returns its exit status. Outside of the second lane, knack runs within
+// the test, which saves a thousand processes, unless it has to run as another user.
 func status(ts *testscript.TestScript, args []string) int {
-	if args[0] == "knack" && testing.Short() && ts.Getenv("KNACK_TEST_NOBODY") == "" {
+	if args[0] == "knack" && !testwait.SecondLane() && ts.Getenv("KNACK_TEST_NOBODY") == "" {
 		env := console.Env{Stdin: strings.NewReader(""), Stdout: ts.Stdout(), Stderr: ts.Stderr(),
 			Getenv: ts.Getenv, Dir: ts.MkAbs("."), Home: ts.Getenv("HOME")}
 		return cli.Main(context.Background(), env, args[1:])
