@@ -7,25 +7,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Trace records the skill or file that one request asked for, and the skill files it got.
+// Trace records the skill files that one request got.
 type Trace struct {
 	mu    sync.Mutex
-	asked string
 	loads []Load
 	fault error
 }
 
 // Load is a file of a skill whose bytes were read for a request.
 type Load struct {
-	URI    string // of the file
-	Digest skill.Digest
-	Size   int // in bytes
+	URI    string       `json:"uri"` // of the file
+	Digest skill.Digest `json:"digest"`
+	Size   int          `json:"size"` // in bytes
 }
 
 type traceKey struct{}
 
-// WithTrace returns a context with a Trace, which records everything that is requested
-// and read under that context.
+// WithTrace returns a context with a Trace, which records everything that is read under that
+// context.
 func WithTrace(ctx context.Context) (context.Context, *Trace) {
 	t := &Trace{}
 	return context.WithValue(ctx, traceKey{}, t), t
@@ -36,17 +35,6 @@ func WithTrace(ctx context.Context) (context.Context, *Trace) {
 func TraceOf(ctx context.Context) *Trace {
 	t, _ := ctx.Value(traceKey{}).(*Trace)
 	return t
-}
-
-// Ask records which skill or file a request is about, by its URI or name, whether or not
-// it exists.
-func (t *Trace) Ask(name string) {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.asked = name
 }
 
 // Got records that a request got the data at a URI.
@@ -77,23 +65,22 @@ func (t *Trace) Failed(err error) {
 	t.fault = err
 }
 
-// Asked returns the name or URI given to [Trace.Ask], or "" if it was not called.
-func (t *Trace) Asked() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.asked
-}
-
-// Loads returns the files that were read, each once, ordered by the last read.
+// Loads returns the files that were read, each once, ordered by the last read. A nil Trace has none.
 func (t *Trace) Loads() []Load {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.loads
 }
 
 // Fault returns the error of reading the last requested file. It is nil if the file was
-// read, or if no file was requested.
+// read, if no file was requested, or for a nil Trace.
 func (t *Trace) Fault() error {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.fault

@@ -217,11 +217,11 @@ func TestUseNamesTheCurrentHolder(t *testing.T) {
 	holder := &oneHolder{name: "before"}
 	var mu sync.Mutex
 	var names []string
-	w := start(t, setting{private: true, verifier: holder, observe: func(u mcpserver.Use) {
+	w := start(t, setting{private: true, verifier: holder, events: sinkFunc(func(e *mcpserver.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		names = append(names, u.Subject.Name)
-	}})
+		names = append(names, e.Subject)
+	})})
 	w.token = "any"
 	c := w.dial(modern)
 	ask := func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
@@ -37,8 +37,8 @@ func TestBusyIsNotMissing(t *testing.T) {
 			c := catalog.New([]catalog.Source{stuck{folder(root), &stop}}, catalog.Options{Patience: 2 * time.Second})
 			must(t, c.Refresh(t.Context()))
 			var events eventLog
-			client := connect(t, serve(t, c, func(o *mcpserver.Options) { o.Observe, o.Audit = events.observe, true }), era, nil)
-			ask := func(want audit.Result) {
+			client := connect(t, serve(t, c, func(o *mcpserver.Options) { o.Events, o.Audit = []mcpserver.Sink{&events}, true }), era, nil)
+			ask := func(want event.Result) {
 				t.Helper()
 				<-time.After(time.Minute) // a lookup is due
 				events.take()
@@ -56,13 +56,13 @@ func TestBusyIsNotMissing(t *testing.T) {
 					t.Errorf("%s: %d events", era, len(all))
 				}
 			}
-			ask(audit.NotFound)
+			ask(event.NotFound)
 			wait := make(chan struct{})
 			stop.Store(&wait)
-			ask(audit.Busy)
+			ask(event.Busy)
 			stop.Store(nil)
 			close(wait)
-			ask(audit.NotFound)
+			ask(event.NotFound)
 			must(t, client.Close())
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
@@ -40,6 +41,7 @@ type exchange struct {
 	memory *limit.Account // nil for a plain method
 	claim  wire.Claim     // see [wire.Work]; may be nil
 	out    result
+	event  Event // set when the answer is made
 }
 
 // method describes how the calls of one method are answered.
@@ -162,29 +164,66 @@ const (
 // errNoMemory refuses a call whose answer would need too much memory.
 var errNoMemory = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
 
-// perform runs work with the caller's view, counts it and reports it to the observer. A panic
-// becomes an internal error, since one bad request must not end the session; its value is logged
-// and never sent.
+// perform runs work with the caller's view, and records the call. A panic becomes an internal error,
+// since one bad request must not end the session; its value is logged and never sent.
 func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
 	begun := time.Now()
+	var trace *catalog.Trace
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while answering", "method", x.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out.failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
-		s.calls.Done(x.method, out.failed, time.Since(begun))
+		s.record(ctx, x, trace, begun, out.failed || out.absent)
 	}()
 	s.roots.await(ctx, x)
 	x.client.Remote = s.host.Remote || x.Remote
 	// Only calls of Codex 0.169.0 in its code mode have such ids.
 	x.client.Scripted = strings.HasPrefix(x.params.Meta.CallID, "exec-")
-	ctx, observed := s.observed(x.Context(ctx), x)
-	defer func() { observed(out.failed || out.absent) }()
+	ctx = x.Context(ctx)
+	if s.audit {
+		ctx, trace = catalog.WithTrace(ctx)
+	}
 	out, err = work(ctx)
 	out.failed = out.failed || err != nil
 	return out, err
 }
+
+// record gives the event of a call to the sinks. trace has the files read for it, and is nil without
+// an audit log.
+func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, begun time.Time, failed bool) {
+	if len(s.events) == 0 {
+		return
+	}
+	e, p := &x.event, x.params
+	*e = Event{
+		Surface: event.MCP, Subject: x.Subject.Name, Client: x.client.Name, Address: x.Address,
+		Method: x.method, Route: x.method, Took: time.Since(begun), Result: event.OK, Unlogged: x.method == "ping",
+	}
+	e.Call(p.Name, p.URI, p.Arguments)
+	if failed || usesSkills[x.method] {
+		e.View, _ = s.catalog.Now(x.Filter)
+	}
+	refused := x.memory != nil && x.memory.Refused()
+	switch {
+	case !failed:
+		e.Loaded = trace.Loads() // a failed call has none, even if files were read for it
+	case e.Asked == "", ctx.Err() != nil:
+		e.Result = event.Failed
+	case refused:
+		e.Explain(s.catalog, skill.ErrBusy)
+	default:
+		e.Explain(s.catalog, trace.Fault())
+	}
+	if failed && refused {
+		e.Refusal = event.TooBusy // its answer has the status 429
+	}
+	s.events.Record(e)
+}
+
+// usesSkills has the methods that count as uses of skills.
+var usesSkills = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
 // Answer implements [wire.Work].
 func (x *exchange) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
@@ -193,9 +232,8 @@ func (x *exchange) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
 		x.memory = x.server.memory.Open(x.Share)
 	}
 	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
-	// cancelled. An observer must be told of the call too, so with one, reads get their own
-	// goroutines.
-	if !x.does.plain && x.session.isPipe() && x.server.observe == nil {
+	// cancelled. A sink must be told of the call too, so with one, reads get their own goroutines.
+	if !x.does.plain && x.session.isPipe() && len(x.server.events) == 0 {
 		ctx = catalog.InPlace(ctx)
 	}
 	res, err := x.server.answer(ctx, x)

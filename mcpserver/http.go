@@ -12,7 +12,6 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/callstats"
 	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/mcpserver/internal/httpd"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
@@ -30,24 +29,6 @@ type HTTPOptions = httpguard.Options
 // SignIn is a handler of pages on which people sign in with a token. It is not consulted at /mcp:
 // browsers send cookies by themselves, so a cookie there would let any web page call tools.
 type SignIn = httpguard.SignIn
-
-// Numbers are the counts of an HTTP server since it was made. They name no skills and no clients.
-type Numbers struct {
-	Calls    []CallCount // in the order of method and outcome
-	Times    []CallTime  // in the order of method
-	Refusals []RefusalCount
-	Sessions int // open now, of protocol versions before 2026-07-28
-	Streams  int // open now
-}
-
-// CallCount counts the calls of a method with one outcome.
-type CallCount = callstats.Count
-
-// CallTime counts the calls of a method by their duration.
-type CallTime = callstats.Time
-
-// RefusalCount counts the requests refused with one status for one reason.
-type RefusalCount = httpguard.RefusalCount
 
 // HTTP serves MCP over Streamable HTTP: both protocol eras at /mcp, health checks at /healthz and
 // /readyz, and [HTTPOptions.Pages] elsewhere.
@@ -70,7 +51,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o.Log = bounded(o.Log)
 	var err error
 	h.handler, err = httpd.New(o, httpguard.Server{
-		Memory: s.memory, Catalog: s.catalog, Access: s.access, Observe: s.observeRequest(), NotReady: h.notReady, Without: h.without,
+		Memory: s.memory, Catalog: s.catalog, Access: s.access, Events: s.events, Audit: s.audit, NotReady: h.notReady, Without: h.without,
 	}, web{s})
 	if err != nil {
 		return nil, err
@@ -170,13 +151,9 @@ func (h *HTTP) Routes() []string { return h.handler.Routes() }
 // second. Counts continue if the rate does not change.
 func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 
-// Numbers returns the counts so far.
-func (h *HTTP) Numbers() Numbers {
-	n := Numbers{Refusals: h.handler.Refusals()}
-	n.Sessions, n.Streams = h.handler.Open()
-	n.Calls, n.Times = h.server.calls.Now()
-	return n
-}
+// Open returns the numbers of open sessions, of protocol versions before 2026-07-28, and of open
+// streams.
+func (h *HTTP) Open() (sessions, streams int) { return h.handler.Open() }
 
 // Serve answers on a listener until the context ends, over TLS if conf is not nil. Then it takes no
 // new calls, ends the streams and waits up to DrainTimeout for running calls. It always closes the

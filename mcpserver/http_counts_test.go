@@ -2,18 +2,28 @@ package mcpserver_test
 
 import (
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/server/event"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestNumbersOfTooMuch: what is refused since there is too much at once is counted as
+// TestRefusalsOfTooMuch: what is refused since there is too much at once is recorded as
 // that, and not as a client that asks too often.
-func TestNumbersOfTooMuch(t *testing.T) {
+func TestRefusalsOfTooMuch(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 1}})
+	var mu sync.Mutex
+	var got []event.Refusal
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 1}, events: sinkFunc(func(e *mcpserver.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Refusal != "" {
+			got = append(got, e.Refusal)
+		}
+	})})
 	w.dial(legacy)
 	for range 3 {
 		c := &client{site: w, era: legacy}
@@ -22,8 +32,6 @@ func TestNumbersOfTooMuch(t *testing.T) {
 			t.Error(resp.Status)
 		}
 	}
-	want := []mcpserver.RefusalCount{{Status: 429, Reason: "busy", Count: 3}}
-	if diff := cmp.Diff(want, w.http.Numbers().Refusals); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	want := []event.Refusal{event.TooBusy, event.TooBusy, event.TooBusy}
+	testwait.Until(t, func() bool { mu.Lock(); defer mu.Unlock(); return slices.Equal(got, want) }, "three refusals as busy")
 }

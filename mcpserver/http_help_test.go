@@ -127,6 +127,11 @@ var published = []string{
 	"skill://d-types/SKILL.md", "skill://h-hidden/SKILL.md", "skill://i-lower/SKILL.md", "skill://other-name/SKILL.md", "skill://p-q/SKILL.md",
 }
 
+// sinkFunc is a function as a sink.
+type sinkFunc func(*mcpserver.Event)
+
+func (f sinkFunc) Record(e *mcpserver.Event) { f(e) }
+
 type setting struct {
 	files    map[string]string // nil: the shared fixtures, which no test may change
 	http     mcpserver.HTTPOptions
@@ -138,7 +143,7 @@ type setting struct {
 	verifier access.Verifier
 	policy   *access.Policy
 	engage   func() string
-	observe  func(mcpserver.Use)
+	events   mcpserver.Sink
 	audit    bool
 	local    bool // for the user of this machine
 	room     *limit.Budget
@@ -214,7 +219,11 @@ func start(t testing.TB, s setting) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Observe: s.observe, Audit: s.audit, Log: log,
+	var sinks []mcpserver.Sink
+	if s.events != nil {
+		sinks = append(sinks, s.events)
+	}
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: !s.local, Private: s.private, Roots: s.roots, Engage: s.engage, Events: sinks, Audit: s.audit, Log: log,
 		Access: access.NewGate(access.State{Verifier: s.verifier, Policy: s.policy})})
 	s.http.Log = log
 	if s.room != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
@@ -117,7 +117,7 @@ func TestNoSession(t *testing.T) {
 			t.Errorf("%s: %s, id %s, %+v", body, resp.Status, m.ID, m.Error)
 		}
 	}
-	if n := w.http.Numbers().Sessions; n != 0 {
+	if n, _ := w.http.Open(); n != 0 {
 		t.Errorf("%d sessions are there", n)
 	}
 }
@@ -195,7 +195,7 @@ func TestIDInFlight(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
 	var events eventLog
-	c := start(t, setting{gate: gate, observe: events.observe, audit: true}).dial(legacy)
+	c := start(t, setting{gate: gate, events: &events, audit: true}).dial(legacy)
 	const body = `{"jsonrpc":"2.0","id":"one","method":"resources/read","params":{"uri":"skill://slow/%s"}}`
 	first := make(chan message, 1)
 	go func() { first <- read(t, c.post(fmt.Sprintf(body, "wait.txt"))) }()
@@ -208,12 +208,12 @@ func TestIDInFlight(t *testing.T) {
 	case m.Error.Message != "invalid request: the id belongs to a call that is still in flight":
 		t.Error(m.Error.Message)
 	}
-	var refused []audit.Event
+	var refused []mcpserver.Event
 	testwait.Within(testwait.Patience, func() bool { // the answer may be here before its event
 		refused = append(refused, events.take()...)
 		return len(refused) > 0
 	})
-	if len(refused) != 1 || refused[0].Method != "resources/read" || refused[0].Result != audit.Failed {
+	if len(refused) != 1 || refused[0].Method != "resources/read" || refused[0].Result != event.Failed {
 		t.Errorf("the refused call: %+v", refused)
 	}
 	close(gate.open)

@@ -246,7 +246,7 @@ func TestStreamsKeepLittle(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(64<<20, 0)
 	var observed eventLog
-	w := start(t, setting{files: many(1), room: room, observe: observed.observe, audit: true})
+	w := start(t, setting{files: many(1), room: room, events: &observed, audit: true})
 	long := strings.Repeat("x", 1<<20)
 	c := &client{site: w, era: modern}
 	resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"skill://s-0000/SKILL.md"}}, "x": long}))

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
@@ -22,17 +24,24 @@ import (
 // eventLog has the events of a server under test.
 type eventLog struct {
 	mu  sync.Mutex
-	all []audit.Event
+	all []mcpserver.Event
 }
 
-func (h *eventLog) observe(u mcpserver.Use) {
+// Record keeps what the audit log writes.
+func (h *eventLog) Record(of *mcpserver.Event) {
+	if of.Unlogged {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = append(h.all, u.Event)
+	h.all = append(h.all, *of)
 }
 
+// recordedOnly leaves out what the audit log does not write.
+var recordedOnly = cmpopts.IgnoreFields(mcpserver.Event{}, "View", "Route", "Took", "Refusal")
+
 // take returns what was heard since it was last taken.
-func (h *eventLog) take() []audit.Event {
+func (h *eventLog) take() []mcpserver.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.all
@@ -44,18 +53,18 @@ func (h *eventLog) take() []audit.Event {
 // of what was loaded.
 func TestEventsOfCalls(t *testing.T) {
 	var events eventLog
-	w := start(t, setting{observe: events.observe, audit: true})
+	w := start(t, setting{events: &events, audit: true})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		events.take()
 		main := fixtures()["a-first/SKILL.md"]
-		want := audit.Event{
-			Surface: audit.MCP, Client: map[string]string{legacy: "test", modern: "t"}[c.era], Address: "127.0.0.1", Method: "tools/call", Tool: "skill", Asked: "a-first",
-			Loaded: []audit.Load{{URI: "skill://a-first/SKILL.md", Digest: skill.DigestOf([]byte(main)).String(), Size: len(main)}}, Result: audit.OK,
+		want := mcpserver.Event{
+			Surface: event.MCP, Client: map[string]string{legacy: "test", modern: "t"}[c.era], Address: "127.0.0.1", Method: "tools/call", Tool: "skill", Asked: "a-first",
+			Loaded: []catalog.Load{{URI: "skill://a-first/SKILL.md", Digest: skill.DigestOf([]byte(main)), Size: len(main)}}, Result: event.OK,
 		}
 		for id := range 3 {
 			told(t, c.post(c.bodyOf(strconv.Itoa(id), "tools/call", `{"name":"skill","arguments":{"name":"a-first"}}`)))
 		}
-		if diff := cmp.Diff([]audit.Event{want, want, want}, events.take()); diff != "" {
+		if diff := cmp.Diff([]mcpserver.Event{want, want, want}, events.take(), recordedOnly); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -64,7 +73,7 @@ func TestEventsOfCalls(t *testing.T) {
 // TestEventsOfFailures: a failed method has one event, with all that is known of it.
 func TestEventsOfFailures(t *testing.T) {
 	var events eventLog
-	w := start(t, setting{observe: events.observe, audit: true})
+	w := start(t, setting{events: &events, audit: true})
 	eachEra(t, w, func(t *testing.T, c *client) {
 		for _, r := range requests() {
 			events.take()
@@ -82,7 +91,7 @@ func TestEventsOfFailures(t *testing.T) {
 				t.Errorf("%s %s: %d events: %+v", r.method, r.params, len(all), all)
 			}
 			for _, e := range all {
-				if e.Result == "" || e.Result != audit.OK && len(e.Loaded) > 0 {
+				if e.Result == "" || e.Result != event.OK && len(e.Loaded) > 0 {
 					t.Errorf("%s %s: %+v", r.method, r.params, e)
 				}
 			}
@@ -95,7 +104,7 @@ func TestEventsOfFailures(t *testing.T) {
 // were answered with it.
 func TestEventsOverStdio(t *testing.T) {
 	var events eventLog
-	s := serve(t, scanned(t, folder(tree(t, fixtures()))), func(o *mcpserver.Options) { o.Observe, o.Audit = events.observe, true })
+	s := serve(t, scanned(t, folder(tree(t, fixtures()))), func(o *mcpserver.Options) { o.Events, o.Audit = []mcpserver.Sink{&events}, true })
 	p := talk(t, s, legacy)
 	events.take()
 	const read = `"method":"resources/read","params":{"uri":"skill://a-first/SKILL.md"}`
@@ -110,12 +119,12 @@ func TestEventsOverStdio(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,`:                                               "",
 	} {
 		p.ask(t, line)
-		want := []audit.Event{{Surface: audit.MCP, Client: "t", Method: method, Result: audit.Failed}}
+		want := []mcpserver.Event{{Surface: event.MCP, Client: "t", Method: method, Result: event.Failed}}
 		got := events.take()
 		for i := range got {
 			got[i].Tool, got[i].Asked = "", ""
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, recordedOnly); diff != "" {
 			t.Errorf("%s: %s", line, diff)
 		}
 	}
@@ -133,7 +142,7 @@ func TestEventsOverStdio(t *testing.T) {
 	})
 	loaded := 0
 	for _, e := range all {
-		if loaded += len(e.Loaded); (e.Result == audit.OK) != (len(e.Loaded) == 1) {
+		if loaded += len(e.Loaded); (e.Result == event.OK) != (len(e.Loaded) == 1) {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -152,7 +161,7 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := start(t, setting{observe: events.observe, audit: true, verifier: tokens, http: mcpserver.HTTPOptions{Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
+	w := start(t, setting{events: &events, audit: true, verifier: tokens, http: mcpserver.HTTPOptions{Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
 	ask := func(path, token string) *http.Response {
 		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+path, nil)
 		if err != nil {
@@ -193,7 +202,7 @@ func TestLimits(t *testing.T) {
 	}
 	expect("bert, whose address is that of all", count("/mcp", bert, 8), map[int]int{400: 5, 429: 3})
 	expect("health", count("/healthz", "wrong", 300), map[int]int{200: 300})
-	lines := map[audit.Result]int{}
+	lines := map[event.Result]int{}
 	for _, e := range events.take() {
 		if e.Subject == "anna" || e.Subject == "" {
 			lines[e.Result]++
@@ -201,7 +210,7 @@ func TestLimits(t *testing.T) {
 	}
 	// A hundred have a line each. If it took so long that more were refused, some of those
 	// have no line.
-	if n := lines[audit.RefusedToken]; lines[audit.Failed] != 5 || n < 100 || n > refused[401] || lines[audit.Limited] > 2+6+20 {
+	if n := lines[event.RefusedToken]; lines[event.Failed] != 5 || n < 100 || n > refused[401] || lines[event.Limited] > 2+6+20 {
 		t.Errorf("events: %v, for %v", lines, refused)
 	}
 
@@ -214,7 +223,7 @@ func TestLimits(t *testing.T) {
 // down no more often than a wrong token.
 func TestRefusedHostsWriteLittle(t *testing.T) {
 	var events eventLog
-	w := start(t, setting{observe: events.observe, audit: true, http: mcpserver.HTTPOptions{Limit: mcpserver.DefaultLimit}})
+	w := start(t, setting{events: &events, audit: true, http: mcpserver.HTTPOptions{Limit: mcpserver.DefaultLimit}})
 	const n = 400
 	began := time.Now()
 	for range n {
@@ -239,7 +248,7 @@ func TestRefusedHostsWriteLittle(t *testing.T) {
 		t.Errorf("%d events of %d requests, want at most %d", len(all), n, most)
 	}
 	for _, e := range all {
-		if e.Result != audit.Refused {
+		if e.Result != event.Refused {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -101,7 +101,7 @@ func TestRefusedInitializeHasNoSession(t *testing.T) {
 			t.Errorf("%s: %s", what, m.Result)
 		}
 	}
-	if n := w.http.Numbers().Sessions; n != 1 || !c.lives() {
+	if n, _ := w.http.Open(); n != 1 || !c.lives() {
 		t.Errorf("%d sessions", n)
 	}
 }

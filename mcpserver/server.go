@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/callstats"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/skill"
@@ -63,14 +63,19 @@ type Options struct {
 	Engage func() string
 	// Entry is the server's name in the settings of the client that starts it, or empty if unknown.
 	Entry string
-	// Observe, if set, is called for each use of skills, in the goroutine of the call and after its
-	// answer was made. The answer waits for it.
-	Observe func(Use)
-	// Audit extends Observe to every method and to refused and failed requests. Each use then has
-	// its event for the audit log, with the skills loaded.
+	// Events take an event for each request, in its goroutine, after its answer was made and before
+	// it is written. The answer waits for them.
+	Events []Sink
+	// Audit has events list the files that were served, with their digests.
 	Audit bool
 	Log   *slog.Logger
 }
+
+// Event is one request to a server.
+type Event = event.Event
+
+// Sink takes events.
+type Sink = event.Sink
 
 // bounded returns the rate-limited log of the server; a nil log is silent.
 func bounded(log *slog.Logger) *slog.Logger {
@@ -90,7 +95,7 @@ type Server struct {
 	info         []byte                  // the server's name and version as JSON
 	access       *access.Gate
 	roots        *clientRoots
-	observe      func(Use)
+	events       event.Sinks
 	audit        bool
 	grace        time.Duration // completeGrace; shorter in tests
 
@@ -98,7 +103,6 @@ type Server struct {
 	private  bool
 	memory   *limit.Budget // for unwritten answers
 	notifier *notify.Notifier
-	calls    callstats.Calls
 	// accessChanged is called after another access state was put in force.
 	accessChanged atomic.Pointer[func()]
 	logged        sync.Map     // reasons already logged for which skills are not published
@@ -113,8 +117,8 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
-		host:    &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
-		observe: o.Observe, audit: o.Audit && o.Observe != nil, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
+		host:   &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
+		events: o.Events, audit: o.Audit, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
 	}
 	s.capabilities = declared()
 	skillsext.Declare(s.capabilities, true)

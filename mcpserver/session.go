@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/rawjson"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 	"github.com/knack-dev/knack/tool"
@@ -94,7 +95,9 @@ func (s *Server) hear(m *wire.Message, in *session) *jsonrpc.Error {
 	if m.Method == "notifications/initialized" || m.Method == "notifications/roots/list_changed" {
 		s.roots.offered(in)
 	}
-	s.calls.Done(m.Method, false, time.Since(begun))
+	if len(s.events) > 0 {
+		s.events.Record(&Event{Surface: event.MCP, Method: m.Method, Route: m.Method, Took: time.Since(begun), Result: event.OK, Unlogged: true})
+	}
 	return nil
 }
 

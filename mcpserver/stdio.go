@@ -8,7 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
 	"github.com/knack-dev/knack/mcpserver/internal/stdio"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
@@ -58,17 +58,12 @@ func (p *pipe) Take(m *wire.Message) (wire.Work, *jsonrpc.Error) {
 // Hear implements [stdio.Core].
 func (p *pipe) Hear(m *wire.Message) { _ = p.session.server.hear(m, &p.session) } // a notification gets no answer
 
-// Refused implements [stdio.Core]: it reports calls that reach no method to the audit log.
+// Refused implements [stdio.Core]: it records a call that reaches no method.
 func (p *pipe) Refused(method string, why *jsonrpc.Error) {
-	observe := p.session.server.observeRequest()
-	if observe == nil {
-		return
-	}
-	e := audit.Event{Surface: audit.MCP, Method: display.RedactURI(method), Result: audit.Failed}
-	if why.Code == wire.CodeBusy {
-		e.Result = audit.Limited
-	}
 	client, _ := p.session.begunBy()
-	e.Client = client.Name
-	observe(access.Subject{}, e)
+	e := Event{Surface: event.MCP, Client: client.Name, Method: display.RedactURI(method), Result: event.Failed}
+	if why.Code == wire.CodeBusy {
+		e.Result = event.Limited
+	}
+	p.session.server.events.Record(&e)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -54,13 +54,13 @@ func TestCallThatHangsIsLogged(t *testing.T) {
 	root := tree(t, map[string]string{"slow/SKILL.md": skillMD("slow", "Slow.", ""), "slow/wait.txt": ""})
 	c := catalog.New([]catalog.Source{gated{folder(root), gate}}, catalog.Options{})
 	must(t, c.Refresh(t.Context()))
-	events := make(chan audit.Event, 1)
+	events := make(chan event.Event, 1)
 	server := serve(t, c, func(o *mcpserver.Options) {
-		o.Observe, o.Audit = func(u mcpserver.Use) {
-			if u.Method == "resources/read" {
-				events <- u.Event
+		o.Events, o.Audit = []mcpserver.Sink{sinkFunc(func(e *mcpserver.Event) {
+			if e.Method == "resources/read" {
+				events <- *e
 			}
-		}, true
+		})}, true
 	})
 	in, client := io.Pipe()
 	answers, out := io.Pipe()
@@ -80,7 +80,7 @@ func TestCallThatHangsIsLogged(t *testing.T) {
 	must(t, err)
 	select {
 	case e := <-events:
-		if e.Result != audit.Failed {
+		if e.Result != event.Failed {
 			t.Errorf("got %+v", e)
 		}
 	case <-time.After(20 * time.Second):

@@ -14,7 +14,6 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/audit"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/mcpserver"
@@ -25,7 +24,7 @@ type watched struct {
 	*mcpserver.HTTP
 	token string
 	mu    sync.Mutex
-	log   []audit.Event
+	log   []mcpserver.Event
 }
 
 func newWatched(t *testing.T, rate limit.Rate) *watched {
@@ -40,16 +39,21 @@ func newWatched(t *testing.T, rate limit.Rate) *watched {
 	if err := c.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	server := mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: tokens}), Audit: true, Observe: func(u mcpserver.Use) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.log = append(w.log, u.Event)
-	}})
+	server := mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: tokens}), Audit: true, Events: []mcpserver.Sink{w}})
 	w.HTTP, err = mcpserver.NewHTTP(server, mcpserver.HTTPOptions{Limit: rate, Pages: web.New(web.Options{Catalog: c, Verifier: tokens})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// Record keeps what the audit log writes.
+func (w *watched) Record(e *mcpserver.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !e.Unlogged {
+		w.log = append(w.log, *e)
+	}
 }
 
 func (w *watched) ask(method, path, form, token string) *httptest.ResponseRecorder {
@@ -66,7 +70,7 @@ func (w *watched) ask(method, path, form, token string) *httptest.ResponseRecord
 	return rec
 }
 
-func (w *watched) lines() []audit.Event {
+func (w *watched) lines() []mcpserver.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.log

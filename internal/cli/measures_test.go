@@ -40,10 +40,11 @@ func TestMeasures(t *testing.T) {
 	a.send("GET", "/", token, "", "Host: elsewhere.example")           // a host
 	a.send("POST", "/mcp", token, "{}", "Origin: http://evil.invalid") // an origin
 	a.send("HEAD", "/metrics", "", "")
+	a.send("GET", "/nothing", token, "")
 	// The log is written in the background, and only written lines count. Each request so
 	// far has a line, except notifications/initialized, which decides nothing. The requests
 	// for metrics below add theirs.
-	const before = 14
+	const before = 15
 	got, asked := "", 0
 	testwait.Within(testwait.Patience, func() bool {
 		data, err := os.ReadFile(a.log)
@@ -58,12 +59,14 @@ func TestMeasures(t *testing.T) {
 		asked++
 		return false
 	})
-	ours := regexp.MustCompile(`(?m)^knack_(?:mcp_(?:calls|sessions|streams)|http_refusals|audit|reload_success|mcp_call_duration_seconds_count|tls).*$`).FindAllString(got, -1)
+	ours := regexp.MustCompile(`(?m)^knack_(?:http_requests_total\{route="/"|mcp_(?:calls|sessions|streams)|http_refusals|audit|reload_success|mcp_call_duration_seconds_count|tls).*$`).FindAllString(got, -1)
 	want := []string{
+		`knack_http_requests_total{route="/",code="404"} 1`, // the pattern of what is nowhere
 		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="notifications/initialized",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="resources/read",outcome="error"} 1`,
-		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 6`, // for a missing skill, contract 002 answers without an error
+		`knack_mcp_calls_total{method="tools/call",outcome="error"} 3`, // the audit log says "not found"
+		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 3`,
 		`knack_mcp_call_duration_seconds_count{method="initialize"} 1`,
 		`knack_mcp_call_duration_seconds_count{method="notifications/initialized"} 1`,
 		`knack_mcp_call_duration_seconds_count{method="resources/read"} 1`,

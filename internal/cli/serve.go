@@ -23,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/observe"
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/server/metrics"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/config"
@@ -191,7 +192,13 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 	}
 	pages := web.pageOptions(&options, tally)
-	options.Observe, options.Audit = observe.Uses(pages.Usage, op.audit), op.audit != nil
+	counts := new(metrics.Counts)
+	if op.audit != nil {
+		options.Events, options.Audit = append(options.Events, op.audit), true
+	}
+	if web.addr != "" {
+		options.Events = append(options.Events, tally, counts)
+	}
 	server := mcpserver.New(options)
 	go memory.Release(ctx)
 	go func() {
@@ -211,7 +218,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 	}()
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, f, c, server, pages, log)
+		return web.serveHTTP(interrupted, env, f, c, server, counts, pages, log)
 	}
 	err := server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
 	if err == nil || errors.Is(err, io.EOF) {

@@ -20,6 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/observe"
+	"github.com/knack-dev/knack/internal/server/metrics"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/web"
 	"github.com/knack-dev/knack/internal/workspace/certificate"
@@ -140,7 +141,7 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, c *catalog.Catalog, server *mcpserver.Server, pages web.Options, log *slog.Logger) error {
+func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, c *catalog.Catalog, server *mcpserver.Server, counts *metrics.Counts, pages web.Options, log *slog.Logger) error {
 	op := &serve.op
 	o, conf, err := f.options(*env, op.given(), log)
 	if err != nil {
@@ -168,8 +169,8 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	defer op.keep(pages.Usage, log).Close()
 	results := observe.NewReloads(op.audit, f.certificate != nil)
 	weight := observe.NewWeight(ctx, serve.skills.Replica().Size())
-	pages.Measures = func() []web.Measure {
-		return append(observe.Measures(measured.Load(), op.audit, results, f.certificate.Ends()), weight.Measures()...)
+	pages.Measures = func() []metrics.Measure {
+		return append(observe.Measures(measured.Load(), counts, op.audit, results, f.certificate.Ends()), weight.Measures()...)
 	}
 	pages.Sources, o.Waits = serve.skills.Replica().Status, serve.skills.Replica().Waits(c)
 	pages.Scans, pages.Judge = observe.NewScans(serve.skills.Policy()), serve.skills.Judge()

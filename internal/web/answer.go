@@ -203,26 +203,3 @@ func writeProblem(r *request, f *failure) {
 	r.w.Header().Set("Content-Type", mime.FormatMediaType("application/problem+json", nil))
 	_ = answer(r, f.status, append(display.AppendVisibleJSON(nil, data), '\n'))
 }
-
-// counter is a ResponseWriter that records the status of the response.
-type counter struct {
-	http.ResponseWriter
-	code int
-}
-
-func (c *counter) WriteHeader(code int) {
-	if c.code == 0 {
-		c.code = code
-	}
-	c.ResponseWriter.WriteHeader(code)
-}
-
-// Unwrap gives [http.ResponseController] access to the underlying writer.
-func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-func (c *counter) status() int {
-	if c.code == 0 {
-		return http.StatusOK
-	}
-	return c.code
-}

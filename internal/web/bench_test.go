@@ -61,10 +61,10 @@ func pagePaths(one string) []string {
 // used counts lists for three clients, and uses of a fifth of the skills by each.
 func used(f *fixture, v catalog.View) {
 	for _, client := range []string{"one", "two", "three"} {
-		f.usage.Listed(v, client)
+		listed(f.usage, v, client)
 		for i, e := range v.Listed {
 			if i%5 == 0 {
-				f.usage.Resource(v, client, e.URI().String())
+				readResource(f.usage, v, client, e.URI().String())
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/internal/web/internal/markdown"
 	"github.com/knack-dev/knack/skill"
 )
@@ -48,7 +49,7 @@ func anchorOf(e *catalog.Entry) string {
 // the view does not have the skill, addressed looks for it on disk and updates v.
 func (s *Site) addressed(v *catalog.View, r *request, prefix string) (*catalog.Entry, string, error) {
 	rest := strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
-	catalog.TraceOf(r.Context()).Ask(skill.Scheme + rest)
+	httpguard.EventOf(r.Request).Asked = skill.Scheme + rest
 	uri, err := skill.ParseURI(skill.Scheme + rest)
 	if err != nil {
 		return nil, "", problem(http.StatusNotFound, "This address names no skill.")

@@ -45,7 +45,7 @@ func BenchmarkFirstPages(b *testing.B) {
 		if err := f.catalog.Refresh(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		f.usage.Listed(f.view(), "one")
+		listed(f.usage, f.view(), "one")
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(changing) })
 	paths := slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/problems", "/api/v1/usage", "/.well-known/agent-skills/index.json", "/metrics"})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/web"
@@ -94,6 +95,34 @@ func open(t testing.TB, files map[string]string) *fixture {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f
+}
+
+// called records an answered call of a tool.
+func called(t *usage.Tally, v catalog.View, client, tool string, arguments []byte) {
+	e := event.Event{Surface: event.MCP, Method: "tools/call", Client: client, Result: event.OK, View: v}
+	e.Call(tool, "", arguments)
+	t.Record(&e)
+}
+
+// readResource records that a client read a resource.
+func readResource(t *usage.Tally, v catalog.View, client, uri string) {
+	t.Record(&event.Event{Surface: event.MCP, Method: "resources/read", Client: client, Asked: uri, Result: event.OK, View: v})
+}
+
+// listed records that a client got a list.
+func listed(t *usage.Tally, v catalog.View, client string) {
+	t.Record(&event.Event{Surface: event.MCP, Method: "tools/list", Client: client, Result: event.OK, View: v})
+}
+
+// missed records a request for a skill that failed: by a tool's arguments, or without any by a prompt.
+func missed(t *usage.Tally, v catalog.View, asked string, arguments []byte) {
+	e := event.Event{Surface: event.MCP, Method: "tools/call", Asked: asked, Result: event.NotFound, View: v}
+	if arguments == nil {
+		e.Method = "prompts/get"
+	} else {
+		e.Call("skill", "", arguments)
+	}
+	t.Record(&e)
 }
 
 // judged waits until all skills are judged. A page does not wait for long: until then it

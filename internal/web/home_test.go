@@ -45,9 +45,9 @@ func TestOrders(t *testing.T) {
 	}
 	f.get("/api/v1/skills?q=asked") // the API waits for the index, a page does not
 	for range 3 {
-		f.usage.Resource(f.view(), "a", "skill://one/solo/SKILL.md")
+		readResource(f.usage, f.view(), "a", "skill://one/solo/SKILL.md")
 	}
-	f.usage.Resource(f.view(), "a", "skill://one/bolt/wrench/SKILL.md")
+	readResource(f.usage, f.view(), "a", "skill://one/bolt/wrench/SKILL.md")
 	for path, want := range map[string][]string{
 		"/":                     {"anchor", "harbour", "Solo Skill", "wrench"},
 		"/?sort=name":           {"anchor", "harbour", "Solo Skill", "wrench"},

@@ -11,19 +11,13 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
-	"github.com/knack-dev/knack/internal/web/internal/exposition"
+	"github.com/knack-dev/knack/internal/server/metrics"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/internal/web/internal/sources"
 )
 
-// Measure is one metric in the sense of Prometheus.
-type Measure = exposition.Measure
-
-// Sample is one value of a metric.
-type Sample = exposition.Sample
-
 func (s *Site) serveMetrics(r *request) error {
-	x := &exposition.Text{}
+	x := &metrics.Text{}
 	x.Family("knack_build_info", "gauge", "The version that runs; the value is 1.")
 	x.Sample("knack_build_info", 1, "version", strings.ToValidUTF8(s.o.Version, "?"), "goversion", runtime.Version())
 	x.Family("process_start_time_seconds", "gauge", "When the process began to serve, in seconds since 1970.")
@@ -40,7 +34,6 @@ func (s *Site) serveMetrics(r *request) error {
 	if err == nil {
 		s.skillMetrics(r.Context(), x, v)
 	}
-	s.responses.Write(x)
 	if s.o.Measures != nil {
 		x.Measures(s.o.Measures())
 	}
@@ -49,7 +42,7 @@ func (s *Site) serveMetrics(r *request) error {
 	return answer(r, http.StatusOK, x.Bytes())
 }
 
-func (s *Site) skillMetrics(ctx context.Context, x *exposition.Text, v catalog.View) {
+func (s *Site) skillMetrics(ctx context.Context, x *metrics.Text, v catalog.View) {
 	totals, _ := s.checks.Soon(ctx, v)
 	found := totals.Count.Statuses
 	x.Family("knack_skills", "gauge", "Skills by what became of them.")

@@ -15,10 +15,11 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/server/httpguard"
+	"github.com/knack-dev/knack/internal/server/metrics"
 	"github.com/knack-dev/knack/internal/server/openid"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/web/internal/checks"
-	"github.com/knack-dev/knack/internal/web/internal/exposition"
 	"github.com/knack-dev/knack/internal/web/internal/latest"
 	"github.com/knack-dev/knack/internal/web/internal/markdown"
 	"github.com/knack-dev/knack/internal/web/internal/parcels"
@@ -61,7 +62,7 @@ type Options struct {
 	// Measures, if set, returns metrics of other parts of the server, shown at /metrics
 	// after the site's own. They are the same for every client and must not reveal
 	// skills.
-	Measures func() []Measure
+	Measures func() []metrics.Measure
 	Log      *slog.Logger
 }
 
@@ -78,24 +79,23 @@ const (
 
 // Site is an HTTP handler for the pages, the API and the metrics.
 type Site struct {
-	o         Options
-	host      *tool.Host
-	pages     map[string]*template.Template
-	assets    map[string]asset
-	routes    *http.ServeMux
-	patterns  []string
-	methods   map[string]string // by pattern
-	markdown  *markdown.Renderer
-	fits      latest.Cache[[]tool.Fit]
-	reports   latest.Cache[*healthPage]
-	shelves   latest.Cache[*shelf]
-	indexes   parcels.Indexes[tagged] // the discovery index
-	parcels   parcels.Parcels
-	responses exposition.Responses
-	begun     time.Time
-	checks    *checks.Checks
-	sessions  *access.Sessions // nil if no sign-in is needed
-	arriving  chan struct{}    // limits the forms received at the same time
+	o        Options
+	host     *tool.Host
+	pages    map[string]*template.Template
+	assets   map[string]asset
+	routes   *http.ServeMux
+	patterns []string
+	methods  map[string]string // by pattern
+	markdown *markdown.Renderer
+	fits     latest.Cache[[]tool.Fit]
+	reports  latest.Cache[*healthPage]
+	shelves  latest.Cache[*shelf]
+	indexes  parcels.Indexes[tagged] // the discovery index
+	parcels  parcels.Parcels
+	begun    time.Time
+	checks   *checks.Checks
+	sessions *access.Sessions // nil if no sign-in is needed
+	arriving chan struct{}    // limits the forms received at the same time
 }
 
 // New returns a site.
@@ -210,13 +210,11 @@ func (r *request) isAPI() bool {
 // methods.
 func (s *Site) handle(pattern, methods string, page func(*request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		begun := time.Now()
-		counted := &counter{ResponseWriter: w}
-		defer func() { s.responses.Served(pattern, counted.status(), time.Since(begun)) }()
+		httpguard.EventOf(hr).Route = pattern
 		setHeaders(w.Header())
 		ctx, cancel := context.WithTimeout(hr.Context(), requestTime)
 		defer cancel()
-		r := &request{Request: hr.WithContext(ctx), w: counted}
+		r := &request{Request: hr.WithContext(ctx), w: w}
 		if !slices.Contains(strings.Split(methods, ", "), r.Method) {
 			w.Header().Set("Allow", methods)
 			s.fail(r, problem(http.StatusMethodNotAllowed, "The allowed methods here are "+methods+"."))

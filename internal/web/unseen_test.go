@@ -67,8 +67,8 @@ func seekUnseen(t *testing.T, r rune) {
 	})
 	tokens := access.NewTokens(nil)
 	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens, Usage: f.usage, Version: x("1@2")})
-	f.usage.Listed(f.view(), x("cli@ent"))
-	f.usage.Called(f.view(), x("cli@ent"), "skill", []byte(`{"name":"same"}`))
+	listed(f.usage, f.view(), x("cli@ent"))
+	called(f.usage, f.view(), x("cli@ent"), "skill", []byte(`{"name":"same"}`))
 	shows := 0
 	look := func(path string, bytes bool) (links []string) {
 		w := httptest.NewRecorder()

@@ -21,16 +21,16 @@ import (
 func TestUsage(t *testing.T) {
 	f := open(t, files)
 	v := f.view()
-	f.usage.Listed(v, "editor")
-	f.usage.Listed(v, "editor")
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"Git"}`))
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"two:git"}`))
-	f.usage.Called(v, "", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"nobody"}`))
-	f.usage.Called(v, "editor", "skill", []byte(`[]`))
-	f.usage.Resource(v, "editor", "skill://one/git/SKILL.md")
-	f.usage.Resource(v, "editor", "skill://one/git/run.sh")
-	f.usage.Resource(v, "editor", "skill://one/lost/SKILL.md")
+	listed(f.usage, v, "editor")
+	listed(f.usage, v, "editor")
+	called(f.usage, v, "editor", "skill", []byte(`{"name":"Git"}`))
+	called(f.usage, v, "editor", "skill", []byte(`{"name":"two:git"}`))
+	called(f.usage, v, "", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
+	called(f.usage, v, "editor", "skill", []byte(`{"name":"nobody"}`))
+	called(f.usage, v, "editor", "skill", []byte(`[]`))
+	readResource(f.usage, v, "editor", "skill://one/git/SKILL.md")
+	readResource(f.usage, v, "editor", "skill://one/git/run.sh")
+	readResource(f.usage, v, "editor", "skill://one/lost/SKILL.md")
 	tables := all(f.page("/usage"), tag("tbody"))
 	var got [][]string
 	for _, table := range tables {
@@ -66,13 +66,13 @@ func sortedRows(rows []string) map[string]int {
 func TestUsageViews(t *testing.T) {
 	f := open(t, files)
 	v := f.view()
-	f.usage.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
-	f.usage.Called(v, "editor", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
+	called(f.usage, v, "editor", "skill", []byte(`{"name":"git"}`))
+	called(f.usage, v, "editor", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
 	for range 2 {
-		f.usage.Missed(v, "", []byte(`{"skill_name":"Deploy"}`))
-		f.usage.Missed(v, "skill://nobody/SKILL.md", nil)
+		missed(f.usage, v, "", []byte(`{"skill_name":"Deploy"}`))
+		missed(f.usage, v, "skill://nobody/SKILL.md", nil)
 	}
-	f.usage.Missed(v, "once", nil)
+	missed(f.usage, v, "once", nil)
 	never := []string{"/skills/one/odd/", "/skills/one/same/", "/skills/one/secret/", "/skills/two/a%20b%2520c/"}
 	var listed []string
 	for _, h := range all(f.page("/?used=never"), tag("h2")) {
@@ -130,10 +130,10 @@ func TestUsageHidesSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		f.usage.Called(whole, "zed-of-admins", "skill", []byte(`{"name":"git"}`))
-		f.usage.Missed(narrow, "one:git", nil)                  // hidden from this client
-		f.usage.Missed(narrow, "skill://one/git/SKILL.md", nil) // by its URI
-		f.usage.Missed(narrow, "nowhere", nil)
+		called(f.usage, whole, "zed-of-admins", "skill", []byte(`{"name":"git"}`))
+		missed(f.usage, narrow, "one:git", nil)                  // hidden from this client
+		missed(f.usage, narrow, "skill://one/git/SKILL.md", nil) // by its URI
+		missed(f.usage, narrow, "nowhere", nil)
 	}
 	get := func(ctx context.Context, path string) string {
 		w := httptest.NewRecorder()

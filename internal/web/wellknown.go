@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/internal/web/internal/parcels"
 	"github.com/knack-dev/knack/skill"
 )
@@ -176,7 +177,7 @@ func (s *Site) wellKnownSkill(r *request) error {
 	name, file, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, wellKnown), "/")
 	digest, packed := strings.CutSuffix(file, archiveSuffix)
 	ok := file == skill.MainFile || packed
-	catalog.TraceOf(r.Context()).Ask(name)
+	httpguard.EventOf(r.Request).Asked = name
 	v, e, unsure := s.host.Named(r.Context(), v, name)
 	if ok && e == nil && unsure != nil {
 		return absent(unsure, "")

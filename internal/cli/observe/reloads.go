@@ -9,7 +9,8 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/server/audit"
-	"github.com/knack-dev/knack/internal/web"
+	"github.com/knack-dev/knack/internal/server/event"
+	"github.com/knack-dev/knack/internal/server/metrics"
 )
 
 // The reloadable parts of a server, by their names in metrics and the audit log.
@@ -51,7 +52,7 @@ func (r *Reloads) Done(part string, err error, silent bool) {
 	if r == nil {
 		return
 	}
-	e := audit.Event{Surface: audit.Server, Method: "reload", Asked: part, Result: audit.OK}
+	e := event.Event{Surface: event.Server, Method: "reload", Asked: part, Result: event.OK}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.of {
@@ -63,17 +64,17 @@ func (r *Reloads) Done(part string, err error, silent bool) {
 	}
 	if err != nil {
 		// A message can repeat a key, which may be a token that was put in the wrong place.
-		e.Result, e.Reason = audit.Refused, strings.Join(display.RedactWords(strings.Fields(err.Error())), " ")
+		e.Result, e.Reason = event.Refused, strings.Join(display.RedactWords(strings.Fields(err.Error())), " ")
 	} else if silent {
 		return
 	}
-	r.log.Record(e)
+	r.log.Record(&e)
 }
 
 // measures returns the metrics of the reloads.
-func (r *Reloads) measures() []web.Measure {
-	ok := web.Measure{Name: "knack_reload_success", Kind: "gauge", Help: "1 if the last reload of a part succeeded, or there was none; 0 if what was read before stays in effect."}
-	at := web.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When what is in effect of a part was read, in seconds since 1970."}
+func (r *Reloads) measures() []metrics.Measure {
+	ok := metrics.Measure{Name: "knack_reload_success", Kind: "gauge", Help: "1 if the last reload of a part succeeded, or there was none; 0 if what was read before stays in effect."}
+	at := metrics.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When what is in effect of a part was read, in seconds since 1970."}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	parts := slices.Clone(r.of)
@@ -83,10 +84,10 @@ func (r *Reloads) measures() []web.Measure {
 		if p.ok {
 			value = 1
 		}
-		ok.Samples = append(ok.Samples, web.Sample{Value: value, Labels: []string{"part", p.part}})
-		at.Samples = append(at.Samples, web.Sample{Value: seconds(p.at), Labels: []string{"part", p.part}})
+		ok.Samples = append(ok.Samples, metrics.Sample{Value: value, Labels: []string{"part", p.part}})
+		at.Samples = append(at.Samples, metrics.Sample{Value: seconds(p.at), Labels: []string{"part", p.part}})
 	}
-	return []web.Measure{ok, at}
+	return []metrics.Measure{ok, at}
 }
 
 // seconds returns a time as Prometheus writes it, in seconds since 1970.

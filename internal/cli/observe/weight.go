@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/knack-dev/knack/internal/web"
+	"github.com/knack-dev/knack/internal/server/metrics"
 )
 
 // weighEvery is the maximum age of a measured size. Measuring 500,000 files takes a second.
@@ -34,7 +34,7 @@ func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *We
 
 // Measures returns the size at the last measurement, or nothing until one finds files. A nil
 // receiver is a server without a store.
-func (w *Weight) Measures() []web.Measure {
+func (w *Weight) Measures() []metrics.Measure {
 	if w == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (w *Weight) Measures() []web.Measure {
 	if w.bytes == 0 {
 		return nil
 	}
-	return []web.Measure{{Name: "knack_store_bytes", Kind: "gauge", Help: "Bytes of the files of the store, as they were in the last five minutes.", Samples: []web.Sample{{Value: float64(w.bytes)}}}}
+	return []metrics.Measure{{Name: "knack_store_bytes", Kind: "gauge", Help: "Bytes of the files of the store, as they were in the last five minutes.", Samples: []metrics.Sample{{Value: float64(w.bytes)}}}}
 }
 
 func (w *Weight) weigh() {

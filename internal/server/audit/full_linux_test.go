@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // If a stream accepts no data, all lines are lost, and Close reports how many.
@@ -19,7 +21,7 @@ func TestFullStream(t *testing.T) {
 	var heard troubles
 	l := OnWriter(full, Options{Trouble: heard.hear})
 	for range 5 {
-		l.Record(Event{Time: at, Result: OK})
+		l.Record(&event.Event{Time: at, Result: event.OK})
 	}
 	if err := l.Close(); err == nil || err.Error() != "5 lines of the audit log could not be written" {
 		t.Error(err)
@@ -50,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	const n = 1000
 	for range n {
-		l.Record(Event{Time: at, Asked: "a-skill", Result: OK})
+		l.Record(&event.Event{Time: at, Asked: "a-skill", Result: event.OK})
 	}
 	// Wait until each line is written or lost: a reader can see half of a line that is
 	// being written.
@@ -65,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "a-skill", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "a-skill", Result: event.OK})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

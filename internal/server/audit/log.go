@@ -6,6 +6,10 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // Options configure a log.
@@ -32,7 +36,7 @@ const (
 type Log struct {
 	to    sink
 	o     Options
-	queue chan Event
+	queue chan event.Event
 
 	mu      sync.Mutex // of the fields below
 	lost    uint64     // not yet reported in a line
@@ -71,18 +75,28 @@ func start(to sink, o Options) *Log {
 	if o.Trouble == nil {
 		o.Trouble = func(error) {}
 	}
-	l := &Log{to: to, o: o, queue: make(chan Event, maxWaiting), reopen: make(chan chan error), ending: make(chan struct{}), ended: make(chan struct{})}
+	l := &Log{to: to, o: o, queue: make(chan event.Event, maxWaiting), reopen: make(chan chan error), ending: make(chan struct{}), ended: make(chan struct{})}
 	go l.run()
 	return l
 }
 
-// Record queues an event and returns at once. A nil log records nothing.
-func (l *Log) Record(e Event) {
-	if l == nil {
+// Record queues an event and returns at once. It redacts what a client has sent. A nil log records
+// nothing.
+func (l *Log) Record(of *event.Event) {
+	if l == nil || of.Unlogged {
 		return
 	}
+	e := *of
+	e.View = catalog.View{} // the queue keeps no snapshot
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()
+	}
+	if e.Surface != event.Server && e.Surface != event.Source {
+		for _, text := range []*string{&e.Client, &e.Tool, &e.Asked, &e.File} {
+			if *text != "" {
+				*text = display.RedactURI(*text)
+			}
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,12 +198,12 @@ func (l *Log) run() {
 }
 
 // batch writes an event and those queued after it.
-func (l *Log) batch(e Event) {
-	lines, n := e.appendTo(nil), 1
+func (l *Log) batch(e event.Event) {
+	lines, n := appendLine(nil, e), 1
 	for len(lines) < maxBatch {
 		select {
 		case e = <-l.queue:
-			lines = e.appendTo(lines)
+			lines = appendLine(lines, e)
 			n++
 			continue
 		default:
@@ -205,7 +219,7 @@ func (l *Log) put(lines []byte, n int) {
 	lost := l.lost
 	l.mu.Unlock()
 	if lost > 0 {
-		missing := Event{Time: time.Now().UTC(), Result: resultLost, Times: lost}.appendTo(nil)
+		missing := appendLine(nil, event.Event{Time: time.Now().UTC(), Result: event.Lost, Times: lost})
 		if _, err := l.to.write(missing); err != nil {
 			l.fail(0, n, err)
 			return

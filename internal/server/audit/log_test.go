@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/skill"
 )
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
@@ -51,11 +54,11 @@ func sums(t *testing.T, text string) (written, lost uint64) {
 	t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
-		var e Event
+		var e event.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
 		}
-		if e.Result == resultLost {
+		if e.Result == event.Lost {
 			lost += e.Times
 		} else {
 			written++
@@ -66,24 +69,24 @@ func sums(t *testing.T, text string) (written, lost uint64) {
 
 func TestLine(t *testing.T) {
 	for _, c := range []struct {
-		event Event
+		event event.Event
 		want  string
 	}{
-		{Event{Time: at, Result: OK}, `{"time":"2026-01-02T03:04:05.678Z","result":"ok"}`},
-		{Event{
-			Time: at, Surface: MCP, Subject: "anna", Client: "cursor", Address: "192.0.2.1", Method: "tools/call", Tool: "skill", Asked: "git", File: "a/b",
-			Loaded: []Load{{"skill://git/SKILL.md", "sha256:00", 12}}, Result: OK, Status: 200, Times: 2,
+		{event.Event{Time: at, Result: event.OK}, `{"time":"2026-01-02T03:04:05.678Z","result":"ok"}`},
+		{event.Event{
+			Time: at, Surface: event.MCP, Subject: "anna", Client: "cursor", Address: "192.0.2.1", Method: "tools/call", Tool: "skill", Asked: "git", File: "a/b",
+			Loaded: []catalog.Load{{URI: "skill://git/SKILL.md", Digest: skill.Digest{1}, Size: 12}}, Result: event.OK, Status: 200, Times: 2,
 		}, `{"time":"2026-01-02T03:04:05.678Z","surface":"mcp","subject":"anna","client":"cursor","address":"192.0.2.1","method":"tools/call","tool":"skill","asked":"git","file":"a/b",` +
-			`"loaded":[{"uri":"skill://git/SKILL.md","digest":"sha256:00","size":12}],"result":"ok","status":200,"times":2}`},
-		{Event{Time: at, Asked: "a\n{\"result\":\"ok\"}\x00\x1b[2J\u0085\u202e\u200b\U000e0041\xff", Result: NotFound},
+			`"loaded":[{"uri":"skill://git/SKILL.md","digest":"sha256:01` + strings.Repeat("0", 62) + `","size":12}],"result":"ok","status":200,"times":2}`},
+		{event.Event{Time: at, Asked: "a\n{\"result\":\"ok\"}\x00\x1b[2J\u0085\u202e\u200b\U000e0041\xff", Result: event.NotFound},
 			`{"time":"2026-01-02T03:04:05.678Z","asked":"a\n{\"result\":\"ok\"}\u0000\u001b[2J\u0085\u202e\u200b\udb40\udc41\ufffd","result":"not found"}`},
-		{Event{Time: at, Client: strings.Repeat("ä", 10_000), Result: OK}, `{"time":"2026-01-02T03:04:05.678Z","client":"` + strings.Repeat("ä", 256) + `…","result":"ok"}`},
+		{event.Event{Time: at, Client: strings.Repeat("ä", 10_000), Result: event.OK}, `{"time":"2026-01-02T03:04:05.678Z","client":"` + strings.Repeat("ä", 256) + `…","result":"ok"}`},
 	} {
-		got := string(c.event.appendTo(nil))
+		got := string(appendLine(nil, c.event))
 		if got != c.want+"\n" {
 			t.Errorf("%q\nwant %q", got, c.want)
 		}
-		var back Event
+		var back event.Event
 		if err := json.Unmarshal([]byte(got), &back); err != nil {
 			t.Error(err)
 		}
@@ -96,11 +99,11 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "one", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "one", Result: event.OK})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "after the end", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "after the end", Result: event.OK})
 	if err := l.Close(); err != nil {
 		t.Error("closed twice:", err)
 	}
@@ -115,15 +118,15 @@ func TestFile(t *testing.T) {
 	if l, err = Open(path, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "two", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "two", Result: event.OK})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := read(t, path), torn+"\n"+string(Event{Time: at, Asked: "two", Result: OK}.appendTo(nil)); got != want {
+	if got, want := read(t, path), torn+"\n"+string(appendLine(nil, event.Event{Time: at, Asked: "two", Result: event.OK})); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	var none *Log
-	none.Record(Event{})
+	none.Record(&event.Event{})
 	if err := none.Close(); err != nil {
 		t.Error(err)
 	}
@@ -141,7 +144,7 @@ func TestRotation(t *testing.T) {
 	}
 	const n = 100
 	for i := range n {
-		l.Record(Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: OK})
+		l.Record(&event.Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: event.OK})
 		decided(t, l, uint64(i+1)) // each is a batch of its own
 		if err := l.Reopen(); err != nil {
 			t.Fatal(err)
@@ -161,11 +164,11 @@ func TestRotation(t *testing.T) {
 		}
 		all += text
 	}
-	line := len(Event{Time: at, Asked: "000", Result: OK}.appendTo(nil))
+	line := len(appendLine(nil, event.Event{Time: at, Asked: "000", Result: event.OK}))
 	first := n - len(all)/line
 	var want strings.Builder
 	for i := first; i < n; i++ {
-		want.Write(Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: OK}.appendTo(nil))
+		want.Write(appendLine(nil, event.Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: event.OK}))
 	}
 	if all != want.String() {
 		t.Errorf("the files hold\n%swant\n%s", all, want.String())
@@ -190,7 +193,7 @@ func TestRotationFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		l.Record(Event{Time: at, Result: OK})
+		l.Record(&event.Event{Time: at, Result: event.OK})
 		decided(t, l, uint64(i+1))
 		_ = l.Reopen()
 	}
@@ -212,7 +215,7 @@ func TestReopen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "one", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "one", Result: event.OK})
 	decided(t, l, 1)
 	if err := os.Rename(path, path+".moved"); err != nil {
 		t.Fatal(err)
@@ -220,7 +223,7 @@ func TestReopen(t *testing.T) {
 	if err := l.Reopen(); err != nil {
 		t.Fatal(err)
 	}
-	l.Record(Event{Time: at, Asked: "two", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "two", Result: event.OK})
 	decided(t, l, 2)
 	if err := os.Rename(path, path+".2"); err != nil {
 		t.Fatal(err)
@@ -231,14 +234,14 @@ func TestReopen(t *testing.T) {
 	if err := l.Reopen(); err == nil {
 		t.Error("reopened a folder")
 	}
-	l.Record(Event{Time: at, Asked: "three", Result: OK})
+	l.Record(&event.Event{Time: at, Asked: "three", Result: event.OK})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]string{".moved": {"one"}, ".2": {"two", "three"}} {
 		var lines string
 		for _, asked := range want {
-			lines += string(Event{Time: at, Asked: asked, Result: OK}.appendTo(nil))
+			lines += string(appendLine(nil, event.Event{Time: at, Asked: asked, Result: event.OK}))
 		}
 		if got := read(t, path+name); got != lines {
 			t.Errorf("%s: %s", name, got)
@@ -285,7 +288,7 @@ func TestFullQueue(t *testing.T) {
 	l := OnWriter(w, Options{Trouble: heard.hear})
 	const n = 3 * maxWaiting
 	for range n { // a call that waits would wait for ever
-		l.Record(Event{Time: at, Asked: "x", Result: OK})
+		l.Record(&event.Event{Time: at, Asked: "x", Result: event.OK})
 	}
 	if l.Lost() == 0 {
 		t.Fatal("nothing is lost, so that nothing is shown")

@@ -40,7 +40,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 		return nil, func() {}, false
 	}
 	x := recordOf(r)
-	share := shareOf(g.o.Access.Now(), x.who, x.address)
+	share := shareOf(g.o.Access.Now(), x.who, x.Address)
 	memory, arriving := g.o.Memory.Open(share), g.small.Open(share)
 	if size < 0 {
 		size = most // the size is not announced

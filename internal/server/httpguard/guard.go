@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +35,6 @@ type Guard struct {
 	arriving  *arriving
 	limits    atomic.Pointer[limits]
 	logged    *limit.Clients // audit lines about unknown clients
-	refusals  sync.Map       // *atomic.Uint64 by RefusalCount with a Count of 0
 	expire    func()         // ends the sign-ins and streams of expired tokens
 	ended     context.Context
 	end       context.CancelFunc

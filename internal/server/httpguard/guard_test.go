@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/base/rawjson"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // tokens counts how often a token is asked for, and knows one.
@@ -32,16 +32,22 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) { b.read = true; return b.Reader.Read(p) }
 
+// latest is a sink that has the last event.
+type latest struct{ event.Event }
+
+func (l *latest) Record(e *event.Event) { l.Event = *e }
+
 // TestOrderOfChecks checks that a request is refused by the first check that it fails: host,
 // origin, token, rate, body. A check behind that one is not made: a foreign page learns
 // nothing about tokens, and an unknown client uses up no one's rate and sends no body.
 func TestOrderOfChecks(t *testing.T) {
-	v, handled := &tokens{}, 0
+	v, handled, last := &tokens{}, 0, latest{}
 	g, err := New(Options{
 		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Limit: limit.Rate{PerSecond: 1e-6, Burst: 2}, Log: slog.New(slog.DiscardHandler),
 	}, Server{
 		Memory:   limit.NewBudget(1<<20, 0),
 		Access:   access.NewGate(access.State{Verifier: v}),
+		Events:   event.Sinks{&last},
 		NotReady: func() string { return "" },
 		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
@@ -59,21 +65,20 @@ func TestOrderOfChecks(t *testing.T) {
 		status                    int
 		asked                     bool // for the token
 		read                      bool // the body
-		why                       []RefusalCount
+		why                       event.Refusal
 	}{
-		{"evil.example", "https://evil.example", "unknown", "long body", 403, false, false, []RefusalCount{{403, reasonHost, 1}}},
-		{"localhost", "https://evil.example", "unknown", "long body", 403, false, false, []RefusalCount{{403, reasonOrigin, 1}}},
-		{"localhost", "", "", "long body", 401, true, false, []RefusalCount{{401, reasonNoToken, 1}}},
-		{"localhost", "", "unknown", "long body", 401, true, false, []RefusalCount{{401, reasonToken, 1}}},
-		{"localhost", "", "known", "long body", 413, true, false, nil},
-		{"localhost", "", "known", "body", 200, true, true, nil},
-		{"localhost", "", "known", "body", 429, true, false, []RefusalCount{{429, reasonRate, 1}}},
-		{"localhost", "", "unknown", "body", 401, true, false, []RefusalCount{{401, reasonToken, 1}}},
-		{"localhost", "https://evil.example", "known", "body", 403, false, false, []RefusalCount{{403, reasonOrigin, 1}}},
+		{"evil.example", "https://evil.example", "unknown", "long body", 403, false, false, event.OtherHost},
+		{"localhost", "https://evil.example", "unknown", "long body", 403, false, false, event.OtherOrigin},
+		{"localhost", "", "", "long body", 401, true, false, event.NoToken},
+		{"localhost", "", "unknown", "long body", 401, true, false, event.UnknownToken},
+		{"localhost", "", "known", "long body", 413, true, false, ""},
+		{"localhost", "", "known", "body", 200, true, true, ""},
+		{"localhost", "", "known", "body", 429, true, false, event.OverRate},
+		{"localhost", "", "unknown", "body", 401, true, false, event.UnknownToken},
+		{"localhost", "https://evil.example", "known", "body", 403, false, false, event.OtherOrigin},
 	} {
 		what := fmt.Sprintf("%+v", row)
-		was := g.Refusals()
-		v.asked = 0
+		v.asked, last = 0, latest{}
 		sent := &body{Reader: *strings.NewReader(row.body)}
 		r := httptest.NewRequest("POST", "http://localhost/mcp", sent)
 		r.Host, r.ContentLength = row.host, int64(len(row.body))
@@ -88,8 +93,8 @@ func TestOrderOfChecks(t *testing.T) {
 		if w.Code != row.status || v.asked > 0 != row.asked || sent.read != row.read {
 			t.Errorf("%s: %d, the token asked for %d times, the body read: %v", what, w.Code, v.asked, sent.read)
 		}
-		if why := since(was, g.Refusals()); !slices.Equal(why, row.why) {
-			t.Errorf("%s: refused for %v", what, why)
+		if last.Refusal != row.why {
+			t.Errorf("%s: refused for %q", what, last.Refusal)
 		}
 	}
 	if handled != 1 {
@@ -181,21 +186,6 @@ func TestShareOfSignIns(t *testing.T) {
 	if n := g.signingIn.Held(); n != 0 {
 		t.Errorf("%d places are held afterwards", n)
 	}
-}
-
-// since returns what was counted between two looks.
-func since(was, now []RefusalCount) (more []RefusalCount) {
-	for _, c := range now {
-		for _, b := range was {
-			if b.Status == c.Status && b.Reason == c.Reason {
-				c.Count -= b.Count
-			}
-		}
-		if c.Count > 0 {
-			more = append(more, c)
-		}
-	}
-	return more
 }
 
 // bodies makes a guard whose requests share that memory. send has a client at an address send a

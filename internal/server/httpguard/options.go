@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // Options configures an HTTP server. The zero value serves loopback names.
@@ -86,9 +86,10 @@ type Server struct {
 	Memory  *limit.Budget // bytes of requests and answers in memory
 	Access  *access.Gate
 	Catalog *catalog.Catalog // the catalog that the pages show a part of
-	// Observe is called with the audit event of each request that its handler does not log
-	// itself. It is nil without an audit log.
-	Observe func(who access.Subject, e audit.Event)
+	// Events take the event of each request that its handler does not record itself. Audit states
+	// that one of them is an audit log.
+	Events event.Sinks
+	Audit  bool
 	// NotReady returns the work that the server still waits for, or "" if it is ready.
 	NotReady func() string
 	// Without returns the parts that a ready server lacks, or "". It may be nil.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/hosts"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // vary is the Vary header of every answer. It must not be modified.
@@ -41,7 +42,7 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		allowed := g.allowsHost(r.Host)
 		if !allowed && (!isProbe(r) || len(r.Header["Origin"]) > 0) {
-			recordOf(r).reason = reasonHost
+			recordOf(r).Refusal = event.OtherHost
 			g.refuse(w, r, http.StatusForbidden, "this Host is not served; the operator can allow it with http.hosts or --allow-host")
 			return
 		}
@@ -52,7 +53,7 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 		}
 		switch {
 		case len(origins) > 1 || len(origins) == 1 && !g.allowsOrigin(origins[0], r.Host):
-			recordOf(r).reason = reasonOrigin
+			recordOf(r).Refusal = event.OtherOrigin
 			g.refuse(w, r, http.StatusForbidden, "this Origin is not served; the operator can allow it with http.origins or --allow-origin")
 			return
 		case len(origins) == 1:

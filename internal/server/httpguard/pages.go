@@ -6,7 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // pageMemory is the memory for a page without a large file, in bytes.
@@ -108,7 +108,7 @@ func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Reques
 // refuse answers a refused request in the form of the pages or of the other handlers.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	pages, ok := g.o.Pages.(SignIn)
-	if !ok || surfaceOf(r) == audit.MCP || isProbe(r) {
+	if !ok || surfaceOf(r) == event.MCP || isProbe(r) {
 		g.o.Refuse(w, status, message)
 		return
 	}

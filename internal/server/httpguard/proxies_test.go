@@ -12,7 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -46,14 +46,14 @@ func TestProxies(t *testing.T) {
 		"another header":                  {"10.0.0.1:1", own, http.Header{"Forwarded": {"for=192.0.2.7"}, "X-Real-Ip": {"192.0.2.7"}}, "10.0.0.1", own},
 	} {
 		var seen *http.Request
-		var logged audit.Event
+		var logged latest
 		g, err := New(Options{
 			Hosts: []string{own}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, Pages: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }), BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Log: slog.New(slog.DiscardHandler),
 		}, Server{
 			Memory:   limit.NewBudget(1<<20, 0),
 			Access:   new(access.Gate),
 			NotReady: func() string { return "" },
-			Observe:  func(_ access.Subject, e audit.Event) { logged = e },
+			Events:   event.Sinks{&logged},
 			Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 		})
 		if err != nil {

@@ -1,16 +1,14 @@
 package httpguard
 
 import (
-	"cmp"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
 // Rates of unknown clients: far above a person's, and low enough to leave room for others.
@@ -50,12 +48,12 @@ func (g *Guard) Limit(rate limit.Rate) {
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
 	x, l := recordOf(r), g.limits.Load()
 	x.who, x.known = who, true
-	if l == nil || unlimited(g.o.Access.Now(), x.address) {
+	if l == nil || unlimited(g.o.Access.Now(), x.Address) {
 		return true
 	}
-	wait, denied := l.clients.Take(clientName(who.Subject, x.address))
+	wait, denied := l.clients.Take(clientName(who.Subject, x.Address))
 	if wait > 0 {
-		x.denied, x.reason = denied, reasonRate
+		x.Times, x.Refusal = denied, event.OverRate
 		g.tooOften(w, r, wait)
 	}
 	return wait == 0
@@ -67,9 +65,9 @@ func (g *Guard) admitUnknown(w http.ResponseWriter, r *http.Request) bool {
 	if l == nil {
 		return true
 	}
-	wait, _ := l.unknown.Take(networkOf(x.address))
+	wait, _ := l.unknown.Take(networkOf(x.Address))
 	if wait > 0 {
-		x.reason = reasonUnknown
+		x.Refusal = event.OverUnknown
 		g.tooOften(w, r, wait)
 	}
 	return wait == 0
@@ -89,60 +87,4 @@ func (g *Guard) tooOften(w http.ResponseWriter, r *http.Request, wait time.Durat
 	w.Header().Set("Retry-After", seconds)
 	w.Header().Del("WWW-Authenticate")
 	g.refuse(w, r, http.StatusTooManyRequests, "Too many requests: wait "+seconds+" s before the next one.")
-}
-
-// RefusalCount is the number of requests refused with a status for a reason:
-//
-//	401  no-token, token
-//	403  host, origin, other
-//	429  rate, unknown, refused, busy
-type RefusalCount struct {
-	Status int
-	Reason string
-	Count  uint64
-}
-
-// The reasons of refusals.
-const (
-	reasonNoToken = "no-token" // the request has no token
-	reasonToken   = "token"    // the token is unknown
-	reasonHost    = "host"     // the host is not served
-	reasonOrigin  = "origin"   // the origin is not served
-	reasonRate    = "rate"     // a client exceeds its rate
-	reasonUnknown = "unknown"  // an address exceeds the rate without a token
-	reasonRefused = "refused"  // an address was refused too often
-	reasonBusy    = "busy"     // too many requests at once
-	reasonOther   = "other"
-)
-
-// countRefusal counts an answer if it is a refusal.
-func (g *Guard) countRefusal(r *http.Request, status int, reason string) {
-	switch status {
-	case http.StatusUnauthorized:
-		reason = reasonToken
-		if len(r.Header["Authorization"]) == 0 && len(r.Header["Cookie"]) == 0 {
-			reason = reasonNoToken
-		}
-	case http.StatusForbidden:
-		reason = cmp.Or(reason, reasonOther)
-	case http.StatusTooManyRequests:
-		reason = cmp.Or(reason, reasonBusy)
-	default:
-		return
-	}
-	n, _ := g.refusals.LoadOrStore(RefusalCount{Status: status, Reason: reason}, new(atomic.Uint64))
-	n.(*atomic.Uint64).Add(1)
-}
-
-// Refusals returns the refusals so far, sorted by status and reason.
-func (g *Guard) Refusals() (all []RefusalCount) {
-	for key, n := range g.refusals.Range {
-		c := key.(RefusalCount)
-		c.Count = n.(*atomic.Uint64).Load()
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b RefusalCount) int {
-		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Reason, b.Reason))
-	})
-	return all
 }

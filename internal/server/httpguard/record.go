@@ -1,57 +1,66 @@
 package httpguard
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/server/audit"
+	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// record collects the facts about one request for the limits, the audit log and the counts. It is
-// also the writer of the answer.
+// record is the event of one request, the facts that the limits need, and the writer of the answer.
 type record struct {
 	http.ResponseWriter
+	event.Event
 	g       *Guard
 	r       *http.Request
-	address string
+	begun   time.Time
 	who     access.Principal
 	known   bool           // the sender is known, or no token is required
 	trace   *catalog.Trace // for the audit log, not at /mcp
-	status  int
-	call    bool   // the request calls an MCP method
-	method  string // of a call
-	handled bool   // the method writes the audit log itself
-	denied  uint64 // how often in a row the client exceeded its rate
-	mute    bool   // the answer was replaced
-	reason  string // of a refusal
+	call    string         // the MCP method that the request calls; may be empty
+	isCall  bool
+	handled bool // the method records the event itself
+	mute    bool // the answer was replaced
 }
 
 type recordKey struct{}
 
 func recordOf(r *http.Request) *record { return r.Context().Value(recordKey{}).(*record) }
 
+// EventOf returns the event of a request, which is recorded after its answer. A handler may set its
+// Asked and its Route.
+func EventOf(r *http.Request) *event.Event {
+	if x, ok := r.Context().Value(recordKey{}).(*record); ok {
+		return &x.Event
+	}
+	return new(event.Event)
+}
+
 // IsCall records that a request calls an MCP method, whose name may be empty.
 func IsCall(r *http.Request, method string) {
 	x := recordOf(r)
-	x.call, x.method = true, method
+	x.isCall, x.call = true, method
 }
 
-// IsLogged records whether a request's method writes the audit log itself.
-func IsLogged(r *http.Request, itself bool) { recordOf(r).handled = itself }
+// IsRecorded states that a request's method records the event itself.
+func IsRecorded(r *http.Request) { recordOf(r).handled = true }
 
 // record answers a request and records it.
 func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
-	x := &record{ResponseWriter: w, g: g, address: addressOf(r)}
+	x := &record{ResponseWriter: w, g: g, begun: time.Now()}
+	x.Address, x.Surface = addressOf(r), surfaceOf(r)
 	ctx := context.WithValue(r.Context(), recordKey{}, x)
-	if g.o.Observe != nil {
-		defer x.log()
-		if surfaceOf(r) != audit.MCP {
-			ctx, x.trace = catalog.WithTrace(ctx)
-		}
+	if g.o.Audit && x.Surface != event.MCP {
+		ctx, x.trace = catalog.WithTrace(ctx)
+	}
+	if len(g.o.Events) > 0 {
+		defer x.record()
 	}
 	x.r = r.WithContext(ctx)
 	g.root.ServeHTTP(x, x.r)
@@ -60,26 +69,33 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 // Unwrap lets [http.ResponseController] reach the connection.
 func (x *record) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader counts refusals. An address whose tokens were refused too often must wait. A
-// refused host or origin counts too, but its answer stays the same.
+// WriteHeader notes the reason of a refusal. An address whose tokens were refused too often must
+// wait. A refused host or origin counts too, but its answer stays the same.
 func (x *record) WriteHeader(status int) {
-	if x.status != 0 {
+	if x.Status != 0 {
 		if !x.mute {
 			x.ResponseWriter.WriteHeader(status)
 		}
 		return
 	}
-	x.status = status
+	x.Status = status
 	if l := x.g.limits.Load(); l != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
-		if wait, _ := l.refused.Take(networkOf(x.address)); wait > 0 && status == http.StatusUnauthorized {
-			x.status, x.mute = http.StatusTooManyRequests, true
-			x.g.countRefusal(x.r, x.status, reasonRefused)
+		if wait, _ := l.refused.Take(networkOf(x.Address)); wait > 0 && status == http.StatusUnauthorized {
+			x.Status, x.Refusal, x.mute = http.StatusTooManyRequests, event.OverRefused, true
 			x.g.tooOften(x.ResponseWriter, x.r, wait)
 			return
 		}
 	}
-	if status >= http.StatusBadRequest {
-		x.g.countRefusal(x.r, status, x.reason)
+	switch status {
+	case http.StatusUnauthorized:
+		x.Refusal = event.UnknownToken
+		if len(x.r.Header["Authorization"]) == 0 && len(x.r.Header["Cookie"]) == 0 {
+			x.Refusal = event.NoToken
+		}
+	case http.StatusForbidden:
+		x.Refusal = cmp.Or(x.Refusal, event.Forbidden)
+	case http.StatusTooManyRequests:
+		x.Refusal = cmp.Or(x.Refusal, event.TooBusy)
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
@@ -88,8 +104,8 @@ func (x *record) Write(data []byte) (int, error) {
 	if x.mute {
 		return len(data), nil
 	}
-	if x.status == 0 {
-		x.status = http.StatusOK
+	if x.Status == 0 {
+		x.Status = http.StatusOK
 	}
 	return x.ResponseWriter.Write(data)
 }
@@ -97,69 +113,64 @@ func (x *record) Write(data []byte) (int, error) {
 func surfaceOf(r *http.Request) string {
 	switch path := r.URL.Path; {
 	case path == "/mcp":
-		return audit.MCP
+		return event.MCP
 	case strings.HasPrefix(path, "/api/"):
-		return audit.API
+		return event.API
 	case strings.HasPrefix(path, "/.well-known/"):
-		return audit.WellKnown
+		return event.WellKnown
 	}
-	return audit.Web
+	return event.Web
 }
 
-// log writes a request to the audit log. Methods at /mcp write their own lines, so there it
-// writes only requests that reached no method. It leaves out health checks and public files.
-func (x *record) log() {
+// record gives the event of a request to the sinks. Methods at /mcp record their own, so there it
+// records only requests that reached no method. It leaves health checks and public files out of the
+// audit log.
+func (x *record) record() {
 	r := x.r
-	e := audit.Event{
-		Surface: surfaceOf(r), Subject: x.who.Subject.Name, Address: x.address, Method: display.RedactURI(r.Method), Asked: display.RedactURI(r.URL.Path), Status: x.status,
-	}
-	fine := x.status < 400
-	switch {
-	case isProbe(r), fine && r.Method == http.MethodOptions, fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public"):
-		return
-	case x.handled, e.Surface == audit.MCP && fine && !x.call:
+	fine := x.Status < 400
+	if x.handled || fine && (r.Method == http.MethodOptions || x.Surface == event.MCP && !x.isCall) {
 		return
 	}
-	if !x.known {
-		_, x.denied = x.g.logged.Take(networkOf(x.address))
+	x.Subject, x.Took = x.who.Subject.Name, time.Since(x.begun)
+	x.Method = r.Method
+	if x.call != "" {
+		x.Method = x.call
 	}
-	switch {
-	case x.denied&(x.denied-1) != 0: // a flood is not logged request by request
-		return
-	case x.denied > 1:
-		e.Times = x.denied
-	}
-	if x.trace != nil {
-		if asked := x.trace.Asked(); asked != "" {
-			e.Asked = display.RedactURI(asked)
+	x.Unlogged = isProbe(r) || fine && strings.HasPrefix(x.Header().Get("Cache-Control"), "public")
+	if x.g.o.Audit && !x.Unlogged {
+		x.Method = display.RedactURI(x.Method)
+		if !x.known {
+			_, x.Times = x.g.logged.Take(networkOf(x.Address))
 		}
+		if x.Times == 1 {
+			x.Times = 0
+		}
+		x.Unlogged = x.Times&(x.Times-1) != 0 // a flood is not logged request by request
 	}
-	if x.method != "" {
-		e.Method = display.RedactURI(x.method)
-	}
-	e.Result, e.Reason = x.result(fine)
-	if e.Result == audit.OK && x.trace != nil {
-		e.Loaded = audit.Loaded(x.trace)
-	}
-	x.g.o.Observe(x.who.Subject, e)
+	x.judge(fine)
+	x.Asked = cmp.Or(x.Asked, r.URL.Path)
+	x.g.o.Events.Record(&x.Event)
 }
 
-// result returns the result of the request, and the reason if the operator's policy holds back
-// the requested skill.
-func (x *record) result(fine bool) (result audit.Result, why string) {
+// judge sets the result of the request.
+func (x *record) judge(fine bool) {
 	switch {
-	case x.status == 0, x.call && fine: // the client left, a handler gave up, or the call reached no method
-		return audit.Failed, ""
+	case x.Status == 0, x.isCall && fine: // the client left, a handler gave up, or the call reached no method
+		x.Result = event.Failed
 	case fine:
-		return audit.OK, ""
-	case x.status == http.StatusUnauthorized:
-		return audit.RefusedToken, ""
-	case x.status == http.StatusForbidden:
-		return audit.Refused, ""
-	case x.status == http.StatusTooManyRequests:
-		return audit.Limited, ""
-	case x.status == http.StatusNotFound && x.trace != nil:
-		return audit.Missing(x.g.o.Catalog, x.who, x.trace.Asked(), x.trace.Fault())
+		x.Result, x.Loaded = event.OK, x.trace.Loads()
+	case x.Status == http.StatusUnauthorized:
+		x.Result = event.RefusedToken
+	case x.Status == http.StatusForbidden:
+		x.Result = event.Refused
+	case x.Status == http.StatusTooManyRequests:
+		x.Result = event.Limited
+	case x.Status == http.StatusNotFound && x.trace != nil && x.Asked == "":
+		x.Result = event.NotFound
+	case x.Status == http.StatusNotFound && x.trace != nil:
+		x.View, _ = x.g.o.Catalog.Now(x.who.Filter)
+		x.Explain(x.g.o.Catalog, x.trace.Fault())
+	default:
+		x.Result = event.Failed
 	}
-	return audit.Failed, ""
 }

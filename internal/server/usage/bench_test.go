@@ -12,10 +12,10 @@ func BenchmarkCounting(b *testing.B) {
 	v, c := view(b), New()
 	arguments := []byte(`{"name":"git"}`)
 	for name, call := range map[string]func(){
-		"call":     func() { c.Called(v, "editor", "skill", arguments) },
-		"list":     func() { c.Listed(v, "editor") },
-		"resource": func() { c.Resource(v, "editor", "skill://claude-project/git/run.sh") },
-		"missed":   func() { c.Missed(v, "deploy", nil) },
+		"call":     func() { called(c, v, "editor", "skill", arguments) },
+		"list":     func() { listed(c, v, "editor") },
+		"resource": func() { readResource(c, v, "editor", "skill://claude-project/git/run.sh") },
+		"missed":   func() { failed(c, v, "deploy", nil) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -37,10 +37,10 @@ func BenchmarkKeeping(b *testing.B) {
 	v, c := skilltest.View(b, skilltest.Catalog(b, skilltest.Project(files))), New()
 	for client := range 5 {
 		name := fmt.Sprint("client-", client)
-		c.Listed(v, name)
+		listed(c, v, name)
 		for i, e := range v.Listed {
 			if i%5 == client {
-				c.Resource(v, name, e.URI().String())
+				readResource(c, v, name, e.URI().String())
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -34,22 +34,23 @@ type Missing struct {
 	Last  time.Time // the Monday of the week of the last request
 }
 
-// Missed records a tool call, a resource or a prompt that failed to find its skill. It counts if
-// the view has no such skill. asked is a name or a URI; if it is empty, the tool's arguments name
-// the skill.
-func (t *Tally) Missed(v catalog.View, asked string, arguments json.RawMessage) {
-	if asked == "" {
-		a := argumentsOf(arguments)
-		asked = cmp.Or(a.URI, a.name())
-	}
-	name := nameable(asked)
-	if name == "" || v.Snapshot == nil || v.Unsure() != nil || find(v, asked) != nil {
+// missed records a tool call, a resource or a prompt that failed to find its skill. It counts if
+// the view has no such skill.
+func (t *Tally) missed(e *event.Event) {
+	name := nameable(e.Asked)
+	if name == "" || e.View.Unsure() != nil || has(e.View, e.Asked) {
 		return
 	}
 	now := weekOf(time.Now())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.miss(name, 1, now)
+}
+
+// has reports whether a view has a skill with a name or a URI. A skipped one does not count.
+func has(v catalog.View, asked string) bool {
+	e := event.Find(v, asked)
+	return e != nil && e.Status != catalog.Skipped
 }
 
 // nameable returns the form of a name to count. It is "" if the name cannot be a skill's name or
@@ -116,7 +117,7 @@ func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	t.mu.Unlock()
 	// A name that now exists is not missing: the skill is new, or a rule hides it from the
 	// clients that requested it.
-	names = slices.DeleteFunc(names, func(m Missing) bool { return find(v, m.Name) != nil })
+	names = slices.DeleteFunc(names, func(m Missing) bool { return has(v, m.Name) })
 	slices.SortFunc(names, func(a, b Missing) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Name, b.Name))
 	})

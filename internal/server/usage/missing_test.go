@@ -35,18 +35,18 @@ func TestMissing(t *testing.T) {
 	skills := skilltest.Catalog(t, root)
 	v := skilltest.View(t, skills)
 	for range 2 {
-		c.Missed(v, "", []byte(`{"name":"Deploy"}`))
-		c.Missed(v, "", []byte(`{"command":"deploy"}`))
-		c.Missed(v, "", []byte(`{"uri":"skill://away/SKILL.md"}`))
-		c.Missed(v, "soon", nil)
-		c.Missed(v, "git", nil) // it is there; the call failed for another reason
-		c.Missed(v, "claude-project:git", nil)
-		c.Missed(v, git, nil)
-		c.Missed(v, "skill://claude-project/git/none.txt", nil) // a file that is not there
-		c.Missed(v, "", []byte(`{"name":7}`))
-		c.Missed(v, "", nil)
+		failed(c, v, "", []byte(`{"name":"Deploy"}`))
+		failed(c, v, "", []byte(`{"command":"deploy"}`))
+		failed(c, v, "", []byte(`{"uri":"skill://away/SKILL.md"}`))
+		failed(c, v, "soon", nil)
+		failed(c, v, "git", nil) // it is there; the call failed for another reason
+		failed(c, v, "claude-project:git", nil)
+		failed(c, v, git, nil)
+		failed(c, v, "skill://claude-project/git/none.txt", nil) // a file that is not there
+		failed(c, v, "", []byte(`{"name":7}`))
+		failed(c, v, "", nil)
 	}
-	c.Missed(v, "once", nil)
+	failed(c, v, "once", nil)
 	say := func() (out []string) {
 		names, ok := c.Missing(skilltest.View(t, skills))
 		if !ok {
@@ -76,10 +76,10 @@ func TestMissing(t *testing.T) {
 func TestMissingIsBounded(t *testing.T) {
 	c, v := New(), view(t)
 	for range 5 {
-		c.Missed(v, "wanted", nil)
+		failed(c, v, "wanted", nil)
 	}
 	for i := range 20 * maxMissing {
-		c.Missed(v, fmt.Sprint("flood-", i), nil)
+		failed(c, v, fmt.Sprint("flood-", i), nil)
 		if len(c.missing) > maxMissing {
 			t.Fatalf("%d names are kept", len(c.missing))
 		}
@@ -93,9 +93,9 @@ func TestMissingIsBounded(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	v := view(f)
 	c := New()
-	c.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
-	c.Missed(v, "deploy", nil)
-	c.Missed(v, "deploy", nil)
+	called(c, v, "editor", "skill", []byte(`{"name":"git"}`))
+	failed(c, v, "deploy", nil)
+	failed(c, v, "deploy", nil)
 	f.Add(c.Encode())
 	f.Add([]byte(`{"version":1,"since":"0001-01-01T00:00:00Z","skills":{"x":{"":{"last":"9999-12-31","weeks":{"0000-01-01":[1,1]}}}},"missing":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -103,7 +103,7 @@ func FuzzRestore(f *testing.F) {
 		if c.Restore(data) != nil {
 			return
 		}
-		c.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+		called(c, v, "editor", "skill", []byte(`{"name":"git"}`))
 		c.Seen(v)
 		again := New()
 		if err := again.Restore(c.Encode()); err != nil {

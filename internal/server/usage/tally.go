@@ -7,7 +7,6 @@ package usage
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -124,9 +124,9 @@ func (t *Tally) Since() time.Time {
 	return t.since
 }
 
-// Listed records that a client got a list of the view's skills. The skills in the list count as
+// listed records that a client got a list of the view's skills. The skills in the list count as
 // offered.
-func (t *Tally) Listed(v catalog.View, client string) {
+func (t *Tally) listed(v catalog.View, client string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lists[v.Snapshot]
@@ -186,80 +186,39 @@ func (t *Tally) fold() {
 	clear(t.lists)
 }
 
-// Called records an answered tool call that loaded a skill or read one of its files.
-func (t *Tally) Called(v catalog.View, client, toolName string, arguments json.RawMessage) {
-	a := argumentsOf(arguments)
-	if a.URI != "" {
-		t.Resource(v, client, a.URI)
-		return
-	}
-	n := Counts{Loaded: 1}
-	if toolName == "read_file_in_skill" && a.FilePath != skill.MainFile {
-		n = Counts{Read: 1}
-	}
-	t.named(v, client, a.name(), n)
-}
-
-// arguments are the arguments that name a skill or its file.
-type arguments struct {
-	Name      string `json:"name"`
-	Command   string `json:"command"`
-	SkillName string `json:"skill_name"`
-	FilePath  string `json:"file_path"`
-	URI       string `json:"uri"`
-}
-
-func (a arguments) name() string { return cmp.Or(a.Name, a.Command, a.SkillName) }
-
-// argumentsOf reads arguments in any contract's form. Malformed arguments name nothing.
-func argumentsOf(text json.RawMessage) (a arguments) {
-	if json.Unmarshal(text, &a) != nil {
-		return arguments{}
-	}
-	return a
-}
-
-// Invoked records that a user invoked a skill's prompt.
-func (t *Tally) Invoked(v catalog.View, client, prompt string) {
-	t.named(v, client, prompt, Counts{Loaded: 1})
-}
-
-func (t *Tally) named(v catalog.View, client, called string, n Counts) {
-	if called == "" {
-		return
-	}
-	if e := find(v, called); e != nil {
-		t.count(client, e, n)
+// Record implements [event.Sink]. It counts lists, loads and reads by MCP clients, and the names of
+// skills that they did not find.
+func (t *Tally) Record(e *event.Event) {
+	switch {
+	case e.Surface != event.MCP, e.View.Snapshot == nil:
+	case e.Method == "tools/list", e.Tool == "list_skills":
+		if e.Result == event.OK {
+			t.listed(e.View, e.Client)
+		}
+	case e.Method != "tools/call" && e.Method != "resources/read" && e.Method != "prompts/get":
+	case e.Result == event.OK:
+		t.use(e)
+	default:
+		t.missed(e)
 	}
 }
 
-// find returns the skill with a name or a URI, or nil.
-func find(v catalog.View, called string) *catalog.Entry {
-	e := v.Named(called)
-	if uri, err := skill.ParseURI(strings.TrimSpace(called)); err == nil {
-		e, _ = v.At(uri)
-	}
-	if e == nil {
-		e = v.ServedInFolder(called)
-	}
-	return e
-}
-
-// Resource records that a client read a resource.
-func (t *Tally) Resource(v catalog.View, client, uri string) {
-	parsed, err := skill.ParseURI(strings.TrimSpace(uri))
-	if err != nil {
-		return
-	}
-	e, file := v.At(parsed)
+// use counts an answered request for a skill or its file.
+func (t *Tally) use(of *event.Event) {
+	e := event.Find(of.View, of.Asked)
 	if e == nil || e.Status == catalog.Skipped {
 		return
 	}
+	main := of.File == "" || of.File == skill.MainFile
+	if uri, err := skill.ParseURI(strings.TrimSpace(of.Asked)); err == nil && of.File == "" {
+		_, file := of.View.At(uri)
+		main = file == skill.MainFile || file == "."
+	}
 	n := Counts{Read: 1}
-	if file == skill.MainFile || file == "." {
+	if main {
 		n = Counts{Loaded: 1}
 	}
-	t.count(client, e, n)
+	t.count(of.Client, e, n)
 }
 
 // count adds a load or a read to the counts of a skill and a client.

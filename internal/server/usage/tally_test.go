@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
@@ -23,6 +24,34 @@ func view(t testing.TB) catalog.View {
 	return skilltest.View(t, skilltest.Catalog(t, skilltest.Project(map[string]string{
 		"git/SKILL.md": skilltest.Document("git", "Branches."), "git/run.sh": "x", "flags/SKILL.md": skilltest.Document("flags", "Signals."),
 	})))
+}
+
+// called records an answered call of a tool.
+func called(t *Tally, v catalog.View, client, tool string, arguments []byte) {
+	e := event.Event{Surface: event.MCP, Method: "tools/call", Client: client, Result: event.OK, View: v}
+	e.Call(tool, "", arguments)
+	t.Record(&e)
+}
+
+// readResource records that a client read a resource.
+func readResource(t *Tally, v catalog.View, client, uri string) {
+	t.Record(&event.Event{Surface: event.MCP, Method: "resources/read", Client: client, Asked: uri, Result: event.OK, View: v})
+}
+
+// listed records that a client got a list.
+func listed(t *Tally, v catalog.View, client string) {
+	t.Record(&event.Event{Surface: event.MCP, Method: "tools/list", Client: client, Result: event.OK, View: v})
+}
+
+// failed records a request for a skill that failed: by a tool's arguments, or without any by a prompt.
+func failed(t *Tally, v catalog.View, asked string, arguments []byte) {
+	e := event.Event{Surface: event.MCP, Method: "tools/call", Asked: asked, Result: event.NotFound, View: v}
+	if arguments == nil {
+		e.Method = "prompts/get"
+	} else {
+		e.Call("skill", "", arguments)
+	}
+	t.Record(&e)
 }
 
 // figures returns the counts of a report by skill, client and week.
@@ -53,14 +82,14 @@ func figures(r Report) (out []string) {
 func TestWeeks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
-		use := func() { c.Called(v, "editor", "skill", []byte(`{"name":"git"}`)) }
+		use := func() { called(c, v, "editor", "skill", []byte(`{"name":"git"}`)) }
 		const day = 24 * time.Hour
 		use() // 2000-01-01, a Saturday
 		testwait.Advance(2*day - time.Second)
 		use() // the last second of the week
 		testwait.Advance(time.Second)
 		use() // Monday
-		c.Resource(v, "zed", git)
+		readResource(c, v, "zed", git)
 		want := []string{"total 0 4 0", "git 0 4 0", "git/editor 0 3 0", "git/zed 0 1 0", "editor 0 3 0", "zed 0 1 0", "1999-12-27/editor 0 2 0", "2000-01-03/editor 0 1 0", "2000-01-03/zed 0 1 0"}
 		if diff := cmp.Diff(want, figures(c.Seen(v))); diff != "" {
 			t.Fatalf("-want +got\n%s", diff)
@@ -99,18 +128,18 @@ func TestWeeks(t *testing.T) {
 func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
-		c.Listed(v, "editor")
-		c.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+		listed(c, v, "editor")
+		called(c, v, "editor", "skill", []byte(`{"name":"git"}`))
 		testwait.Advance(8 * 24 * time.Hour)
-		c.Called(v, "editor", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
+		called(c, v, "editor", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
 		for range 3 {
-			c.Missed(v, "Deploy", nil)
+			failed(c, v, "Deploy", nil)
 		}
 		want, missing := figures(c.Seen(v)), c.missing["deploy"].times
 		kept := c.Encode()
 		testwait.Advance(time.Hour)
 		next := New()
-		next.Called(v, "zed", "skill", []byte(`{"name":"flags"}`))
+		called(next, v, "zed", "skill", []byte(`{"name":"flags"}`))
 		if err := next.Restore(kept); err != nil {
 			t.Fatal(err)
 		}
@@ -208,9 +237,9 @@ func TestRestoreBounds(t *testing.T) {
 func TestClientsAreBounded(t *testing.T) {
 	v, c := view(t), New()
 	for i := range 3 * maxClients {
-		c.Called(v, fmt.Sprintf("flood-%d\n\x1b[31m", i), "skill", []byte(`{"name":"git"}`))
+		called(c, v, fmt.Sprintf("flood-%d\n\x1b[31m", i), "skill", []byte(`{"name":"git"}`))
 	}
-	c.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+	called(c, v, "editor", "skill", []byte(`{"name":"git"}`))
 	if got := c.Seen(v); len(got.Clients) != maxClients+1 || got.Clients[0].Name != others || got.Total.Loaded != 3*maxClients+1 {
 		t.Errorf("%d clients, first %v", len(got.Clients), got.Clients[0])
 	}
@@ -219,7 +248,7 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		next.Called(v, "editor", "skill", []byte(`{"name":"git"}`))
+		called(next, v, "editor", "skill", []byte(`{"name":"git"}`))
 	}
 	for _, c := range next.Seen(v).Clients {
 		if c.Name == "editor" && c.Loaded == 2 {
@@ -242,8 +271,8 @@ func TestListsAskForUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := skilltest.View(t, all)
-	counts.Listed(v, "editor")
-	counts.Called(v, "editor", "skill", []byte(`{"name":"s7"}`))
+	listed(counts, v, "editor")
+	called(counts, v, "editor", "skill", []byte(`{"name":"s7"}`))
 	done := make(chan Report, 1)
 	go func() { done <- counts.Seen(v) }()
 	select {

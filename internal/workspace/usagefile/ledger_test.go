@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/server/usage"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
@@ -52,7 +53,9 @@ func start(t *testing.T, file string) *server {
 	return s
 }
 
-func (s *server) use() { s.tally.Called(s.view, "editor", "skill", []byte(`{"name":"git"}`)) }
+func (s *server) use() {
+	s.tally.Record(&event.Event{Surface: event.MCP, Method: "tools/call", Client: "editor", Tool: "skill", Asked: "git", Result: event.OK, View: s.view})
+}
 
 // loaded checks how often the skill was loaded, in the tally.
 func (s *server) loaded(want uint64) {

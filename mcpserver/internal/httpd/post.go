@@ -176,7 +176,7 @@ func (x *exchange) serve(in *session) {
 		ended = func() { in.endCall(x.m.Key, &cancel) }
 		defer ended()
 	}
-	httpguard.IsLogged(x.r, true)
+	httpguard.IsRecorded(x.r)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
 	ended() // a client that has the answer may reuse the id at once

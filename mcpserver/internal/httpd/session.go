@@ -281,7 +281,7 @@ func (x *exchange) create() {
 		x.refuse(refused)
 		return
 	}
-	httpguard.IsLogged(x.r, true)
+	httpguard.IsRecorded(x.r)
 	defer work.Close()
 	a := work.Answer(x.r.Context(), nil)
 	if a.Error == nil {

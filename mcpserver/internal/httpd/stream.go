@@ -109,7 +109,7 @@ func (x *exchange) listen() {
 	}
 	defer closed()
 	defer work.Close()
-	httpguard.IsLogged(x.r, true)
+	httpguard.IsRecorded(x.r)
 	// A request that waits for notifications does no work, and needs its body no longer.
 	x.place.Close()
 	x.m.Params = nil

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/web/internal/exposition"
+	"github.com/knack-dev/knack/internal/server/metrics"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -119,13 +119,13 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 }
 
 // Measures returns the metrics of scan findings.
-func Measures(c judgement.ScanCount) []exposition.Measure {
-	sample := func(value int, lane scan.Lane) exposition.Sample {
-		return exposition.Sample{Value: float64(value), Labels: []string{"lane", string(lane)}}
+func Measures(c judgement.ScanCount) []metrics.Measure {
+	sample := func(value int, lane scan.Lane) metrics.Sample {
+		return metrics.Sample{Value: float64(value), Labels: []string{"lane", string(lane)}}
 	}
-	return []exposition.Measure{
-		{Name: "knack_scan_findings", Kind: "gauge", Help: "Findings of the scans of the skills, by lane.", Samples: []exposition.Sample{sample(c.Enforce.Findings, scan.Enforce), sample(c.Review.Findings, scan.Review)}},
-		{Name: "knack_scan_skills", Kind: "gauge", Help: "Skills with a finding, by lane.", Samples: []exposition.Sample{sample(c.Enforce.Skills, scan.Enforce), sample(c.Review.Skills, scan.Review)}},
-		{Name: "knack_scan_pending_skills", Kind: "gauge", Help: "Skills that are not scanned yet.", Samples: []exposition.Sample{{Value: float64(c.Unscanned)}}},
+	return []metrics.Measure{
+		{Name: "knack_scan_findings", Kind: "gauge", Help: "Findings of the scans of the skills, by lane.", Samples: []metrics.Sample{sample(c.Enforce.Findings, scan.Enforce), sample(c.Review.Findings, scan.Review)}},
+		{Name: "knack_scan_skills", Kind: "gauge", Help: "Skills with a finding, by lane.", Samples: []metrics.Sample{sample(c.Enforce.Skills, scan.Enforce), sample(c.Review.Skills, scan.Review)}},
+		{Name: "knack_scan_pending_skills", Kind: "gauge", Help: "Skills that are not scanned yet.", Samples: []metrics.Sample{{Value: float64(c.Unscanned)}}},
 	}
 }

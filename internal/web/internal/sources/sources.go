@@ -8,7 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/follow"
-	"github.com/knack-dev/knack/internal/web/internal/exposition"
+	"github.com/knack-dev/knack/internal/server/metrics"
 )
 
 // State is the state of a source in one word, for a page.
@@ -143,23 +143,23 @@ func ItemOf(all []follow.Status, root string) *Item {
 }
 
 // Measures returns the metrics of the sources, or nothing without a source.
-func Measures(all []follow.Status, now time.Time) []exposition.Measure {
+func Measures(all []follow.Status, now time.Time) []metrics.Measure {
 	if len(all) == 0 {
 		return nil
 	}
-	info := exposition.Measure{Name: "knack_source_info", Kind: "gauge", Help: "The release of a source that is served; the value is 1."}
-	since := exposition.Measure{Name: "knack_source_release_timestamp_seconds", Kind: "gauge", Help: "When the release of a source was first served here, in seconds since 1970."}
-	age := exposition.Measure{Name: "knack_source_age_seconds", Kind: "gauge", Help: "Seconds since a source last answered, or since it began not to."}
-	refused := exposition.Measure{Name: "knack_source_refused", Kind: "gauge", Help: "1 while the release of a source is not taken, by reason."}
-	refusals := exposition.Measure{Name: "knack_source_refusals_total", Kind: "counter", Help: "Releases of a source that were not taken, by reason."}
-	polls := exposition.Measure{Name: "knack_source_polls_total", Kind: "counter", Help: "Times that a source was asked, by outcome (unchanged, pulled, failed, refused)."}
-	pulls := exposition.Measure{Name: "knack_source_pull_seconds", Kind: "summary", Help: "How long the pulls of releases took."}
-	fetched := exposition.Measure{Name: "knack_source_bytes_total", Kind: "counter", Help: "Bytes that were fetched from a source."}
-	swaps := exposition.Measure{Name: "knack_source_swaps_total", Kind: "counter", Help: "Times that another release of a source was served from then on."}
-	damaged := exposition.Measure{Name: "knack_source_damaged_skills_total", Kind: "counter", Help: "Skills of the store that were found damaged, and were fetched again."}
+	info := metrics.Measure{Name: "knack_source_info", Kind: "gauge", Help: "The release of a source that is served; the value is 1."}
+	since := metrics.Measure{Name: "knack_source_release_timestamp_seconds", Kind: "gauge", Help: "When the release of a source was first served here, in seconds since 1970."}
+	age := metrics.Measure{Name: "knack_source_age_seconds", Kind: "gauge", Help: "Seconds since a source last answered, or since it began not to."}
+	refused := metrics.Measure{Name: "knack_source_refused", Kind: "gauge", Help: "1 while the release of a source is not taken, by reason."}
+	refusals := metrics.Measure{Name: "knack_source_refusals_total", Kind: "counter", Help: "Releases of a source that were not taken, by reason."}
+	polls := metrics.Measure{Name: "knack_source_polls_total", Kind: "counter", Help: "Times that a source was asked, by outcome (unchanged, pulled, failed, refused)."}
+	pulls := metrics.Measure{Name: "knack_source_pull_seconds", Kind: "summary", Help: "How long the pulls of releases took."}
+	fetched := metrics.Measure{Name: "knack_source_bytes_total", Kind: "counter", Help: "Bytes that were fetched from a source."}
+	swaps := metrics.Measure{Name: "knack_source_swaps_total", Kind: "counter", Help: "Times that another release of a source was served from then on."}
+	damaged := metrics.Measure{Name: "knack_source_damaged_skills_total", Kind: "counter", Help: "Skills of the store that were found damaged, and were fetched again."}
 	for _, s := range all {
-		add := func(m *exposition.Measure, value float64, labels ...string) {
-			m.Samples = append(m.Samples, exposition.Sample{Value: value, Labels: append([]string{"source", s.Name}, labels...)})
+		add := func(m *metrics.Measure, value float64, labels ...string) {
+			m.Samples = append(m.Samples, metrics.Sample{Value: value, Labels: append([]string{"source", s.Name}, labels...)})
 		}
 		if s.Release != "" {
 			add(&info, 1, "version", s.Version, "digest", s.Release, "signature", s.Signature)
@@ -182,11 +182,11 @@ func Measures(all []follow.Status, now time.Time) []exposition.Measure {
 			add(&refusals, float64(s.RefusedEach[of]), "reason", string(of))
 		}
 		pulls.Samples = append(pulls.Samples,
-			exposition.Sample{Suffix: "_sum", Value: s.PullTime.Seconds(), Labels: []string{"source", s.Name}},
-			exposition.Sample{Suffix: "_count", Value: float64(s.Pulls), Labels: []string{"source", s.Name}})
+			metrics.Sample{Suffix: "_sum", Value: s.PullTime.Seconds(), Labels: []string{"source", s.Name}},
+			metrics.Sample{Suffix: "_count", Value: float64(s.Pulls), Labels: []string{"source", s.Name}})
 		add(&fetched, float64(s.Bytes))
 		add(&swaps, float64(s.Swaps))
 		add(&damaged, float64(s.Damaged))
 	}
-	return []exposition.Measure{info, since, age, refused, refusals, polls, pulls, fetched, swaps, damaged}
+	return []metrics.Measure{info, since, age, refused, refusals, polls, pulls, fetched, swaps, damaged}
 }

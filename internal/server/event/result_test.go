@@ -1,4 +1,4 @@
-package audit
+package event
 
 import (
 	"context"
@@ -38,39 +38,32 @@ func TestHeldReason(t *testing.T) {
 	hidden := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{})
 	const why = "held back: run.sh:3:1: it is run [run-decoded]"
 	for _, tt := range []struct {
-		asked  Asked
-		filter *catalog.Filter
-		want   Result
-		why    string
+		asked, file string
+		filter      *catalog.Filter
+		want        Result
+		why         string
 	}{
-		{Asked{Name: "bad"}, nil, Denied, why},
-		{Asked{Name: "renamed"}, nil, Denied, why},
-		{Asked{Name: "old"}, nil, Denied, why},
-		{Asked{URI: "skill://s/bad/SKILL.md"}, nil, Denied, why},
-		{Asked{URI: "skill://s/bad/run.sh"}, nil, Denied, why},
-		{Asked{URI: "skill://s/renamed/SKILL.md"}, nil, Denied, why},
-		{Asked{URI: "skill://s/badly/SKILL.md"}, nil, NotFound, ""},
-		{Asked{Name: "none"}, nil, NotFound, ""},
-		{Asked{Name: "fine", File: "none.md"}, nil, NotFound, ""},
-		{Asked{Name: "bad"}, hidden, Denied, ""},
-		{Asked{URI: "skill://s/bad/SKILL.md"}, hidden, Denied, ""},
+		{"bad", "", nil, Denied, why},
+		{"renamed", "", nil, Denied, why},
+		{"old", "", nil, Denied, why},
+		{"skill://s/bad/SKILL.md", "", nil, Denied, why},
+		{"skill://s/bad/run.sh", "", nil, Denied, why},
+		{"skill://s/renamed/SKILL.md", "", nil, Denied, why},
+		{"skill://s/badly/SKILL.md", "", nil, NotFound, ""},
+		{"none", "", nil, NotFound, ""},
+		{"fine", "none.md", nil, NotFound, ""},
+		{"bad", "", hidden, Denied, ""},
+		{"skill://s/bad/SKILL.md", "", hidden, Denied, ""},
 	} {
 		v, ready := c.Now(tt.filter)
 		if !ready {
 			t.Fatal("not ready")
 		}
-		call := Call{Asked: tt.asked, Method: "tools/call", Name: "skill", View: v}
-		if tt.asked.URI != "" {
-			call.Method, call.Name = "resources/read", ""
-		}
-		if e := call.Event(t.Context(), c, &catalog.Trace{}, true); e.Result != tt.want || e.Reason != tt.why {
-			t.Errorf("%+v: %s, %q", tt.asked, e.Result, e.Reason)
-		}
-		if tt.asked.URI == "" {
-			continue
-		}
-		if result, why := Missing(c, access.Principal{Filter: tt.filter}, tt.asked.URI, nil); result != tt.want || why != tt.why {
-			t.Errorf("over HTTP, %+v: %s, %q", tt.asked, result, why)
+		for _, method := range []string{"tools/call", "resources/read", "GET"} {
+			e := Event{Method: method, Asked: tt.asked, File: tt.file, View: v}
+			if e.Explain(c, nil); e.Result != tt.want || e.Reason != tt.why {
+				t.Errorf("%s %s: %s, %q", method, tt.asked, e.Result, e.Reason)
+			}
 		}
 	}
 }

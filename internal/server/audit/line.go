@@ -1,0 +1,45 @@
+// Package audit writes a server's events to a log, one JSON object a line. A line has the subject,
+// the request and the result.
+package audit
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/server/event"
+)
+
+// maxText bounds each text of a line, in bytes: clients choose most of the texts.
+const maxText = 512
+
+// appendLine appends an event as a line. JSON escapes characters that would end or forge a line.
+// Direction and format characters are escaped too, since people read the log.
+func appendLine(b []byte, e event.Event) []byte {
+	texts := []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File, &e.Reason}
+	if e.Change != nil {
+		r := *e.Change
+		texts = append(texts, &r.Release, &r.From, &r.Version, &r.Signer)
+		e.Change = &r
+	}
+	for _, text := range texts {
+		*text = cut(*text)
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // cannot fail: strings, numbers and a time of this century
+	}
+	return append(display.AppendVisibleJSON(b, line), '\n')
+}
+
+func cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	n := maxText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.ToValidUTF8(s[:n], "\ufffd") + "…"
+}
