@@ -114,17 +114,33 @@ func Reason(err error) string {
 // UnreachableError reports a root whose remote source cannot be reached or has no acceptable
 // release, and which has no skills. Its texts contain no location and no address.
 type UnreachableError struct {
-	Since   time.Time
-	Refused bool // the source answers, but its release is refused
+	Since time.Time
+	Cause Lack
 }
+
+// Lack says why a remote source has no skills here.
+type Lack string
+
+// The causes.
+const (
+	LackAnswer  Lack = ""        // it does not answer
+	LackRelease Lack = "release" // it answers, but its release is refused
+	LackLogin   Lack = "login"   // it refuses access, or the credentials
+	LackTime    Lack = "time"    // it is asked for the first time
+)
 
 // Error says since when the source is unreachable or refused.
 func (e *UnreachableError) Error() string {
-	what := "unreachable since "
-	if e.Refused {
-		what = "its release is refused since "
+	state := "unreachable since "
+	switch e.Cause {
+	case LackRelease:
+		state = "its release is refused since "
+	case LackLogin:
+		return "it refuses access since " + e.Since.UTC().Format(time.DateTime) + " UTC: set or renew token-env or token-file of this source in knack.yaml"
+	case LackTime:
+		state = "being fetched for the first time since "
 	}
-	return what + e.Since.UTC().Format("2006-01-02 15:04:05 UTC")
+	return state + e.Since.UTC().Format(time.DateTime) + " UTC"
 }
 
 // FolderReason words why a folder of skills cannot be read, and the fix, without a path of the

@@ -69,9 +69,15 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	return l
 }
 
-// follows reports whether the settings name sources to follow.
-func (w *Workspace) follows() bool {
-	return w.o.Source != "" || len(w.o.Dirs) == 0 && w.file != nil && len(w.file.Config.Sources) > 0
+// following returns the file whose sources are followed, or nil.
+func (w *Workspace) following() *settings.File {
+	switch {
+	case w.o.Source != "" || len(w.o.Dirs) > 0:
+		return nil
+	case w.file != nil && len(w.file.Config.Sources) > 0:
+		return w.file
+	}
+	return w.own
 }
 
 // sourceLabels returns the labels of the followed sources.
@@ -79,10 +85,10 @@ func (w *Workspace) sourceLabels() (labels []string) {
 	switch {
 	case w.o.Source != "":
 		return []string{replica.Label}
-	case !w.follows():
+	case w.following() == nil:
 		return nil
 	}
-	for _, s := range w.file.Config.Sources {
+	for _, s := range w.following().Config.Sources {
 		labels = append(labels, s.Name.Text)
 	}
 	return labels
@@ -90,7 +96,7 @@ func (w *Workspace) sourceLabels() (labels []string) {
 
 // Named reports whether the user named every root, so that each must exist.
 func (w *Workspace) Named() bool {
-	return len(w.o.Dirs) > 0 || w.follows() || w.file != nil && len(w.file.Config.Roots) > 0
+	return len(w.o.Dirs) > 0 || w.o.Source != "" || w.file != nil && len(w.file.Config.Roots)+len(w.file.Config.Sources) > 0
 }
 
 // Fixed reports whether the settings override a client's roots.
@@ -106,7 +112,7 @@ func (w *Workspace) numbered() []skill.Root {
 	for i, d := range w.o.Dirs {
 		label := fmt.Sprintf("dir-%d", i+1)
 		roots[i] = skill.Root{Label: label, Scope: skill.ScopeProject, Dir: w.o.Env.Absolute(d), Shown: filepath.ToSlash(d)}
-		if len(w.o.Dirs) > 1 || w.follows() {
+		if len(w.o.Dirs) > 1 || w.o.Source != "" {
 			roots[i].Prefix = label
 		}
 	}

@@ -71,16 +71,20 @@ func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable
 // guarded creates the guarded sources and their catalogue. once is set for a command that scans
 // only once.
 func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error) {
-	if w.follows() {
+	if from := w.following(); from != nil || w.o.Source != "" {
 		w.replica, err = replica.Open(replica.Options{
-			Env: *w.o.Env, Files: w.files, File: w.file, Flag: w.o.Source, Prefix: len(w.o.Dirs) > 0,
+			Env: *w.o.Env, Files: w.files, File: from, Own: w.own != nil, Flag: w.o.Source, Prefix: len(w.o.Dirs) > 0,
 			Excluded: func(r skill.Root) string { return w.excludedBy(w.layout, r) },
 			Log:      cmp.Or(s.Log, slog.New(slog.DiscardHandler)), Event: s.Event,
 		})
+		if err != nil && w.own != nil {
+			w.o.Warn("the sources of your own file are not followed: " + err.Error())
+			w.own, err = nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		if once {
+		if once && w.replica != nil {
 			w.stored = w.replica.Stored()
 		}
 	}

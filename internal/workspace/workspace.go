@@ -7,7 +7,7 @@
 //  2. the projects: --project, the client's roots, or the working directory, each with its knack.yaml
 //  3. the tools: --tools, the project's, or the default
 //  4. the roots: --dir, --source, the roots and sources of the file, or else KNACK_DIRS, the
-//     well-known folders and the projects' own folders
+//     well-known folders, the projects' own folders and the sources of the user's own file
 //  5. the lists: --exclude and the projects' files exclude roots from them
 //  6. the guard: the lock and the policy of the file in effect, or of the user's own file
 //
@@ -70,6 +70,7 @@ type Workspace struct {
 	unguarded bool
 	files     *settings.Finder
 	file      *settings.File // in effect, or nil
+	own       *settings.File // the user's own file, whose sources come after the well-known folders, or nil
 	address   string
 	set       string
 	tools     []*tool.Tool
@@ -117,12 +118,15 @@ func open(o Options, unguarded bool) (w *Workspace, err error) {
 	return w, nil
 }
 
-// readFile reads the file in effect. By default a server on stdio reads none, because an error in
-// an unrelated section would leave an agent without skills. The operator of a server over HTTP may
+// readFile reads the file in effect. By default a server on stdio has none, because an error in an
+// unrelated section would leave an agent without skills; it takes the sources of the user's own file. The operator of a server over HTTP may
 // expect the project's file to apply, so a fault in that file is an error.
 func (w *Workspace) readFile() (err error) {
 	w.address = w.o.HTTP
 	if w.o.Config == "" && w.o.HTTP == "" {
+		if len(w.o.Dirs) == 0 && w.o.Source == "" {
+			w.own = w.files.WithSources(w.o.Warn)
+		}
 		return nil
 	}
 	if w.file, err = w.files.Trusted(); err != nil {
@@ -183,8 +187,14 @@ func (w *Workspace) Tools() (tools []*tool.Tool, set string) { return w.tools, w
 // Engage returns the text that points a model to the tools.
 func (w *Workspace) Engage() string { return w.builtin.Engage() }
 
-// Settings describes the settings of the project's file that are in effect.
-func (w *Workspace) Settings() []string { return w.layout.projects.Lines() }
+// Settings describes the settings in effect that select skills: of the projects' files, or of the
+// file of --config.
+func (w *Workspace) Settings() []string {
+	if w.o.Config != "" && w.file != nil && len(w.o.Dirs) == 0 && w.Named() {
+		return []string{w.file.Shown + ": its roots and sources are read, and not the folders of this machine"}
+	}
+	return w.layout.projects.Lines()
+}
 
 // Stored describes the followed sources as the store holds them.
 func (w *Workspace) Stored() []doctor.Followed { return w.stored }

@@ -17,4 +17,7 @@ type Followed struct {
 	Skills    int        `json:"skills"`
 	Error     string     `json:"error,omitempty"` // why there is no release
 	Fix       string     `json:"fix,omitempty"`
+	// Failure is why a server could not ask the source the last time, or did not take its release.
+	Failure      string     `json:"failure,omitempty"`
+	FailingSince *time.Time `json:"failingSince,omitempty"`
 }

@@ -8,6 +8,7 @@ package httpfetch
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,6 +37,11 @@ type Options struct {
 	Resolver *net.Resolver
 	// Agent is the User-Agent header, such as "knack/1.2.0".
 	Agent string
+	// Credentials, if not nil, returns headers for each request to the origin that a person named,
+	// and for no other one. It is called for each request, so that they may change.
+	Credentials func() (http.Header, error)
+	// Login follows the message of a refused access; "" says that knack sends no credentials.
+	Login string
 }
 
 // Fetcher has a client for each server that a person named. Its methods are safe for concurrent
@@ -62,6 +68,7 @@ func (f *Fetcher) For(address string) (*Client, error) {
 	c := f.clients[named]
 	if c == nil {
 		c = newClient(f.options, named)
+		c.scheme = u.Scheme
 		f.clients[named] = c
 	}
 	return c, c.judge(u)
@@ -80,6 +87,7 @@ func (f *Fetcher) Close() {
 type Client struct {
 	options Options
 	named   string // host and port
+	scheme  string // of the address that a person named
 	proxies sync.Map
 	base    *http.Transport
 }
@@ -132,6 +140,17 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.options.Agent != "" && r.Header.Get("User-Agent") == "" {
 		r = r.Clone(r.Context())
 		r.Header.Set("User-Agent", c.options.Agent)
+	}
+	if c.options.Credentials != nil && r.URL.Scheme == c.scheme && addressOf(r.URL) == c.named {
+		headers, err := c.options.Credentials()
+		if err != nil {
+			if r.Body != nil {
+				r.Body.Close()
+			}
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		maps.Copy(r.Header, headers)
 	}
 	return c.waiting(r)
 }

@@ -1,6 +1,7 @@
 package httpfetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -33,7 +34,12 @@ type StatusError struct {
 	Status int
 	Wait   time.Duration // the wait that the server asks for, or 0
 	where  string
+	login  string
 }
+
+// ErrAccess is the category of errors about a server that refuses access, with or without
+// credentials.
+var ErrAccess = errors.New("the server refuses access")
 
 // Error describes the failure in words.
 func (e *StatusError) Error() string {
@@ -41,15 +47,17 @@ func (e *StatusError) Error() string {
 	case e.Wait > 0:
 		return fmt.Sprintf("%s: the server asks to wait %s; try again then", e.where, e.Wait.Round(time.Second))
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
-		return fmt.Sprintf("%s: the server refuses access (%d); knack sends no credentials there", e.where, e.Status)
+		return fmt.Sprintf("%s: the server refuses access (%d)%s", e.where, e.Status, cmp.Or(e.login, "; knack sends no credentials there"))
 	case e.Status == http.StatusNotFound, e.Status == http.StatusGone:
 		return fmt.Sprintf("%s: there is no such file (%d)", e.where, e.Status)
 	}
 	return fmt.Sprintf("%s: the server answers %d %s", e.where, e.Status, http.StatusText(e.Status))
 }
 
-// Is makes an error with a wait an [ErrBusy].
-func (e *StatusError) Is(target error) bool { return target == ErrBusy && e.Wait > 0 }
+// Is makes an error with a wait an [ErrBusy], and a refused access an [ErrAccess].
+func (e *StatusError) Is(target error) bool {
+	return target == ErrBusy && e.Wait > 0 || target == ErrAccess && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+}
 
 // Get requests a file. tag is the ETag of the caller's copy, or "". Errors never have credentials
 // or the query of an address; a failure of the server is a [*StatusError].
@@ -74,7 +82,7 @@ func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, err
 		return a, resp.Body.Close()
 	}
 	resp.Body.Close()
-	failed := &StatusError{Status: resp.StatusCode, where: Shown(resp.Request.URL)}
+	failed := &StatusError{Status: resp.StatusCode, where: Shown(resp.Request.URL), login: c.options.Login}
 	if wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok && (failed.Status == http.StatusTooManyRequests || failed.Status == http.StatusServiceUnavailable) {
 		failed.Wait = wait
 	}

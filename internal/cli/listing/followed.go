@@ -17,6 +17,9 @@ func PrintFollowed(p *console.Printer, all []doctor.Followed) {
 			words = console.Red.Of(f.Error + " (" + f.Fix + ")")
 		}
 		p.Line("  %s%s: %s", console.Bold.Of(f.Name), console.Dim.Of(" ("+display.OneLine(f.From)+")"), words)
+		if f.Failure != "" && f.Error == "" {
+			p.Line("    %s", console.Red.Of("a server that asked it failed, since "+f.FailingSince.Format("2006-01-02 15:04:05 UTC")+": "+display.OneLine(f.Failure)))
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, lock
 		printHidden(p, v)
 	}
 	if all && len(settings) > 0 {
-		p.Line("settings of the project")
+		p.Line("settings")
 		for _, s := range settings {
 			p.Line("  %s", s)
 		}

@@ -37,7 +37,7 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 	})
 	PrintFollowed(p, r.Followed)
 	if len(r.Settings) > 0 {
-		p.Line("settings of the project")
+		p.Line("settings")
 	}
 	for _, s := range r.Settings {
 		p.Line("  %s", s)

@@ -35,6 +35,11 @@ type Options struct {
 	Serve func(r store.Release) release.Change
 	// Lack, if not nil, gets the reason why nothing is served yet, after a failed attempt.
 	Lack func(*skill.UnreachableError)
+	// Alone is set for a process that is no replica. It asks and swaps at its own times, and calls
+	// Lack before the first attempt too, so that no list waits for it.
+	Alone bool
+	// Clean, if not nil, removes the source's credentials from the text of an error.
+	Clean func(text string) string
 	// Admit, if not nil, says why a release of the store must not be served: its signature was
 	// judged under another configuration.
 	Admit func(r store.Release) error
@@ -69,6 +74,7 @@ type Follower struct {
 	head      store.Head             // that the store is to remember; its Release is empty while nothing is served. Highest has the versions that were served
 	unsaved   bool                   // the store could not be told
 	lack      skill.UnreachableError // the last argument of Lack
+	failure   *store.Failure         // as the store has it
 
 	mu      sync.Mutex
 	status  Status
@@ -178,6 +184,7 @@ func (f *Follower) start() error {
 		f.o.Log.Error("the store cannot be read", "source", f.source.Name, "reason", err.Error())
 	}
 	f.started = true
+	f.failure = f.o.Store.Failure(f.source.Ref.String())
 	if err != nil {
 		return nil
 	}

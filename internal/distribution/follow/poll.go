@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
@@ -26,6 +27,9 @@ func (f *Follower) poll(ctx context.Context) {
 	}
 	if ctx.Err() != nil {
 		return
+	}
+	if err != nil && f.o.Clean != nil {
+		err = cleanError{err, f.o.Clean(err.Error())}
 	}
 	f.keep()
 	now := f.o.Now()
@@ -56,21 +60,64 @@ func (f *Follower) poll(ctx context.Context) {
 			s.Refused, s.RefusedRelease, s.RefusedReason = "", "", ""
 		}
 	})
-	f.lacks(outcome, now)
+	if err != nil {
+		f.lacks(causeOf(outcome, err), now)
+	}
 	f.say(outcome, err, was, now)
+	f.record(err, now)
+}
+
+// cleanError is an error without the source's credentials in its text.
+type cleanError struct {
+	error
+	text string
+}
+
+func (e cleanError) Error() string { return e.text }
+func (e cleanError) Unwrap() error { return e.error }
+
+// causeOf returns why a poll brought no release.
+func causeOf(outcome Outcome, err error) skill.Lack {
+	switch {
+	case outcome == Refused:
+		return skill.LackRelease
+	case errors.Is(err, httpfetch.ErrAccess):
+		return skill.LackLogin
+	}
+	return skill.LackAnswer
 }
 
 // lacks reports why nothing is served yet, if the reason is new.
-func (f *Follower) lacks(outcome Outcome, now time.Time) {
-	if f.served.Digest != "" || outcome != Failed && outcome != Refused || f.o.Lack == nil {
+func (f *Follower) lacks(cause skill.Lack, now time.Time) {
+	if f.served.Digest != "" || f.o.Lack == nil {
 		return
 	}
-	lack := skill.UnreachableError{Since: now, Refused: outcome == Refused}
-	if !f.lack.Since.IsZero() && f.lack.Refused == lack.Refused {
+	lack := skill.UnreachableError{Since: now, Cause: cause}
+	if !f.lack.Since.IsZero() && f.lack.Cause == lack.Cause {
 		return
 	}
 	f.lack = lack
 	f.o.Lack(&lack)
+}
+
+// record tells the store about a failure, if it is a new one, or that it has ended.
+func (f *Follower) record(err error, now time.Time) {
+	var is *store.Failure
+	switch {
+	case err == nil && f.failure == nil:
+		return
+	case err != nil:
+		is = &store.Failure{Reason: err.Error(), Since: now}
+		if f.failure != nil && f.failure.Reason == is.Reason {
+			return
+		}
+		if f.failure != nil {
+			is.Since = f.failure.Since
+		}
+	}
+	if f.o.Store.SetFailure(f.source.Ref.String(), is) == nil {
+		f.failure = is
+	}
 }
 
 // hourly is how often a failure that lasts is logged.
@@ -113,6 +160,9 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		if err := f.start(); err != nil {
 			return f.failed(ctx, err, "")
 		}
+		if f.o.Alone {
+			f.lacks(skill.LackTime, f.o.Now())
+		}
 	}
 	var lacking error // the tag may name another release, which is complete
 	mended := false
@@ -147,7 +197,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	}
 	f.refused, f.reason = "", nil
 	f.event(Event{Action: ActionPull, Release: u.Release.Digest, Before: f.served.Digest, Version: u.Release.Version, Signer: u.Release.Signer})
-	if f.served.Digest == "" { // no client can see two releases
+	if f.served.Digest == "" || f.o.Alone { // no client can see two releases
 		f.serve(u.Release)
 		return Pulled, nil
 	}
@@ -185,7 +235,7 @@ type polling struct{ f *Follower }
 // Resolve implements [release.Puller].
 func (p polling) Resolve(ctx context.Context, ref origin.Ref) (at origin.Revision, err error) {
 	var silent <-chan time.Time
-	if p.f.served.Digest == "" && p.f.lack.Since.IsZero() {
+	if p.f.served.Digest == "" && (p.f.lack.Since.IsZero() || p.f.lack.Cause == skill.LackTime) {
 		timer := time.NewTimer(silence)
 		defer timer.Stop()
 		silent = timer.C
@@ -219,7 +269,7 @@ func (f *Follower) silent() {
 	was, now := f.Status(), f.o.Now()
 	err := errors.New("it has not answered for 10 s; see whether it can be reached from this machine")
 	f.update(func(s *Status) { s.Failure, s.FailingSince = err.Error(), now })
-	f.lacks(Failed, now)
+	f.lacks(skill.LackAnswer, now)
 	f.say(Failed, err, was, now)
 }
 

@@ -45,5 +45,8 @@ func (f *Follower) next() time.Time {
 	if pause > 0 {
 		return now.Add(pause)
 	}
+	if f.o.Alone {
+		return now.Add(time.Duration(float64(every) * (1 + 0.1*f.o.Random())))
+	}
 	return multiple(now, every).Add(spread)
 }

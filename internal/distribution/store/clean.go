@@ -20,7 +20,7 @@ import (
 // also removes data that was not used for long. Failures are ignored. The caller holds s.mu.
 func (s *Store) clean() {
 	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // it has no user data
-	for _, folder := range []string{releasesFolder, headsFolder} {
+	for _, folder := range []string{releasesFolder, headsFolder, failuresFolder} {
 		_ = edit.SweepFiles(realpath.Of(s.at(folder)))
 	}
 	now, stamp := s.o.Now(), s.at(sweptName)
@@ -85,6 +85,11 @@ func (s *Store) collect(now time.Time) {
 				}
 			}
 		default:
+			_ = edit.Remove(edit.Named(at))
+		}
+	}
+	for name := range s.records(failuresFolder) {
+		if at := s.at(failuresFolder, name); old(at, max(s.o.Keep, unservedHead)) {
 			_ = edit.Remove(edit.Named(at))
 		}
 	}

@@ -30,7 +30,7 @@ import (
 // maxRecord bounds a record, in bytes: some 800,000 skills.
 const maxRecord = 128 << 20
 
-// record is a [Release], a [Layer] or a [Head]. members returns its list of skills, or nil if its
+// record is a [Release], a [Layer], a [Head] or a [Failure]. members returns its list of skills, or nil if its
 // kind has none.
 type record interface{ members() *[]Member }
 

@@ -59,6 +59,7 @@ const (
 	layersFolder   = "layers"
 	releasesFolder = "releases"
 	headsFolder    = "heads"
+	failuresFolder = "failures"
 	gitFolder      = "git"
 	tmpFolder      = "tmp"
 	lockName       = "store"   // edit.Lock adds .lock

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
 // secrets are the user's secrets for one server.
@@ -24,12 +26,8 @@ type secrets struct {
 	values []string // the texts to hide, normalized by whole, the longest first
 }
 
-// Bounds of a secret, in bytes: tokens of providers are far shorter. A text shorter than
-// minHidden would be found inside other words.
-const (
-	maxToken  = 16 << 10
-	minHidden = 6
-)
+// minHidden is the shortest hidden text, in bytes: a shorter one would be found inside other words.
+const minHidden = 6
 
 const redacted = "[redacted]"
 
@@ -45,24 +43,18 @@ func readSecrets(s Server, o Options) (secrets, error) {
 		all.env = append(all.env, name+"="+value)
 		values = append(values, value)
 	}
-	switch {
-	case s.TokenEnv != "":
-		if all.token = strings.TrimSpace(o.Getenv(s.TokenEnv)); all.token == "" {
-			return all, &Error{Server: s.Name, What: "the variable " + display.Echo(s.TokenEnv) + ", which has its token, is not set", Fix: "set it, or leave out servers." + s.Name + ".token-env"}
-		}
-	case s.TokenFile != "":
-		path := filepath.FromSlash(s.TokenFile)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(s.Dir, path)
-		}
-		data, err := o.ReadFile(path)
-		if err != nil {
-			return all, &Error{Server: s.Name, What: "the file of its token cannot be read: " + shown(err.Error()), Fix: "check servers." + s.Name + ".token-file"}
-		}
-		all.token = strings.TrimSpace(string(data))
+	file := filepath.FromSlash(s.TokenFile)
+	if file != "" && !filepath.IsAbs(file) {
+		file = filepath.Join(s.Dir, file)
 	}
-	if (s.TokenEnv != "" || s.TokenFile != "") && (all.token == "" || len(all.token) > maxToken || strings.ContainsFunc(all.token, func(r rune) bool { return r <= ' ' || r > '~' })) {
-		return all, &Error{Server: s.Name, What: "its token is empty, too long, or has characters that no token has", Fix: "write the token alone, in one line, into the variable or the file"}
+	var err error
+	all.token, err = httpfetch.Token{Env: s.TokenEnv, File: file, Getenv: o.Getenv, ReadFile: o.ReadFile}.Read()
+	if wrong := (*httpfetch.TokenError)(nil); errors.As(err, &wrong) {
+		key := "token-file"
+		if s.TokenEnv != "" {
+			key = "token-env"
+		}
+		return all, &Error{Server: s.Name, What: wrong.What, Fix: wrong.Fix + ", or leave out servers." + s.Name + "." + key}
 	}
 	values = append(values, all.token)
 	for _, value := range values {

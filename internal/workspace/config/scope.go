@@ -34,9 +34,9 @@ var scopes = []scope{
 	{"check", OfProject | trusted, 0, 0, "", ""},
 	{"project", OfProject, OfProject, OfProject, "only a project's own " + Name + " can have this section", ""},
 	{"roots", trusted, Named, trusted, "a project's file names no roots: a clone could otherwise decide which folders of this machine are served", "write project.dirs for folders of the project"},
-	{"sources", trusted, Named, trusted, "a project's file names no sources: a clone could otherwise decide what a server fetches and serves", "add the skills to the project with 'knack add'"},
+	{"sources", trusted, trusted, trusted, "a project's file names no sources: a clone could otherwise decide what a server fetches and serves", "add the skills to the project with 'knack add'"},
 	{"store", trusted, trusted, trusted, "a project's file does not say where the store is: a clone could otherwise have files written anywhere, and serve its own as fetched ones", ""},
-	{"poll", trusted, Named, trusted, "a project's file does not say how often sources are asked, since it names none", ""},
+	{"poll", trusted, trusted, trusted, "a project's file does not say how often sources are asked, since it names none", ""},
 	{"lock", trusted, trusted, trusted, "a project's file does not say what is done with locks: a clone could otherwise take skills away, or hide that they have changed", ""},
 	{"trust", trusted, trusted, trusted, "a project's file does not say which keys are trusted: a clone could otherwise vouch for its own skills", ""},
 	{"scan", trusted, trusted, trusted, "a project's file does not say which skills a server holds back: a clone could otherwise accept its own findings", "check.rules changes what 'knack check' says in this project"},
@@ -86,6 +86,9 @@ func Transports(data []byte, kind Files) (stdio, onlyHTTP []string) {
 	}
 	return stdio, onlyHTTP
 }
+
+// Names reports whether a file has a section, even one with faults.
+func Names(data []byte, section string) bool { return positions(data)[section].Line > 0 }
 
 // positions returns where the keys of the first two levels of a file are, by their names.
 func positions(data []byte) map[string]skill.Position {

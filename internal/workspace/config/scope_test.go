@@ -25,7 +25,7 @@ func TestScopes(t *testing.T) {
 	want := map[string]string{ // in a project's file, the user's, and that of --config
 		"check": "yes/yes/yes", "project": "yes s/no/no",
 		"store": "no/yes s/yes s", "lock": "no/yes s/yes s", "trust": "no/yes s/yes s", "scan": "no/yes s/yes s", "approvals": "no/yes s/yes s",
-		"roots": "no/yes h/yes s", "sources": "no/yes h/yes s", "poll": "no/yes h/yes s", "log": "no/yes h/yes s", "audit": "no/yes h/yes s",
+		"roots": "no/yes h/yes s", "sources": "no/yes s/yes s", "poll": "no/yes s/yes s", "log": "no/yes h/yes s", "audit": "no/yes h/yes s",
 		"chat": "no/yes/yes", "servers": "no/yes/yes",
 		"access": "no/yes h/yes h", "sign-in": "no/yes h/yes h", "http": "no/yes h/yes h", "http.listen": "no/no/yes h", "usage": "no/yes h/yes h", "limits": "no/yes h/yes h",
 	}

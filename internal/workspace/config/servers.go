@@ -18,11 +18,7 @@ type Server struct {
 	Name Word // the label in front of its tools' names
 	// URL is the address of a server over HTTP, with https, or http on this machine.
 	URL string
-	// TokenEnv is the variable with the token, and TokenFile the file with it; a relative path
-	// starts at the folder of the configuration. At most one of them is set.
-	TokenEnv  Word
-	TokenFile Word
-	Headers   []Setting
+	Credentials
 	// Command is a program with its arguments. A relative path with a slash starts at the folder
 	// of the configuration.
 	Command  []string
@@ -73,28 +69,9 @@ func serverKeys(at string) []key[Server] {
 		{"url", "text", "", "the address of a server over HTTP (Streamable HTTP), with https, or http on this machine; either this or `command`", func(d *decoder, v frontmatter.Value, s *Server) {
 			s.URL = d.address(at+".url", v)
 		}},
-		{"token-env", "text", "no token", "the variable with the token that is sent to this address", func(d *decoder, v frontmatter.Value, s *Server) {
-			s.TokenEnv = Word{d.variable(at+".token-env", v), v.Position}
-		}},
-		{"token-file", "text", "no token", "the file with that token, in place of a variable", func(d *decoder, v frontmatter.Value, s *Server) {
-			before := len(d.problems)
-			s.TokenFile = Word{d.text(at+".token-file", v, writeAFile), v.Position}
-			if len(d.problems) == before && strings.HasPrefix(s.TokenFile.Text, "~") {
-				d.add(ruleValue, v.Position, at+".token-file", "write the whole path; a relative one starts at this file's folder", "%s.token-file begins with ~, which no shell replaces here", at)
-			}
-		}},
-		{"headers", "section", "none", "headers of each request to this address; none that has a secret", func(d *decoder, v frontmatter.Value, s *Server) {
-			s.Headers = d.settings(at+".headers", v, func(name, value string) (what, fix string) {
-				lower := strings.ToLower(name)
-				switch {
-				case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "mcp-"):
-					return "is not for this file to set", "leave it out; a token is named with token-env or token-file"
-				case !headerName().MatchString(name) || !headerText().MatchString(value):
-					return "is no header", "write a name and a text of ASCII characters, such as X-Team: billing"
-				}
-				return "", "name the variable that has it with token-env, or the file with token-file"
-			})
-		}},
+		tokenEnvKey(at, "the variable with the token that is sent to this address", func(s *Server) *Credentials { return &s.Credentials }),
+		tokenFileKey(at, func(s *Server) *Credentials { return &s.Credentials }),
+		headersKey(at, "headers of each request to this address; none that has a secret", func(s *Server) *Credentials { return &s.Credentials }),
 		{"command", "list", "", "the program of a server over standard input and output, and its arguments; no shell reads them; either this or `url`", func(d *decoder, v frontmatter.Value, s *Server) {
 			s.Command = d.command(at+".command", v)
 		}},
@@ -163,9 +140,8 @@ func checkServer(d *decoder, at string, f frontmatter.Field) {
 	case !has("url") && !has("command"):
 		d.add(ruleValue, f.KeyPosition, at, "write url: and an address, or command: and a list of words", "%s has neither url nor command", at)
 		return
-	case has("token-env") && has("token-file"):
-		d.add(ruleValue, f.KeyPosition, at, "leave one of them out", "%s has both token-env and token-file", at)
 	}
+	d.checkTokens(at, f.Value, f.KeyPosition)
 	of, others := "url", []string{"env", "env-from"}
 	if has("command") {
 		of, others = "command", []string{"token-env", "token-file", "headers"}

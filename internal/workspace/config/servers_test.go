@@ -28,9 +28,9 @@ func TestServers(t *testing.T) {
 		t.Fatal(listed(problems))
 	}
 	want := []Server{
-		{Name: Word{"docs", at(2, 3)}, URL: "https://Skills.example.com/mcp?team=a", TokenEnv: Word{"DOCS_TOKEN", at(4, 16)},
-			Headers: []Setting{{"X-Team", "billing"}, {"X-Year", "2026"}}, Timeout: 30 * time.Second, Position: at(2, 3)},
-		{Name: Word{"here", at(7, 3)}, URL: "http://[::1]:8080/mcp", TokenFile: Word{"tokens/here", at(7, 52)}, Timeout: 2 * time.Minute, Position: at(7, 3)},
+		{Name: Word{"docs", at(2, 3)}, URL: "https://Skills.example.com/mcp?team=a", Credentials: Credentials{TokenEnv: Word{"DOCS_TOKEN", at(4, 16)},
+			Headers: []Setting{{"X-Team", "billing"}, {"X-Year", "2026"}}}, Timeout: 30 * time.Second, Position: at(2, 3)},
+		{Name: Word{"here", at(7, 3)}, URL: "http://[::1]:8080/mcp", Credentials: Credentials{TokenFile: Word{"tokens/here", at(7, 52)}}, Timeout: 2 * time.Minute, Position: at(7, 3)},
 		{Name: Word{"files", at(8, 3)}, Command: []string{"./bin/files", "--port", "8080", ""}, Env: []Setting{{"ACME_HOME", "/srv/acme"}, {"DEBUG", "1"}},
 			EnvFrom: []Word{{"ACME_TOKEN", at(11, 16)}}, Timeout: 30 * time.Second, Position: at(8, 3)},
 	}

@@ -19,6 +19,7 @@ type Source struct {
 	From        Word // as written; a relative folder starts at the file's folder
 	ForwardOnly bool
 	MinVersion  string
+	Credentials Credentials
 	Position    skill.Position
 }
 
@@ -32,6 +33,8 @@ type Store struct {
 const (
 	DefaultKeep = 24 * time.Hour
 	DefaultPoll = 30 * time.Second
+	// DefaultOwnPoll is for a server over stdio: a person may have hundreds of sessions.
+	DefaultOwnPoll = time.Minute
 )
 
 // Bounds of the same keys. A client that began before a swap continues to read for minutes.
@@ -76,6 +79,9 @@ func sourceKeys(at string) []key[Source] {
 			}
 			d.add(ruleValue, v.Position, at+".min-version", "write a version with three numbers, such as 1.4.0", "%s.min-version is no version", at)
 		}},
+		tokenEnvKey(at, "the variable with the token that is sent to the source's own address", func(s *Source) *Credentials { return &s.Credentials }),
+		tokenFileKey(at, func(s *Source) *Credentials { return &s.Credentials }),
+		headersKey(at, "headers of each request to that address; the value `$NAME` is the variable NAME, for a secret", func(s *Source) *Credentials { return &s.Credentials }),
 	}
 }
 
@@ -96,9 +102,36 @@ func decodeSources(d *decoder, v frontmatter.Value) (all []Source) {
 				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
 			}
 		}
+		d.checkTokens(at, item, item.Position)
+		checkCredentials(d, at, s)
 		all = append(all, s)
 	}
 	return all
+}
+
+// checkCredentials reports credentials that a source cannot use.
+func checkCredentials(d *decoder, at string, s Source) {
+	ref, err := origin.Parse(s.From.Text, "/", "/")
+	if err != nil || !s.Credentials.Given() {
+		return
+	}
+	fix := ""
+	switch ref.Kind {
+	case origin.MCP, origin.WellKnown:
+		return
+	case origin.Archive:
+		if strings.Contains(ref.Location, "://") {
+			return
+		}
+		fix = "leave them out: a file needs none"
+	case origin.Git:
+		fix = "leave them out: git's own credential helpers are asked"
+	case origin.OCI:
+		fix = "leave them out: the login of 'docker login' is used"
+	default:
+		fix = "leave them out: a folder needs none"
+	}
+	d.add(ruleValue, s.Position, at, fix, "%s has credentials, which are not for sources of this kind", at)
 }
 
 // checkSources reports names shared by two sources, or by a source and a root, and duplicate
@@ -162,7 +195,8 @@ func short(t time.Duration) string {
 func sourcesText(sources []Source) string {
 	var b strings.Builder
 	for _, s := range sources {
-		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%s\n", s.Name.Text, s.From.Text, s.ForwardOnly, s.MinVersion)
+		c := s.Credentials
+		fmt.Fprintf(&b, "%s\x00%s\x00%v\x00%s\x00%s\x00%s\x00%q\n", s.Name.Text, s.From.Text, s.ForwardOnly, s.MinVersion, c.TokenEnv.Text, c.TokenFile.Text, c.Headers)
 	}
 	return b.String()
 }

@@ -27,6 +27,7 @@ type Options struct {
 	Offline  bool
 	Warn     func(text string)  // called from any goroutine
 	Fetch    *httpfetch.Fetcher // of the command
+	Login    string             // follows the message of a server that refuses access, or ""
 }
 
 // kinds maps each kind of source to the constructor of its reader.
@@ -49,7 +50,7 @@ var kinds = map[origin.Kind]func(Options) (origin.Origin, error){
 	},
 	origin.OCI: registries,
 	origin.MCP: func(o Options) (origin.Origin, error) {
-		return mcp.New(mcp.Options{Offline: o.Offline, Progress: o.Progress, Warn: o.Warn, HTTP: o.client}), nil
+		return mcp.New(mcp.Options{Offline: o.Offline, Progress: o.Progress, Warn: o.Warn, HTTP: o.client, Login: o.Login}), nil
 	},
 }
 

@@ -37,7 +37,8 @@ const Label = "source"
 type Options struct {
 	Env    console.Env
 	Files  *settings.Finder // they name the store and whom to trust
-	File   *settings.File   // in effect, or nil
+	File   *settings.File   // it names the sources; nil with a flag
+	Own    bool             // they come after the well-known folders: no list waits for them
 	Flag   string           // --source, or "": the sources come from the file
 	Prefix bool             // there are other roots than the flag's
 	// Excluded returns the setting that removes a root from all lists, or "".
@@ -51,7 +52,7 @@ type Replica struct {
 	group   follow.Group
 	sources []*release.Source
 	store   *store.Store
-	servers *httpfetch.Fetcher
+	servers []*httpfetch.Fetcher // one for each source, since their credentials differ
 	end     context.CancelFunc
 	ended   sync.WaitGroup
 }
@@ -77,26 +78,40 @@ func Open(o Options) (*Replica, error) {
 	}
 	env := o.Env
 	env.StdinTerminal, env.StderrTerminal = false, false // a server asks no person for a password
-	r := &Replica{store: shelf, servers: httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})}
-	puller := &pull.Puller{
-		Store: shelf, Trust: rules,
-		Origins: origins.New(origins.Options{
-			Env: &env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: r.servers,
-			Warn: func(text string) { o.Log.Warn(text) },
-		}),
-	}
+	r := &Replica{store: shelf}
 	host, _ := os.Hostname()
 	var given config.Config
+	every := config.DefaultPoll
+	if o.Own {
+		every = config.DefaultOwnPoll
+	}
 	if o.File != nil {
 		given = o.File.Config
 	}
-	for _, s := range sources {
+	for i, s := range sources {
 		rule, _ := rules.Rule(s.Ref.Source)
 		var f *follow.Follower
+		web := httpfetch.Options{Proxy: env.Proxy, Agent: "knack"}
+		clean := func(text string) string { return text }
+		if o.Flag == "" {
+			from := o.File.Config.Sources[i]
+			if web.Credentials, web.Login = o.credentials(from); web.Credentials != nil {
+				clean = hide(web.Credentials, from)
+			}
+		}
+		fetch := httpfetch.New(web)
+		r.servers = append(r.servers, fetch)
+		puller := &pull.Puller{
+			Store: shelf, Trust: rules,
+			Origins: origins.New(origins.Options{
+				Env: &env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: fetch, Login: web.Login,
+				Warn: func(text string) { o.Log.Warn(clean(text)) },
+			}),
+		}
 		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
 		f = follow.New(s, follow.Options{
-			Puller: puller, Store: shelf, Every: cmp.Or(given.Poll, config.DefaultPoll), Host: host,
-			Serve: from.Set, Lack: from.Lack, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
+			Puller: puller, Store: shelf, Every: cmp.Or(given.Poll, every), Host: host,
+			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: clean, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
 		})
 		r.group, r.sources = append(r.group, f), append(r.sources, from)
 	}
@@ -129,6 +144,9 @@ func (o Options) sources() (all []follow.Source, err error) {
 // from a file has.
 func (o Options) root(name string) skill.Root {
 	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject}
+	if o.Own {
+		r.Scope = skill.ScopeGlobal
+	}
 	r.UnlistedBy = o.Excluded(r)
 	r.Unlisted = r.UnlistedBy != ""
 	if o.Flag == "" {
@@ -182,7 +200,9 @@ func (r *Replica) Close() {
 		r.end()
 		r.ended.Wait()
 	}
-	r.servers.Close()
+	for _, s := range r.servers {
+		s.Close()
+	}
 	r.store.Close()
 }
 

@@ -18,6 +18,10 @@ func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
 		r, err = shelf.Release(h.Release)
 		r = h.Of(r)
 	}
+	if failed := shelf.Failure(source); failed != nil {
+		since := failed.Since.UTC()
+		state.Failure, state.FailingSince = failed.Reason, &since
+	}
 	switch {
 	case err == nil:
 		since := h.Since.UTC()
@@ -27,6 +31,8 @@ func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
 				state.Skills++
 			}
 		}
+	case errors.Is(err, fs.ErrNotExist) && state.Failure != "":
+		state.Error, state.Fix = "nothing of it is in the store", "see why it could not be asked: "+state.Failure
 	case errors.Is(err, fs.ErrNotExist):
 		state.Error, state.Fix = "nothing of it is in the store", "start the server, which fetches it; or see whether store.dir is that of the server"
 	case errors.Is(err, fs.ErrPermission):

@@ -189,6 +189,23 @@ func (s *Finder) own() (*File, error) {
 	return f, err
 }
 
+// WithSources returns the user's own file if it names sources, or nil. A faulty file has none: warn
+// gets the first fault.
+func (s *Finder) WithSources(warn func(text string)) *File {
+	f, err := s.own()
+	if err == nil && f != nil && len(f.Problems) > 0 && config.Names(f.Data, "sources") {
+		err = f.refused()
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		warn("the sources of your own file are not followed: " + e.Error() + " (" + e.Hint + ")")
+		return nil
+	}
+	if f == nil || len(f.Config.Sources) == 0 {
+		return nil
+	}
+	return f
+}
+
 // Check returns the settings of check for a folder. A file with a problem is a usage error, since a
 // partial configuration is not usable.
 func (s *Finder) Check(folder string) (config.Check, error) {

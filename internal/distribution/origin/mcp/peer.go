@@ -3,6 +3,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type Options struct {
 	Offline bool
 	// Progress, if set, is called while bytes arrive.
 	Progress origin.Progress
+	// Login follows the message of a server that refuses access; "" says that knack has no login.
+	Login string
 	// Warn, if set, gets the warnings about an installed skill.
 	Warn func(text string)
 
@@ -119,6 +122,12 @@ func (l *library) unreached(err error) {
 	l.network = err
 }
 
+// accessError is the error of a server that refuses access.
+type accessError struct{ message string }
+
+func (e *accessError) Error() string        { return e.message }
+func (e *accessError) Is(target error) bool { return target == httpfetch.ErrAccess }
+
 // reason says in plain words why a server did not answer.
 func (l *library) reason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -132,7 +141,7 @@ func (l *library) reason(ctx context.Context, err error) error {
 	case l.exceeded != nil:
 		return fmt.Errorf("%s: %w", l.ref.Source, l.exceeded)
 	case l.status == http.StatusUnauthorized, l.status == http.StatusForbidden:
-		return fmt.Errorf("%s: the server wants a login (status %d), which knack does not have: ask its operator for an archive or a repository of the skills", l.ref.Source, l.status)
+		return &accessError{fmt.Sprintf("%s: the server wants a login (status %d)%s", l.ref.Source, l.status, cmp.Or(l.opts.Login, ", which knack does not have: ask its operator for an archive or a repository of the skills"))}
 	case l.status == http.StatusNotFound, l.status == http.StatusMethodNotAllowed, l.status == http.StatusNotImplemented:
 		return fmt.Errorf("%s: there is no MCP server at this address (status %d): it often ends with /mcp", l.ref.Source, l.status)
 	case l.page, strings.Contains(err.Error(), "unsupported content type"):

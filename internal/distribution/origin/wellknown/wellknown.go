@@ -100,7 +100,7 @@ func (o *Origin) open(ctx context.Context, ref origin.Ref) (*library, error) {
 		}
 		return l, nil
 	}
-	return nil, fmt.Errorf("%s offers no skills: it has neither /%s nor /%s. An archive needs its whole address, a repository .git at its end", ref.Source, paths[0], paths[1])
+	return nil, fmt.Errorf("%s offers no skills: it has neither /%s nor /%s. An archive needs its whole address, a repository .git at its end, an MCP server mcp: before it", ref.Source, paths[0], paths[1])
 }
 
 func (o *Origin) read(ctx context.Context, c *httpfetch.Client, ref origin.Ref, at *url.URL) (*library, error) {
