@@ -28,9 +28,13 @@ func checkCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "check [PATH | SKILL | URL]…",
 		SuggestFor: []string{"validate", "lint", "test"},
-		Short:      "Check skills, or how an MCP server serves them",
+		Short:      "Check skills and plugins, or how an MCP server serves skills",
 		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder.
 Without a PATH, the skills in the project's folders.
+
+A PATH that is a plugin or has a marketplace is judged as that too: plugin.json
+and mcp.json by Agent Plugins 1.0.0, the marketplaces of Claude Code, Codex,
+Cursor and Copilot, and the plugins that they have in the folder.
 
 SKILL is a skill's name, LABEL:NAME, a folder's name, or a skill:// URI. A word
 that is a path here means that path. --fix takes an exact name, and changes no
@@ -55,6 +59,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 --diff, anything to fix.`,
 		Example: `  knack check --fix                       # the skills of this project
   knack check --strict --format github .  # in CI, where warnings count too
+  knack check ./my-plugin                 # a plugin, or a marketplace
   knack check http://127.0.0.1:8080/mcp   # how a server serves skills`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {

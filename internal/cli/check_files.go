@@ -177,7 +177,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 		if f.format == "text" {
 			return command.Fail(command.No, command.ErrPrinted, "")
 		}
-		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "error"), display.Count(len(run.skills), "skill")), "")
+		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "error"), run.report.Subjects()), "")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/plugins"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
@@ -39,10 +40,12 @@ type checkedFinding struct {
 
 // checkRun is the result of one run of check.
 type checkRun struct {
-	skills  []*checkedSkill
-	notices []checkedFinding
-	report  report.Run         // the printed report, see collect
-	unread  []*command.Failure // paths that could not be read
+	skills       []*checkedSkill
+	plugins      []report.Plugin
+	marketplaces []report.Marketplace
+	notices      []checkedFinding
+	report       report.Run         // the printed report, see collect
+	unread       []*command.Failure // paths that could not be read
 }
 
 // scanTargets scans the targets and judges each skill found, and each skill given by name.
@@ -89,9 +92,13 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	}
 	for _, r := range v.Roots {
 		t := by[r.Label]
+		packed, err := run.judgePlugins(ctx, t, seen)
+		if err != nil {
+			return nil, err
+		}
 		if r.Err != nil {
 			run.unread = append(run.unread, command.Fail(command.Error, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""))
-		} else if found[r.Label] == 0 && t.given != "" {
+		} else if found[r.Label] == 0 && t.given != "" && !packed {
 			none := noSkill(*t)
 			none.Hint = cmp.Or(named.hidden(ctx, t.given), none.Hint)
 			run.unread = append(run.unread, none)
@@ -105,6 +112,42 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		}
 	}
 	return run, named.judge(ctx, run)
+}
+
+// judgePlugins adds the verdict on the plugins and marketplaces of a given folder, and reports whether
+// there are any. seen has the folders and findings that other targets have too.
+func (r *checkRun) judgePlugins(ctx context.Context, t *target, seen map[string]bool) (found bool, err error) {
+	if t.given == "" || t.only {
+		return false, nil
+	}
+	judged, err := plugins.Judge(ctx, t.root.Dir, t.plugin)
+	if ctx.Err() != nil {
+		return false, workspace.Interrupted(ctx.Err())
+	}
+	if err != nil || judged == nil {
+		return false, nil // the scan reports a folder that cannot be read
+	}
+	isNew := func(file, what string) bool {
+		at := filepath.Join(t.root.Dir, filepath.FromSlash(file)) + " " + what
+		defer func() { seen[at] = true }()
+		return !seen[at]
+	}
+	for _, p := range judged.Plugins {
+		if isNew(p.Folder, "plugin") {
+			r.plugins = append(r.plugins, report.Plugin{Plugin: p, Shown: path.Join(t.root.Shown, p.Folder)})
+		}
+	}
+	for _, m := range judged.Marketplaces {
+		if isNew(m.File, "marketplace") {
+			r.marketplaces = append(r.marketplaces, report.Marketplace{Marketplace: m, Shown: path.Join(t.root.Shown, m.File)})
+		}
+	}
+	for _, f := range judged.Findings {
+		if isNew(f.File, fmt.Sprint(f.Rule, f.Position, f.Field, f.Message)) {
+			r.notices = append(r.notices, checkedFinding{settings: t.settings, Finding: report.Finding{Shown: path.Join(t.root.Shown, f.File), Finding: f.Finding, Text: f.Text}})
+		}
+	}
+	return true, nil
 }
 
 // failure returns the error for the unread paths, or nil. It prints all but one as separate
@@ -129,7 +172,7 @@ func (r *checkRun) failure(env *console.Env) *command.Failure {
 // collect makes the report. It drops ignored findings and applies the configured severities. Strict
 // turns warnings into errors.
 func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
-	r.report = report.Run{Infos: f.info}
+	r.report = report.Run{Infos: f.info, Plugins: r.plugins, Marketplaces: r.marketplaces}
 	for _, file := range files.Used {
 		r.report.Settings = append(r.report.Settings, file.Shown)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/plugins"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
@@ -30,6 +31,7 @@ type target struct {
 	only           bool
 	given          string // as the user wrote it, "" for a well-known root
 	base           string // where the search for a configuration file begins
+	plugin         bool   // given by a file of a plugin or a marketplace
 	settings       config.Check
 }
 
@@ -74,13 +76,28 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
+		case pluginFolder(abs) != "":
+			folder, up := pluginFolder(abs), filepath.ToSlash(p)
+			for at := abs; at != folder; at = filepath.Dir(at) {
+				up = path.Dir(up) // as the user wrote it, as far as that goes
+			}
+			out = append(out, target{root: checkRoot(folder, up), given: p, base: folder, plugin: true})
 		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, nil, command.UsageError(renaming(ctx, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
-			return nil, nil, nil, command.UsageError(cmp.Or(named.hidden(ctx, p), "give a SKILL.md, a skill's folder, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
+			return nil, nil, nil, command.UsageError(cmp.Or(named.hidden(ctx, p), "give a SKILL.md, a skill's folder, a plugin, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		}
 	}
 	return out, names, unread, nil
+}
+
+// pluginFolder returns the folder of the plugin or the marketplace that a file describes, or "".
+func pluginFolder(abs string) string {
+	root, ok := plugins.Root(filepath.ToSlash(abs))
+	if !ok {
+		return ""
+	}
+	return filepath.Clean(filepath.FromSlash(root))
 }
 
 // renaming returns a hint to rename a file that is perhaps meant as a SKILL.md. It offers --fix only
@@ -116,6 +133,9 @@ func noSkill(t target) *command.Failure {
 	f := command.Fail(command.No, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md")
 	entries, _ := os.ReadDir(t.root.Dir)
 	for _, e := range entries {
+		if e.Name() == "plugin.json" {
+			f.Hint = "a skill is a folder with a SKILL.md; to check plugin.json as that of a plugin: knack check " + console.ShellWord(filepath.ToSlash(filepath.Join(t.given, e.Name())))
+		}
 		if !e.IsDir() && typo.IsMainFile(e.Name()) {
 			f.Hint = "a skill is a folder with a SKILL.md; rename " + display.Echo(e.Name()) + " to SKILL.md"
 		}

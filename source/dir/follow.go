@@ -32,7 +32,7 @@ var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 
 // ownPaths returns the absolute paths by which links may name the folder that contains them.
 func (f *folder) ownPaths() ownPaths {
-	me := ownPaths{windows: runtime.GOOS == "windows"}
+	me := ownPaths{windows: runtime.GOOS == "windows", dots: f.dots}
 	of := func(base string) string {
 		if base == "" {
 			return ""
@@ -75,6 +75,7 @@ func locate(h handle, name string, f *folder) (string, *info, error) {
 type ownPaths struct {
 	real, alias string
 	windows     bool
+	dots        bool // links may lead to dot-entries
 }
 
 // reenter follows a link's target that leaves the folder, from the absolute path at on. It returns
@@ -138,7 +139,7 @@ func follow(h handle, name string, me ownPaths) (string, error) {
 				return "", skill.ErrOutside
 			}
 			continue
-		case part[0] == '.':
+		case part[0] == '.' && !me.dots:
 			return "", errDotEntry
 		}
 		at := path.Join(path.Join(done...), part)

@@ -69,7 +69,7 @@ func (f *folder) filtered(h handle, dir string, linked bool, raw []fs.DirEntry) 
 	out := make([]fs.DirEntry, 0, len(raw))
 	for _, e := range raw {
 		at := path.Join(dir, e.Name())
-		if bad := checkName(e.Name()); bad != nil && !errors.Is(bad, fs.ErrInvalid) {
+		if bad := f.checkName(e.Name()); bad != nil && !errors.Is(bad, fs.ErrInvalid) {
 			continue
 		}
 		if !realpath.IsLink(e.Type()) {

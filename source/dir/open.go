@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"runtime"
@@ -62,6 +63,7 @@ type location struct {
 	plain  bool   // base was resolved: no part of it may be a link now
 	alias  string // another absolute path of base, "" for none; the real one if base may pass links
 	dev    uint64 // of the folders' file system if that is known to keep stamps, else 0
+	dots   bool   // dot-entries exist: it is no skill's folder
 }
 
 var (
@@ -113,7 +115,7 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 // just appeared, it is repeated, since the folder is changing. Errors name only the path within the
 // skill.
 func (f *folder) with(op, name string, work func(handle) error) error {
-	err := checkName(name)
+	err := f.checkName(name)
 	if err == nil {
 		err = f.try(work)
 	}
@@ -150,6 +152,19 @@ func (f *folder) enter() (handle, error) {
 		return nil, skill.ErrOutside
 	}
 	return top, err
+}
+
+// checkName is the function checkName, or allows dot-entries if the folder has them.
+func (f *folder) checkName(name string) error {
+	if err := checkName(name); err == nil || !f.dots || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if err := checkName(cmp.Or(strings.TrimLeft(part, "."), "_")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkName refuses names that no file of a skill has on any system. Dot-entries are

@@ -4,6 +4,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/skill"
 )
 
 // bom is the byte-order mark, which is not a character of its line.
@@ -46,6 +48,16 @@ func linesOf(text string) []line {
 		at += len(l.text) + len(l.end())
 	}
 	return out
+}
+
+// Places returns a function that converts an offset in a text into its position. It splits the text
+// once.
+func Places(text string) func(offset int) skill.Position {
+	lines := append(linesOf(text), line{at: int32(len(text))})
+	return func(offset int) skill.Position {
+		n := lineAt(lines, offset)
+		return skill.Position{Line: n + 1, Column: lines[n].column(offset)}
+	}
 }
 
 // lineAt returns the index of the line at an offset.

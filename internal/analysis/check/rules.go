@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -23,6 +24,7 @@ const (
 	groupPublication Group = "publication"   // limits of the Skills extension
 	groupText        Group = "text"          // characters and words
 	groupScan        Group = "scan"          // reports of the scan
+	groupPlugin      Group = "plugin"        // plugins and marketplaces
 	groupContent     Group = "content"       // the findings of package scan
 )
 
@@ -32,7 +34,7 @@ type Rule struct {
 	Severity skill.Severity
 	Group    Group
 	// Source is the origin of the rule. "spec" is agentskills.io/specification, "SEP-2640" the MCP
-	// Skills extension, "UAX #9" a report of Unicode, and "knack" our own promise, limit or
+	// Skills extension, "Agent Plugins" that specification with its sections, "UAX #9" a report of Unicode, and "knack" our own promise, limit or
 	// measurement.
 	Source string
 	Title  string // the requirement, or the subject of a rule of package scan, in one line
@@ -108,11 +110,11 @@ var scanRules = []skill.RuleID{
 	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special", ruleWorktree,
 }
 
-// Rules is the table of all rules: the rules of package skill, of this package, of the sources,
-// and of package scan.
+// Rules is the table of all rules: the rules of package skill, of this package, of the sources, of
+// package plugin, and of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
-	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+len(scan.Rules)+2)
+	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+len(plugin.Rules)+len(scan.Rules)+2)
 	for _, r := range own {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
@@ -127,11 +129,21 @@ var Rules = func() []Rule {
 		}
 		all = append(all, Rule{id, severity, groupScan, "knack", scanTitles[id]})
 	}
+	for _, r := range plugin.Rules {
+		all = append(all, Rule{skill.RuleID(r.ID), Severities[r.Worst], groupPlugin, r.Source, r.Title})
+	}
 	for _, r := range scan.Rules {
 		all = append(all, Rule{r.ID, laneSeverities[r.Lane], groupContent, r.Source, r.Title})
 	}
 	return all
 }()
+
+// Severities maps the effects of faults in plugins to severities. A fault is an error if a client that
+// conforms leaves out anything for it.
+var Severities = map[plugin.Effect]skill.Severity{
+	plugin.Notes: skill.SeverityInfo, plugin.Ignores: skill.SeverityWarning,
+	plugin.Skips: skill.SeverityError, plugin.Disables: skill.SeverityError, plugin.Rejects: skill.SeverityError,
+}
 
 // ruleWorktree is the rule of a linked worktree among the skills.
 const ruleWorktree = skill.RuleID("worktree-ignored")

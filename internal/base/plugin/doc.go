@@ -98,7 +98,7 @@ type Rule struct {
 	Title  string // the requirement
 }
 
-// The rules of files. Package plugins, which looks at folders, has the others.
+// The rules of files.
 const (
 	RuleFile       = "plugin-file"
 	RuleJSON       = "plugin-json"
@@ -130,4 +130,14 @@ const (
 	RuleMarketPath    = "marketplace-path"
 	RuleMarketCommand = "marketplace-command"
 	RuleMarketPin     = "marketplace-pin"
+)
+
+// The rules of folders, which package plugins applies.
+const (
+	RuleManifest     = "plugin-manifest"
+	RuleSkills       = "plugin-skills"
+	RulePlace        = "plugin-skill-place"
+	RuleOutside      = "plugin-skill-outside"
+	RuleMCPSecret    = "mcp-secret"
+	RuleMarketStrict = "marketplace-strict"
 )

@@ -227,6 +227,10 @@ func (r *report) source(v, entry *value, field, root string, c Client) Source {
 	}
 	s.Repo, s.URL, s.Ref, s.SHA = v.get("repo").string(), v.get("url").string(), v.get("ref").string(), v.get("sha").string()
 	s.Package, s.Version, s.Registry, s.SHA256 = v.get("package").string(), v.get("version").string(), v.get("registry").string(), v.get("sha256").string()
+	if s.Kind == Git && strings.HasPrefix(s.URL, "./") && c == Codex {
+		r.add(RuleMarketSource, Notes, v.get("url"), field+".url", `write {"source": "local", "path": "…"}`, "a path in url is read by Codex alone")
+		return r.local(v.get("url"), v, field+".url", root, c)
+	}
 	s.Path = "."
 	if p := v.get("path"); p != nil {
 		clean, ok := Clean(p.text)

@@ -1,7 +1,8 @@
 package plugin
 
-// Rules are the rules of the faults that the parsers find.
+// Rules are the rules of plugins and marketplaces.
 var Rules = []Rule{
+	{RuleManifest, Notes, "Agent Plugins 4.1", "a plugin has a plugin.json at its root"},
 	{RuleFile, Rejects, "Agent Plugins 4.1, 5.1", "a manifest is a regular file in the plugin, links included, of at most 1 MiB"},
 	{RuleJSON, Rejects, "Agent Plugins 5.2", "a manifest is a JSON object"},
 	{RuleKeys, Ignores, "RFC 8259, 4", "each name of an object in a file of a plugin or marketplace occurs once"},
@@ -12,6 +13,9 @@ var Rules = []Rule{
 	{RuleUnknown, Ignores, "Agent Plugins 5.2", "fields of plugin.json are those of the specification"},
 	{RuleExtensions, Ignores, "Agent Plugins 8.1", "extensions of plugin.json maps reverse domain names to objects"},
 	{RulePath, Rejects, "Agent Plugins 4.1", "paths in a client's manifest and in a marketplace's entry stay in the plugin"},
+	{RuleSkills, Disables, "Agent Plugins 4.1, 6.2", "skills is a folder in the plugin, links included"},
+	{RulePlace, Ignores, "Agent Plugins 7.1", "the skills of a plugin are in skills/NAME/SKILL.md, and no deeper"},
+	{RuleOutside, Skips, "Agent Plugins 4.1", "a skill of a plugin is in the plugin, links included"},
 	{RuleMCPFile, Disables, "Agent Plugins 4.1, 6.2", "mcp.json is a regular file in the plugin, links included, of at most 1 MiB"},
 	{RuleMCPJSON, Disables, "Agent Plugins 7.2.1", "mcp.json is a JSON object"},
 	{RuleMCPSchema, Disables, "Agent Plugins 7.2.1, 10.1", "$schema of mcp.json is the identifier of Agent Plugins 1.0.0, and has the version of plugin.json"},
@@ -21,6 +25,7 @@ var Rules = []Rule{
 	{RuleMCPURL, Skips, "Agent Plugins 7.2.1", "the URL of a server is absolute, https, and without user and fragment"},
 	{RuleMCPHeader, Skips, "Agent Plugins 7.2.1", "the headers of a server are valid and occur once"},
 	{RuleMCPEnv, Skips, "Agent Plugins 9.2", "env of a server leaves PLUGIN_ROOT and PLUGIN_DATA to the client"},
+	{RuleMCPSecret, Ignores, "Agent Plugins 7.2.1, 9.2", "headers and env of a server contain no secrets"},
 	{RuleMarket, Rejects, "knack", "a marketplace is a regular file in its folder, links included, of at most 8 MiB"},
 	{RuleMarketJSON, Rejects, "Claude Code, Codex, Cursor", "a marketplace is a JSON object"},
 	{RuleMarketField, Rejects, "Claude Code, Codex, Cursor", "a marketplace has name and plugins, and for Claude Code an owner"},
@@ -29,5 +34,6 @@ var Rules = []Rule{
 	{RuleMarketSource, Skips, "Claude Code, Codex, Cursor", "the source of a plugin has a known kind and its fields"},
 	{RuleMarketPath, Skips, "knack", "the source of a plugin stays in the marketplace or the repository, and exists"},
 	{RuleMarketCommand, Skips, "knack", "no source of a plugin runs a program"},
+	{RuleMarketStrict, Skips, "Claude Code", "strict is not false for a plugin whose own manifest defines components"},
 	{RuleMarketPin, Notes, "knack", "a source outside of the marketplace is pinned"},
 }

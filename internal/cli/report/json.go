@@ -9,11 +9,14 @@ import (
 // document is the JSON form of check, described in doc/check.md. New fields may be
 // added, but no field changes its meaning.
 type document struct {
-	Version  int          `json:"version"`
-	Settings []string     `json:"settings,omitempty"` // the configuration files in effect
-	Summary  summary      `json:"summary"`
-	Skills   []skillRow   `json:"skills"`
-	Findings []findingRow `json:"findings"`
+	Version  int        `json:"version"`
+	Settings []string   `json:"settings,omitempty"` // the configuration files in effect
+	Summary  summary    `json:"summary"`
+	Skills   []skillRow `json:"skills"`
+	// Plugins and Marketplaces are absent if none was checked.
+	Plugins      []pluginRow      `json:"plugins,omitempty"`
+	Marketplaces []marketplaceRow `json:"marketplaces,omitempty"`
+	Findings     []findingRow     `json:"findings"`
 }
 
 type summary struct {
@@ -75,6 +78,13 @@ func (r *Run) JSON() any {
 			row.File = scan.MaskSecrets(s.Shown(s.Skill.Entry))
 		}
 		out.Skills = append(out.Skills, row)
+	}
+	valid := r.validSkills()
+	for _, p := range r.Plugins {
+		out.Plugins = append(out.Plugins, p.row(valid))
+	}
+	for _, m := range r.Marketplaces {
+		out.Marketplaces = append(out.Marketplaces, m.row())
 	}
 	for _, f := range r.Findings {
 		d := f.diagnostic()

@@ -16,11 +16,14 @@ import (
 
 // Run is the result of one run of check.
 type Run struct {
-	Skills   []*Judged
-	Findings []Finding
-	Silenced int      // the number of findings that the settings dropped
-	Settings []string // the configuration files in effect, as they are shown
-	Infos    bool     // print infos too, in the forms that leave them out
+	Skills []*Judged
+	// Plugins and Marketplaces are those that were given, with the plugins of the marketplaces.
+	Plugins      []Plugin
+	Marketplaces []Marketplace
+	Findings     []Finding
+	Silenced     int      // the number of findings that the settings dropped
+	Settings     []string // the configuration files in effect, as they are shown
+	Infos        bool     // print infos too, in the forms that leave them out
 }
 
 // Judged is a verdict with the displayed path of the skill's folder.
@@ -32,12 +35,13 @@ type Judged struct {
 // Shown returns the displayed path of one of the skill's files.
 func (s *Judged) Shown(file string) string { return skill.Join(s.Folder, file) }
 
-// Finding is a finding with the displayed path of its file. Skill is nil for a notice of a
-// scan.
+// Finding is a finding with the displayed path of its file. Skill is nil for a notice of a scan, and for
+// a finding about a plugin; Text is the file's text in that case, or nil.
 type Finding struct {
 	check.Finding
 	Shown string
 	Skill *Judged
+	Text  *check.Source
 }
 
 // Formats are the formats of a [Report]: the values of --format.

@@ -27,7 +27,8 @@ func (r *Run) Print(env *console.Env) {
 		}
 		printFinding(p, f, &texts)
 	}
-	last := fmt.Sprintf("%s: %s, %s", display.Count(len(r.Skills), "skill"),
+	r.printPlugins(p)
+	last := fmt.Sprintf("%s: %s, %s", r.Subjects(),
 		display.Count(r.Count(skill.SeverityError), "error"), display.Count(r.Count(skill.SeverityWarning), "warning"))
 	if n := r.fixable(check.Certain); n > 0 {
 		last += fmt.Sprintf("; --fix corrects %d", n)
@@ -112,7 +113,7 @@ func printFinding(p *console.Printer, f Finding, texts *sources) {
 		ask += "\n" + lines
 	}
 	d.Fix = ask
-	var source *check.Source
+	source := f.Text
 	if f.Skill != nil && f.Position.Line > 0 {
 		source = texts.read(f.Skill.Skill, f.File, f.Skill.Data)
 	}

@@ -38,6 +38,7 @@ var targets = []target{
 	{"skill", "FuzzURI", "URI: comes back as itself, and no path leaves"},
 	{"skill", "FuzzFilePath", "path argument: stable, valid, never outside"},
 	{"internal/base/display", "FuzzColumns", "columns of text: what is cut fits, and what is broken loses nothing but blanks"},
+	{"internal/base/plugin", "FuzzParse", "plugin.json, mcp.json, marketplaces: every fault is in the file and has a fix, and no path leads out"},
 	{"internal/base/typo", "FuzzDistance", "suggestions: a metric in small, as the definition has it"},
 	{"skill", "FuzzNamePattern", "names: the rule as the specification's pattern has it"},
 	{"skill", "FuzzTopics", "headings and tags: bounded, one line each"},
