@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -257,6 +258,9 @@ func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error)
 	}
 	return data, VerifyResource(s, uri, data)
 }
+
+// IsAnswer reports whether the error of a request is one that the server has sent.
+func IsAnswer(err error) bool { return errors.As(err, new(*jsonrpc.Error)) }
 
 func (c *Client) fetch(ctx context.Context, uri string) ([]byte, error) {
 	res, err := c.Session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})

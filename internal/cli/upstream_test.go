@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -289,5 +292,176 @@ poll: 1s
 	p.stop()
 	if all := p.log.String() + p.run("doctor") + p.run("doctor", "--json"); strings.Contains(all, "canary") {
 		t.Error(all)
+	}
+}
+
+// front is a proxy before a server. It counts the files that are read through it.
+type front struct {
+	*httptest.Server
+	mu     sync.Mutex
+	reads  map[string]int // by URI
+	lists  int
+	change func(request, answer string) string // may be nil
+	down   bool
+}
+
+func newFront(t *testing.T, address string) *front {
+	f := &front{reads: map[string]int{}}
+	target, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var call struct {
+			Method string
+			Params struct{ URI string }
+		}
+		_ = json.Unmarshal(body, &call)
+		f.mu.Lock()
+		switch call.Method {
+		case "resources/read":
+			f.reads[call.Params.URI]++
+		case "skills/list":
+			f.lists++
+		}
+		down, change := f.down, f.change
+		f.mu.Unlock()
+		if down {
+			http.Error(w, "down", http.StatusBadGateway)
+			return
+		}
+		out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+target.Host+r.URL.Path, bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		out.Header = r.Header.Clone()
+		out.Header.Del("Accept-Encoding")
+		resp, err := http.DefaultClient.Do(out)
+		if err != nil {
+			http.Error(w, "", http.StatusBadGateway)
+			return
+		}
+		defer resp.Body.Close()
+		answer, _ := io.ReadAll(resp.Body)
+		text := string(answer)
+		if change != nil {
+			text = change(string(body), text)
+		}
+		for name, values := range resp.Header {
+			if name != "Content-Length" {
+				w.Header()[name] = values
+			}
+		}
+		w.WriteHeader(resp.StatusCode)
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// set changes the proxy.
+func (f *front) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// seen returns the number of lists, and of reads of the URIs that contain a text.
+func (f *front) seen(text string) (lists, reads int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for uri, n := range f.reads {
+		if strings.Contains(uri, text) {
+			reads += n
+		}
+	}
+	return f.lists, reads
+}
+
+// TestUpstreamReads reads of a server what is new, once, and leaves a faulty skill out.
+func TestUpstreamReads(t *testing.T) {
+	t.Parallel()
+	skills := map[string]string{}
+	for i := range 30 {
+		name := fmt.Sprintf("s-%02d", i)
+		skills[name+"/SKILL.md"], skills[name+"/a.txt"] = "---\nname: "+name+"\ndescription: Use it.\n---\nOne.\n", name
+	}
+	at, dir := upstream(t, skills, token)
+	f := newFront(t, at)
+	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+f.URL+"/mcp', token-env: ACME}\npoll: 1s\n")
+	p.setToken(token)
+
+	// The server ends in the middle: what came is not read again.
+	f.change = func(request, answer string) string {
+		if strings.Contains(request, "s-17/a.txt") {
+			f.set(func() { f.down = true })
+		}
+		return answer
+	}
+	p.serve()
+	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "status 502") }, "the end", func() string { return p.run("doctor") })
+	p.stop()
+	_, before := f.seen("s-0")
+	if log := p.log.String(); strings.Contains(log, "skill skipped") || strings.Contains(log, "release is served") {
+		t.Errorf("a release without all of its skills: %s", log)
+	}
+	f.set(func() { f.down, f.change = false, nil })
+	p.serve()
+	p.loads("s-29", "One.")
+	if _, reads := f.seen("s-0"); before == 0 || reads > 20+8 { // at most the skills that were under way
+		t.Errorf("%d reads before the end, %d after it", before, reads)
+	}
+
+	// Nothing is read while nothing changes, and then what changed.
+	lists, before := f.seen("")
+	testwait.Until(t, func() bool { n, _ := f.seen(""); return n >= lists+6 }, "further polls")
+	if _, reads := f.seen(""); reads != before {
+		t.Errorf("%d reads without a change", reads-before)
+	}
+	put(t, filepath.Join(dir, "s-03", "a.txt"), "other")
+	testwait.Until(t, func() bool { _, reads := f.seen("s-03/"); return reads >= 3 }, "the change")
+	p.stop()
+	if _, reads := f.seen(""); reads > before+2 {
+		t.Errorf("%d reads after a change of one skill", reads-before)
+	}
+
+	// A skill whose bytes are not as listed is left out, and the others are served and change.
+	f.set(func() {
+		f.change = func(request, answer string) string {
+			if strings.Contains(request, "s-04/a.txt") {
+				answer = strings.ReplaceAll(answer, "bad", "wrong")
+			}
+			return answer
+		}
+	})
+	put(t, filepath.Join(dir, "s-04", "a.txt"), "bad")
+	put(t, filepath.Join(dir, "s-05", "SKILL.md"), "---\nname: s-05\ndescription: Use it.\n---\nTwo.\n")
+	p.serve()
+	p.loads("s-05", "Two.")
+	if out := p.run("doctor"); !strings.Contains(out, "could not be fetched: the server sends a file that is not the one of its own list") {
+		t.Error(out)
+	}
+	if answer := p.load("s-04"); !strings.Contains(answer, "could not be fetched") {
+		t.Error(answer)
+	}
+	put(t, filepath.Join(dir, "s-06", "SKILL.md"), "---\nname: s-06\ndescription: Use it.\n---\nThree.\n")
+	p.loads("s-06", "Three.")
+	f.set(func() { f.change = nil })
+	p.loads("s-04", "One.") // it is tried again
+	lists, before = f.seen("")
+	testwait.Until(t, func() bool { n, _ := f.seen(""); return n >= lists+3 }, "a poll")
+	if _, reads := f.seen(""); reads != before {
+		t.Errorf("%d reads without a fault", reads-before)
+	}
+	p.stop()
+
+	// Without the network, all is served that was.
+	f.set(func() { f.down = true })
+	p.serve()
+	for name, text := range map[string]string{"s-29": "One.", "s-05": "Two.", "s-06": "Three."} {
+		if answer := p.load(name); !strings.Contains(answer, text) {
+			t.Error(answer)
+		}
 	}
 }

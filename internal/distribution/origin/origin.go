@@ -44,8 +44,8 @@ type Ref struct {
 
 // Revision is the state of a source at one moment.
 type Revision struct {
-	// ID is "git:" and a commit, "oci:" and a manifest digest, or "http:" and the SHA-256 of an
-	// archive. It is "" for a source without a common revision, such as a folder.
+	// ID is "git:" and a commit, "oci:" and a manifest digest, or "http:" and the SHA-256 of an archive,
+	// or over the digests of an index or of a server's list. It is "" for a source without a common revision, such as a folder.
 	ID string
 	// Version is the tag or annotation that names a version, or "".
 	Version string
@@ -129,6 +129,24 @@ type Library interface {
 	Fetch(ctx context.Context, skills []Skill, to Sink) error
 	io.Closer
 }
+
+// Separate is a library whose skills are fetched one by one: Fetch may be called for each, from
+// several goroutines. An error that it passes to Sink.Fail is a fault of that skill alone, unless it
+// is an [Outage].
+type Separate interface {
+	Library
+	Separate()
+}
+
+// Outage is the error of a source that does not answer, or changes meanwhile: it says nothing about
+// the skill that was being fetched.
+type Outage struct{ Err error }
+
+// Error implements error.
+func (e *Outage) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Outage) Unwrap() error { return e.Err }
 
 // Origin reads sources of one kind. Its methods may be called from several goroutines.
 type Origin interface {

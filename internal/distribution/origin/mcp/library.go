@@ -3,6 +3,8 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -33,11 +35,12 @@ type library struct {
 	client  *skillsext.Client
 	folders bool // it lists folders
 
-	entries map[string]entry
-	paths   []string
-	arrived int64
+	entries  map[string]entry
+	paths    []string
+	revision string
 
 	mu       sync.Mutex // guards the fields below
+	arrived  int64
 	exceeded error
 	status   int
 	page     bool  // an answer was text for people
@@ -62,8 +65,11 @@ func (l *library) refused(status int) {
 	l.status = status
 }
 
-// Revision returns the empty revision.
-func (l *library) Revision() origin.Revision { return origin.Revision{} }
+// Revision returns the revision of the list, or an empty one before the skills are listed.
+func (l *library) Revision() origin.Revision { return origin.Revision{ID: l.revision} }
+
+// Separate implements [origin.Separate].
+func (l *library) Separate() {}
 
 // Close ends the session.
 func (l *library) Close() error { return l.client.Session.Close() }
@@ -111,7 +117,21 @@ func (l *library) list(ctx context.Context) error {
 		l.paths = append(l.paths, p)
 	}
 	slices.Sort(l.paths)
+	l.revision = l.digest()
 	return nil
+}
+
+// digest returns the ID of the list's revision, or "" if a skill has no digest.
+func (l *library) digest() string {
+	sum := sha256.New()
+	for _, p := range l.paths {
+		e := l.entries[p]
+		if e.listed.Resources.IsDynamic() && e.Fault == nil {
+			return ""
+		}
+		fmt.Fprintf(sum, "%s %q %v\n", e.Digest, p, e.Fault)
+	}
+	return "http:" + hex.EncodeToString(sum.Sum(nil))
 }
 
 // Fetch sends the files of skills.
@@ -138,6 +158,21 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		}
 	}
 	return nil
+}
+
+// answers reports whether the server has answered each request, and with the status of success.
+func (l *library) answers() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.status == 0 && l.network == nil
+}
+
+// arrive counts received bytes, and returns their sum.
+func (l *library) arrive(n int) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.arrived += int64(n)
+	return l.arrived
 }
 
 // errRefused says that the sink refuses the further files of a skill. The sink knows the reason.
@@ -170,8 +205,7 @@ func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
 			}
 			sending.Lock()
 			defer sending.Unlock()
-			l.arrived += int64(len(data))
-			l.opts.Progress(l.ref.Source, l.arrived, 0)
+			l.opts.Progress(l.ref.Source, l.arrive(len(data)), 0)
 			if ctx.Err() == nil && to.File(e.Path, origin.File{Path: f.path, Size: int64(len(data))}, bytes.NewReader(data)) != nil {
 				stop(errRefused)
 			}
@@ -189,12 +223,16 @@ func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
 func (l *library) unread(ctx context.Context, e entry, f file, err error) error {
 	var differs *skillsext.VerificationError
 	if !errors.As(err, &differs) {
-		return fmt.Errorf("%s: %w", f.path, l.reason(ctx, err))
+		reason := fmt.Errorf("%s: %w", f.path, l.reason(ctx, err))
+		if skillsext.IsAnswer(err) && l.answers() {
+			return reason
+		}
+		return &origin.Outage{Err: reason}
 	}
 	now, getting := l.client.Get(ctx, e.listed.URI)
 	if getting == nil && now.Skill != nil {
 		if again, ok := entryOf(now.Skill); ok && again.Digest != e.Digest {
-			return errors.New("the skill was changed on the server while it was fetched: run the command again")
+			return &origin.Outage{Err: errors.New("the skill was changed on the server while it was fetched: run the command again")}
 		}
 	}
 	return fmt.Errorf("the server sends a file that is not the one of its own list: %s", display.Echo(differs.Error()))
@@ -221,7 +259,7 @@ func (l *library) walk(ctx context.Context, e *entry) error {
 		}
 		for r, err := range l.client.Children(ctx, at.uri) {
 			if err != nil {
-				return l.reason(ctx, err)
+				return &origin.Outage{Err: l.reason(ctx, err)}
 			}
 			if r == nil {
 				continue

@@ -61,9 +61,18 @@ func New(o Options) *Origin {
 // ErrOffline is the error of a request to a server that the caller forbids.
 var ErrOffline = errors.New("offline: no server is asked")
 
-// Resolve returns the empty revision: only the skills of a server have digests.
-func (o *Origin) Resolve(context.Context, origin.Ref) (origin.Revision, error) {
-	return origin.Revision{}, nil
+// Resolve lists the skills of a server. The revision is the SHA-256 over their digests; it is empty
+// if the server makes the files of a skill anew each time.
+func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
+	l, err := o.Open(ctx, ref, origin.Revision{})
+	if err != nil {
+		return origin.Revision{}, err
+	}
+	defer l.Close()
+	if _, err := l.Skills(ctx); err != nil {
+		return origin.Revision{}, err
+	}
+	return l.Revision(), nil
 }
 
 // Versions returns nil: a server has none.

@@ -140,6 +140,17 @@ func (l *library) Revision() origin.Revision { return l.revision }
 
 func (l *library) Close() error { return nil }
 
+// Separate implements [origin.Separate].
+func (l *library) Separate() {}
+
+// outage returns the error of a request as an [origin.Outage], unless the site lacks the file.
+func outage(err error) error {
+	if status := (*httpfetch.StatusError)(nil); errors.As(err, &status) && (status.Status == http.StatusNotFound || status.Status == http.StatusGone) {
+		return err
+	}
+	return &origin.Outage{Err: err}
+}
+
 // Skills returns the skills of the index. Their files are not fetched.
 func (l *library) Skills(context.Context) ([]origin.Skill, error) {
 	skills := make([]origin.Skill, 0, len(l.index.entries))
@@ -209,12 +220,12 @@ func (l *library) otherBytes(at *url.URL) error {
 func (l *library) get(ctx context.Context, at *url.URL, limit int64) ([]byte, error) {
 	a, err := l.client.Get(ctx, at, "")
 	if err != nil {
-		return nil, err
+		return nil, outage(err)
 	}
 	defer a.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(a.Body, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", httpfetch.Shown(at), httpfetch.Plain(err))
+		return nil, outage(fmt.Errorf("%s: %w", httpfetch.Shown(at), httpfetch.Plain(err)))
 	}
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("%s is larger than %s bytes", httpfetch.Shown(at), display.Thousands(int(limit)))
@@ -233,13 +244,13 @@ func (l *library) files(ctx context.Context, e *entry, to origin.Sink) error {
 		at := &url.URL{Scheme: e.at.Scheme, Host: e.at.Host, Path: e.at.Path + "/" + f.Path}
 		a, err := l.client.Get(ctx, at, "")
 		if err != nil {
-			return err
+			return outage(err)
 		}
 		body := &limited{in: a.Body, left: &left, sum: sha256.New()}
 		err = to.File(e.Name, origin.File{Path: f.Path, Size: a.Size}, body)
 		a.Body.Close()
 		if body.err != nil {
-			return fmt.Errorf("%s: %w", httpfetch.Shown(at), httpfetch.Plain(body.err))
+			return body.reason(at)
 		}
 		if err != nil {
 			return nil // the sink has refused the skill
@@ -255,7 +266,7 @@ func (l *library) files(ctx context.Context, e *entry, to origin.Sink) error {
 func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
 	a, err := l.client.Get(ctx, e.at, "")
 	if err != nil {
-		return err
+		return outage(err)
 	}
 	defer a.Body.Close()
 	spool, err := l.options.Spool()
@@ -267,10 +278,10 @@ func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
 	body := &limited{in: a.Body, left: &left, sum: sha256.New()}
 	size, err := io.Copy(spool, body)
 	if body.err != nil {
-		err = httpfetch.Plain(body.err)
+		return body.reason(e.at)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", httpfetch.Shown(e.at), err)
+		return &origin.Outage{Err: err} // of the disk
 	}
 	if skill.Digest(body.sum.Sum(nil)) != e.sum {
 		return l.otherBytes(e.at)
@@ -322,6 +333,15 @@ type limited struct {
 		Sum([]byte) []byte
 	}
 	err error
+}
+
+// reason returns the error of a read: the bound, or an [origin.Outage].
+func (l *limited) reason(at *url.URL) error {
+	err := fmt.Errorf("%s: %w", httpfetch.Shown(at), httpfetch.Plain(l.err))
+	if *l.left < 0 {
+		return err
+	}
+	return &origin.Outage{Err: err}
 }
 
 func (l *limited) Read(p []byte) (int, error) {
