@@ -90,6 +90,14 @@ func TestTooMuchText(t *testing.T) {
 	if r.Enforce == 0 {
 		t.Errorf("text hides a script from the scan: %q", r.Facts.NotRead)
 	}
+	swelling := zipOf("a.sh", strings.Repeat("a\n", 1<<18), "b.sh", strings.Repeat("a\n", 1<<18-1)) // 2 kB
+	r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.zip": swelling, "b.zip": swelling, "c.zip": swelling, "z.sh": strings.Repeat("# a script of some size\n", 1<<10) + "echo ZWNobyBoZWxsbw== | base64 -d | sh\n"})
+	if r.Enforce == 0 || !r.TooLarge {
+		t.Errorf("archives hide a script from the scan: %q", r.Facts.NotRead)
+	}
+	if want := []string{"b.zip", "c.zip"}; !slices.Equal(r.Facts.NotRead, want) || r.Review != len(want) {
+		t.Errorf("not read: %q, %d findings, want one for each of %q", r.Facts.NotRead, r.Review, want)
+	}
 	if r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.txt": large, "c.md": large[:1<<20-1<<10], "d.sh": "ls\n"}); r.Facts.NotRead != nil || r.TooLarge {
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}

@@ -108,9 +108,9 @@ type served struct{ k *skill.Skill }
 func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDisk(name)) }
 
 // Skill scans the files of a skill, which are the files that its resources would list. The main
-// file is judged first, then the others from the smallest on, so that a large one cannot use up the
-// bounds of the scan before a script is judged. A file that cannot be read or judged is a finding of the rule not-read;
-// the error is only the context's.
+// file is judged first, then the others from the smallest on, and archives last, so that none can
+// use up the bounds of the scan before a script is judged. A file that cannot be read or judged is
+// a finding of the rule not-read; the error is only the context's.
 func Skill(ctx context.Context, fsys fs.FS, files []skill.File, o Options) (Report, error) {
 	return newScanner(o).all(ctx, fsys, files)
 }
@@ -130,13 +130,16 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 	slices.SortFunc(files, func(a, b skill.File) int {
 		return cmp.Or(main(a)-main(b), cmp.Compare(a.Size, b.Size), cmp.Compare(a.Path, b.Path))
 	})
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return Report{}, err
+	for _, last := range []bool{false, true} {
+		for _, f := range files {
+			if err := ctx.Err(); err != nil {
+				return Report{}, err
+			}
+			if err := s.open(ctx, fsys, f, last); err != nil {
+				return Report{}, err
+			}
 		}
-		if err := s.open(ctx, fsys, f); err != nil {
-			return Report{}, err
-		}
+		files = s.archives
 	}
 	return s.report(), nil
 }

@@ -35,7 +35,9 @@ type scanner struct {
 	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	budget   archive.Budget
-	judged   int // bytes of text, each counted as often as [cost] says
+	judged   int          // bytes of text, each counted as often as [cost] says
+	file     string       // the file of the skill that is judged
+	archives []skill.File // are judged after all other files
 	commands *commands.Judge
 }
 
@@ -169,8 +171,9 @@ func (s *scanner) report() Report {
 	return r
 }
 
-// open reads a file of the skill and judges it. The error is the context's.
-func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File) error {
+// open reads a file of the skill and judges it. If last is not set, it puts an archive off. The
+// error is the context's.
+func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool) error {
 	leave, err := bound.Enter(ctx, f.Size)
 	if err != nil {
 		return err
@@ -183,13 +186,19 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File) error {
 		s.NotRead(f.Path, "it cannot be read")
 		return nil
 	}
-	if size := int64(len(data)); size > f.Size || kindOf(f.Path, data) == kindArchive {
+	packed := kindOf(f.Path, data) == kindArchive
+	if packed && !last {
+		s.archives = append(s.archives, f)
+		return nil
+	}
+	if size := int64(len(data)); size > f.Size || packed {
 		leave()
 		if leave, err = bound.Enter(ctx, max(size, bound.Memory)); err != nil { // an archive unpacks to more
 			leave = func() {}
 			return err
 		}
 	}
+	s.file = f.Path
 	s.judge(f.Path, data, 0)
 	return nil
 }
@@ -222,10 +231,12 @@ func (s *scanner) judge(path string, data []byte, depth int) {
 			s.NotRead(path, "it is not UTF-8 text")
 			return
 		}
-		if s.judged += len(text) * cost(kind); s.judged > bound.Text {
-			s.TooLarge(path, "the skill has too much text: more than 2 MiB of Markdown and shell, 4 MiB of other code, or 32 MiB in all")
+		n := len(text) * cost(kind)
+		if s.judged+n > bound.Text {
+			s.TooLarge(s.file, "the skill has too much text: more than 2 MiB of Markdown and shell, 4 MiB of other code, or 32 MiB in all")
 			return
 		}
+		s.judged += n
 		s.text(&passage.File{Path: path, Text: text}, kind)
 	}
 }

@@ -71,11 +71,12 @@ func (r reader) zip(name string, data []byte, depth int) error {
 	if locked != "" {
 		r.Locked(name, locked)
 	}
+	inflate := flate.NewReader(nil) // takes 40 KiB, and a zip may have 30,000 entries
 	for i, f := range files {
 		if f.flags&zipLocked != 0 || f.mode&zipTypes == zipLink || strings.HasSuffix(f.name, "/") && f.size == 0 {
 			continue
 		}
-		if err := r.zipEntry(entries[i], f, data, depth); err != nil {
+		if err := r.zipEntry(entries[i], f, data, depth, inflate); err != nil {
 			return err
 		}
 	}
@@ -86,13 +87,14 @@ func (r reader) zip(name string, data []byte, depth int) error {
 func swells(size, packed uint64) bool { return size > freeRatio && size/maxRatio > packed }
 
 // zipEntry visits one file of a zip. An error ends the archive.
-func (r reader) zipEntry(entry string, f zipped, data []byte, depth int) error {
+func (r reader) zipEntry(entry string, f zipped, data []byte, depth int, inflate io.Reader) error {
 	packed := data[f.data : f.data+int(f.packed)]
 	var in io.Reader = bytes.NewReader(packed)
 	switch f.method {
 	case zipStored:
 	case deflated:
-		in = flate.NewReader(in)
+		_ = inflate.(flate.Resetter).Reset(in, nil) // never fails
+		in = inflate
 	default:
 		r.Fault(entry, errors.New("it is packed in a way that is not read"))
 		return nil
