@@ -79,6 +79,47 @@ func TestLateSourceIsQuiet(t *testing.T) {
 	}
 }
 
+// TestPokeDuringLateScan checks that a change during a scan run that is late is followed by another
+// run, even if the source reports it as the run ends.
+func TestPokeDuringLateScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := source("a", "x/SKILL.md", text("x", "first"))
+		scans := 0
+		s := scanning{m, func(scan func() (skill.Scan, error), c *Catalog) (skill.Scan, error) {
+			found, err := scan()
+			if scans++; scans == 2 {
+				<-time.After(time.Second)
+				m.write("y/SKILL.md", text("y", "during the scan"))
+				c.Poke()
+				<-time.After(time.Millisecond)
+			}
+			return found, err
+		}, new(*Catalog)}
+		c := New([]Source{s}, Options{Patience: 20 * time.Millisecond})
+		*s.catalog = c
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = c.Run(ctx) }()
+		view(t, c)
+		c.Poke()
+		testwait.Advance(5 * time.Second)
+		if view(t, c).Named("y") == nil || scans != 3 {
+			t.Errorf("after %d scans the change is not seen", scans)
+		}
+	})
+}
+
+// scanning is a source whose scans are made by a function.
+type scanning struct {
+	Source
+	scan    func(scan func() (skill.Scan, error), c *Catalog) (skill.Scan, error)
+	catalog **Catalog
+}
+
+func (s scanning) Scan(ctx context.Context) (skill.Scan, error) {
+	return s.scan(func() (skill.Scan, error) { return s.Source.Scan(ctx) }, *s.catalog)
+}
+
 // placed is a source whose root has a folder.
 type placed struct {
 	Source

@@ -25,6 +25,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 		case <-time.After(c.period()):
 		case <-c.poke:
 			c.settle(ctx)
+			c.poked()
 		case <-c.ended:
 			joining = true
 		}

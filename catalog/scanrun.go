@@ -27,6 +27,7 @@ var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 type scanRun struct {
 	done  chan struct{} // closed when root or err is set
 	late  bool          // a refresh did not wait for it; guarded by the catalogue's mu
+	again bool          // a source was poked since it began; guarded by the catalogue's mu
 	root  foundRoot
 	err   error
 	begun time.Time
@@ -124,6 +125,9 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	select {
 	case <-l.done:
 		h.run = nil
+		if l.again {
+			c.Poke()
+		}
 		if l.err != nil {
 			return foundRoot{}, l.err
 		}
@@ -143,6 +147,17 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 		r.status.Err = ErrLate
 	}
 	return r, nil
+}
+
+// poked notes that the scan runs under way may lack a change. Each is followed by another one.
+func (c *Catalog) poked() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.sources {
+		if h.run != nil {
+			h.run.again = true
+		}
+	}
 }
 
 // endScans ends the scan runs of sources for which no caller waits any more.
