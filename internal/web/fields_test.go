@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestFields checks that an answer has the properties that were asked for, and no others.
@@ -130,9 +131,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 
 // TestClients runs the clients of doc/api.md as they are there, with a token and without.
 func TestClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts three other programs")
-	}
+	testwait.Slow(t)
 	page, err := os.ReadFile("../../doc/api.md")
 	if err != nil {
 		t.Fatal(err)

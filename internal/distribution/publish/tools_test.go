@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/publish"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -69,7 +70,10 @@ func execute(t *testing.T, dir string, args ...string) string {
 }
 
 // Programs that people have unpack a release to the folder that was published, byte for byte.
-func TestTools(t *testing.T) { registrytest.Each(t, unpackedByTools) }
+func TestTools(t *testing.T) {
+	testwait.Slow(t)
+	registrytest.Each(t, unpackedByTools)
+}
 
 func unpackedByTools(t *testing.T, host string) {
 	m := newMachine(t)

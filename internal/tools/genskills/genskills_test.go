@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/internal/tools/genskills"
 	"github.com/knack-dev/knack/skill"
 )
@@ -32,9 +33,7 @@ func TestDeterministic(t *testing.T) {
 
 // Medians and 95th percentiles match those of real skills.
 func TestFigures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it writes and reads thousands of skills")
-	}
+	testwait.Slow(t)
 	const n = 4000
 	var files, main, descriptions []int
 	paths := map[string]bool{}
@@ -89,9 +88,7 @@ func TestFaultless(t *testing.T) {
 
 // The rules report each fault, except a misspelt file name, which the folder shows.
 func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it writes and reads thousands of skills")
-	}
+	testwait.Slow(t)
 	seen := map[string]int{}
 	for i := range 3000 {
 		s := genskills.Options{Seed: 3, Faults: 1}.At(i)
