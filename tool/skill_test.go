@@ -233,18 +233,6 @@ func TestSkillAnyCharacters(t *testing.T) {
 	}
 }
 
-// An exact name that contains a colon comes before a label and a name.
-func TestSkillColonInName(t *testing.T) {
-	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "d")}), global(map[string]string{
-		"x/SKILL.md":   md("claude-project:git", "d"),
-		"git/SKILL.md": md("git", "d"),
-	}))
-	inBoth(t, func(t *testing.T, set string) {
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "claude-project:git"}),
-			Result{Text: "Loading: claude-project:git\nBase directory: /home/ana/.claude/skills/x\n\n" + md("claude-project:git", "d")})
-	})
-}
-
 func TestSkillSkipped(t *testing.T) {
 	const list = "- git: Git"
 	tests := []struct {
@@ -441,21 +429,6 @@ func (d *denyLater) Open(name string) (fs.File, error) {
 }
 
 func (d *denyLater) Sub(dir string) (fs.FS, error) { return skilltest.Below(d, dir), nil }
-
-// New and deleted skills take effect with the next refresh; a missing root is skipped.
-func TestSkillRefresh(t *testing.T) {
-	roots := shop()
-	h := hostOf(t, roots...)
-	roots[0].Put("new/SKILL.md", md("new", "Just written"))
-	delete(roots[1].Files, "mcp-builder/SKILL.md")
-	if err := h.Catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	inBoth(t, func(t *testing.T, set string) {
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "zzzzzz"}),
-			missing("zzzzzz", "- git: Git deployment workflow skill\n- new: Just written\n- postgres: PostgreSQL database operations"))
-	})
-}
 
 // Both sets give the same answers.
 func TestSkillDefaultLeads(t *testing.T) {

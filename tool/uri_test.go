@@ -34,49 +34,6 @@ func unsupported(uri string) Result {
 	return Result{IsError: true, Text: "Unsupported skill URI: " + uri + "\nUse list_skills to discover supported URIs. Currently supported: " + shopURIs}
 }
 
-func TestGetByURI(t *testing.T) {
-	gitText := strings.SplitN(loadedGit.Text, "\n\n", 2)[1]
-	builderText := md("mcp-builder", "MCP server development guide")
-	noURI := Result{IsError: true, Text: "Invalid URI. Provide a non-empty skill URI like skill://engage/SKILL.md."}
-	const noUser = " (a skill's URI has no user: leave out @ and what comes before it, or write %40 where it belongs to a name)"
-	const noQuery = " (a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name)"
-	const noFragment = " (a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name)"
-	token := "ghp_" + strings.Repeat("a1B2", 9)
-	tests := []struct {
-		name string
-		args any
-		want Result
-	}{
-		{"the built-in one", args{"uri": engageURI}, got(engageURI, "\ufeff"+md("engage", "How to"))},
-		{"encoded", args{"uri": "skill://claude-project/%67it/SKILL.md"}, got(gitURI, gitText)},
-		{"shadowed", args{"uri": "skill://claude-user/git/SKILL.md"}, got("skill://claude-user/git/SKILL.md", md("git", "Git as I use it"))},
-		{"bare name in another case", args{"uri": "skill://MCP-Builder/SKILL.md"}, got(builderURI, builderText)},
-		{"null", args{"uri": nil}, noURI},
-		{"no scheme", args{"uri": "git"}, noURI},
-		{"a name without its file", args{"uri": "skill://git"}, unsupported("skill://git")},
-		{"the folder", args{"uri": "skill://claude-project/git"}, unsupported("skill://claude-project/git")},
-		{"encoded traversal", args{"uri": "skill://claude-project/git/%2e%2e/x/SKILL.md"}, unsupported("skill://claude-project/git/%2e%2e/x/SKILL.md")},
-		{"userinfo", args{"uri": "skill://user:hunter2@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
-		{"userinfo with another at", args{"uri": "skill://user:p@ss@git/SKILL.md"}, unsupported("skill://git/SKILL.md" + noUser)},
-		{"query", args{"uri": gitURI + "?token=hunter2"}, unsupported(gitURI + noQuery)},
-		{"fragment", args{"uri": gitURI + "#hunter2"}, unsupported(gitURI + noFragment)},
-		{"token", args{"uri": "skill://" + token + "/SKILL.md"}, unsupported("skill://[redacted]/SKILL.md")},
-		{"a long run", args{"uri": "skill://x/" + strings.Repeat("ab12", 13) + "/SKILL.md"}, unsupported("skill://x/[redacted]/SKILL.md")},
-		{"a long name is none", args{"uri": "skill://internationalization-of-everything-2/SKILL.md"}, unsupported("skill://internationalization-of-everything-2/SKILL.md")},
-		{"control characters", args{"uri": "skill://a\x1b[2J\n/SKILL.md"}, unsupported(`skill://a\x1b[2J\n/SKILL.md`)},
-	}
-	h := hostOf(t, withEngage()...)
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := call(t, h, "uri", "get_skill", tt.args)
-			same(t, r, tt.want)
-			if strings.Contains(r.Text, "hunter2") || strings.Contains(r.Text, token[:20]) {
-				t.Error("a secret is repeated")
-			}
-		})
-	}
-}
-
 func TestHiddenIsAResource(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}))
 	uri, _ := skill.ParseURI("skill://claude-project/hidden/SKILL.md")
@@ -117,19 +74,6 @@ func TestGetByURIRenamed(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-}
-
-func TestListByURI(t *testing.T) {
-	want := skillList{Skills: []listedSkill{
-		{gitURI, "git", "Git deployment workflow skill"},
-		{"skill://claude-project/postgres/SKILL.md", "postgres", "PostgreSQL database operations"},
-		{builderURI, "mcp-builder", "MCP server development guide"},
-		{engageURI, "engage", "How to"},
-		{shadowURI, "git", "Git as I use it"},
-	}}
-	same(t, call(t, hostOf(t, withEngage()...), "uri", "list_skills", args{}), Result{Object: want, Text: "- " + gitURI + " git: Git deployment workflow skill\n" +
-		"- skill://claude-project/postgres/SKILL.md postgres: PostgreSQL database operations\n- " + builderURI + " mcp-builder: MCP server development guide\n- " + engageURI + " engage: How to\n- " + shadowURI + " git: Git as I use it"})
-	same(t, call(t, hostOf(t, project(nil)), "uri", "list_skills", "").Text, "There are no skills.")
 }
 
 // list_skills, the "currently supported" URIs and the answers of get_skill cover the same

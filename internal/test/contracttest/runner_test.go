@@ -57,6 +57,11 @@ var (
 func runnerWorld(t testing.TB) *world {
 	w := newWorld(t, map[string]string{
 		"calculator/SKILL.MD":                  calculatorDoc,
+		"small/skill.md":                       md("small", "another spelling"),
+		"empty/SKILL.MD":                       "",
+		"bom/SKILL.MD":                         "\ufeff# x\r\n",
+		"lines/SKILL.md":                       "lower <&> \u2028",
+		"x..y/SKILL.MD":                        "x",
 		"calculator/examples/basic.py":         basicPy,
 		"calculator/docs/advanced/deep.md":     "deep",
 		"calculator/empty.txt":                 "",
@@ -210,12 +215,19 @@ func TestRunner(t *testing.T) {
 		get("000-behavior-2", "nested", doc("nested", "nested")),
 		get("000-behavior-2", "other-name", doc("other-name", "---\nname: other-name\ndescription: d\n---\n")),
 		get("000-behavior-2", "deep", noDoc("deep")),
+		get("000-behavior-2", "small", noDoc("small")), // on every disk
+		get("000-behavior-2", "empty", doc("empty", "")),
+		get("000-behavior-2", "bom", doc("bom", "\ufeff# x\r\n")),
+		get("000-behavior-2", "lines", doc("lines", "lower <&> \u2028")),
+		get("000-behavior-2", " calculator", noSkill(" calculator")),
+		get("000-behavior-2", "claude-project:calculator", noSkill("claude-project:calculator")),
 		get("000-behavior-2", "Calculator", noSkill("Calculator")),
 		get("000-behavior-3", "größe", doc("größe", "non-ASCII")),
 		get("000-behavior-4", "mb", doc("mb", oneMB)),
 		get("000-error-1", "a/b", badName("a/b")),
 		get("000-error-1", `a\b`, badName(`a\b`)),
 		get("000-error-1", "..", badName("..")),
+		get("000-error-1", "x..y", badName("x..y")),
 		get("000-error-1", ".", badName(".")),
 		get("000-error-1", "", badName("")),
 		get("000-error-1", "a\x00b", badName("a\x00b")),
@@ -263,6 +275,9 @@ func TestRunner(t *testing.T) {
 		read("001-validation-4", "calculator", "docs/../../weather/SKILL.md", outside("calculator", "docs/../../weather/SKILL.md")),
 		read("001-reading-1", "größe", "SKILL.MD", utf8File("größe", "SKILL.MD", "non-ASCII")),
 		read("001-reading-1", "other-name", "SKILL.md", utf8File("other-name", "SKILL.md", "---\nname: other-name\ndescription: d\n---\n")),
+		read("001-reading-1", "weather", "docs/api_reference.md", utf8File("weather", "docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...")),
+		read("001-reading-1", "Calculator", "notes.txt", absent("Calculator", "notes.txt")),
+		read("001-reading-1", "hidden", "SKILL.md", fileError("hidden", "SKILL.md", "Skill 'hidden' is not available for model invocation.")),
 		read("001-reading-2", "calculator", "docs/./advanced//../advanced/deep.md", utf8File("calculator", "docs/./advanced//../advanced/deep.md", "deep")),
 		read("001-reading-3", "calculator", "../../../etc/passwd", outside("calculator", "../../../etc/passwd")),
 		read("001-reading-4", "calculator", "bom.txt", utf8File("calculator", "bom.txt", "\ufeffbom")),
@@ -365,4 +380,5 @@ func TestRunnerList(t *testing.T) {
 	w.remove(0, "weather")
 	w.refresh()
 	w.ask(t, "runner", "list_skills", "", answer{text: `{"skills":["calculator","größe"]}`, object: `{"skills":["calculator","größe"]}`})
+	newWorld(t, nil).ask(t, "runner", "list_skills", "", answer{text: `{"skills":[]}`, object: `{"skills":[]}`})
 }

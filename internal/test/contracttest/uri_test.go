@@ -43,6 +43,7 @@ func TestURI(t *testing.T) {
 		return row{id: id, tool: "get_skill", args: `{"uri":` + quote(uri) + `}`, want: want}
 	}
 	whole := document(engage, md("engage", "How to use <skills> & more"))
+	const noUser = " (a skill's URI has no user: leave out @ and what comes before it, or write %40 where it belongs to a name)"
 	extra := func(keys string) answer {
 		return answer{isError: true, text: "Invalid arguments for tool get_skill: unrecognized " + keys + "; the only one is 'uri'"}
 	}
@@ -60,9 +61,16 @@ func TestURI(t *testing.T) {
 		get("004-request-3", "skill://claude-project/engage/other.md", unsupported("skill://claude-project/engage/other.md")),
 		get("004-request-3", "skill://claude-project/engage/../engage/SKILL.md", unsupported("skill://claude-project/engage/../engage/SKILL.md")),
 		get("004-request-3", "skill://claude-project/engage%2fSKILL.md", unsupported("skill://claude-project/engage%2fSKILL.md")),
+		get("004-request-3", "skill://postgres", unsupported("skill://postgres")),
+		get("004-request-3", "skill://claude-project/postgres", unsupported("skill://claude-project/postgres")),
+		get("004-request-3", "skill://claude-project/engage/%2e%2e/x/SKILL.md", unsupported("skill://claude-project/engage/%2e%2e/x/SKILL.md")),
+		get("004-request-3", "skill://a\x1b[2J\n/SKILL.md", unsupported(`skill://a\x1b[2J\n/SKILL.md`)),
+		{id: "004-request-1", tool: "get_skill", args: `{"uri":null}`, want: noURI},
 		get("004-request-role", " skill://engage/SKILL.md\n", whole),
 		get("004-skill-uri", "SKILL://claude-project/engage/SKILL.md", whole),
 		get("004-skill-uri", "skill://größe/SKILL.md", document("skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md", md("größe", "d"))),
+		get("004-skill-uri", "skill://claude-project/%65ngage/SKILL.md", whole),
+		get("004-skill-uri", "skill://Postgres/SKILL.md", document("skill://claude-project/postgres/SKILL.md", md("postgres", "d"))),
 		get("004-skill-type", engage, whole),
 		get("004-skill-text", engage, whole),
 		get("004-skill-rule-1", "skill://engage/SKILL.md", whole),
@@ -77,6 +85,12 @@ func TestURI(t *testing.T) {
 		get("004-error-rule-1", "x", noURI),
 		get("004-error-rule-2", "skill://user:pw@nope/SKILL.md?token=ghp_CANARYcanary0123456789#x", unsupported("skill://nope/SKILL.md")),
 		get("004-error-rule-2", "skill://ghp_CANARYcanary0123456789/SKILL.md", unsupported("skill://[redacted]/SKILL.md")),
+		get("004-error-rule-2", "skill://user:CANARY@engage/SKILL.md", unsupported("skill://engage/SKILL.md"+noUser)),
+		get("004-error-rule-2", "skill://user:p@CANARY@engage/SKILL.md", unsupported("skill://engage/SKILL.md"+noUser)),
+		get("004-error-rule-2", engage+"?token=CANARY", unsupported(engage+" (a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name)")),
+		get("004-error-rule-2", engage+"#CANARY", unsupported(engage+" (a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name)")),
+		get("004-error-rule-2", "skill://x/"+strings.Repeat("ab12", 13)+"/SKILL.md", unsupported("skill://x/[redacted]/SKILL.md")),
+		get("004-error-rule-2", "skill://internationalization-of-everything-2/SKILL.md", unsupported("skill://internationalization-of-everything-2/SKILL.md")),
 		get("004-relation-1", engage, whole),
 		get("004-relation-2", engage, whole),
 		get("004-relation-3", "skill://nope/SKILL.md", unsupported("skill://nope/SKILL.md")),
@@ -186,6 +200,7 @@ func TestURINamesTwenty(t *testing.T) {
 	must(t, os.Mkdir(w.dirs[0], 0o755))
 	w.refresh()
 	w.ask(t, "uri", "get_skill", nope, refused("(none)"))
+	w.ask(t, "uri", "list_skills", "", answer{text: "There are no skills.", object: `{"skills":[]}`})
 }
 
 // The tool and the resource read a link that leads back into its skill, and refuse one to

@@ -92,6 +92,7 @@ func TestWave(t *testing.T) {
 		call("003-validation-1", "nope", waveMissing("nope")),
 		{id: "003-validation-2", tool: "Skill", args: `{}`, want: waveMissing("")},
 		{id: "003-validation-2", tool: "Skill", args: `{"skill_name":5}`, want: waveInvalid("", "'skill_name' must be a string", "Give skill_name alone, as a string: the name of one of the available skills")},
+		{id: "003-validation-2", tool: "Skill", args: `[]`, want: waveInvalid("", "they must be one JSON object", "Give skill_name alone, as a string: the name of one of the available skills")},
 		{id: "003-validation-2", tool: "Skill", args: `{"skill_name":"skill-1","x":1}`, want: waveInvalid("skill-1", "unrecognized key 'x'; the only one is 'skill_name'", "Give skill_name alone, as a string: the name of one of the available skills")},
 		call("003-validation-3", "Skill-1", waveMissing("Skill-1")),
 		call("003-validation-3", "../../etc/passwd", waveMissing("../../etc/passwd")),
