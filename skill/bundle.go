@@ -166,6 +166,13 @@ func (b *Bundle) Folder() string {
 	return filepath.Base(b.rootDir())
 }
 
+// Placed is a file system whose folder is on this machine, at another place than below its root.
+type Placed interface {
+	fs.FS
+	// Place returns the folder's absolute path once its files were verified, or "".
+	Place() string
+}
+
 // Dir returns the folder's absolute path, for people and for "Base directory". It is empty if the
 // skill is not on disk.
 func (b *Bundle) Dir() string {

@@ -150,7 +150,7 @@ const (
 func TestOwnSources(t *testing.T) {
 	t.Parallel()
 	at, dir := upstream(t, map[string]string{
-		"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nOf acme.\n",
+		"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nOf acme.\n", "pdf/run.sh": "echo pdf\n",
 		"own/SKILL.md": "---\nname: own\ndescription: Use the other own.\n---\nOwn of acme.\n",
 	}, token)
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+at+"', token-env: ACME}\npoll: 1s\n")
@@ -178,6 +178,15 @@ func TestOwnSources(t *testing.T) {
 		if answer := p.load(name); !strings.Contains(answer, want) {
 			t.Errorf("%s: %s", name, answer)
 		}
+	}
+	// A script of the source can be run from the verified copy, which nobody can write.
+	_, at, _ = strings.Cut(p.load("pdf"), "Base directory: ")
+	at, _, _ = strings.Cut(at, `\n`)
+	if info, err := os.Stat(filepath.Join(at, "run.sh")); err != nil || info.Mode().Perm()&0o222 != 0 || !strings.HasPrefix(at, p.home) {
+		t.Error(at, info, err)
+	}
+	if answer := p.ask("tools/call", `{"name":"read_file_in_skill","arguments":{"skill_name":"pdf","file_path":"`+at+`/run.sh"}}`); !strings.Contains(answer, "echo pdf") {
+		t.Error(answer)
 	}
 	if answer := p.ask("tools/call", `{"name":"find_skills","arguments":{"query":"pdf"}}`); !strings.Contains(answer, "pdf (global, skill://acme/pdf/SKILL.md)") {
 		t.Error(answer)

@@ -51,6 +51,14 @@ func (v *verdict) hidden() bool {
 	return v.held != nil && slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Hides })
 }
 
+// Place implements [skill.Placed].
+func (f *folder) Place() string {
+	if inner, ok := f.inner.(skill.Placed); ok && f.verdict().held == nil {
+		return inner.Place()
+	}
+	return ""
+}
+
 // Open implements [fs.FS].
 func (f *folder) Open(name string) (fs.File, error) {
 	v := f.verdict()

@@ -140,6 +140,9 @@ func (f *Finder) At(ctx context.Context, v catalog.View, uri skill.URI) (now cat
 // every surface. A folder whose path would break the line is named by its URI.
 func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
+	if placed, ok := e.FS.(skill.Placed); ok && dir == "" && !f.Remote {
+		dir = placed.Place()
+	}
 	if f.Remote || profile.FromContext(ctx).Remote || dir == "" || strings.IndexFunc(dir, unicode.IsControl) >= 0 {
 		return strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile)
 	}

@@ -69,6 +69,18 @@ func (f *folder) wants(name string) (want lockfile.File, has bool, err error) {
 	return files[i], true, nil
 }
 
+// Place implements [skill.Placed]. The files were compared with their digests at least once, since
+// an agent may run them from there.
+func (f *folder) Place() string {
+	if f.fault != "" {
+		return ""
+	}
+	if _, err := f.files("open", "."); err != nil {
+		return ""
+	}
+	return f.source.o.Store.Folder(f.digest)
+}
+
 // Open implements [fs.FS].
 func (f *folder) Open(name string) (fs.File, error) {
 	if f.fault != "" {
