@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestTable(t *testing.T) {
 	for kind := range kinds {
 		cells := cells
 		if kind != "folder" && !testwait.SecondLane() {
-			cells = cells[:3]
+			cells = slices.Concat(cells[:1], cells[2:3]) // where nothing is, and where the user changed something
 		}
 		for _, c := range cells {
 			for _, over := range []bool{false, true} {

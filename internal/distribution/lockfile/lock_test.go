@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -184,8 +185,11 @@ func TestMerge(t *testing.T) {
 	must("init", "-q")
 	write(base)
 	random := rand.New(rand.NewPCG(1, 2))
-	merged := 0
-	for range 20 {
+	merged, all := 0, 6
+	if testwait.SecondLane() {
+		all = 20
+	}
+	for range all {
 		ours, theirs := 1+20*random.IntN(20)+random.IntN(9), 11+20*random.IntN(20)+random.IntN(9)
 		must("checkout", "-q", "-B", "theirs", "main")
 		write(with(base, theirs))
@@ -210,9 +214,8 @@ func TestMerge(t *testing.T) {
 			t.Error("the merged lock is not canonical")
 		}
 	}
-	t.Logf("%d of 20 merged", merged)
-	if merged < 18 {
-		t.Errorf("%d of 20 merged", merged)
+	if merged < all*9/10 {
+		t.Errorf("%d of %d merged", merged, all)
 	}
 }
 

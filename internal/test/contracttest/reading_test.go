@@ -349,10 +349,10 @@ func (s *slowSession) received() string { return s.sent.String() }
 const slowTime = 100 * time.Second
 
 func slowSkills() int {
-	if testing.Short() {
-		return 400
+	if testwait.SecondLane() {
+		return 2000
 	}
-	return 2000
+	return 400
 }
 
 // While many skills are read from a slow disk, every surface is asked all the time. No
