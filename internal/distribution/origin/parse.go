@@ -266,6 +266,9 @@ func parseOCI(rest string) (Ref, error) {
 	if strings.Contains(host, "@") {
 		return Ref{}, errUser()
 	}
+	if reference.IsOddAddress(host) {
+		return Ref{}, errOddAddress()
+	}
 	if !ok || !slash || !isHost(host) {
 		return Ref{}, refuse(fix, "the oci: source names no registry and repository")
 	}
@@ -308,6 +311,10 @@ func errUser() error {
 		"the source has a user name or a password in it, and sources are written into logs and locks")
 }
 
+func errOddAddress() error {
+	return refuse("write all of its numbers, as in 127.0.0.1", "the host of the source is an IP address in a short or odd spelling")
+}
+
 // parseURL reads an https address without secrets in it. It accepts http only to this machine.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
@@ -318,6 +325,8 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, refuse("write https://HOST/PATH", "the address is not an https:// address")
 	case u.User != nil:
 		return nil, errUser()
+	case reference.IsOddAddress(u.Host):
+		return nil, errOddAddress()
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return nil, refuse("leave it out (a branch, tag or commit is written behind @); or download the file and name it as ./FILE", "the address has a part after ? or #, which may be a secret, and sources are written into logs and locks")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -58,6 +59,9 @@ func parseGit(scheme, text string) (Ref, error) {
 		return Ref{}, refuse("write https:// in front for an archive, or ./ for a file", "the source looks like an archive")
 	}
 	host = strings.ToLower(host)
+	if reference.IsOddAddress(host) {
+		return Ref{}, errOddAddress()
+	}
 	if !isHost(host) {
 		return Ref{}, refuse(gitFix, "the source names no host")
 	}
@@ -153,6 +157,9 @@ func parseSCP(text string) (Ref, error) {
 	user, host, _ := cutUser(before)
 	if !plainUser(user) || !isHost(host) {
 		return Ref{}, refuse(gitFix, "the source is no git@HOST:PATH")
+	}
+	if reference.IsOddAddress(host) {
+		return Ref{}, errOddAddress()
 	}
 	base, sub, want := cutGit(rest)
 	base = strings.TrimRight(base, "/")

@@ -111,6 +111,24 @@ func Host(scheme, host string) string {
 	return name + ":" + port
 }
 
+// IsOddAddress reports whether a host, with or without a port, is an IP address in another spelling
+// than the usual one, such as 127.1, 0x7f000001 or 0177.0.0.1. Some programs connect to it, and no
+// rule for the address fits it. No other host ends in a number.
+func IsOddAddress(host string) bool {
+	name, _, _ := strings.Cut(host, ":")
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		name, _, _ = strings.Cut(inner, "]")
+	} else {
+		name = strings.TrimRight(name, ".")
+		last := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+		if digits, hex := strings.CutPrefix(last, "0x"); last == "" || strings.Trim(last, "0123456789") != "" && (!hex || strings.Trim(digits, "0123456789abcdef") != "") {
+			return false
+		}
+	}
+	_, err := netip.ParseAddr(name)
+	return err != nil
+}
+
 // isLoopback reports whether a registry's host is this machine, so that requests to it are http.
 func isLoopback(name string) bool {
 	ip := net.ParseIP(strings.Trim(name, "[]"))

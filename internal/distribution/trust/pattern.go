@@ -32,6 +32,8 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{}, errors.New("names no registry and repository")
 	case strings.ContainsAny(host, "*@"):
 		return Pattern{}, errors.New("has no plain name of a registry")
+	case reference.IsOddAddress(host):
+		return Pattern{}, errors.New("has an IP address in a short or odd spelling, which fits no source: write all of its numbers, as in 127.0.0.1")
 	case strings.ContainsAny(path, "@:") || strings.ContainsAny(text, " \t\r\n?#\\"):
 		return Pattern{}, errors.New("has more than the name of a repository: a rule is for all of its tags")
 	}

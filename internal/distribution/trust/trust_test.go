@@ -72,6 +72,7 @@ func TestPatterns(t *testing.T) {
 	for _, text := range []string{
 		"", "*", "r.example/acme", "https://r.example/a", "github.com/acme/**", "oci://", "oci://r.example", "oci://r.example/", "oci:///a",
 		"oci://*/a", "oci://r.example/a:prod", "oci://r.example/a@sha256:1", "oci://r.example//a", "oci://r.example/a/", "oci://r.example/a*", "oci://r.example/***", "oci://r.example/A", "oci://r.example/a b", "oci://localhost:5901/acme%2fu7", "oci://r.example/acme/ü", "oci://r.example/-a/**",
+		"oci://127.1:5000/acme/**", "oci://0x7f000001/acme/**", "oci://2130706433/a", "oci://10.0.0.08/a", "oci://10.0.0x1./a", "oci://[1.2]/a", "oci://1.2.3.4.5/a",
 	} {
 		if p, err := ParsePattern(text); err == nil {
 			t.Errorf("%q is the pattern %s", text, p)
