@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -196,18 +197,16 @@ func lostExec(locked []lockfile.File, c *content) (lost []string) {
 	return lost
 }
 
-// Warned returns the warnings. One lists what is not installed: if short is set, only the first of
-// that.
+// Warned returns the warnings. One lists what is not installed: if short is set, it has the number
+// and the first.
 func (s *Step) Warned(short bool) []string {
 	n := len(s.dropped)
 	if n == 0 {
 		return s.Warnings
 	}
-	text := "not installed: "
-	if short {
-		text += strings.Join(s.dropped[:min(n, shownPaths)], "; ") + more(n)
-	} else {
-		text += strings.Join(s.dropped, "; ")
+	text := "not installed: " + strings.Join(s.dropped, "; ")
+	if short && n > 1 {
+		text = fmt.Sprintf("not installed: %s entries, the first: %s; --json lists all", display.Thousands(n), s.dropped[0])
 	}
 	return append([]string{text}, s.Warnings...)
 }
