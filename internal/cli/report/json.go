@@ -33,7 +33,7 @@ type skillRow struct {
 	File        string  `json:"file,omitempty"`
 	Name        string  `json:"name,omitempty"`
 	Available   bool    `json:"available"`
-	Publishable bool    `json:"publishable"`
+	Publishable bool    `json:"publishable"` // in the lists of the Skills extension; knack publish refuses errors too
 	Cost        costRow `json:"cost"`
 }
 
