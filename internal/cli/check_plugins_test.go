@@ -182,6 +182,52 @@ func TestCheckPlugins(t *testing.T) {
 	}
 }
 
+// Files that are made to be expensive or to lead elsewhere are judged like any other, and 5,000
+// plugins of a marketplace each on their own.
+func TestCheckPluginsHostile(t *testing.T) {
+	many := func(n int, entry string) string { return market(strings.TrimSuffix(strings.Repeat(entry+",", n), ",")) }
+	for _, c := range []struct {
+		about string
+		files files
+		want  []string // rules
+	}{
+		{"a manifest of 16 MiB", files{"plugin.json": manifest(`,"description":"` + strings.Repeat("x", 16<<20) + `"`), "skills/a/SKILL.md": skillA}, []string{"plugin-file"}},
+		{"a marketplace of 16 MiB", files{claudem: market(`{"name":"` + strings.Repeat("x", 16<<20) + `"}`)}, []string{"marketplace-file"}},
+		{"deep lists", files{"plugin.json": manifest(`,"keywords":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000)), "skills/a/SKILL.md": skillA}, []string{"plugin-json"}},
+		{"lists of 100 levels", files{"plugin.json": manifest(`,"keywords":` + strings.Repeat("[", 100) + strings.Repeat("]", 100)), "skills/a/SKILL.md": skillA}, []string{"plugin-json"}},
+		{"many values", files{claudem: `{"a":[` + strings.Repeat("1,", 1<<20) + `1]}`}, []string{"marketplace-json"}},
+		{"no UTF-8", files{"plugin.json": "{\"name\":\"\xff\"}", "skills/a/SKILL.md": skillA}, []string{"plugin-json"}},
+		{"names for a terminal", files{"plugin.json": manifest(`,"\u001b[31m":1,"a\u202eb":1`)}, []string{"plugin-field-unknown"}},
+		{"5,000 plugins that lead out", files{claudem: many(5_000, `{"name":"../x","source":"../../x"}`)}, []string{"marketplace-entry", "marketplace-path"}},
+		{"5,000 plugins in one folder", files{claudem: many(5_000, `{"name":"x","source":"./x"}`), "x/plugin.json": manifest("")}, []string{"marketplace-duplicate"}},
+		{"a marketplace in itself", files{claudem: market(`{"name":"x","source":"./"},{"name":"y","source":"./y"}`), "plugin.json": manifest(""), "y": "->."}, []string{"link-duplicate"}},
+		{"links in a circle", files{"plugin.json": manifest(""), "skills/a": "->b", "skills/b": "->a", "mcp.json": "->mcp.json"}, []string{"link-loop", "mcp-file"}},
+		{"a skill in the folder of links to it", files{"plugin.json": manifest(""), "skills/up": "->..", "skills/a/SKILL.md": skillA}, []string{"link-duplicate"}},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			home := t.TempDir()
+			tree(t, filepath.Join(home, "plugin"), c.files)
+			_, got := checkJSON(t, home, "plugin")
+			var rules []string
+			for _, f := range got.Findings {
+				if f.Severity != "info" && !slices.Contains(rules, f.Rule) {
+					rules = append(rules, f.Rule)
+				}
+				if strings.ContainsAny(f.Message+f.Fix, "\x1b\u202e") || len(f.Message) > 1_000 {
+					t.Errorf("%+q", f)
+				}
+			}
+			slices.Sort(rules)
+			if !slices.Equal(rules, c.want) {
+				t.Errorf("%v, want %v: %+v", rules, c.want, got.Findings[:min(len(got.Findings), 3)])
+			}
+			if len(got.Findings) > 1_100 {
+				t.Errorf("%d findings", len(got.Findings))
+			}
+		})
+	}
+}
+
 // tree writes files and links.
 func tree(t *testing.T, dir string, all files) {
 	t.Helper()

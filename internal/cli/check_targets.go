@@ -134,7 +134,7 @@ func noSkill(t target) *command.Failure {
 	entries, _ := os.ReadDir(t.root.Dir)
 	for _, e := range entries {
 		if e.Name() == "plugin.json" {
-			f.Hint = "a skill is a folder with a SKILL.md; to check plugin.json as that of a plugin: knack check " + console.ShellWord(filepath.ToSlash(filepath.Join(t.given, e.Name())))
+			f.Hint = "a skill is a folder with a SKILL.md; to check plugin.json as the manifest of a plugin: knack check " + console.ShellWord(filepath.ToSlash(filepath.Join(t.given, e.Name())))
 		}
 		if !e.IsDir() && typo.IsMainFile(e.Name()) {
 			f.Hint = "a skill is a folder with a SKILL.md; rename " + display.Echo(e.Name()) + " to SKILL.md"

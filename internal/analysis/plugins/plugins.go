@@ -106,7 +106,21 @@ func Judge(ctx context.Context, folder string, asked bool) (*Report, error) {
 	if len(j.report.Plugins)+len(j.report.Marketplaces) == 0 {
 		return nil, nil
 	}
+	j.sort()
 	return &j.report, nil
+}
+
+// sort sorts the findings of each file by position. The files keep their order.
+func (j *judge) sort() {
+	order := map[string]int{}
+	for i, f := range j.report.Findings {
+		if _, ok := order[f.File]; !ok {
+			order[f.File] = i
+		}
+	}
+	slices.SortStableFunc(j.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column))
+	})
 }
 
 type judge struct {
