@@ -24,7 +24,6 @@ func checkCommand(env *console.Env) *cobra.Command {
 	f := checkFlags{from: selection.Flags{Unguarded: true}}
 	var protocol string
 	var timeout time.Duration
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "check [PATH | SKILL | URL]…",
 		SuggestFor: []string{"validate", "lint", "test"},
@@ -61,54 +60,54 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
   knack check --strict --format github .  # in CI, where warnings count too
   knack check ./my-plugin                 # a plugin, or a marketplace
   knack check http://127.0.0.1:8080/mcp   # how a server serves skills`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if asJSON {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
+			if command.IsJSON(cmd) {
 				f.format = "json"
 			}
 			f.strictGiven = cmd.Flags().Changed("strict")
 			if err := command.NoConfig(cmd); err != nil {
-				return err
+				return nil, err
 			}
 			if !slices.ContainsFunc(args, isURL) {
 				for _, name := range []string{"protocol", "timeout"} {
 					if cmd.Flags().Changed(name) {
-						return command.UsageError("give a URL", "--%s is for a server", name)
+						return nil, command.UsageError("give a URL", "--%s is for a server", name)
 					}
 				}
 				return checkFiles(cmd.Context(), env, &f, args)
 			}
 			if len(args) > 1 {
-				return command.UsageError("run it once for each", "a URL is checked alone")
+				return nil, command.UsageError("run it once for each", "a URL is checked alone")
 			}
 			if f.format != "text" && f.format != "json" {
-				return command.UsageError(typo.Hint(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
+				return nil, command.UsageError(typo.Hint(f.format, []string{"text", "json"}, "the formats for a server are text and json"), "--format %s: there is no such format", f.format)
 			}
 			for _, name := range []string{"fix", "diff", "ignore", "strict", "config", "info", "dir", "project", "exclude", "no-builtin"} {
 				if cmd.Flags().Changed(name) {
-					return command.UsageError("leave it out", "--%s is not for a server", name)
+					return nil, command.UsageError("leave it out", "--%s is not for a server", name)
 				}
 			}
 			if versions := skillsext.Versions(); protocol != "" && !slices.Contains(versions, protocol) {
-				return command.UsageError("use one of "+strings.Join(versions, ", "), "--protocol %s: there is no such protocol version", protocol)
+				return nil, command.UsageError("use one of "+strings.Join(versions, ", "), "--protocol %s: there is no such protocol version", protocol)
 			}
 			u, err := url.Parse(args[0])
 			if err != nil || u.Host == "" {
-				return command.UsageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", display.RedactURI(args[0]))
+				return nil, command.UsageError("for example knack check http://localhost:8080/mcp", "'%s' is not an http:// or https:// URL", display.RedactURI(args[0]))
 			}
 			if timeout <= 0 {
-				return command.UsageError("for example --timeout 10m", "--timeout %s: it must be positive", timeout)
+				return nil, command.UsageError("for example --timeout 10m", "--timeout %s: it must be positive", timeout)
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it did not finish within %s; --timeout allows more time", timeout))
 			defer cancel()
 			return checkServer(ctx, env, u, protocol, f.format)
-		},
+		}),
 		ValidArgsFunction: f.from.CompleteSkill(selection.Skill),
 	}
 	f.from.Register(cmd, env)
 	f.from.RegisterConfig("use the settings in `FILE`, not those of the project and the user; without a path, check the roots that it names")
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
-	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
+	flags.Bool("json", false, "print a JSON object; the same as --format json")
 	flags.BoolVar(&f.strict, "strict", false, "treat warnings as errors")
 	flags.BoolVar(&f.info, "info", false, "also show infos")
 	flags.Var((*command.Repeated)(&f.ignore), "ignore", "drop the findings of this `RULE` (repeatable)")

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"path"
 	"strings"
 
@@ -14,19 +14,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// showDiff prints the changes that applyFixes would make. A terminal gets no control characters; a
-// pipe to patch gets every byte.
-func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level) error {
-	n, out := 0, env.Out()
-	show := func(patch string) error {
-		n++
-		return out.Patch(patch)
+// patches are the changes that check --fix would make, one a file.
+type patches []string
+
+// Print implements [command.Result]. A terminal gets no control characters; a pipe to patch gets
+// every byte.
+func (p patches) Print(env *console.Env) {
+	for _, patch := range p {
+		if env.Out().Patch(patch) != nil {
+			return // the output remembers the failure
+		}
 	}
+}
+
+// diffFixes returns the changes that applyFixes would make.
+func diffFixes(run *checkRun, f *checkFlags, level check.Level) (command.Result, error) {
+	var all patches
 	for _, m := range run.misspeltFiles(f, level) {
 		name := relative(m.Shown)
-		if err := show(diff.Rename(name, path.Join(path.Dir(name), skill.MainFile))); err != nil {
-			return err
-		}
+		all = append(all, diff.Rename(name, path.Join(path.Dir(name), skill.MainFile)))
 	}
 	for _, c := range run.skills {
 		old, _ := c.misnamedFile(f, level)
@@ -41,17 +47,19 @@ func showDiff(env *console.Env, run *checkRun, f *checkFlags, level check.Level)
 			patch = diff.Rename(name, to)
 		}
 		patch += diff.Unified("a/"+name, "b/"+to, c.Data, now)
-		if len(changes) == 0 && patch == "" {
-			continue
-		}
-		if err := show(patch); err != nil {
-			return err
+		if len(changes) > 0 || patch != "" {
+			all = append(all, patch)
 		}
 	}
-	if n > 0 {
-		return command.Fail(command.No, fmt.Errorf("%s can be fixed", display.Count(n, "file")), "the same without --diff, with --fix, writes this")
+	missing := failure(run.unread)
+	if len(all) == 0 {
+		return all, missing
 	}
-	return nil
+	fixable := display.Count(len(all), "file") + " can be fixed"
+	if missing != nil {
+		return all, command.WithOthers(missing, []command.Other{{Text: fixable}})
+	}
+	return all, command.Fail(command.No, errors.New(fixable), "the same without --diff, with --fix, writes this")
 }
 
 // relative returns a path for a patch. Programs that apply patches refuse absolute paths; -d / or

@@ -91,93 +91,77 @@ func (c *checkedSkill) ignored(f *checkFlags) (out []skill.RuleID) {
 	return out
 }
 
-func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []string) error {
+func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []string) (command.Result, error) {
 	level, err := f.level()
 	if err == nil {
 		err = f.validate()
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	named := &namedSkills{env: env, from: &f.from}
 	defer named.close()
 	all, names, unread, err := targets(ctx, env, named, words)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		err := named.add(ctx, name, f)
 		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
 			unread = append(unread, none)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	files := settings.New(env, f.from.Config)
 	for i, t := range all {
 		if all[i].settings, err = files.Check(t.base); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, s := range named.skills {
 		if s.settings, err = files.Check(s.base); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	run, err := scanTargets(ctx, env, all, named)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if f.diff {
 		run.unread = append(unread, run.unread...)
-		err := showDiff(env, run, f, level)
-		if missing := run.failure(env); missing != nil {
-			if err != nil {
-				env.Err().Line("%s", err.Error())
-			}
-			return missing
-		}
-		return err
+		return diffFixes(run, f, level)
 	}
 	var failed error
 	if level != check.None {
 		failed = applyFixes(ctx, env, run, f, level)
 		if err := named.refresh(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		if run, err = scanTargets(ctx, env, all, named); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	run.unread = append(unread, run.unread...)
 	run.collect(f, files)
 	if len(run.skills) == 0 && len(words) == 0 {
-		env.Err().Line("no skill was found in the project's folders; %s", otherPath(named.opened))
+		run.report.Notes = append(run.report.Notes, "no skill was found in the project's folders; "+otherPath(named.opened))
 	}
-	// An empty run is printed in the requested format, too.
-	if f.format != "text" || len(run.unread) == 0 || len(run.skills)+len(run.report.Findings) > 0 {
-		if err := report.Print(env, &run.report, f.format); err != nil {
-			return err
-		}
+	var result command.Result = &run.report
+	if f.format == "text" && len(run.unread) > 0 && len(run.skills)+len(run.report.Findings) == 0 {
+		result = nil // nothing was read; the other formats have an empty report
 	}
-	if run.report.Silenced > 0 && f.format != "text" { // the last line of text says so itself
-		env.Err().Line("%s left out by %s", display.Count(run.report.Silenced, "finding"), run.report.Files())
+	if failed != nil {
+		return result, command.WithOthers(failed, notChecked(run.unread))
 	}
-	missing := run.failure(env)
-	switch {
-	case failed != nil && missing != nil:
-		env.Err().Text(console.Red.Of("not checked:"), missing.Error())
-		return failed
-	case failed != nil:
-		return failed
-	case missing != nil:
-		return missing // the findings are printed already
+	if missing := failure(run.unread); missing != nil {
+		return result, missing
 	}
 	if n := run.report.Count(skill.SeverityError); n > 0 {
 		if f.format == "text" {
-			return command.Fail(command.No, command.ErrPrinted, "")
+			return result, command.Fail(command.No, command.ErrPrinted, "")
 		}
-		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "error"), run.report.Subjects()), "")
+		return result, command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(n, "error"), run.report.Subjects()), "")
 	}
-	return nil
+	return result, nil
 }

@@ -150,23 +150,27 @@ func (r *checkRun) judgePlugins(ctx context.Context, t *target, seen map[string]
 	return true, nil
 }
 
-// failure returns the error for the unread paths, or nil. It prints all but one as separate
-// messages; if there are findings, it prints all.
-func (r *checkRun) failure(env *console.Env) *command.Failure {
-	if len(r.unread) == 0 {
+// failure returns the error for the unread paths, or nil: the last of them, with the gravest status,
+// after the others.
+func failure(unread []*command.Failure) error {
+	if len(unread) == 0 {
 		return nil
 	}
-	last := r.unread[len(r.unread)-1]
-	code := command.No
-	for _, f := range r.unread {
+	last := *unread[len(unread)-1]
+	for _, f := range unread {
 		if f.Code == command.Error {
-			code = command.Error
-		}
-		if f != last {
-			env.Err().Text(console.Red.Of("not checked:"), f.Error())
+			last.Code = command.Error
 		}
 	}
-	return command.Fail(code, last.Err, last.Hint)
+	return command.WithOthers(&last, notChecked(unread[:len(unread)-1]))
+}
+
+// notChecked returns the errors for unread paths, which a command prints before its own error.
+func notChecked(unread []*command.Failure) (all []command.Other) {
+	for _, f := range unread {
+		all = append(all, command.Other{Word: console.Red.Of("not checked:"), Text: f.Error()})
+	}
+	return all
 }
 
 // collect makes the report. It drops ignored findings and applies the configured severities. Strict

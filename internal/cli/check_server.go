@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, format string) error {
+func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, format string) (command.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	token := env.Getenv(clientconfig.TokenVariable)
@@ -31,21 +31,21 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
-		return command.RunError("", "the check was interrupted")
+		return nil, command.RunError("", "the check was interrupted")
 	case cause != nil: // the cause says more than the session's error
-		return command.RunError("", "%s", reach.Failed(u, cause))
+		return nil, command.RunError("", "%s", reach.Failed(u, cause))
 	default:
 		if what, fix := answers.Failure(u, err, token != "", clientconfig.TokenVariable); what != "" {
-			return command.RunError(fix, "%s", reach.Failed(u, errors.New(what)))
+			return nil, command.RunError(fix, "%s", reach.Failed(u, errors.New(what)))
 		}
-		return command.RunError("is this the address of an MCP server? A token is taken from "+clientconfig.TokenVariable, "%s", reach.Failed(u, err))
+		return nil, command.RunError("is this the address of an MCP server? A token is taken from "+clientconfig.TokenVariable, "%s", reach.Failed(u, err))
 	}
-	err = command.Print(env, report.Server{Report: served}, format == "json")
-	if err == nil && len(served.Findings) > 0 {
-		if format == "text" {
-			return command.Fail(command.No, command.ErrPrinted, "")
-		}
-		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(len(served.Findings), "finding"), display.Count(served.Skills, "skill")), "")
+	r := report.Server{Report: served}
+	switch {
+	case len(served.Findings) == 0:
+		return r, nil
+	case format == "text":
+		return r, command.Fail(command.No, command.ErrPrinted, "")
 	}
-	return err
+	return r, command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(len(served.Findings), "finding"), display.Count(served.Skills, "skill")), "")
 }

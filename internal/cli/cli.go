@@ -34,10 +34,20 @@ func Main(ctx context.Context, env console.Env, args []string) int {
 	f := failureOf(root.ExecuteContext(ctx), out)
 	report := func() {
 		end()
-		if f == nil || f.Err == command.ErrPrinted {
+		if f == nil {
 			return
 		}
 		p := env.Err()
+		for _, other := range f.Others {
+			if other.Word == (console.Painted{}) {
+				p.Line("%s", other.Text)
+			} else {
+				p.Text(other.Word, other.Text)
+			}
+		}
+		if f.Err == command.ErrPrinted {
+			return
+		}
 		p.Text(console.Error, f.Err.Error())
 		if f.Hint != "" {
 			p.Text(console.Hint, f.Hint)

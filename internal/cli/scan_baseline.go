@@ -74,6 +74,7 @@ func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 // silence removes the known findings from a run.
 func (k *knownFile) silence(run *report.ScanRun) {
 	for _, s := range run.Skills {
+		run.File = k.shown
 		run.Known += k.known.Silence(s.Place, &s.Report)
 	}
 }

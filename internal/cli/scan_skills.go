@@ -40,7 +40,6 @@ type scanFlags struct {
 
 func scanCommand(env *console.Env) *cobra.Command {
 	var f scanFlags
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:        "scan [PATH | SKILL | SOURCE]…",
 		SuggestFor: []string{"audit", "inspect"},
@@ -63,24 +62,21 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 		Example: `  knack scan                          # every skill that list knows
   knack scan ~/.claude/skills/review  # one, with what it names
   knack scan --baseline known.json --write .  # what is new, without --write`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if asJSON {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
+			if command.IsJSON(cmd) {
 				f.format = "json"
 			}
-			if err := command.GivenEmpty(cmd, "baseline", "a file", "the file's name"); err != nil {
-				return err
-			}
-			if err := command.NoConfig(cmd); err != nil {
-				return err
+			if err := cmp.Or(command.GivenEmpty(cmd, "baseline", "a file", "the file's name"), command.NoConfig(cmd)); err != nil {
+				return nil, err
 			}
 			return scanSkills(cmd.Context(), env, &f, args)
-		},
+		}),
 	}
 	approvecmd.Register(cmd, env, &f.from)
 	f.named = namedSkills{env: env, from: &f.from}
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
-	flags.BoolVar(&asJSON, "json", false, "print a JSON object; the same as --format json")
+	flags.Bool("json", false, "print a JSON object; the same as --format json")
 	flags.StringVar(&f.lane, "lane", "review", "print the findings of this `LANE`: enforce, or review, which has both")
 	flags.BoolVar(&f.strict, "strict", false, "end with status 1 for any finding")
 	f.against.Register(cmd)
@@ -91,13 +87,13 @@ The exit status is 1 if there is a finding to enforce (with --strict, any).`,
 	return cmd
 }
 
-func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []string) error {
+func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []string) (command.Result, error) {
 	if !slices.Contains(report.Formats, f.format) {
-		return command.UsageError(typo.Hint(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
+		return nil, command.UsageError(typo.Hint(f.format, report.Formats, "the formats are text, json, sarif and github"), "--format %s: there is no such format", f.format)
 	}
 	lanes := []string{string(scan.Enforce), string(scan.Review)}
 	if !slices.Contains(lanes, f.lane) {
-		return command.UsageError(typo.Hint(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
+		return nil, command.UsageError(typo.Hint(f.lane, lanes, "the lanes are enforce and review"), "--lane %s: there is no such lane", f.lane)
 	}
 	defer f.named.close()
 	if f.against.Text || f.from.Given("against") {
@@ -109,7 +105,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	}
 	known, err := f.readBaseline(env)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entries, one, unread, err := f.entries(ctx, env, words)
 	defer func() {
@@ -118,11 +114,11 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 		}
 	}()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	run := &report.ScanRun{}
 	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
-		return workspace.Interrupted(err)
+		return nil, workspace.Interrupted(err)
 	}
 	if known != nil {
 		for _, s := range run.Skills {
@@ -132,27 +128,21 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 		}
 		if f.write && unread == nil {
 			if err := known.rewrite(env, run); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		known.silence(run)
 	}
-	if err := report.Print(env, run, f.format); err != nil {
-		return err
-	}
-	if run.Known > 0 && f.format != "text" { // the last line of text says so itself
-		env.Err().Line("%s left out by %s", display.Count(run.Known, "finding"), known.shown)
-	}
 	switch enforce := run.Count(scan.Enforce); {
 	case unread != nil:
-		return unread
+		return run, unread
 	case enforce > 0 || f.strict && run.Count(scan.Review) > 0:
 		if f.format == "text" {
-			return command.Fail(command.No, command.ErrPrinted, "")
+			return run, command.Fail(command.No, command.ErrPrinted, "")
 		}
-		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(enforce+run.Count(scan.Review), "finding"), display.Count(len(run.Skills), "skill")), "")
+		return run, command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(enforce+run.Count(scan.Review), "finding"), display.Count(len(run.Skills), "skill")), "")
 	}
-	return nil
+	return run, nil
 }
 
 // entries returns the skills that words name, or all skills of list, ordered by folder. one is set
@@ -203,11 +193,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		}
 		all = append(all, e)
 	}
-	run.unread = append(missing, run.unread...)
-	if failure := run.failure(env); failure != nil {
-		unread = failure
-	}
-	return all, len(places) == 1 && len(names) == 0, unread, nil
+	return all, len(places) == 1 && len(names) == 0, failure(append(missing, run.unread...)), nil
 }
 
 // scanEntries scans each skill once, on all processors.

@@ -57,18 +57,18 @@ func (f *Comparison) Register(cmd *cobra.Command) {
 	})
 }
 
-// Run reports the changes in skills since they were approved, or against the skills in a folder.
-func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner, words []string) error {
+// Run returns the changes in skills since they were approved, or against the skills in a folder.
+func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner, words []string) (command.Result, error) {
 	if f.Against == "" {
-		return command.UsageError("give approved or a folder with --against", "--text and --against need an earlier state")
+		return nil, command.UsageError("give approved or a folder with --against", "--text and --against need an earlier state")
 	}
 	entries, before, unread, err := f.earlier(ctx, env, scanner, words)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scanned, err := scanner.Scan(ctx, entries)
 	if err != nil {
-		return workspace.Interrupted(err)
+		return nil, workspace.Interrupted(err)
 	}
 	of := map[*skill.Skill]*catalog.Entry{}
 	for _, e := range entries {
@@ -83,29 +83,26 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 			k.Notes = []string{"its files cannot be compared: " + skill.Reason(err)}
 			everythingIsNew(k)
 		} else if was, err := before.find(ctx, e, files, k); err != nil {
-			return err
+			return nil, err
 		} else {
 			f.compare(k, was, e, files)
 		}
 		if ctx.Err() != nil {
-			return workspace.Interrupted(ctx.Err())
+			return nil, workspace.Interrupted(ctx.Err())
 		}
 		c.Skills = append(c.Skills, k)
 	}
 	c.Skills = append(c.Skills, before.gone()...)
-	if err := report.Print(env, c, f.Format); err != nil {
-		return err
-	}
 	differ := c.Count(report.Changed) + c.Count(report.New)
 	switch enforce, review := c.Findings(); {
 	case unread != nil:
-		return unread
+		return c, unread
 	case enforce == 0 && !(f.Strict && differ > 0):
-		return nil
+		return c, nil
 	case f.Format == "text":
-		return command.Fail(command.No, command.ErrPrinted, "")
+		return c, command.Fail(command.No, command.ErrPrinted, "")
 	default:
-		return command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(enforce+review, "new finding"), display.Count(differ, "skill")), "")
+		return c, command.Fail(command.No, fmt.Errorf("%s in %s", display.Count(enforce+review, "new finding"), display.Count(differ, "skill")), "")
 	}
 }
 

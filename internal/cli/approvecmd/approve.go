@@ -20,7 +20,6 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/cli/command"
-	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
@@ -172,24 +171,24 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		return err
 	}
 	var all []approvals.Approval
-	kept := false
+	stored := false
 	for _, e := range entries {
-		held, err := holdSkill(ctx, e)
+		loaded, err := loadSkill(ctx, e)
 		if err != nil {
 			return err
 		}
-		r, err := scan.Skill(ctx, held.files, held.manifest, scan.Options{})
+		r, err := scan.Skill(ctx, loaded.files, loaded.manifest, scan.Options{})
 		if err != nil {
 			return workspace.Interrupted(err)
 		}
 		a := given
-		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(held.manifest), held.manifest, held.fields, factsByName(r.Facts)
+		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(loaded.manifest), loaded.manifest, loaded.fields, factsByName(r.Facts)
 		printApproval(env, e.Name, a, r, book)
 		if !f.dryRun {
-			if err := distcmd.Keep(ctx, env, w.Files(), held.contents(e.Skill)); err != nil {
+			if err := storeFiles(ctx, env, w.Files(), loaded.contents(e.Skill)); err != nil {
 				env.Err().Text(console.Warning, e.Name+": the store does not keep the files, so that scan --against approved --text cannot show what changes: "+err.Error())
 			} else {
-				kept = true
+				stored = true
 			}
 		}
 		all = append(all, a)
@@ -211,7 +210,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	if err != nil {
 		return approvalsFailure(env, at, err)
 	}
-	if err := distcmd.Pin(env, w.Files(), at, sets); err != nil && kept {
+	if err := pinFiles(env, w.Files(), at, sets); err != nil && stored {
 		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))

@@ -10,7 +10,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
@@ -101,7 +100,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	}
 	k.Was = s.String()
 	was := &earlier{files: s.Approval.Files, fields: s.Approval.Fields, facts: factsNamed(s.Approval.Facts)}
-	kept, err := distcmd.Kept(a.env, a.files, a.file, was.files)
+	stored, err := storedFiles(a.env, a.files, a.file, was.files)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		k.Notes = append(k.Notes, "the store does not have the approved files, so that each finding in another file counts as new")
@@ -110,12 +109,12 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 		k.Notes = append(k.Notes, "the approved files cannot be read, so that each finding in another file counts as new: "+err.Error())
 		return was, nil
 	}
-	r, err := scan.Skill(ctx, heldFiles(kept), was.files, scan.Options{Only: a.f.Only})
+	r, err := scan.Skill(ctx, memoryFiles(stored), was.files, scan.Options{Only: a.f.Only})
 	if err != nil {
 		return nil, workspace.Interrupted(err)
 	}
 	was.report, was.facts = &r, r.Facts // by this version's rules
-	was.read = func(path string) ([]byte, error) { return kept[path], nil }
+	was.read = func(path string) ([]byte, error) { return stored[path], nil }
 	return was, nil
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
@@ -28,9 +30,29 @@ const Late = "interrupted"
 
 // Failure is an error with its exit status and a hint, which may be empty.
 type Failure struct {
-	Code int
-	Err  error
-	Hint string
+	Code   int
+	Err    error
+	Hint   string
+	Others []Other // printed before it
+}
+
+// Other is a further error of a command.
+type Other struct {
+	Word console.Painted // before the text, if any
+	Text string
+}
+
+// WithOthers returns an error that has further errors.
+func WithOthers(err error, others []Other) error {
+	if len(others) == 0 {
+		return err
+	}
+	f := Failure{Code: Error, Err: err}
+	if has := FailureIn(err); has != nil {
+		f = *has
+	}
+	f.Others = append(slices.Clip(f.Others), others...)
+	return &f
 }
 
 // ErrPrinted is the error of a failure that the output describes already.
@@ -43,7 +65,9 @@ func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Fail returns a failure.
-func Fail(code int, err error, hint string) *Failure { return &Failure{code, err, hint} }
+func Fail(code int, err error, hint string) *Failure {
+	return &Failure{Code: code, Err: err, Hint: hint}
+}
 
 // FailureIn returns the failure in the chain of an error, or nil. An error of the settings is one.
 func FailureIn(err error) *Failure {
@@ -61,12 +85,12 @@ func FailureIn(err error) *Failure {
 
 // UsageError returns a failure with the status [Usage].
 func UsageError(hint, format string, args ...any) error {
-	return &Failure{Usage, fmt.Errorf(format, args...), hint}
+	return Fail(Usage, fmt.Errorf(format, args...), hint)
 }
 
 // RunError returns a failure with the status [Error].
 func RunError(hint, format string, args ...any) error {
-	return &Failure{Error, fmt.Errorf(format, args...), hint}
+	return Fail(Error, fmt.Errorf(format, args...), hint)
 }
 
 // Cause returns the system's reason, without the operation and the file's name.

@@ -57,7 +57,7 @@ func (e *Ending) end(err error) {
 type Run func(cmd *cobra.Command, args []string) (Result, error)
 
 // Returning returns the RunE of a command that returns its result. It is the only printer of
-// results: as JSON with the flag --json, else as text.
+// results: in the form of the flags --json or --format, else as text.
 func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		r, err := run(cmd, args)
@@ -68,7 +68,7 @@ func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
 		if e, ok := r.(interface{ end(error) }); ok {
 			e.end(err)
 		}
-		return cmp.Or(Print(env, r, IsJSON(cmd)), err)
+		return cmp.Or(Print(env, r, formatOf(cmd)), err)
 	}
 }
 
@@ -94,16 +94,51 @@ func IsJSON(cmd *cobra.Command) bool {
 	return is
 }
 
-// Print prints a result as JSON or as text.
-func Print(env *console.Env, r Result, asJSON bool) error {
-	if !asJSON {
+// formatOf returns the format in which a command prints its result.
+func formatOf(cmd *cobra.Command) string {
+	if IsJSON(cmd) {
+		return "json"
+	}
+	if f := cmd.Flags().Lookup("format"); f != nil {
+		return f.Value.String()
+	}
+	return "text"
+}
+
+// Formatted is a result with further formats than text and JSON.
+type Formatted interface {
+	Result
+	// PrintAs prints the result in a format, unless it does not have it.
+	PrintAs(env *console.Env, format string) (ok bool, err error)
+}
+
+// Noted is a result with notes for people, which belong on stderr in every format.
+type Noted interface {
+	Result
+	PrintNotes(env *console.Env, format string)
+}
+
+// Print prints a result in a format, and its notes.
+func Print(env *console.Env, r Result, format string) (err error) {
+	ok := false
+	if f, is := r.(Formatted); is {
+		ok, err = f.PrintAs(env, format)
+	}
+	switch {
+	case ok:
+	case format != "json":
 		r.Print(env) // the output remembers a failure
-		return nil
+	default:
+		var value any = r
+		if other, ok := r.(interface{ JSON() any }); ok {
+			value = other.JSON()
+		}
+		err = console.PrintJSON(env.Stdout, value)
 	}
-	if other, ok := r.(interface{ JSON() any }); ok {
-		return console.PrintJSON(env.Stdout, other.JSON())
+	if n, ok := r.(Noted); ok && err == nil {
+		n.PrintNotes(env, format)
 	}
-	return console.PrintJSON(env.Stdout, r)
+	return err
 }
 
 // ErrInterrupted is the error of a command that a signal has ended.

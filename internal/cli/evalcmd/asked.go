@@ -90,14 +90,15 @@ func (a *answered) figures() (f figures) {
 	return f
 }
 
-// ask asks each model, and prints its results, even after an error.
-func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, subjects []*subject) (least eval.Rate, err error) {
+// ask asks each model, and returns the results, even after an error. Their text is printed as soon as
+// a skill is done, since the next one may take minutes.
+func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, subjects []*subject) (r command.Result, least eval.Rate, err error) {
 	ends, err := c.endpoints(ctx)
 	if err != nil {
-		return least, err
+		return nil, least, err
 	}
 	if err := c.confirm(ctx, ends, subjects); err != nil {
-		return least, err
+		return nil, least, err
 	}
 	var all []*answered
 	for i, end := range ends {
@@ -113,18 +114,16 @@ func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, s
 		c.doubt(a)
 	}
 	if c.asJSON {
-		if err := console.PrintJSON(c.env.Stdout, answeredJSON(all, c)); err != nil {
-			return least, err
-		}
+		r = command.Forms{Value: answeredJSON(all, c)}
 	}
 	var failure *command.Failure
 	switch {
 	case err == nil || errors.As(err, &failure):
-		return least, err
+		return r, least, err
 	case ctx.Err() != nil:
-		return least, command.RunError("", "the evaluation was interrupted: %w", err)
+		return r, least, command.RunError("", "the evaluation was interrupted: %w", err)
 	}
-	return least, command.Fail(command.Error, err, "")
+	return r, least, command.Fail(command.Error, err, "")
 }
 
 // endpoints finds the models of --model, or the default model of knack chat.

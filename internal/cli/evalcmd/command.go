@@ -73,12 +73,12 @@ The exit status is 1 if fewer prompts pass than --min.`,
 		Example: `  knack eval --no-model review      # its place for each of its prompts
   knack eval --runs 5 review        # how often a model loads it
   knack eval --no-model --set prompts.json review`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			if err := c.check(cmd.Flags().Changed); err != nil {
-				return err
+				return nil, err
 			}
 			return c.run(cmd.Context(), args)
-		},
+		}),
 	}
 	c.from.Register(cmd, env)
 	c.from.RegisterConfig(chatcmd.ConfigUsage)
@@ -131,25 +131,25 @@ func (c *evaluation) within(ctx context.Context, v catalog.View, e *catalog.Entr
 	return catalog.WithFilter(ctx, eval.Sample(tool.Offered(v, c.tools), e, c.sample))
 }
 
-func (c *evaluation) run(ctx context.Context, words []string) (err error) {
+func (c *evaluation) run(ctx context.Context, words []string) (r command.Result, err error) {
 	w, err := c.from.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Close()
 	c.tools, c.toolSet = w.Tools()
 	c.files = w.Files()
 	host, err := w.Host(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, err := host.Catalog.View(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subjects, faults, err := c.subjects(v, words)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var passed eval.Rate
 	what, hint := "prompts pass", "doc/eval.md shows how a description gets better"
@@ -157,28 +157,31 @@ func (c *evaluation) run(ctx context.Context, words []string) (err error) {
 	case len(subjects) == 0: // all have faults
 	case c.search:
 		what, hint = "prompts have their skill among the first 3", "knack search --explain 'PROMPT' shows which words were found where"
-		passed, err = c.rank(ctx, host, v, subjects)
+		r, passed, err = c.rank(ctx, host, v, subjects)
 	default:
-		passed, err = c.ask(ctx, host, v, subjects)
+		r, passed, err = c.ask(ctx, host, v, subjects)
 	}
-	if err == nil {
-		err = c.report(faults)
-	}
-	if err == nil && passed.Of > 0 && passed.Value() < c.least {
+	switch {
+	case err != nil:
+	case len(faults) > 0:
+		err = faultsError(faults)
+	case passed.Of > 0 && passed.Value() < c.least:
 		err = command.Fail(command.No, fmt.Errorf("%d of %d %s, and --min is %v", passed.Hits, passed.Of, what, c.least), hint)
 	}
-	return err
+	return r, err
 }
 
-// report prints the faults of files, and returns them as a failure.
-func (c *evaluation) report(faults []error) error {
-	for i, err := range faults {
+// faultsError returns the error for the faults of files of prompts.
+func faultsError(faults []error) (err error) {
+	var others []command.Other
+	for i, f := range faults {
 		fault := (*eval.Error)(nil)
-		errors.As(err, &fault)
+		errors.As(f, &fault)
 		if i == len(faults)-1 {
-			return command.Fail(command.Error, fault, fault.Fix)
+			err = command.Fail(command.Error, fault, fault.Fix)
+		} else {
+			others = append(others, command.Other{Word: console.Error, Text: fault.Error() + " (" + fault.Fix + ")"})
 		}
-		c.env.Err().Text(console.Error, fault.Error()+" ("+fault.Fix+")")
 	}
-	return nil
+	return command.WithOthers(err, others)
 }

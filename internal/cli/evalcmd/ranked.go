@@ -52,18 +52,13 @@ func first(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// rank searches for every prompt, and prints the ranks.
-func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (passed eval.Rate, err error) {
+// rank searches for every prompt, and returns the ranks.
+func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (r command.Result, passed eval.Rate, err error) {
 	all, err := c.rankings(ctx, host, whole, subjects)
-	switch {
-	case err != nil:
-		return passed, command.RunError("", "the search was interrupted: %w", err)
-	case c.asJSON:
-		err = console.PrintJSON(c.env.Stdout, rankedJSON(all, c.least))
-	default:
-		printRanked(c.env.Out(), all)
+	if err != nil {
+		return nil, passed, command.RunError("", "the search was interrupted: %w", err)
 	}
-	return total(all), err
+	return command.Forms{Value: rankedJSON(all, c.least), Text: func(env *console.Env) { printRanked(env.Out(), all) }}, total(all), nil
 }
 
 func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (all []*ranking, err error) {

@@ -88,6 +88,11 @@ func (c *Comparison) diagnostics(bool) (all []Diagnostic) {
 
 func (c *Comparison) rules() []sarifRule { return (*ScanRun)(nil).rules() }
 
+// PrintAs implements [command.Formatted].
+func (c *Comparison) PrintAs(env *console.Env, format string) (ok bool, err error) {
+	return printAs(env, c, format)
+}
+
 // Print implements [command.Result].
 func (c *Comparison) Print(env *console.Env) {
 	p := env.Out()

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
-	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -24,6 +24,7 @@ type Run struct {
 	Silenced     int      // the number of findings that the settings dropped
 	Settings     []string // the configuration files in effect, as they are shown
 	Infos        bool     // print infos too, in the forms that leave them out
+	Notes        []string // further lines for people
 }
 
 // Judged is a verdict with the displayed path of the skill's folder.
@@ -44,29 +45,42 @@ type Finding struct {
 	Text  *check.Source
 }
 
-// Formats are the formats of a [Report]: the values of --format.
+// Formats are the formats of reports on skills: the values of --format.
 var Formats = []string{"github", "json", "sarif", "text"}
 
-// Report is a result with findings in files.
-type Report interface {
-	command.Result
-	JSON() any
+// findings is a result with findings in files.
+type findings interface {
 	// diagnostics returns the findings, without secrets. If whole is false, it leaves out findings
 	// that the user has to ask for.
 	diagnostics(whole bool) []Diagnostic
 	rules() []sarifRule
 }
 
-// Print prints a report in one of the [Formats]. None shows more than the first characters of a
-// secret.
-func Print(env *console.Env, r Report, format string) error {
+// printAs prints findings as SARIF or as annotations. Neither has more than the first characters of
+// a secret.
+func printAs(env *console.Env, r findings, format string) (ok bool, err error) {
 	switch format {
 	case "sarif":
-		return console.PrintJSON(env.Stdout, sarifOf(r))
+		return true, console.PrintJSON(env.Stdout, sarifOf(r))
 	case "github":
-		return printAnnotations(env.Stdout, r.diagnostics(false))
+		return true, printAnnotations(env.Stdout, r.diagnostics(false))
 	}
-	return command.Print(env, r, format == "json")
+	return false, nil
+}
+
+// PrintAs implements [command.Formatted].
+func (r *Run) PrintAs(env *console.Env, format string) (ok bool, err error) {
+	return printAs(env, r, format)
+}
+
+// PrintNotes implements [command.Noted].
+func (r *Run) PrintNotes(env *console.Env, format string) {
+	if r.Silenced > 0 && format != "text" { // the last line of text says so itself
+		env.Err().Line("%s left out by %s", display.Count(r.Silenced, "finding"), r.Files())
+	}
+	for _, note := range r.Notes {
+		env.Err().Line("%s", note)
+	}
 }
 
 func (r *Run) diagnostics(whole bool) (all []Diagnostic) {

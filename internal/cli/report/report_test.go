@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
@@ -52,7 +53,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 func printed(t *testing.T, form string, run *report.Run) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := report.Print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, run, form)
+	err := command.Print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, run, form)
 	return out.String(), err
 }
 

@@ -95,7 +95,7 @@ func (r *Run) rules() (rules []sarifRule) {
 }
 
 // sarifOf returns the log of one run. Each result has the index of its rule.
-func sarifOf(r Report) sarifLog {
+func sarifOf(r findings) sarifLog {
 	rules, results := append([]sarifRule{}, r.rules()...), []sarifResult{}
 	for _, d := range r.diagnostics(true) {
 		one := sarifResultOf(d)

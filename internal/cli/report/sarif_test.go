@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/internal/test/skilltest"
@@ -111,9 +112,9 @@ func TestSARIFOfScan(t *testing.T) {
 	if len(want) < len(scan.Rules) {
 		t.Fatalf("only %d findings", len(want))
 	}
-	for name, r := range map[string]report.Report{"check": checked, "scan": scanned} {
+	for name, r := range map[string]command.Result{"check": checked, "scan": scanned} {
 		var out strings.Builder
-		if err := report.Print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, r, "sarif"); err != nil {
+		if err := command.Print(&console.Env{Stdout: &out, Getenv: func(string) string { return "" }}, r, "sarif"); err != nil {
 			t.Fatal(err)
 		}
 		validSARIF(t, schema, out.String())

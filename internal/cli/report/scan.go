@@ -25,6 +25,7 @@ type Scanned struct {
 type ScanRun struct {
 	Skills []*Scanned // by folder
 	Known  int        // findings that a baseline leaves out
+	File   string     // the baseline, as it is shown
 }
 
 // Count returns how many findings of a lane there are.
@@ -53,6 +54,18 @@ func (r *ScanRun) diagnostics(bool) (all []Diagnostic) {
 		}
 	}
 	return all
+}
+
+// PrintAs implements [command.Formatted].
+func (r *ScanRun) PrintAs(env *console.Env, format string) (ok bool, err error) {
+	return printAs(env, r, format)
+}
+
+// PrintNotes implements [command.Noted].
+func (r *ScanRun) PrintNotes(env *console.Env, format string) {
+	if r.Known > 0 && format != "text" { // the last line of text says so itself
+		env.Err().Line("%s left out by %s", display.Count(r.Known, "finding"), r.File)
+	}
 }
 
 // Print implements [command.Result].

@@ -1,4 +1,4 @@
-package distcmd
+package approvecmd
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestKept keeps the bytes of what is approved, longer than a server keeps its releases.
-func TestKept(t *testing.T) {
+// TestStoredFiles checks that the bytes of approved files are stored, longer than a server keeps its releases.
+func TestStoredFiles(t *testing.T) {
 	home := t.TempDir()
 	env := &console.Env{Home: home, Dir: home, Getenv: func(key string) string {
 		return map[string]string{"XDG_CACHE_HOME": filepath.Join(home, "cache")}[key]
@@ -25,15 +25,15 @@ func TestKept(t *testing.T) {
 		return skill.File{Path: "SKILL.md", Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))}
 	}
 	for _, text := range []string{"approved", "other"} {
-		if err := Keep(t.Context(), env, given, map[string]Content{"SKILL.md": {Data: []byte(text)}}); err != nil {
+		if err := storeFiles(t.Context(), env, given, map[string]content{"SKILL.md": {data: []byte(text)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Pin(env, given, "approvals.json", nil); err != nil {
+	if err := pinFiles(env, given, "approvals.json", nil); err != nil {
 		t.Error("nothing is approved:", err)
 	}
 	approved := [][]skill.File{{file("approved")}, {file("never stored")}, {file("approved")}}
-	if err := Pin(env, given, "approvals.json", approved); err != nil {
+	if err := pinFiles(env, given, "approvals.json", approved); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(filepath.Join(home, "cache", "knack"), store.Options{Keep: time.Hour, Now: func() time.Time { return time.Now().Add(48 * time.Hour) }})
@@ -44,11 +44,11 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if all, err := Kept(env, given, "approvals.json", approved[0]); err != nil || string(all["SKILL.md"]) != "approved" {
+	if all, err := storedFiles(env, given, "approvals.json", approved[0]); err != nil || string(all["SKILL.md"]) != "approved" {
 		t.Errorf("%q, %v", all, err)
 	}
 	for _, files := range [][]skill.File{{file("other")}, approved[1]} {
-		if all, err := Kept(env, given, "approvals.json", files); !errors.Is(err, fs.ErrNotExist) {
+		if all, err := storedFiles(env, given, "approvals.json", files); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q, %v", all, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestKept(t *testing.T) {
 	if err := os.WriteFile(at, []byte("Approved"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := Kept(env, given, "approvals.json", approved[0]); !errors.Is(err, fs.ErrNotExist) {
+	if all, err := storedFiles(env, given, "approvals.json", approved[0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("damaged %q, %v", all, err)
 	}
 }

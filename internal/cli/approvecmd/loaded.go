@@ -14,21 +14,20 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
-	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/skill"
 )
 
-// heldSkill is a skill whose files were read once, so that the same bytes are scanned, approved and
+// loadedSkill is a skill whose files were read once, so that the same bytes are scanned, approved and
 // stored.
-type heldSkill struct {
+type loadedSkill struct {
 	manifest []skill.File
-	files    heldFiles
+	files    memoryFiles
 	fields   map[string]skill.Digest // digests of the frontmatter's fields
 }
 
-// holdSkill reads the files of a skill.
-func holdSkill(ctx context.Context, e *catalog.Entry) (*heldSkill, error) {
+// loadSkill reads the files of a skill.
+func loadSkill(ctx context.Context, e *catalog.Entry) (*loadedSkill, error) {
 	files, err := e.Manifest(ctx, nil)
 	switch {
 	case ctx.Err() != nil:
@@ -38,7 +37,7 @@ func holdSkill(ctx context.Context, e *catalog.Entry) (*heldSkill, error) {
 	case err != nil:
 		return nil, command.RunError("check the files of the skill", "%s cannot be approved: %s", e.Name, skill.Reason(err))
 	}
-	h := &heldSkill{manifest: files, files: heldFiles{}}
+	h := &loadedSkill{manifest: files, files: memoryFiles{}}
 	for _, f := range files {
 		data, _, err := e.ReadServed(f.Path, skill.MaxFile)
 		if err == nil && skill.DigestOf(data) != f.Digest {
@@ -54,11 +53,11 @@ func holdSkill(ctx context.Context, e *catalog.Entry) (*heldSkill, error) {
 }
 
 // contents returns the files for the store.
-func (h *heldSkill) contents(k *skill.Skill) map[string]distcmd.Content {
-	all := map[string]distcmd.Content{}
+func (h *loadedSkill) contents(k *skill.Skill) map[string]content {
+	all := map[string]content{}
 	for path, data := range h.files {
 		info, err := fs.Stat(k.FS, k.OnDisk(path))
-		all[path] = distcmd.Content{Data: data, Exec: err == nil && info.Mode()&0o100 != 0}
+		all[path] = content{data: data, executable: err == nil && info.Mode()&0o100 != 0}
 	}
 	return all
 }
@@ -99,28 +98,28 @@ func factsNamed(all map[string][]string) (f scan.Facts) {
 	return f
 }
 
-// heldFiles is an in-memory file system.
-type heldFiles map[string][]byte
+// memoryFiles is an in-memory file system.
+type memoryFiles map[string][]byte
 
 // Open implements [fs.FS].
-func (h heldFiles) Open(name string) (fs.File, error) {
+func (h memoryFiles) Open(name string) (fs.File, error) {
 	data, ok := h[name]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return &heldFile{bytes.NewReader(data), name}, nil
+	return &memoryFile{bytes.NewReader(data), name}, nil
 }
 
-// heldFile is an open file of heldFiles. It is its own [fs.FileInfo].
-type heldFile struct {
+// memoryFile is an open file of memoryFiles. It is its own [fs.FileInfo].
+type memoryFile struct {
 	*bytes.Reader
 	name string
 }
 
-func (f *heldFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (*heldFile) Close() error                 { return nil }
-func (f *heldFile) Name() string               { return filepath.Base(f.name) }
-func (*heldFile) Mode() fs.FileMode            { return 0o400 }
-func (*heldFile) ModTime() time.Time           { return time.Time{} }
-func (*heldFile) IsDir() bool                  { return false }
-func (*heldFile) Sys() any                     { return nil }
+func (f *memoryFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (*memoryFile) Close() error                 { return nil }
+func (f *memoryFile) Name() string               { return filepath.Base(f.name) }
+func (*memoryFile) Mode() fs.FileMode            { return 0o400 }
+func (*memoryFile) ModTime() time.Time           { return time.Time{} }
+func (*memoryFile) IsDir() bool                  { return false }
+func (*memoryFile) Sys() any                     { return nil }

@@ -1,4 +1,4 @@
-package distcmd
+package approvecmd
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Content is a file of a skill with its bytes.
-type Content struct {
-	Data []byte
-	Exec bool // it is executable
+// content is a file of a skill with its bytes.
+type content struct {
+	data       []byte
+	executable bool
 }
 
-// Keep stores the files of a skill, for [Kept].
-func Keep(ctx context.Context, env *console.Env, given *settings.Finder, files map[string]Content) (err error) {
+// storeFiles stores the files of a skill, for [storedFiles].
+func storeFiles(ctx context.Context, env *console.Env, given *settings.Finder, files map[string]content) (err error) {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func Keep(ctx context.Context, env *console.Env, given *settings.Finder, files m
 	}
 	defer b.Close()
 	for path, f := range files {
-		if err := b.File(".", origin.File{Path: path, Exec: f.Exec, Size: int64(len(f.Data))}, bytes.NewReader(f.Data)); err != nil {
+		if err := b.File(".", origin.File{Path: path, Exec: f.executable, Size: int64(len(f.data))}, bytes.NewReader(f.data)); err != nil {
 			return err
 		}
 	}
@@ -47,15 +47,15 @@ func Keep(ctx context.Context, env *console.Env, given *settings.Finder, files m
 	return err
 }
 
-// Kept returns the stored bytes of a skill's files, each verified against its digest. A store that
-// lacks one is an [fs.ErrNotExist]. name is the name given to [Pin].
-func Kept(env *console.Env, given *settings.Finder, name string, files []skill.File) (map[string][]byte, error) {
+// storedFiles returns the stored bytes of a skill's files, each verified against its digest. A store that
+// lacks one is an [fs.ErrNotExist]. name is the name given to [pinFiles].
+func storedFiles(env *console.Env, given *settings.Finder, name string, files []skill.File) (map[string][]byte, error) {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	_, _ = s.Head(pinned(name)) // it is in use
+	_, _ = s.Head(headName(name)) // it is in use
 	k, err := s.Find(setInStore(files))
 	if err != nil {
 		return nil, err
@@ -79,9 +79,9 @@ func Kept(env *console.Env, given *settings.Finder, name string, files []skill.F
 	return all, nil
 }
 
-// Pin protects stored sets of files from removal, as a source's release does. name is the file of
+// pinFiles protects stored sets of files from removal, as a source's release does. name is the file of
 // approvals.
-func Pin(env *console.Env, given *settings.Finder, name string, sets [][]skill.File) error {
+func pinFiles(env *console.Env, given *settings.Finder, name string, sets [][]skill.File) error {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return err
@@ -107,11 +107,11 @@ func Pin(env *console.Env, given *settings.Finder, name string, sets [][]skill.F
 	if err := s.Record(r); err != nil {
 		return err
 	}
-	return s.SetHead(pinned(name), store.Head{Release: r.Digest, Since: r.At})
+	return s.SetHead(headName(name), store.Head{Release: r.Digest, Since: r.At})
 }
 
-// pinned is the name of the head that pins approved files.
-func pinned(name string) string { return "approvals:" + name }
+// headName returns the name of the head that pins approved files.
+func headName(name string) string { return "approvals:" + name }
 
 // setInStore returns the digest of a set of files in the store.
 func setInStore(files []skill.File) skill.Digest {
