@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 )
@@ -37,7 +39,12 @@ func readBy(file string) map[string]map[string]any {
 func TestAnswersTakeRoom(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(16<<20, 0)
-	w := start(t, setting{files: large(), room: room})
+	var busy atomic.Int64
+	w := start(t, setting{files: large(), room: room, events: sinkFunc(func(e *mcpserver.Event) {
+		if e.Refusal == event.TooBusy && e.Result == event.Busy {
+			busy.Add(1)
+		}
+	})})
 	for _, era := range eras {
 		c := w.dial(era)
 		others := room.Open("")
@@ -57,6 +64,9 @@ func TestAnswersTakeRoom(t *testing.T) {
 			c.result(method, params, nil)
 		}
 		others.Close()
+	}
+	if n := busy.Load(); n != 4 {
+		t.Errorf("%d refusals are recorded, want 4", n)
 	}
 	for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // what was read is released at once
 		if time.Now().After(end) {
