@@ -9,23 +9,18 @@ import (
 
 // apiUsage is a page of the counts. The skills alone have pages.
 type apiUsage struct {
-	Since   time.Time       `json:"since"`
-	Kept    bool            `json:"kept"`
-	Count   usage.Counts    `json:"count"`
-	Unused  int             `json:"unused"`
-	Clients []apiClientUses `json:"clients"`
-	Weeks   []apiWeekUses   `json:"weeks"`
-	Missing []apiMissing    `json:"missing,omitempty"`
-	Skills  []apiSkillUses  `json:"skills"`
-	Total   int             `json:"total"`
-	Next    string          `json:"next,omitempty"`
+	Since   time.Time      `json:"since"`
+	Kept    bool           `json:"kept"`
+	Count   usage.Counts   `json:"count"`
+	Unused  int            `json:"unused"`
+	Clients []usage.Client `json:"clients"`
+	Weeks   []apiWeekUses  `json:"weeks"`
+	Missing []apiMissing   `json:"missing,omitempty"`
+	Skills  []apiSkillUses `json:"skills"`
+	Total   int            `json:"total"`
+	Next    string         `json:"next,omitempty"`
 
 	Incomplete string `json:"incomplete,omitempty"`
-}
-
-type apiClientUses struct {
-	Name string `json:"name"`
-	usage.Counts
 }
 
 type apiWeekUses struct {
@@ -51,15 +46,7 @@ type apiSkillUses struct {
 	URI  string `json:"uri"`
 	Name string `json:"name"`
 	usage.Counts
-	Clients []apiClientUses `json:"clients"`
-}
-
-func apiClients(all []usage.Client) []apiClientUses {
-	out := make([]apiClientUses, len(all))
-	for i, c := range all {
-		out[i] = apiClientUses(c)
-	}
-	return out
+	Clients []usage.Client `json:"clients"`
 }
 
 // apiUsage returns how often skills were offered, loaded and read from.
@@ -82,7 +69,7 @@ func (s *Site) apiUsage(r *request) error {
 		return err
 	}
 	out := apiUsage{
-		Since: u.Since.Truncate(time.Second), Kept: s.o.Usage.Keeping() == usage.InFile, Count: u.Total, Unused: len(s.o.Usage.NeverUsed(v.Entries)), Clients: apiClients(u.Clients),
+		Since: u.Since.Truncate(time.Second), Kept: s.o.Usage.Keeping() == usage.InFile, Count: u.Total, Unused: len(s.o.Usage.NeverUsed(v.Entries)), Clients: u.Clients,
 		Weeks: []apiWeekUses{}, Skills: []apiSkillUses{}, Total: len(entries), Next: next, Incomplete: r.incomplete(),
 	}
 	for _, w := range u.Weeks {
@@ -100,7 +87,7 @@ func (s *Site) apiUsage(r *request) error {
 		out.Missing = append(out.Missing, apiMissing{m.Name, m.Times, dateOf(m.Last)})
 	}
 	for _, e := range page {
-		out.Skills = append(out.Skills, apiSkillUses{e.URI().String(), e.Name, of[e].Counts, apiClients(of[e].Clients)})
+		out.Skills = append(out.Skills, apiSkillUses{e.URI().String(), e.Name, of[e].Counts, of[e].Clients})
 	}
 	return answerJSON(r, out)
 }

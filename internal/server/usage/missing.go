@@ -23,8 +23,8 @@ const (
 )
 
 type missed struct {
-	times uint64
-	last  week
+	Times uint64 `json:"times"`
+	Last  week   `json:"last"`
 }
 
 // Missing is a name that clients requested and did not find.
@@ -81,10 +81,10 @@ func (t *Tally) miss(name string, times uint64, at week) {
 		if len(t.missing) >= maxMissing {
 			least := times
 			for _, m := range t.missing {
-				least = min(least, m.times)
+				least = min(least, m.Times)
 			}
 			for name, m := range t.missing {
-				if m.times == least {
+				if m.Times == least {
 					delete(t.missing, name)
 				}
 			}
@@ -95,8 +95,8 @@ func (t *Tally) miss(name string, times uint64, at week) {
 		m = &missed{}
 		t.missing[name] = m
 	}
-	m.times += times
-	m.last = max(m.last, at)
+	m.Times += times
+	m.Last = max(m.Last, at)
 }
 
 // Missing returns the names that clients requested and did not find, the most frequent first. ok
@@ -110,8 +110,8 @@ func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	oldest := weekOf(time.Now()) - Weeks
 	t.mu.Lock()
 	for name, m := range t.missing {
-		if m.times >= leastAsked && m.last > oldest {
-			names = append(names, Missing{name, m.times, m.last.start()})
+		if m.Times >= leastAsked && m.Last > oldest {
+			names = append(names, Missing{name, m.Times, m.Last.start()})
 		}
 	}
 	t.mu.Unlock()

@@ -21,7 +21,7 @@ type Report struct {
 
 // Client is a client with its counts.
 type Client struct {
-	Name string
+	Name string `json:"name"`
 	Counts
 }
 
@@ -46,7 +46,7 @@ func (t *Tally) Seen(v catalog.View) Report {
 	defer t.mu.Unlock()
 	t.fold()
 	now := time.Now().UTC()
-	out := Report{Since: t.since, Hours: make([]Period, maxHours), Weeks: make([]Period, Weeks)}
+	out := Report{Since: t.since, Clients: []Client{}, Hours: make([]Period, maxHours), Weeks: make([]Period, Weeks)}
 	first := weekOf(now) - Weeks + 1
 	for i := range out.Weeks {
 		out.Weeks[i].At = (first + week(i)).start()
@@ -68,7 +68,7 @@ func (t *Tally) Seen(v catalog.View) Report {
 		if of == nil {
 			continue
 		}
-		s := Skill{Entry: e}
+		s := Skill{Entry: e, Clients: []Client{}}
 		for i := range of.by {
 			p := &of.by[i]
 			s.add(p.Counts)

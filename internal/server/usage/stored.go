@@ -20,36 +20,13 @@ type stored struct {
 	Version int                              `json:"version"`
 	Since   time.Time                        `json:"since"`
 	Skills  map[string]map[string]storedPair `json:"skills"` // by URI and client
-	Missing map[string]storedMissed          `json:"missing"`
+	Missing map[string]missed                `json:"missing"`
 }
 
 type storedPair struct {
 	Counts
-	Last  monday               `json:"last"`            // the week of the last count
-	Weeks map[monday][2]uint32 `json:"weeks,omitempty"` // loads and reads
-}
-
-type storedMissed struct {
-	Times uint64 `json:"times"`
-	Last  monday `json:"last"`
-}
-
-// monday is a week, written as the date of its first day.
-type monday week
-
-// MarshalText implements [encoding.TextMarshaler].
-func (m monday) MarshalText() ([]byte, error) {
-	return week(m).start().AppendFormat(nil, time.DateOnly), nil
-}
-
-// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts any day of the week.
-func (m *monday) UnmarshalText(text []byte) error {
-	at, err := time.Parse(time.DateOnly, string(text))
-	if err != nil {
-		return fmt.Errorf("%.20q is no date", text)
-	}
-	*m = monday(weekOf(at))
-	return nil
+	Last  week               `json:"last"`            // the week of the last count
+	Weeks map[week][2]uint32 `json:"weeks,omitempty"` // loads and reads
 }
 
 // Encode returns the counts in the form that [Tally.Restore] reads. It leaves out skills and
@@ -72,7 +49,7 @@ func (t *Tally) stored() stored {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fold()
-	s := stored{Version: version, Since: t.since, Skills: make(map[string]map[string]storedPair, len(t.skills)), Missing: map[string]storedMissed{}}
+	s := stored{Version: version, Since: t.since, Skills: make(map[string]map[string]storedPair, len(t.skills)), Missing: map[string]missed{}}
 	for uri, of := range t.skills {
 		by := make(map[string]storedPair, len(of.by))
 		for i := range of.by {
@@ -80,13 +57,13 @@ func (t *Tally) stored() stored {
 			if p.last <= oldest {
 				continue
 			}
-			kept := storedPair{Counts: p.Counts, Last: monday(p.last)}
+			kept := storedPair{Counts: p.Counts, Last: p.last}
 			if len(p.weeks) > 0 {
-				kept.Weeks = make(map[monday][2]uint32, len(p.weeks))
+				kept.Weeks = make(map[week][2]uint32, len(p.weeks))
 			}
 			for _, w := range p.weeks {
 				if w.at > oldest {
-					kept.Weeks[monday(w.at)] = [2]uint32{w.loaded, w.read}
+					kept.Weeks[w.at] = [2]uint32{w.loaded, w.read}
 				}
 			}
 			by[t.clients[p.client]] = kept
@@ -96,8 +73,8 @@ func (t *Tally) stored() stored {
 		}
 	}
 	for name, m := range t.missing {
-		if m.times >= leastAsked && m.last > oldest {
-			s.Missing[name] = storedMissed{m.times, monday(m.last)}
+		if m.Times >= leastAsked && m.Last > oldest {
+			s.Missing[name] = *m
 		}
 	}
 	return s
@@ -188,7 +165,7 @@ func (t *Tally) add(s stored, keep map[string]bool) {
 			if !keep[client] {
 				client = others
 			}
-			last := min(week(kept.Last), now) // the clock may have been wrong
+			last := min(kept.Last, now) // the clock may have been wrong
 			if last <= now-Weeks {
 				continue
 			}
@@ -201,16 +178,16 @@ func (t *Tally) add(s stored, keep map[string]bool) {
 			p.before.add(kept.Counts)
 			p.last = max(p.last, last)
 			for at, n := range kept.Weeks {
-				if week(at) <= now && week(at) > now-Weeks {
-					t.inWeek(p, week(at), n[0], n[1])
+				if at <= now && at > now-Weeks {
+					t.inWeek(p, at, n[0], n[1])
 				}
 			}
 			t.addUses(uri, kept.Used())
 		}
 	}
 	for name, m := range s.Missing {
-		if nameable(name) == name && m.Times >= leastAsked && week(m.Last) > now-Weeks {
-			t.miss(name, m.Times, min(week(m.Last), now))
+		if nameable(name) == name && m.Times >= leastAsked && m.Last > now-Weeks {
+			t.miss(name, m.Times, min(m.Last, now))
 		}
 	}
 }

@@ -135,7 +135,7 @@ func TestRestore(t *testing.T) {
 		for range 3 {
 			failed(c, v, "Deploy", nil)
 		}
-		want, missing := figures(c.Seen(v)), c.missing["deploy"].times
+		want, missing := figures(c.Seen(v)), c.missing["deploy"].Times
 		kept := c.Encode()
 		testwait.Advance(time.Hour)
 		next := New()
@@ -146,7 +146,7 @@ func TestRestore(t *testing.T) {
 		if sum := next.Process(v); len(sum) != 1 || sum["zed"].Loaded != 1 {
 			t.Errorf("the metrics begin with %v", sum)
 		}
-		if !next.Since().Equal(c.Since()) || next.missing["deploy"].times != missing {
+		if !next.Since().Equal(c.Since()) || next.missing["deploy"].Times != missing {
 			t.Errorf("since %v, deploy %v", next.Since(), next.missing["deploy"])
 		}
 		again := New()
@@ -201,16 +201,16 @@ func TestRestoreRefuses(t *testing.T) {
 func TestRestoreBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
-		s := stored{Version: version, Since: time.Now().AddDate(9, 0, 0), Skills: map[string]map[string]storedPair{git: {}}, Missing: map[string]storedMissed{}}
+		s := stored{Version: version, Since: time.Now().AddDate(9, 0, 0), Skills: map[string]map[string]storedPair{git: {}}, Missing: map[string]missed{}}
 		now := weekOf(time.Now())
 		for i := range 300 {
-			s.Skills[git][fmt.Sprint("client-", i)] = storedPair{Counts: Counts{Loaded: uint64(i)}, Last: monday(now + 9), Weeks: map[monday][2]uint32{monday(now): {1, 0}, monday(now + 1): {9, 9}, 0: {7, 7}}}
+			s.Skills[git][fmt.Sprint("client-", i)] = storedPair{Counts: Counts{Loaded: uint64(i)}, Last: now + 9, Weeks: map[week][2]uint32{now: {1, 0}, now + 1: {9, 9}, 0: {7, 7}}}
 		}
-		s.Skills[flags] = map[string]storedPair{"old": {Counts: Counts{Loaded: 1}, Last: monday(now - Weeks)}}
+		s.Skills[flags] = map[string]storedPair{"old": {Counts: Counts{Loaded: 1}, Last: now - Weeks}}
 		for i := range 3 * maxMissing {
-			s.Missing[fmt.Sprint("name-", i)] = storedMissed{uint64(i), monday(now)}
+			s.Missing[fmt.Sprint("name-", i)] = missed{uint64(i), now}
 		}
-		s.Missing["ghp_0123456789012345678901234567890123456"] = storedMissed{1000, monday(now)}
+		s.Missing["ghp_0123456789012345678901234567890123456"] = missed{1000, now}
 		data, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,12 @@
 package usage
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
-// week is the number of an ISO week, from Monday in UTC. The week of 1970-01-01 is 0.
+// week is the number of an ISO week, from Monday in UTC. The week of 1970-01-01 is 0. It is written
+// as the date of its Monday.
 type week int
 
 const secondsOfWeek = 7 * 24 * 60 * 60
@@ -20,3 +24,16 @@ func weekOf(t time.Time) week {
 
 // start returns the Monday that a week begins on.
 func (w week) start() time.Time { return time.Unix(int64(w)*secondsOfWeek-toMonday, 0).UTC() }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (w week) MarshalText() ([]byte, error) { return w.start().AppendFormat(nil, time.DateOnly), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler]. It accepts any day of the week.
+func (w *week) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.DateOnly, string(text))
+	if err != nil {
+		return fmt.Errorf("%.20q is no date", text)
+	}
+	*w = weekOf(at)
+	return nil
+}
