@@ -145,6 +145,8 @@ func (s *Snapshot) shadowSameKeys() {
 		if to == from+1 {
 			continue
 		}
+		s.preferNearest(s.named[from:to])
+		first = s.named[from]
 		all, originals := slices.Clone(s.named[from:to]), map[skill.Digest]*Entry{} // by their files
 		s.clashes[first.Key] = all
 		for i, e := range all {
@@ -163,6 +165,23 @@ func (s *Snapshot) shadowSameKeys() {
 			}
 			if e.Status != Unlisted {
 				e.Status = status
+			}
+		}
+	}
+}
+
+// preferNearest gives the place of the first of several copies in followed sources to the one with
+// the shortest path: servers that follow each other would otherwise pass a skill on for ever, under
+// longer and longer paths.
+func (s *Snapshot) preferNearest(sameKey []*Entry) {
+	for i, e := range sameKey {
+		files, ok := s.files[e.Skill]
+		if !ok || !e.Root.Remote {
+			continue
+		}
+		for j, o := range sameKey[i+1:] {
+			if other, ok := s.files[o.Skill]; ok && o.Root.Remote && other == files && strings.Count(o.Path, "/") < strings.Count(sameKey[i].Path, "/") {
+				sameKey[i], sameKey[i+1+j] = o, sameKey[i]
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // Served returns the skills in lists of resources: all skills with a URI, including shadowed but
-// not unlisted ones. They are in URI order, sorted once for a snapshot.
+// not unlisted ones, and without copies of followed sources. They are in URI order, sorted once for a snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
 		type served struct {
@@ -15,7 +15,7 @@ func (v View) Served() []*Entry {
 		}
 		all := make([]served, 0, len(v.Entries))
 		for _, e := range v.Entries {
-			if e.Status != Skipped && e.Status != Unlisted {
+			if e.Status != Skipped && e.Status != Unlisted && !(e.Status == Copy && e.Root.Remote) {
 				all = append(all, served{e.URI().String(), e})
 			}
 		}

@@ -43,6 +43,9 @@ type Root struct {
 	UnlistedBy string
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
+	// Remote is set for the root of a followed source. A copy that it has of another root's skill is
+	// not served again, so that servers that follow each other do not multiply skills.
+	Remote bool
 	// Real is the path of Dir at the start, with links resolved if possible. It is empty if no rule
 	// needs the targets of links; see [Scan.Real].
 	Real string

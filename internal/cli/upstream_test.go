@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/skillsext"
 )
 
 // person is somebody's machine: a home folder, a variable with a token, and a server over stdio.
@@ -312,14 +313,11 @@ type front struct {
 	lists  int
 	change func(request, answer string) string // may be nil
 	down   bool
+	host   string // of the server
 }
 
 func newFront(t *testing.T, address string) *front {
-	f := &front{reads: map[string]int{}}
-	target, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := &front{reads: map[string]int{}, host: hostOf(address)}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var call struct {
@@ -334,13 +332,13 @@ func newFront(t *testing.T, address string) *front {
 		case "skills/list":
 			f.lists++
 		}
-		down, change := f.down, f.change
+		down, change, host := f.down || f.host == "", f.change, f.host
 		f.mu.Unlock()
 		if down {
 			http.Error(w, "down", http.StatusBadGateway)
 			return
 		}
-		out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+target.Host+r.URL.Path, bytes.NewReader(body))
+		out, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+host+r.URL.Path, bytes.NewReader(body))
 		if err != nil {
 			return
 		}
@@ -367,6 +365,15 @@ func newFront(t *testing.T, address string) *front {
 	}))
 	t.Cleanup(f.Close)
 	return f
+}
+
+// hostOf returns the host and port of an address.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // set changes the proxy.
@@ -473,4 +480,75 @@ func TestUpstreamReads(t *testing.T) {
 			t.Error(answer)
 		}
 	}
+}
+
+// TestServersFollowEachOther has each skill once in each of three servers that follow one another,
+// for many polls, and after a change too.
+func TestServersFollowEachOther(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c"}
+	fronts, dirs, addresses := map[string]*front{}, map[string]string{}, map[string]string{}
+	for _, name := range names {
+		fronts[name], dirs[name] = newFront(t, ""), t.TempDir()
+		put(t, filepath.Join(dirs[name], "skills", name, "SKILL.md"), "---\nname: "+name+"\ndescription: Use it.\n---\nOne.\n")
+	}
+	for _, name := range names {
+		settings := "roots: [{dir: skills, label: own}]\npoll: 1s\nstore: {dir: store}\nsources:\n"
+		for _, other := range names {
+			if other != name {
+				settings += "  - {name: from-" + other + ", from: 'mcp:" + fronts[other].URL + "/mcp'}\n"
+			}
+		}
+		put(t, filepath.Join(dirs[name], "knack.yaml"), settings)
+		addresses[name] = startServer(t, "--config", filepath.Join(dirs[name], "knack.yaml"))
+		fronts[name].set(func() { fronts[name].host = hostOf(addresses[name]) })
+	}
+	// all returns the skills that a server offers, and the bytes of the one named a.
+	all := func(name string) string {
+		session, err := skillsext.Dial(t.Context(), "test", addresses[name], http.DefaultClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Session.Close()
+		var found []string
+		for s, err := range session.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			if strings.HasSuffix(s.URI, "/a/SKILL.md") {
+				data, err := session.Read(t.Context(), s, s.URI)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = " " + string(data[bytes.LastIndexByte(bytes.TrimSpace(data), '\n')+1:])
+			}
+			found = append(found, strings.TrimPrefix(s.URI, "skill://")+strings.TrimSpace(text))
+		}
+		return strings.Join(found, " ")
+	}
+	settled := func(text string) {
+		t.Helper()
+		want := map[string]string{
+			"a": "from-b/own/b/SKILL.md from-c/own/c/SKILL.md own/a/SKILL.md" + text,
+			"b": "from-a/own/a/SKILL.md" + text + " from-c/own/c/SKILL.md own/b/SKILL.md",
+			"c": "from-a/own/a/SKILL.md" + text + " from-b/own/b/SKILL.md own/c/SKILL.md",
+		}
+		for _, name := range names {
+			testwait.Until(t, func() bool { return all(name) == want[name] }, name, func() string { return all(name) })
+		}
+		before := map[string]int{}
+		for _, name := range names {
+			before[name], _ = fronts[name].seen("")
+		}
+		for _, name := range names { // two others ask it
+			testwait.Until(t, func() bool { n, _ := fronts[name].seen(""); return n >= before[name]+8 }, "further polls of "+name)
+			if got := all(name); got != want[name] {
+				t.Errorf("%s has %s after further polls", name, got)
+			}
+		}
+	}
+	settled("One.")
+	put(t, filepath.Join(dirs["a"], "skills", "a", "SKILL.md"), "---\nname: a\ndescription: Use it.\n---\nTwo.\n")
+	settled("Two.")
 }

@@ -143,7 +143,7 @@ func (o Options) sources() (all []follow.Source, err error) {
 // root returns the root of a source. A source from a file has its label in its URIs, as a root
 // from a file has.
 func (o Options) root(name string) skill.Root {
-	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject}
+	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject, Remote: true}
 	if o.Own {
 		r.Scope = skill.ScopeGlobal
 	}

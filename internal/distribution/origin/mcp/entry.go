@@ -25,6 +25,10 @@ type entry struct {
 
 type file struct{ path, uri string }
 
+// maxFoldersAbove bounds the folders above a skill. Of servers that follow each other, each puts a
+// label before the address: an old version of a skill ends there if it goes round.
+const maxFoldersAbove = 8
+
 // entryOf judges an entry of a server's list. The skill has a fault if it cannot be installed.
 func entryOf(s *skillsext.Skill) (e entry, ok bool) {
 	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
@@ -37,7 +41,10 @@ func entryOf(s *skillsext.Skill) (e entry, ok bool) {
 		e.Name, _ = fields["name"].(string)
 		e.Description, _ = fields["description"].(string)
 	}
-	if !s.Resources.IsDynamic() {
+	switch {
+	case strings.Count(at, "/") > maxFoldersAbove:
+		e.Fault = fmt.Errorf("its address has more than %d folders", maxFoldersAbove)
+	case !s.Resources.IsDynamic():
 		e.Fault = e.list()
 	}
 	return e, true
