@@ -172,7 +172,7 @@ func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Con
 	var trace *catalog.Trace
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic while answering", "method", x.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.o.Log.Error("panic while answering", "method", x.method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			out.failed, err = true, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 		}
 		s.record(ctx, x, trace, begun, out.failed || out.absent)
@@ -182,7 +182,7 @@ func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Con
 	// Only calls of Codex 0.169.0 in its code mode have such ids.
 	x.client.Scripted = strings.HasPrefix(x.params.Meta.CallID, "exec-")
 	ctx = x.Context(ctx)
-	if s.audit {
+	if s.o.Audit {
 		ctx, trace = catalog.WithTrace(ctx)
 	}
 	out, err = work(ctx)
@@ -203,7 +203,7 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 	}
 	e.Call(p.Name, p.URI, p.Arguments)
 	if failed || usesSkills[x.method] {
-		e.View, _ = s.catalog.Now(x.Filter)
+		e.View, _ = s.o.Catalog.Now(x.Filter)
 	}
 	refused := x.memory != nil && x.memory.Refused()
 	switch {
@@ -212,9 +212,9 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 	case e.Asked == "", ctx.Err() != nil:
 		e.Result = event.Failed
 	case refused:
-		e.Explain(s.catalog, skill.ErrBusy)
+		e.Explain(s.o.Catalog, skill.ErrBusy)
 	default:
-		e.Explain(s.catalog, trace.Fault())
+		e.Explain(s.o.Catalog, trace.Fault())
 	}
 	if failed && refused {
 		e.Refusal = event.TooBusy // its answer has the status 429

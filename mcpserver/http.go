@@ -51,7 +51,7 @@ func NewHTTP(s *Server, o HTTPOptions) (*HTTP, error) {
 	o.Log = bounded(o.Log)
 	var err error
 	h.handler, err = httpd.New(o, httpguard.Server{
-		Memory: s.memory, Catalog: s.catalog, Access: s.access, Events: s.events, Audit: s.audit, NotReady: h.notReady, Without: h.without,
+		Memory: s.memory, Catalog: s.o.Catalog, Access: s.o.Access, Events: s.events, Audit: s.o.Audit, NotReady: h.notReady, Without: h.without,
 	}, web{s})
 	if err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func (w web) Hear(m *wire.Message, in httpd.Session) *jsonrpc.Error {
 // notReady names the roots that were never read, or is empty. Anyone may call /readyz, so it names
 // them only if everyone sees everything.
 func (h *HTTP) notReady() string {
-	v, ready := h.server.catalog.Now(nil)
-	state := h.server.access.Now()
+	v, ready := h.server.o.Catalog.Now(nil)
+	state := h.server.o.Access.Now()
 	secret := state.Verifier != nil || state.Policy != nil
 	if h.waits != nil {
 		if source, why := h.waits(); source != "" && secret {
@@ -128,9 +128,9 @@ func (h *HTTP) notReady() string {
 
 // without describes the skills that a ready server lacks, or is empty. See [HTTP.notReady].
 func (h *HTTP) without() string {
-	v, _ := h.server.catalog.Now(nil)
+	v, _ := h.server.o.Catalog.Now(nil)
 	lacks := v.Unreachable()
-	if state := h.server.access.Now(); lacks != "" && (state.Verifier != nil || state.Policy != nil) {
+	if state := h.server.o.Access.Now(); lacks != "" && (state.Verifier != nil || state.Policy != nil) {
 		return "skills of a source are missing; the server's log says why"
 	}
 	return lacks

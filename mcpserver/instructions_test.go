@@ -20,7 +20,7 @@ func TestInstructionsAreKept(t *testing.T) {
 	v := skilltest.View(t, skilltest.Catalog(t, skilltest.Project(map[string]string{
 		"git/SKILL.md": skilltest.Document("git", "Git"), "tar/SKILL.md": skilltest.Document("tar", "Tar"),
 	})))
-	key := instructionsKey{&Server{tools: tools}, profile.Client{Name: "claude-code"}, false}
+	key := instructionsKey{&Server{o: Options{Tools: tools}}, profile.Client{Name: "claude-code"}, false}
 	offering, long := key, key
 	offering.offersMore, long.client.Version = true, strings.Repeat("9", maxKeptName)
 	if text := key.write(v).text; !strings.Contains(text, "2 skills") || text == offering.write(v).text || text != key.write(v).text {
@@ -47,7 +47,7 @@ func TestToldClientsShareAnAnswer(t *testing.T) {
 	}
 	v := skilltest.View(t, skilltest.Catalog(t, skilltest.Project(files)))
 	c := profile.Client{Name: "claude-code", Version: "2.1.332"}
-	shared := toolsKey{&Server{tools: tools}, c}
+	shared := toolsKey{&Server{o: Options{Tools: tools}}, c}
 	same, other := shared, shared
 	same.client.Told = instructionsKey{shared.server, c, false}.write(v).told
 	other.client.Told = profile.Told{Known: true, Names: "topic-1\n"}

@@ -36,7 +36,7 @@ func (s *Server) listPrompts(ctx context.Context, x *exchange) (reply, error) {
 	}
 	all := v.Invocable()
 	if left := int64(len(all) - maxPrompts); left > 0 && s.withoutPrompt.Swap(left) != left {
-		s.log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", display.Echo(all[maxPrompts].Name))
+		s.o.Log.Warn("skills without a prompt: only the first of the listing have one", "prompts", maxPrompts, "without", left, "first without", display.Echo(all[maxPrompts].Name))
 	}
 	all = all[:min(len(all), maxPrompts)]
 	start, err := promptStart(all, x.params.Cursor)

@@ -87,20 +87,14 @@ func bounded(log *slog.Logger) *slog.Logger {
 
 // Server is an MCP server for any number of sessions.
 type Server struct {
-	catalog      *catalog.Catalog
-	tools        []*tool.Tool
+	o            Options // with Access and Log
 	host         *tool.Host
-	log          *slog.Logger
 	capabilities *mcp.ServerCapabilities // of the versions with sessions
 	info         []byte                  // the server's name and version as JSON
-	access       *access.Gate
 	roots        *clientRoots
 	events       event.Sinks
-	audit        bool
 	grace        time.Duration // completeGrace; shorter in tests
 
-	entry    string
-	private  bool
 	memory   *limit.Budget // for unwritten answers
 	notifier *notify.Notifier
 	// accessChanged is called after another access state was put in force.
@@ -116,9 +110,8 @@ func New(o Options) *Server {
 		o.Access = &access.Gate{}
 	}
 	s := &Server{
-		catalog: o.Catalog, tools: o.Tools, log: o.Log, access: o.Access, roots: newClientRoots(o),
-		host:   &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
-		events: o.Events, audit: o.Audit, grace: completeGrace, entry: o.Entry, private: o.Private, memory: limit.NewBudget(maxHeld, maxWait),
+		o: o, roots: newClientRoots(o), events: o.Events, grace: completeGrace, memory: limit.NewBudget(maxHeld, maxWait),
+		host: &tool.Host{Finder: lookup.Finder{Catalog: o.Catalog, Remote: o.Remote, Engage: o.Engage}},
 	}
 	s.capabilities = declared()
 	skillsext.Declare(s.capabilities, true)
@@ -139,7 +132,7 @@ func (s *Server) SetAccess(state access.State) {
 
 // view returns the caller's view, and waits for the first snapshot.
 func (s *Server) view(ctx context.Context) (catalog.View, error) {
-	v, err := s.catalog.View(ctx)
+	v, err := s.o.Catalog.View(ctx)
 	if err != nil {
 		return v, &jsonrpc.Error{Code: wire.CodeBusy, Message: "the skills are still being read; try again"}
 	}
@@ -148,7 +141,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 
 // completeView is view, but waits up to [completeGrace] until all skills are read.
 func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
-	if v, err := s.catalog.CompleteView(ctx, s.grace); err == nil {
+	if v, err := s.o.Catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil
 	}
 	return s.view(ctx)
@@ -186,6 +179,6 @@ func (s *Server) internal(what string, err error) error {
 	if errors.Is(err, skill.ErrBusy) {
 		return unsure(errors.New(what))
 	}
-	s.log.Error(what, "error", err.Error())
+	s.o.Log.Error(what, "error", err.Error())
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: what}
 }

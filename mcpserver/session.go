@@ -178,7 +178,7 @@ func (k instructionsKey) write(v catalog.View) written {
 		if k.offersMore {
 			notes = append(notes, "More skills may come from the application's folders.")
 		}
-		return written{tool.Instructions(v, k.server.tools, k.client, notes...), tool.Told(v, k.server.tools, k.client)}
+		return written{tool.Instructions(v, k.server.o.Tools, k.client, notes...), tool.Told(v, k.server.o.Tools, k.client)}
 	}
 	if v.Snapshot == nil || v.Incomplete() != nil || !isKept(k.client) {
 		return define()
@@ -188,11 +188,11 @@ func (k instructionsKey) write(v catalog.View) written {
 
 // instructions returns the instructions for a client, and the part of the list that they have.
 func (s *Server) instructions(ctx context.Context, x *exchange) (string, profile.Told) {
-	v, err := s.catalog.CompleteView(ctx, s.grace)
+	v, err := s.o.Catalog.CompleteView(ctx, s.grace)
 	if err != nil {
 		v = catalog.View{}
 	}
-	client := profile.Client{Name: x.client.Name, Version: x.client.Version, Entry: s.entry}
+	client := profile.Client{Name: x.client.Name, Version: x.client.Version, Entry: s.o.Entry}
 	w := instructionsKey{s, client, x.method == "initialize" && s.roots.offeredBy(x.session)}.write(v)
 	return w.text, w.told
 }

@@ -30,7 +30,7 @@ var (
 // if anyone may ask; if a token is needed, a shared cache would give it to clients without one.
 func (s *Server) cacheable(ttl int) mcp.Cacheable {
 	scope := "public"
-	if s.private {
+	if s.o.Private {
 		scope = "private"
 	}
 	return mcp.Cacheable{TTLMs: ttl, CacheScope: scope}
@@ -148,6 +148,6 @@ func (s *Server) skillReply(got *skillsext.Skill) reply {
 func (s *Server) unpublished(e *catalog.Entry, err error) {
 	why := skill.Reason(err)
 	if _, logged := s.logged.LoadOrStore(e.Place()+"\x00"+why, true); !logged {
-		s.log.Warn("skill not published", "at", e.Place(), "reason", why)
+		s.o.Log.Warn("skill not published", "at", e.Place(), "reason", why)
 	}
 }

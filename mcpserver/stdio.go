@@ -49,7 +49,7 @@ func (p *pipe) Take(m *wire.Message) (wire.Work, *jsonrpc.Error) {
 	if no != nil {
 		return nil, no
 	}
-	x.Principal = p.session.server.access.Now().PrincipalOf(access.Subject{})
+	x.Principal = p.session.server.o.Access.Now().PrincipalOf(access.Subject{})
 	x.send = p.session.listener.Send
 	params.Arguments = bytes.Clone(params.Arguments) // they are part of the line, which is reused
 	return x, nil

@@ -66,7 +66,7 @@ func (s *Server) watch(ctx context.Context, l *notify.Listener, asked string) er
 
 func (s *Server) unsubscribe(_ context.Context, x *exchange) (reply, error) {
 	if uri, err := skill.ParseURI(x.params.URI); err == nil {
-		v, _ := s.catalog.Now(nil)
+		v, _ := s.o.Catalog.Now(nil)
 		s.notifier.Files.Remove(&x.session.listener, v, uri)
 	}
 	return reply{}, nil // also if there was no such subscription

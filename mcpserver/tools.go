@@ -49,7 +49,7 @@ func (k toolsKey) current(v catalog.View) toolsKey {
 	}
 	shared := k
 	shared.client.Told = profile.Told{}
-	if k.client.Told == catalog.Keep(v.Snapshot, toldKey(shared), func() profile.Told { return tool.Told(v, k.server.tools, shared.client) }) {
+	if k.client.Told == catalog.Keep(v.Snapshot, toldKey(shared), func() profile.Told { return tool.Told(v, k.server.o.Tools, shared.client) }) {
 		return shared
 	}
 	return k
@@ -64,7 +64,7 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
 		return reply{}, err
 	}
 	define := func() []byte {
-		return rawjson.Bytes(listed("tools", s.tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
+		return rawjson.Bytes(listed("tools", s.o.Tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
 			d := t.Define(v, x.client)
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
@@ -79,11 +79,11 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
 }
 
 func (s *Server) callTool(ctx context.Context, x *exchange) (reply, error) {
-	i := slices.IndexFunc(s.tools, func(t *tool.Tool) bool { return t.Name == x.params.Name })
+	i := slices.IndexFunc(s.o.Tools, func(t *tool.Tool) bool { return t.Name == x.params.Name })
 	if i < 0 {
 		return reply{}, s.unknownTool(x.params.Name)
 	}
-	t := s.tools[i]
+	t := s.o.Tools[i]
 	res, err := t.Call(ctx, s.host, x.params.Arguments)
 	if err != nil {
 		return reply{}, err
@@ -115,10 +115,10 @@ func (s *Server) callTool(ctx context.Context, x *exchange) (reply, error) {
 // unknownTool returns the error for an unknown tool, which names the tools available.
 func (s *Server) unknownTool(name string) error {
 	text := "Unknown tool: " + display.Echo(name)
-	for i, t := range s.tools {
+	for i, t := range s.o.Tools {
 		text += [...]string{" (the tools are ", ", "}[min(i, 1)] + t.Name
 	}
-	if len(s.tools) > 0 {
+	if len(s.o.Tools) > 0 {
 		text += ")"
 	}
 	return invalid(text)
