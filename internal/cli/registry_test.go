@@ -19,9 +19,7 @@ import (
 
 // TestScriptRegistry installs from each registry what skopeo and umoci pushed there.
 func TestScriptRegistry(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts registries")
-	}
+	testwait.Slow(t)
 	for _, program := range []string{"docker-registry", "skopeo", "umoci"} {
 		if _, err := exec.LookPath(program); err != nil {
 			if os.Getenv("CI") != "" {
@@ -48,9 +46,6 @@ func TestScriptRegistry(t *testing.T) {
 		registrytest.DockerRegistry: {{"docker-registry", "serve", open}, {"docker-registry", "serve", private}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name != registrytest.Distribution {
-				testwait.Slow(t)
-			}
 			testscript.Run(t, testscript.Params{
 				Dir: "testdata/registry", UpdateScripts: *update, RequireExplicitExec: true,
 				Setup: func(env *testscript.Env) error {
