@@ -204,7 +204,7 @@ func (w *work) each(ctx context.Context, lib origin.Separate, skills []origin.Sk
 	}
 	w.update(func(r *Report) { r.Layers, r.Done = len(skills), len(skills)-len(missing) })
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(skillsAtOnce)
 	for n, s := range missing {
 		group.Go(func() error {
 			if err := cmp.Or(lib.Fetch(ctx, []origin.Skill{s}, batch), batch.Err()); err != nil {
