@@ -552,3 +552,34 @@ func TestServersFollowEachOther(t *testing.T) {
 	put(t, filepath.Join(dirs["a"], "skills", "a", "SKILL.md"), "---\nname: a\ndescription: Use it.\n---\nTwo.\n")
 	settled("Two.")
 }
+
+// TestUpstreamEmpty shows a removal, and keeps the skills of a server that has none any more.
+func TestUpstreamEmpty(t *testing.T) {
+	t.Parallel()
+	at, dir := upstream(t, map[string]string{
+		"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n", "docx/SKILL.md": "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n",
+	}, token)
+	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+at+"', token-env: ACME}\npoll: 1s\n")
+	p.setToken(token)
+	p.serve()
+	p.loads("pdf", "Pdf.")
+	if err := os.RemoveAll(filepath.Join(dir, "docx")); err != nil {
+		t.Fatal(err)
+	}
+	p.loads("docx", "not found")
+	p.loads("pdf", "Pdf.")
+	if err := os.RemoveAll(filepath.Join(dir, "pdf")); err != nil {
+		t.Fatal(err)
+	}
+	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "has no skills") }, "doctor", func() string { return p.run("doctor") + p.log.String() })
+	if out := p.run("doctor"); !strings.Contains(out, "1 skill") || !strings.Contains(out, "a server that asked it failed, since 2") {
+		t.Error(out)
+	}
+	p.loads("pdf", "Pdf.")
+	put(t, filepath.Join(dir, "xlsx", "SKILL.md"), "---\nname: xlsx\ndescription: Use xlsx.\n---\nXlsx.\n")
+	p.loads("xlsx", "Xlsx.")
+	p.loads("pdf", "not found")
+	if out := p.run("doctor"); strings.Contains(out, "failed, since") {
+		t.Error(out)
+	}
+}
