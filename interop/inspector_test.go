@@ -9,14 +9,14 @@ import (
 const inspector = packages + "inspector/clients/launcher/build/index.js"
 
 // inspect has the Inspector read and verify every file of every skill.
-func inspect(t *testing.T, transport, era, binary, url, dir string) (ran, []string) {
+func inspect(t *testing.T, transport, era, binary, url string, tree *tree) (ran, []string) {
 	t.Helper()
 	program := node(t, "inspector")
 	args := []string{inspector, "--cli"}
 	if transport == web {
 		args = append(args, url, "--transport", "http")
 	} else {
-		args = append(args, binary, "serve", "--no-builtin", "--dir", dir, "--transport", "stdio")
+		args = append(append(append(args, binary), tree.args()...), "--transport", "stdio")
 	}
 	args = append(args, "--method", "skills/list", "--verify", "--require-digests", "--protocol-era", era,
 		"--skill-catalog-max-skills", "5000", "--skill-catalog-max-bytes", "1000000000")
@@ -33,7 +33,7 @@ func TestInteropInspector(t *testing.T) {
 		url := tree.http(t)
 		tree.combinations(func(transport, version string) {
 			era := map[string]string{legacy: "legacy", modern: "modern"}[version]
-			r, args := inspect(t, transport, era, binary, url, tree.dir)
+			r, args := inspect(t, transport, era, binary, url, tree)
 			result := fmt.Sprintf("%d skills, %d files verified", tree.skills, tree.files)
 			want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", tree.skills, tree.files)
 			if r.code != 0 || !strings.Contains(r.stderr, want) || strings.Count(r.stdout, `"outcome":"verified"`) != tree.skills {

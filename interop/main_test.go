@@ -145,6 +145,7 @@ type tree struct {
 	dir  string
 	// skills and files are how many are published, counted by who made the folder.
 	skills, files int
+	flags         []string // of knack serve, in place of --dir
 
 	once sync.Once
 	url  string
@@ -152,7 +153,12 @@ type tree struct {
 }
 
 // args serve the tree over stdio.
-func (r *tree) args() []string { return []string{"serve", "--no-builtin", "--dir", r.dir} }
+func (r *tree) args() []string {
+	if r.flags != nil {
+		return append([]string{"serve", "--no-builtin"}, r.flags...)
+	}
+	return []string{"serve", "--no-builtin", "--dir", r.dir}
+}
 
 // over reports whether a client is pointed at the tree over a transport and in a
 // version. The fixtures show how these differ, so that the corpus needs one version over
@@ -184,7 +190,7 @@ func (r *tree) http(t *testing.T) string {
 	binary := knack(t)
 	r.once.Do(func() {
 		var stop func()
-		if r.url, stop, r.err = serve(binary, r.dir); r.err == nil {
+		if r.url, stop, r.err = serve(binary, r.args()...); r.err == nil {
 			children.Lock()
 			defer children.Unlock()
 			children.stop = append(children.stop, stop)
@@ -197,8 +203,8 @@ func (r *tree) http(t *testing.T) string {
 }
 
 // serve starts knack on a free port.
-func serve(binary, dir string) (url string, stop func(), err error) {
-	cmd := exec.Command(binary, "serve", "--no-builtin", "--dir", dir, "--http", "127.0.0.1:0")
+func serve(binary string, args ...string) (url string, stop func(), err error) {
+	cmd := exec.Command(binary, append(args, "--http", "127.0.0.1:0")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return "", nil, err

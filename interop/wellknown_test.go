@@ -65,7 +65,7 @@ func TestInteropIndexSkills_1_7_4(t *testing.T) {
 	if err := put(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	url, stop, err := serve(knack(t), dir)
+	url, stop, err := serve(knack(t), "serve", "--no-builtin", "--dir", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
