@@ -72,6 +72,10 @@ type Options struct {
 	// Uses returns how often a skill was used; nil if uses are not counted. It may be called from
 	// any goroutine.
 	Uses func(*Entry) uint64
+	// ClientSkills returns the skills that a client shows itself, or nil if none are known; see
+	// [Catalog.AddClient]. It is called again with each refresh, and returns the same value while
+	// nothing has changed. It is nil if clients are not told apart.
+	ClientSkills func(client string) *ClientSkills
 }
 
 // Catalog keeps a current snapshot of the skills of its sources.
@@ -83,6 +87,9 @@ type Catalog struct {
 
 	provenance Provenance          // or nil
 	uses       func(*Entry) uint64 // or nil
+
+	clientSkills func(client string) *ClientSkills // or nil
+	clients      atomic.Pointer[map[string]*ClientSkills]
 
 	current  atomic.Pointer[Snapshot]
 	rest     atomic.Int64  // nanoseconds to wait after the last refresh
@@ -137,13 +144,14 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), provenance: o.Provenance, uses: o.Uses, sources: sourceStates(sources),
+		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), provenance: o.Provenance, uses: o.Uses, clientSkills: o.ClientSkills, sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},
 		logged: map[string]bool{}, subscribers: map[int]func(Diff){},
 	}
 	c.wanted.Store(rootsOf(sources))
+	c.clients.Store(&map[string]*ClientSkills{})
 	return c
 }
 
@@ -258,6 +266,7 @@ func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 // publish swaps the snapshot and queues the difference for the subscribers. The caller
 // holds mu, and calls notify after it has released it.
 func (c *Catalog) publish(next *Snapshot) {
+	next.clients = *c.clients.Load()
 	prev := c.current.Load()
 	if prev == nil {
 		c.current.Store(next)

@@ -11,7 +11,8 @@ import (
 type Diff struct {
 	Added, Removed, Changed []*Entry // Changed holds the new state
 	Before                  []*Entry // the old state of each of Changed
-	// Listing reports whether the list that models see differs.
+	// Listing reports whether the list that models see differs, for a client that was added or for
+	// all others.
 	Listing bool
 	// Invocable is the first index at which [Snapshot.Invocable] differs in a name or
 	// a description, or -1 if it is the same.
@@ -40,7 +41,7 @@ func (d Diff) Served() bool {
 }
 
 func diff(prev, next *Snapshot) Diff {
-	d := Diff{prev: prev, next: next, Completed: completed(prev.entire(), next.entire()), Listing: !sameListing(prev.Listed, next.Listed), Invocable: firstOther(prev.Invocable(), next.Invocable())}
+	d := Diff{prev: prev, next: next, Completed: completed(prev.entire(), next.entire()), Listing: !sameListings(prev, next), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for i, e := range next.Entries {
 		pause(i)
 		old := prev.at(e)

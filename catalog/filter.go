@@ -103,7 +103,7 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	out := newSnapshot(s)
 	out.blocked = maps.Clone(s.blocked)
 	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[place{e.Root.Label, e.Path}] })
-	out.Version, out.longest = s.Version, s.longest
+	out.Version, out.longest, out.clients = s.Version, s.longest, s.clients
 	shown := map[string]int{}
 	for _, e := range s.Entries {
 		if hidden[place{e.Root.Label, e.Path}] {

@@ -123,6 +123,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	}
 	scanned := firstBegun(found)
 	twins := c.compareTwins(ctx, found, c.current.Load() == nil)
+	other := c.refreshClients()
 	c.mu.Lock()
 	now := c.current.Load()
 	skills, all := c.keepUnchanged(found, now)
@@ -130,7 +131,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 		skills, all = false, false
 	}
 	switch {
-	case all:
+	case all && !other:
 	case skills:
 		next := now.restated(found)
 		c.logProblems(next)

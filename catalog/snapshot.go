@@ -234,6 +234,8 @@ type Snapshot struct {
 	longest  int                    // the length of the longest [Entry.Base]
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
 
+	clients map[string]*ClientSkills // the skills that clients show themselves, by the client's name
+
 	files map[*skill.Skill]skill.Digest // of the files of skills that have the same SKILL.md as another one
 
 	foldersOnce sync.Once

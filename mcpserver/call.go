@@ -178,6 +178,9 @@ func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Con
 		s.record(ctx, x, trace, begun, out.failed || out.absent)
 	}()
 	s.roots.await(ctx, x)
+	if x.modern {
+		s.addClient(x)
+	}
 	x.client.Remote = s.host.Remote || x.Remote
 	// Only calls of Codex 0.169.0 in its code mode have such ids.
 	x.client.Scripted = strings.HasPrefix(x.params.Meta.CallID, "exec-")
@@ -224,6 +227,14 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 
 // usesSkills has the methods that count as uses of skills.
 var usesSkills = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
+
+// addClient makes lists leave out the skills that a client over stdio shows itself. A client over
+// HTTP may read the folders of another machine.
+func (s *Server) addClient(x *exchange) {
+	if x.session.isPipe() {
+		s.catalog.AddClient(x.client.Agent())
+	}
+}
 
 // Answer implements [wire.Work].
 func (x *exchange) Answer(ctx context.Context, claim wire.Claim) wire.Answer {

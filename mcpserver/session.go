@@ -107,6 +107,7 @@ func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
 	if !x.session.begin(profile.Client{Name: h.Name, Version: h.ClientVersion}, h.Roots) {
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is initialized already"}
 	}
+	s.addClient(x)
 	instructions, told := s.instructions(ctx, x)
 	x.session.told(told)
 	s.notifier.Subscribe(&x.session.listener, x.Principal)

@@ -52,14 +52,13 @@ func Fits(v catalog.View) []Fit {
 type fitsKey struct{}
 
 func fits(v catalog.View) []Fit {
-	need := listing.Of(v.Listed).Length(listing.EscapedBullets)
 	other := display.Length(defaultHead) + display.Length(skillTail)
 	var out []Fit
 	for _, f := range cuts(other) {
 		l := layOut(v, f.client, other)
-		a := l.Arrangement
-		f.Need, f.Cut, f.Budget = need, a.Cut, l.budget
-		for i, e := range v.Listed {
+		a, skills := l.Arrangement, v.ListedFor(f.client.Agent())
+		f.Need, f.Cut, f.Budget = listing.Of(skills).Length(listing.EscapedBullets), a.Cut, l.budget
+		for i, e := range skills {
 			switch presence(a, i, e) {
 			case PresenceAbsent:
 				f.Left = append(f.Left, e)
@@ -70,7 +69,7 @@ func fits(v catalog.View) []Fit {
 				f.Shortened = append(f.Shortened, e)
 			}
 		}
-		f.Form = f.form(len(v.Listed))
+		f.Form = f.form(len(skills))
 		out = append(out, f)
 	}
 	return out
@@ -108,7 +107,11 @@ func PresenceOf(e *catalog.Entry, v catalog.View, tools []*Tool, c profile.Clien
 		if t.arranged == nil {
 			continue
 		}
-		now, i := PresenceAbsent, slices.IndexFunc(Offered(v, []*Tool{t}), e.SameURI)
+		skills := Offered(v, []*Tool{t})
+		if t.lay != nil {
+			skills = v.ListedFor(c.Agent())
+		}
+		now, i := PresenceAbsent, slices.IndexFunc(skills, e.SameURI)
 		if i >= 0 {
 			now = presence(t.arranged(v, c), i, e)
 		}

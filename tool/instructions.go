@@ -37,7 +37,7 @@ const (
 // The text is Markdown in which a skill cannot begin a line. With the zero View it says that
 // the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...string) string {
-	g := guide{Profile: c.Profile(), search: searchTool(tools)}
+	g := guide{Profile: c.Profile(), agent: c.Agent(), search: searchTool(tools)}
 	if g.load = loader(v, tools); g.load == nil {
 		return ""
 	}
@@ -65,13 +65,14 @@ func (g guide) within(v catalog.View, c profile.Client, top string, named, end [
 		most = min(most, repeatedInstructions)
 	}
 	part := ""
-	if !g.HidesInstructions && len(v.Listed) > 0 {
+	skills := v.ListedFor(g.agent)
+	if !g.HidesInstructions && len(skills) > 0 {
 		part = g.load.lay(v, c).instructions
 	}
 	if part != "" {
 		part = g.moreSkills() + part
 	}
-	isOwn := !g.ShowsList && !g.RepeatsInstructions && len(v.Listed) > 0
+	isOwn := !g.ShowsList && !g.RepeatsInstructions && len(skills) > 0
 	left := most - g.Unit.Length(paragraphs(top, part))
 	if isOwn {
 		left -= listing.MinBudget + len("\n\n"+otherSkills)
@@ -83,7 +84,7 @@ func (g guide) within(v catalog.View, c profile.Client, top string, named, end [
 		}
 	}
 	if isOwn {
-		part = ownList(v, g.Profile, left+listing.MinBudget, named)
+		part = ownList(v, skills, g.Profile, left+listing.MinBudget, named)
 	}
 	return paragraphs(top, part, paragraphs(fitting...))
 }
@@ -101,8 +102,9 @@ func (g guide) moreSkills() string {
 // around returns the length of the instructions of the default set without the list. Of their
 // end it counts [endReserve] at most.
 func (g guide) around(v catalog.View) int {
-	top, _ := g.head(v, v.Listed)
-	text := paragraphs(top, g.usage(v.Listed, defaultNames), g.moreSkills())
+	skills := v.ListedFor(g.agent)
+	top, _ := g.head(v, skills)
+	text := paragraphs(top, g.usage(skills, defaultNames), g.moreSkills())
 	end := paragraphs(g.notLoaded(v, defaultNames)...)
 	return g.Unit.Length(text) + min(g.Unit.Length(end), endReserve) + notesReserve
 }
@@ -113,6 +115,7 @@ var defaultNames = []*Tool{{Name: "skill"}, {Name: "read_file_in_skill"}, {Name:
 // guide writes the instructions for one client and one set of tools.
 type guide struct {
 	profile.Profile
+	agent  string // the client's name in the table of agents, or empty
 	load   *Tool
 	search string // the tool that lists or searches skills, or empty
 }
@@ -136,8 +139,12 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 	return best
 }
 
-// skills lists the skills that the tool loads, by its argument, the project's first.
+// skills lists the skills that the tool loads, by its argument, the project's first. The default
+// set leaves out the skills that the client shows itself.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
+	if g.load.lay != nil {
+		return listing.ByOwner(v.ListedFor(g.agent))
+	}
 	skills := loadable(v, []*Tool{g.load})
 	if g.load.Contract == "004" { // it also accepts skill://NAME/SKILL.md
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
@@ -180,7 +187,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	case len(skills) == 0:
 		text = "This server has no skills (instructions for particular tasks) now."
 		unlisted := func(e *catalog.Entry) bool { return e.Status == catalog.Unlisted && e.ModelInvocable }
-		if slices.ContainsFunc(v.Entries, unlisted) {
+		if len(v.Listed) > 0 || slices.ContainsFunc(v.Entries, unlisted) {
 			which := "it leaves to the application"
 			if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return unlisted(e) && !e.Root.IsShownBy(g.Title) }) {
 				which = "it is configured to leave out" // by --exclude, for the user's own reasons

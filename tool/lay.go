@@ -31,6 +31,7 @@ type laid struct {
 
 // layKey is the key of the list that a snapshot keeps: all that it depends on.
 type layKey struct {
+	agent                     string // the client, whose own skills are left out
 	unit                      profile.Unit
 	description, instructions int
 	search                    string
@@ -47,16 +48,17 @@ func layOut(v catalog.View, c profile.Client, other int) laid {
 	p := c.Profile()
 	note := listing.IncompleteNote(v, findName)
 	budget := listing.BudgetFor(c, other)
-	if note != "" && (budget < listing.MinBudget || len(v.Listed) == 0) {
-		return laid{description: listing.Render(v, v.Listed, listing.Elements, budget, findName), budget: budget, told: profile.Told{Known: true}, Arrangement: listing.Arrangement{Described: true}}
+	skills := v.ListedFor(c.Agent())
+	if note != "" && (budget < listing.MinBudget || len(skills) == 0) {
+		return laid{description: listing.Render(v, skills, listing.Elements, budget, findName), budget: budget, told: profile.Told{Known: true}, Arrangement: listing.Arrangement{Described: true}}
 	}
-	key := layKey{unit: p.Unit, description: budget, search: p.ToolName(findName)}
+	key := layKey{agent: c.Agent(), unit: p.Unit, description: budget, search: p.ToolName(findName)}
 	if note != "" {
 		note = "\n" + note
 		key.description -= p.Unit.Length(note)
 	}
 	if isShared(p) {
-		g := guide{Profile: p, search: findName, load: &Tool{Name: "skill", Contract: "002", lay: func(catalog.View, profile.Client) laid { return laid{} }}}
+		g := guide{Profile: p, agent: c.Agent(), search: findName, load: &Tool{Name: "skill", Contract: "002", lay: func(catalog.View, profile.Client) laid { return laid{} }}}
 		if room := min(p.Instructions-g.around(v), listing.Budget-budget); room >= listing.MinBudget {
 			key.instructions = room
 		}
@@ -75,8 +77,9 @@ func (k layKey) lay(v catalog.View) laid {
 	if k.instructions > 0 {
 		places = append(places, listing.Place{Budget: k.instructions, Whole: listing.Markdown, Row: listing.Markdown, Search: k.search})
 	}
-	skills := untold(v.Listed, k.told)
-	if len(skills) == 0 && len(v.Listed) > 0 {
+	all := v.ListedFor(k.agent)
+	skills := untold(all, k.told)
+	if len(skills) == 0 && len(all) > 0 {
 		return laid{description: allTold, budget: k.description}
 	}
 	texts, a := listing.Lay(skills, listing.Order(v, skills, false), k.unit, places...)
@@ -136,20 +139,20 @@ func isShared(p profile.Profile) bool {
 	return p.ShowsList && !p.HidesInstructions && !p.RepeatsInstructions
 }
 
-// ownList returns the list for the instructions of a client that may show these alone, in at
+// ownList returns the list of skills for the instructions of a client that may show these alone, in at
 // most room units. named are the names that the text before it has: they are left out if
 // not all names fit.
-func ownList(v catalog.View, p profile.Profile, room int, named []string) string {
+func ownList(v catalog.View, all []*catalog.Entry, p profile.Profile, room int, named []string) string {
 	list := func(skills []*catalog.Entry) (string, listing.Arrangement) {
 		place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}
 		texts, a := listing.Lay(skills, listing.Order(v, skills, false), p.Unit, place)
 		return texts[0], a
 	}
-	text, a := list(v.Listed)
+	text, a := list(all)
 	if len(named) == 0 || !a.OmitsAny() {
 		return theSkills + text
 	}
-	others := slices.DeleteFunc(slices.Clone(v.Listed), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
+	others := slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
 	text, _ = list(others)
 	return otherSkills + text
 }

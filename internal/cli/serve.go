@@ -35,13 +35,15 @@ import (
 
 // serveFlags are the flags of serve and their resolved values.
 type serveFlags struct {
-	from   selection.Flags
-	web    httpFlags
-	op     serveConfig
-	entry  string
-	tools  []*tool.Tool
-	skills *workspace.Workspace
-	flags  *pflag.FlagSet // all of them
+	from  selection.Flags
+	web   httpFlags
+	op    serveConfig
+	entry string
+	// listAll lists the skills that the client shows itself too.
+	listAll bool
+	tools   []*tool.Tool
+	skills  *workspace.Workspace
+	flags   *pflag.FlagSet // all of them
 }
 
 func serveCommand(env *console.Env) *cobra.Command { return new(serveFlags).command(env) }
@@ -90,6 +92,7 @@ more.`,
 	f.op.register(cmd)
 	cmd.Flags().IntVar(&f.from.Tools.Limit, "description-limit", 0, "the most characters of a tool's description with its list of skills: `N`; 0 limits the list alone, to 16,000; a client that shows less gets less")
 	cmd.Flags().StringVar(&f.from.Source, "source", "", "fetch, serve and follow the skills of `SOURCE`, for example oci://REGISTRY/REPO:TAG, instead of the well-known folders")
+	cmd.Flags().BoolVar(&f.listAll, "list-all", false, "list the skills that the client shows itself, too")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	return cmd
 }
@@ -132,6 +135,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		Drift:   func(skill, reason string, refused bool) { observe.Drift(op.audit, skill, reason, refused) },
 		Event:   func(e follow.Event) { observe.Source(op.audit, e) },
 		Catalog: catalog.Options{Log: found, Patience: slowRootTimeout},
+		ListAll: f.listAll,
 	}
 	if web.addr != "" { // only an HTTP server counts usage
 		serving.Catalog.Uses = tally.Uses

@@ -24,6 +24,7 @@ const DirsVariable = "KNACK_DIRS"
 
 // layout holds the roots in order, and the projects that name some of them.
 type layout struct {
+	open     []string          // the folders of the client's projects
 	projects settings.Projects // empty if the user named every root
 	tools    string            // the set that the projects choose, or ""
 	roots    []skill.Root      // without the roots of followed sources and of the built-in skills
@@ -36,6 +37,7 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	if folder := settings.Folder(*env, w.o.Project); folder != "" && (w.o.Project != "" || len(open) == 0) {
 		open = []string{folder}
 	}
+	l.open = open
 	if !w.Named() || w.o.Tools != nil {
 		l.projects = files.Projects(open)
 		l.tools = l.projects.Tools()

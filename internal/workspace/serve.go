@@ -5,10 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/follow"
@@ -28,12 +26,16 @@ type Serving struct {
 	Log     *slog.Logger
 	Drift   func(skill, reason string, refused bool) // called for a skill that does not match its lock
 	Event   func(follow.Event)                       // called for each event of a followed source
-	Catalog catalog.Options                          // the workspace sets Provenance
+	Catalog catalog.Options                          // the workspace sets Provenance and ClientSkills
+	ListAll bool                                     // also the skills that a client shows itself
 }
 
 // Serve creates the catalogue of a server, instead of [Workspace.View]. It does not read skills
 // yet.
 func (w *Workspace) Serve(s Serving) (err error) {
+	if w.address == "" && !s.ListAll { // over HTTP, clients read folders of other machines
+		s.Catalog.ClientSkills = w.clientSkills
+	}
 	w.catalog, err = w.guarded(s, false)
 	return err
 }
@@ -63,6 +65,7 @@ func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable
 	if err := w.checkExcluded(l); err != nil {
 		return nil, err
 	}
+	w.inUse.Store(&l)
 	w.catalog.SetSources(w.sourcesOf(l, false))
 	_ = w.catalog.Refresh(ctx)
 	return l.projects.Unusable, nil
@@ -143,7 +146,7 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 	}
 	locks, admission := w.locks.Judge(), w.judge.Judge(once)
 	for _, r := range l.roots {
-		r.UnlistedBy, r.ShownBy = w.excludedBy(l, r), strings.Join(agents.Readers(r.Labels()), ",")
+		r.UnlistedBy = w.excludedBy(l, r)
 		r.Unlisted = r.UnlistedBy != ""
 		from := l.projects.Source(dir.Options{Root: r, Required: w.Named(), Watches: w.watches, Load: true})
 		add(r, policy.Guarded(from, locks, admission))

@@ -20,6 +20,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -74,7 +76,9 @@ type Workspace struct {
 	address   string
 	set       string
 	tools     []*tool.Tool
-	layout    layout // for the folder of the project
+	layout    layout                 // for the folder of the project
+	inUse     atomic.Pointer[layout] // for the projects that the client has open
+	clients   sync.Map               // the [clientSkills] of each client, by its name
 
 	watches *dir.Watches // one for the process
 	builtin *builtin.Source
@@ -103,6 +107,7 @@ func open(o Options, unguarded bool) (w *Workspace, err error) {
 		return nil, err
 	}
 	w.layout = w.layoutOf(w.files, nil)
+	w.inUse.Store(&w.layout)
 	if err := w.chooseTools(); err != nil {
 		return nil, err
 	}

@@ -71,6 +71,9 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 			add(pair.Agent, pair.AtHome, scope, at, rest)
 		}
 	}
+	for i := range out {
+		out[i].ShownBy = strings.Join(agents.Readers(out[i].Labels()), ",")
+	}
 	return out
 }
 

@@ -88,3 +88,23 @@ const (
 	// more.
 	MaxResult = 500_000
 )
+
+// untested has the names, in lower case, of clients that were not tested, by
+// github.com/apify/mcp-client-capabilities: the client's name in the table of agents.
+var untested = map[string]string{
+	"amp-mcp-client":           "Amp",
+	"antigravity-client":       "Antigravity",
+	"cline":                    "Cline",
+	"crush":                    "Crush",
+	"cursor-vscode":            "Cursor",
+	"factory-cli":              "Droid",
+	"github-copilot-developer": "Copilot CLI",
+	"goose":                    "Goose",
+	"kilo-code":                "Kilo Code",
+	"roo-code":                 "Roo Code",
+	"visual studio code":       "VS Code",
+	"visual-studio-code":       "VS Code",
+	"windsurf":                 "Windsurf",
+	"windsurf-client":          "Windsurf",
+	"zed":                      "Zed",
+}

@@ -5,6 +5,8 @@ package profile
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -156,6 +158,23 @@ func (c Client) Profile() Profile {
 		p.Description = c.Limit
 	}
 	return p
+}
+
+// Agent returns the name of the client in the table of agents, or "" for an unknown client.
+func (c Client) Agent() string {
+	if len(c.Name) > longestName {
+		return ""
+	}
+	if p := lookUp(c.Name, c.Version); p.Title != "" {
+		return p.Title
+	}
+	return untested[strings.ToLower(c.Name)]
+}
+
+// IsAgentKnown reports whether a client with this name in the table of agents can be recognized by
+// [Client.Agent].
+func IsAgentKnown(agent string) bool {
+	return slices.ContainsFunc(known, func(p Profile) bool { return p.Title == agent }) || slices.Contains(slices.Collect(maps.Values(untested)), agent)
 }
 
 func lookUp(name, version string) Profile {

@@ -9,7 +9,8 @@
 //   - project: the folder below the project's; with "?" in front it counts only if the agent is
 //     detected, because other programs use this name for other things
 //   - home: the user's folder, as a place
-//   - reads: the labels of all folders that the agent reads; "-" for those of its own rows
+//   - reads: the labels of all folders that the agent reads; "-" for those of its own rows; the
+//     word "deep" among them if the agent finds skills at any depth, and not only in child folders
 //   - variables: NAME=place for a variable that moves a home; NAME= for one that adds a folder
 //   - detect: places that exist if the agent is used, its own folder first; FILE#key for a key of
 //     "dependencies" in a package.json
@@ -33,6 +34,7 @@ import (
 type Agent struct {
 	ID, Name string
 	Reads    []string // labels of the folders that it reads, with "-project" or "-user"
+	Deep     bool     // it finds skills at any depth below these folders, and not only in their child folders
 	Detect   []string // places that exist if the agent is used
 	Off      []string // FILE#key: settings that turn skills off
 	Source   string
@@ -82,7 +84,10 @@ var table = sync.OnceValue(func() (t contents) {
 		i := slices.IndexFunc(t.agents, func(a *Agent) bool { return a.ID == id })
 		if i < 0 {
 			i = len(t.agents)
-			t.agents = append(t.agents, &Agent{ID: id, Name: name, Reads: strings.Fields(reads), Detect: list(detect), Off: list(off), Source: source})
+			labels := strings.Fields(reads)
+			deep := slices.Contains(labels, "deep")
+			labels = slices.DeleteFunc(labels, func(l string) bool { return l == "deep" })
+			t.agents = append(t.agents, &Agent{ID: id, Name: name, Reads: labels, Deep: deep, Detect: list(detect), Off: list(off), Source: source})
 		}
 		if label != "" {
 			folder, common := strings.CutPrefix(project, "?")
@@ -150,6 +155,16 @@ func Variables() []Variable { return table().variables }
 func Find(id string) *Agent {
 	for _, a := range All() {
 		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// Named returns the agent with a name, or nil.
+func Named(name string) *Agent {
+	for _, a := range All() {
+		if a.Name == name {
 			return a
 		}
 	}

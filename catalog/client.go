@@ -1,0 +1,135 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// ClientSkills describes the skills that a client shows its model itself. The lists for that model
+// need not repeat them. A skill is compared by its folder, and by its files: a copy counts too.
+type ClientSkills struct {
+	// Folders has the folders that the client reads, with links resolved.
+	Folders map[string]bool
+	// Deep is set if the client finds skills at any depth below these folders. Otherwise it finds
+	// only the skills in their child folders.
+	Deep bool
+	// Off reports whether the client's settings turn a skill off. It must not read the disk. It is
+	// nil if no setting does.
+	Off func(*Entry) bool
+}
+
+// AddClient makes [Snapshot.ListedFor] know a client from now on. It does nothing without
+// [Options.ClientSkills], or for a client that was added before.
+func (c *Catalog) AddClient(client string) {
+	if c.clientSkills == nil || client == "" {
+		return
+	}
+	if _, known := (*c.clients.Load())[client]; known {
+		return
+	}
+	skills := c.clientSkills(client)
+	c.mu.Lock()
+	c.setClients(map[string]*ClientSkills{client: skills})
+	if now := c.current.Load(); now != nil {
+		c.publish(now.restated(now.basis()))
+	}
+	c.mu.Unlock()
+	c.notify()
+}
+
+// refreshClients asks again for the skills of the clients that were added, and reports whether they
+// differ. The caller does not hold mu.
+func (c *Catalog) refreshClients() (changed bool) {
+	fresh := map[string]*ClientSkills{}
+	for client, was := range *c.clients.Load() {
+		if now := c.clientSkills(client); now != was {
+			fresh[client] = now
+		}
+	}
+	if len(fresh) == 0 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setClients(fresh)
+	return true
+}
+
+// setClients adds clients or replaces them. The caller holds mu.
+func (c *Catalog) setClients(fresh map[string]*ClientSkills) {
+	all := maps.Clone(*c.clients.Load())
+	maps.Copy(all, fresh)
+	c.clients.Store(&all)
+}
+
+// listedForKey is the key under which a snapshot keeps the list for a client.
+type listedForKey struct{ client string }
+
+// ListedFor returns the skills of [Snapshot.Listed] that a client does not show itself, in the same
+// order. For a client that was not added, it returns all of them. The slice must not be changed.
+func (s *Snapshot) ListedFor(client string) []*Entry {
+	own := s.clients[client]
+	if own == nil {
+		return s.Listed
+	}
+	return Keep(s, listedForKey{client}, func() []*Entry { return s.without(own) })
+}
+
+// without returns the listed skills that a client does not show itself.
+func (s *Snapshot) without(own *ClientSkills) []*Entry {
+	resolved := make(map[string]string, len(s.Roots))
+	for _, r := range s.Roots {
+		resolved[r.Label] = cmp.Or(r.Led, r.Dir)
+	}
+	shows := func(e *Entry) bool {
+		dir := resolved[e.Root.Label]
+		return (dir != "" && own.has(filepath.Join(dir, filepath.FromSlash(e.Path))) || e.Link() != "" && own.has(e.Link())) && (own.Off == nil || !own.Off(e))
+	}
+	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
+	for _, e := range s.Entries {
+		if e.Status == Skipped || !shows(e) {
+			continue
+		}
+		shown[e] = true
+		if d, ok := s.files[e.Skill]; ok {
+			files[d] = true
+		}
+	}
+	if len(shown) == 0 {
+		return s.Listed
+	}
+	out := make([]*Entry, 0, len(s.Listed))
+	for _, e := range s.Listed {
+		if d, ok := s.files[e.Skill]; !shown[e] && !(ok && files[d]) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// has reports whether the client finds a skill in a folder, given its path with links resolved.
+func (c *ClientSkills) has(folder string) bool {
+	for {
+		parent := filepath.Dir(folder)
+		switch {
+		case c.Folders[parent]:
+			return true
+		case !c.Deep || parent == folder:
+			return false
+		}
+		folder = parent
+	}
+}
+
+// sameListings reports whether the lists for all clients are the same.
+func sameListings(prev, next *Snapshot) bool {
+	for client := range next.clients {
+		if !sameListing(prev.ListedFor(client), next.ListedFor(client)) {
+			return false
+		}
+	}
+	return sameListing(prev.Listed, next.Listed)
+}

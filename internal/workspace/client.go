@@ -1,0 +1,134 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// maxSettings bounds a file of a client's settings, in bytes.
+const maxSettings = 16 << 20
+
+// clientSkills are the skills that a client shows itself, with the settings that turn some off.
+type clientSkills struct {
+	*catalog.ClientSkills
+	curation clientconfig.Curation
+}
+
+// clientSkills returns the skills that a client shows itself: the ones in the folders that it reads
+// and that its settings leave on. It returns the same value while nothing has changed. If the
+// settings cannot be read, it returns nil, since a skill that the client lacks must stay listed.
+func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
+	agent := agents.Named(client)
+	if agent == nil {
+		return nil
+	}
+	l := w.inUse.Load()
+	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Deep: agent.Deep}}
+	roots := l.roots
+	if w.Named() { // the client reads its folders all the same
+		roots = dir.WellKnown(l.open, w.o.Env.Home, w.Getenv())
+	}
+	for _, r := range roots {
+		if r.IsShownBy(client) {
+			now.Folders[realpath.Of(r.Dir)] = true
+		}
+	}
+	settings, err := w.curation(agent, l.open)
+	if err != nil {
+		return nil
+	}
+	if now.curation = settings; !settings.IsEmpty() {
+		now.Off = func(e *catalog.Entry) bool { return settings.Off(subjectOf(e)) }
+	}
+	if was, ok := w.clients.Load(client); ok {
+		if was := was.(clientSkills); was.curation.Equal(settings) && maps.Equal(was.Folders, now.Folders) {
+			return was.ClientSkills
+		}
+	}
+	w.clients.Store(client, now)
+	return now.ClientSkills
+}
+
+// curation reads the settings with which an agent turns skills off.
+func (w *Workspace) curation(agent *agents.Agent, open []string) (out clientconfig.Curation, err error) {
+	data := map[string][]byte{} // one file may have several settings
+	for _, at := range agent.Off {
+		place, key, _ := strings.Cut(at, "#")
+		files, err := w.settingsFiles(open, place)
+		if err != nil {
+			return out, err
+		}
+		for _, file := range files {
+			if _, read := data[file]; !read {
+				if data[file], err = readSettings(file); err != nil {
+					return out, err
+				}
+			}
+			if data[file] == nil {
+				continue
+			}
+			if err := out.Add(file, key, data[file]); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func subjectOf(e *catalog.Entry) clientconfig.Subject {
+	s := clientconfig.Subject{Name: e.Name, Folder: e.Folder(), InProject: e.Root.Scope == skill.ScopeProject}
+	if d := e.Dir(); d != "" {
+		at := filepath.Join(d, e.Entry)
+		s.Files = []string{at, realpath.Of(at)}
+	}
+	return s
+}
+
+// settingsFiles returns the paths of a place of the table of agents with links resolved, the file
+// that counts most last. A project may be a clone, so a link that leads out of it is an error.
+func (w *Workspace) settingsFiles(open []string, place string) (files []string, err error) {
+	name, inProject := strings.CutPrefix(place, "./")
+	if !inProject {
+		if at := (agents.Homes{Home: w.o.Env.Home, Getenv: w.Getenv()}).Path(place); at != "" {
+			files = append(files, realpath.Of(filepath.FromSlash(at)))
+		}
+		return files, nil
+	}
+	for _, project := range open {
+		for _, folder := range slices.Backward(dir.Project(project, w.o.Env.Home)) {
+			file, err := edit.Within(folder, filepath.Join(folder, filepath.FromSlash(name)))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+// readSettings returns the contents of a file, or nil if it does not exist.
+func readSettings(file string) ([]byte, error) {
+	fsys, err := dir.FS(filepath.Dir(file))
+	if err == nil {
+		var data []byte
+		if data, _, err = skill.ReadFile(fsys, filepath.Base(file), maxSettings); err == nil {
+			return data, nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return nil, err
+}
