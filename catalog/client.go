@@ -11,8 +11,10 @@ import (
 // ClientSkills describes the skills that a client shows its model itself. The lists for that model
 // need not repeat them. A skill is compared by its folder, and by its files: a copy counts too.
 type ClientSkills struct {
-	// Folders has the folders that the client reads, with links resolved.
+	// Folders has the folders that the client reads, as written and with links resolved.
 	Folders map[string]bool
+	// Real has the folders of roots with links resolved, by [skill.Root.Dir].
+	Real map[string]string
 	// Deep is set if the client finds skills at any depth below these folders. Otherwise it finds
 	// only the skills in their child folders.
 	Deep bool
@@ -80,12 +82,8 @@ func (s *Snapshot) ListedFor(client string) []*Entry {
 
 // without returns the listed skills that a client does not show itself.
 func (s *Snapshot) without(own *ClientSkills) []*Entry {
-	resolved := make(map[string]string, len(s.Roots))
-	for _, r := range s.Roots {
-		resolved[r.Label] = cmp.Or(r.Led, r.Dir)
-	}
 	shows := func(e *Entry) bool {
-		dir := resolved[e.Root.Label]
+		dir := cmp.Or(own.Real[e.Root.Dir], e.Root.Dir)
 		return (dir != "" && own.has(filepath.Join(dir, filepath.FromSlash(e.Path))) || e.Link() != "" && own.has(e.Link())) && (own.Off == nil || !own.Off(e))
 	}
 	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
@@ -110,7 +108,7 @@ func (s *Snapshot) without(own *ClientSkills) []*Entry {
 	return out
 }
 
-// has reports whether the client finds a skill in a folder, given its path with links resolved.
+// has reports whether the client finds a skill in a folder.
 func (c *ClientSkills) has(folder string) bool {
 	for {
 		parent := filepath.Dir(folder)

@@ -51,8 +51,8 @@ Flags of serve for the entry follow --. They replace the arguments of an
 existing entry, which otherwise keeps its own; -- alone restores knack's. Its
 changes are printed first as a difference, without values that may be secret.
 
---exclude leaves roots that the client reads itself out of the lists: it would
-show their skills twice. The clients are:
+The server leaves the skills that the client shows itself out of its list. The
+clients are:
 
 ` + help.Wrapped(ids) + `.`,
 		Example: `  knack connect cursor           # print the entry
@@ -84,7 +84,7 @@ show their skills twice. The clients are:
 			}
 			if words != nil {
 				var err error
-				if f.chosen, err = f.argumentsOfServe(env, words); err != nil {
+				if f.chosen, err = f.argumentsOfServe(env, c, words); err != nil {
 					return nil, err
 				}
 			}
@@ -167,9 +167,6 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 		}
 	} else if !filepath.IsAbs(s.Command) {
 		return s, command.RunError("give its path with --command", "the path of this executable is not known")
-	}
-	for _, label := range c.Reads {
-		s.Args = append(s.Args, "--exclude", label)
 	}
 	return s, nil
 }

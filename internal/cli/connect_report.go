@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -100,9 +99,6 @@ func printDestination(env *console.Env, c clientconfig.Client, s clientconfig.Se
 	}
 	if c.Command != nil && state.State == clientconfig.Absent && state.Scope != clientconfig.Project {
 		env.Err().Row("Or: %s", c.Command(s))
-	}
-	if strings.Contains(state.Entry, "--exclude") {
-		env.Err().Line("%s reads the folders behind --exclude itself.", c.Name)
 	}
 }
 

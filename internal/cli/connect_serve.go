@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/tool"
 )
 
 // splitDash returns the arguments before and after --. Without --, after is nil.
@@ -25,7 +28,9 @@ func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 }
 
 // argumentsOfServe checks flags of serve as serve does, and returns them in the form for an entry.
-func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]string, error) {
+// The lists of other tools than the default ones are the same for each client, so the entry of one
+// client excludes the roots that it reads itself.
+func (f *connectFlags) argumentsOfServe(env *console.Env, c clientconfig.Client, words []string) ([]string, error) {
 	if f.http != "" {
 		return nil, command.UsageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --http names one that runs already")
 	}
@@ -61,7 +66,15 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, words []string) ([]str
 		return nil, command.UsageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
 			"after --: %sa server that a client starts does not serve over HTTP", flag)
 	}
-	return f.entryArguments(*env, cmd.Flags()), nil
+	out := f.entryArguments(*env, cmd.Flags())
+	if set := serve.from.Tools.Set; f.scope != clientconfig.Project && !cmd.Flags().Changed("dir") && !slices.Contains(strings.Split(set, ","), tool.DefaultSet) {
+		for _, label := range c.Reads {
+			if !slices.Contains(out, label) {
+				out = append(out, "--exclude", label)
+			}
+		}
+	}
+	return out, nil
 }
 
 // entryArguments returns the given flags of serve in the form for an entry. Package clientconfig

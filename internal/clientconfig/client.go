@@ -172,32 +172,20 @@ func (c Client) File(p Env) string {
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
 // ServerIn returns the server for an entry in this file. If several clients read the file, the
-// entry contains nothing specific to one client: it excludes only roots that all of them read.
+// entry contains nothing specific to one client.
 func (c Client) ServerIn(p Env, file string, s Server) Server {
-	var readers []Client
+	readers := 0
 	for _, other := range Clients {
 		if slices.ContainsFunc(other.locations, func(at location) bool {
 			return at.scope == Project && at.file(p) != "" && sameFile(filepath.FromSlash(at.file(p)), file)
 		}) {
-			readers = append(readers, other)
+			readers++
 		}
 	}
-	if len(readers) < 2 {
+	if readers < 2 {
 		return s
 	}
 	s.shared, s.Trust = true, false
-	var args []string
-	for i := 0; i < len(s.Args); i++ {
-		if s.Args[i] == "--exclude" && i+1 < len(s.Args) {
-			i++
-			if slices.ContainsFunc(readers, func(r Client) bool { return !slices.Contains(r.Reads, s.Args[i]) }) {
-				continue
-			}
-			args = append(args, "--exclude")
-		}
-		args = append(args, s.Args[i])
-	}
-	s.Args = args
 	return s
 }
 

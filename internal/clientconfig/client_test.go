@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	here   = Server{Command: "/opt/knack", Args: []string{"serve", "--exclude", "claude-user"}}
+	here   = Server{Command: "/opt/knack", Args: []string{"serve"}}
 	remote = Server{URL: "https://skills.example.com/mcp?a=1&b=<2>"}
 )
 
@@ -272,10 +272,10 @@ func TestEntry(t *testing.T) {
 		}
 	}
 	for id, want := range map[string]string{
-		"vscode":   "{\n  \"servers\": {\n    \"knack\": {\n      \"type\": \"stdio\",\n      \"command\": \"/opt/knack\",\n      \"args\": [\"serve\", \"--exclude\", \"claude-user\"]\n    }\n  }\n}\n",
-		"codex":    "[mcp_servers.knack]\ncommand = \"/opt/knack\"\nargs = [\"serve\", \"--exclude\", \"claude-user\"]\n",
-		"opencode": "{\n  \"mcp\": {\n    \"knack\": {\n      \"type\": \"local\",\n      \"command\": [\"/opt/knack\", \"serve\", \"--exclude\", \"claude-user\"]\n    }\n  }\n}\n",
-		"goose":    "extensions:\n  knack:\n    type: \"stdio\"\n    cmd: \"/opt/knack\"\n    args: [\"serve\", \"--exclude\", \"claude-user\"]\n    name: \"knack\"\n    enabled: true\n    envs: {}\n    timeout: 300\n",
+		"vscode":   "{\n  \"servers\": {\n    \"knack\": {\n      \"type\": \"stdio\",\n      \"command\": \"/opt/knack\",\n      \"args\": [\"serve\"]\n    }\n  }\n}\n",
+		"codex":    "[mcp_servers.knack]\ncommand = \"/opt/knack\"\nargs = [\"serve\"]\n",
+		"opencode": "{\n  \"mcp\": {\n    \"knack\": {\n      \"type\": \"local\",\n      \"command\": [\"/opt/knack\", \"serve\"]\n    }\n  }\n}\n",
+		"goose":    "extensions:\n  knack:\n    type: \"stdio\"\n    cmd: \"/opt/knack\"\n    args: [\"serve\"]\n    name: \"knack\"\n    enabled: true\n    envs: {}\n    timeout: 300\n",
 	} {
 		c, ok := Find(strings.ToUpper(id))
 		text, _ := c.Entry(here)
@@ -367,19 +367,19 @@ func TestOlderEntry(t *testing.T) {
 	for id, files := range map[string][2]string{
 		"cursor": {
 			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/old/knack\", // mine\n      \"args\": [\n        \"serve\"\n      ],\n      \"env\": {\"A\": \"b\"}\n    }\n  }\n}\n",
-			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/opt/knack\", // mine\n      \"args\": [\"serve\", \"--exclude\", \"claude-user\"],\n      \"env\": {\"A\": \"b\"}\n    }\n  }\n}\n",
+			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/opt/knack\", // mine\n      \"args\": [\n        \"serve\"\n      ],\n      \"env\": {\"A\": \"b\"}\n    }\n  }\n}\n",
 		},
 		"vscode": {
 			"{\"servers\": {\"knack\": {\"type\": \"http\", \"url\": \"http://x\", \"dev\": {\"a\": 1}}}}",
-			"{\"servers\": {\"knack\": {\"type\": \"stdio\", \"command\": \"/opt/knack\", \"dev\": {\"a\": 1}, \"args\": [\"serve\", \"--exclude\", \"claude-user\"]}}}",
+			"{\"servers\": {\"knack\": {\"type\": \"stdio\", \"command\": \"/opt/knack\", \"dev\": {\"a\": 1}, \"args\": [\"serve\"]}}}",
 		},
 		"codex": {
 			"[mcp_servers.knack] # skills\ncommand = \"/old/knack\" # where\nenv = { A = \"b\" }\nurl = \"http://x\"\n\n[mcp_servers.knack.tools]\na = 1\n",
-			"[mcp_servers.knack] # skills\nargs = [\"serve\", \"--exclude\", \"claude-user\"]\ncommand = \"/opt/knack\" # where\nenv = { A = \"b\" }\n\n[mcp_servers.knack.tools]\na = 1\n",
+			"[mcp_servers.knack] # skills\nargs = [\"serve\"]\ncommand = \"/opt/knack\" # where\nenv = { A = \"b\" }\n\n[mcp_servers.knack.tools]\na = 1\n",
 		},
 		"goose": {
 			"extensions:\n  knack:\n    enabled: false # for now\n    type: stdio\n    cmd: /old/knack # where\n    args:\n      - serve\n    timeout: 60\n  z:\n    cmd: z\n",
-			"extensions:\n  knack:\n    enabled: false # for now\n    type: stdio\n    cmd: \"/opt/knack\" # where\n    args: [\"serve\", \"--exclude\", \"claude-user\"]\n    timeout: 60\n  z:\n    cmd: z\n",
+			"extensions:\n  knack:\n    enabled: false # for now\n    type: stdio\n    cmd: \"/opt/knack\" # where\n    args:\n      - serve\n    timeout: 60\n  z:\n    cmd: z\n",
 		},
 	} {
 		c, _ := Find(id)
@@ -398,7 +398,7 @@ func TestOtherWay(t *testing.T) {
 	for name, files := range map[string][2]string{
 		"to here": {
 			"{\n  \"mcpServers\": {\n    \"knack\": { // mine\n      \"url\": \"http://x\", /* remote */\n      \"env\": {\"A\": \"b\"} // keep\n    }\n  }\n}\n",
-			"{\n  \"mcpServers\": {\n    \"knack\": { // mine\n      \"command\": \"/opt/knack\", /* remote */\n      \"env\": {\"A\": \"b\"}, // keep\n      \"args\": [\"serve\", \"--exclude\", \"claude-user\"]\n    }\n  }\n}\n",
+			"{\n  \"mcpServers\": {\n    \"knack\": { // mine\n      \"command\": \"/opt/knack\", /* remote */\n      \"env\": {\"A\": \"b\"}, // keep\n      \"args\": [\"serve\"]\n    }\n  }\n}\n",
 		},
 		"to there": {
 			"{\n  \"mcpServers\": {\n    \"knack\": {\n      \"command\": \"/opt/knack\", // a\n      \"env\": {}, // b\n      // c\n      \"args\": [\"serve\"] // d\n    }\n  }\n}\n",

@@ -45,7 +45,7 @@ func TestChosenArguments(t *testing.T) {
 	for _, c := range Clients {
 		t.Run(c.ID, func(t *testing.T) {
 			p := tree(t, map[string]string{"~/file": string(oldEntry(t, c))})
-			s := Server{Command: "/old/knack", Args: []string{"serve", "--exclude", "claude-user"}, Chosen: []string{"--tools", "runner"}}
+			s := Server{Command: "/old/knack", Args: []string{"serve"}, Chosen: []string{"--tools", "runner"}}
 			choice := Choice{File: p.at("~/file")}
 			ch, err := c.Plan(p, s, choice)
 			if err != nil {
@@ -66,7 +66,7 @@ func TestChosenArguments(t *testing.T) {
 					t.Errorf("%s is not shown:\n%s", part, ch.EntryBefore)
 				}
 			}
-			if bytes.Contains(ch.EntryAfter, []byte("/mine")) || !bytes.Contains(ch.EntryAfter, []byte(`"serve", "--tools", "runner", "--exclude", "claude-user"`)) {
+			if bytes.Contains(ch.EntryAfter, []byte("/mine")) || !bytes.Contains(ch.EntryAfter, []byte(`"serve", "--tools", "runner"`)) {
 				t.Errorf("after the change:\n%s", ch.EntryAfter)
 			}
 			if err := ch.Write(); err != nil {
@@ -90,7 +90,7 @@ func TestChosenArguments(t *testing.T) {
 				t.Errorf("without arguments: %v, %v", later.Differences, err)
 			}
 			s.Chosen = []string{}
-			if none, err := c.Plan(p, s, choice); err != nil || !bytes.Contains(none.EntryAfter, []byte(`"serve", "--exclude", "claude-user"`)) {
+			if none, err := c.Plan(p, s, choice); err != nil || !bytes.Contains(none.EntryAfter, []byte(`"serve"`)) {
 				t.Errorf("with no arguments (%v):\n%s", err, none.EntryAfter)
 			}
 		})
@@ -99,12 +99,12 @@ func TestChosenArguments(t *testing.T) {
 
 // TestChosenArgumentsMerge checks what chosen arguments leave of knack's own.
 func TestChosenArgumentsMerge(t *testing.T) {
-	want := []string{"serve", "--exclude", "claude-user", "--entry", "team"}
+	want := []string{"serve", "--entry", "team"}
 	for _, tt := range []struct{ chosen, want string }{
-		{"--tools runner", "serve --tools runner --exclude claude-user --entry team"},
+		{"--tools runner", "serve --tools runner --entry team"},
 		{"--dir /mine", "serve --dir /mine --entry team"},
 		{"--exclude claude-user", "serve --exclude claude-user --entry team"},
-		{"", "serve --exclude claude-user --entry team"},
+		{"", "serve --entry team"},
 	} {
 		s := Server{Args: want, Chosen: strings.Fields(tt.chosen)}
 		if d := cmp.Diff(tt.want, strings.Join(s.arguments([]string{"serve", "--dir", "/theirs"}), " ")); d != "" {

@@ -133,22 +133,15 @@ func (s Server) arguments(have []string) []string {
 	return mergeArgs(have, s.Args)
 }
 
-// mergeArgs returns the arguments of an entry, in their order, followed by the missing arguments
-// that the client needs. With --dir there is no root to exclude. The entry's name comes from want,
-// or is dropped.
+// mergeArgs returns the arguments of an entry with the entry's name from want, or without one.
 func mergeArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
 	}
-	dirs := slices.ContainsFunc(have, func(a string) bool { return a == "--dir" || strings.HasPrefix(a, "--dir=") })
-	have = withEntryName(have, values(want, "--entry"))
-	out := slices.Clone(have)
-	for i := 1; i+1 < len(want); i += 2 { // "serve", and then flags with their values
-		flag, value := want[i], want[i+1]
-		if dirs && flag == "--exclude" || slices.Contains(have, flag+"="+value) || slices.ContainsFunc(pairs(have), func(p [2]string) bool { return p == [2]string{flag, value} }) {
-			continue
-		}
-		out = append(out, flag, value)
+	name := values(want, "--entry")
+	out := withEntryName(have, name)
+	if len(name) > 0 && !slices.Contains(out, "--entry="+name[0]) && !slices.Contains(values(out, "--entry"), name[0]) {
+		out = append(out, "--entry", name[0])
 	}
 	return out
 }

@@ -103,7 +103,7 @@ func TestPlan(t *testing.T) {
 		"none of two files":      {"opencode", nil, Choice{}, here, Change{File: "~/.config/opencode/opencode.jsonc", Scope: User, Key: "mcp.knack", State: Absent}},
 		"the project's of four":  {"opencode", nil, Choice{Scope: Project}, here, Change{File: "./opencode.json", Scope: Project, Key: "mcp.knack", State: Absent}},
 		"in the other file": {"opencode", map[string]string{"~/.config/opencode/opencode.json": theirs, "~/.config/opencode/opencode.jsonc": "{}"}, Choice{}, here, Change{File: "~/.config/opencode/opencode.json", Scope: User, Key: "mcp.knack", State: Outdated, Off: "enabled", Command: []string{"/old/knack", "serve"}, Differences: []Difference{
-			{"command", `["/old/knack","serve"]`, `["/opt/knack","serve","--exclude","claude-user"]`},
+			{"command", `["/old/knack","serve"]`, `["/opt/knack","serve"]`},
 		}}},
 		"nested":            {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": `{"mcpServers": {"knack": {"transport": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}`}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
 		"flat":              {"cline", map[string]string{"~/.cline/data/settings/cline_mcp_settings.json": ownCLI}, Choice{}, here, Change{File: "~/.cline/data/settings/cline_mcp_settings.json", Scope: User, Key: "mcpServers.knack", State: Outdated, Command: []string{"/old/knack", "serve", "--dir", "/mine"}, Differences: command}},
@@ -161,19 +161,16 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// The user's arguments stay, and the ones that the client needs are added once.
+// The user's arguments stay, also the roots that an older knack excluded.
 func TestKeepArgs(t *testing.T) {
-	want := []string{"serve", "--exclude", "a-user", "--exclude", "b-user"}
+	want := []string{"serve"}
 	for _, c := range []struct{ have, want string }{
-		{"serve", "serve --exclude a-user --exclude b-user"},
-		{"serve --exclude b-user", "serve --exclude b-user --exclude a-user"},
-		{"serve --exclude=a-user --exclude mine", "serve --exclude=a-user --exclude mine --exclude b-user"},
-		{"serve --tools runner", "serve --tools runner --exclude a-user --exclude b-user"},
-		{"serve --dir /mine", "serve --dir /mine"},
-		{"serve --dir=/mine --no-builtin", "serve --dir=/mine --no-builtin"},
-		{"", "serve --exclude a-user --exclude b-user"},
-		{"list", "serve --exclude a-user --exclude b-user"},
-		{"serve --entry team --exclude a-user", "serve --entry mine --exclude a-user --exclude b-user"},
+		{"serve", "serve"},
+		{"serve --exclude=a-user --exclude mine", "serve --exclude=a-user --exclude mine"},
+		{"serve --tools runner", "serve --tools runner"},
+		{"", "serve"},
+		{"list", "serve"},
+		{"serve --entry team --exclude a-user", "serve --entry mine --exclude a-user"},
 		{"serve --dir /mine --entry=mine", "serve --dir /mine --entry=mine"},
 		{"serve --entry=team --dir /mine", "serve --entry mine --dir /mine"},
 		{"serve --dir /mine --entry company", "serve --dir /mine"}, // it is called knack again
@@ -247,9 +244,6 @@ func TestSharedFile(t *testing.T) {
 	for _, id := range []string{"claude-code", "copilot-cli", "qwen-code"} {
 		c, _ := Find(id)
 		s := Server{Command: "/opt/knack", Args: []string{"serve"}, Trust: c.CanTrust()}
-		for _, label := range c.Reads {
-			s.Args = append(s.Args, "--exclude", label)
-		}
 		for _, files := range []map[string]string{nil, {"./.mcp.json": "{}"}, {"./.mcp.json": ownCLI}} {
 			p := tree(t, files)
 			ch, err := c.Plan(p, s, Choice{Scope: Project})
@@ -267,13 +261,12 @@ func TestSharedFile(t *testing.T) {
 			if p.name(ch.File) != want {
 				t.Errorf("%s writes %s", id, p.name(ch.File))
 			}
-			if own := strings.Contains(text, "--exclude") || strings.Contains(text, "trust") || strings.Contains(text, "tools") || strings.Contains(text, `"local"`); own != (id == "qwen-code") {
+			if own := strings.Contains(text, "trust") || strings.Contains(text, "tools") || strings.Contains(text, `"local"`); own != (id == "qwen-code") {
 				t.Errorf("%s writes %s", id, text)
 			}
 			for _, other := range []string{"claude-code", "copilot-cli"} {
 				o, _ := Find(other)
-				theirs := Server{Command: s.Command, Args: []string{"serve", "--exclude", o.Reads[0]}}
-				if ch, err := o.Plan(p, theirs, Choice{Scope: Project}); id != "qwen-code" && (err != nil || ch.State != Connected) {
+				if ch, err := o.Plan(p, Server{Command: s.Command, Args: s.Args}, Choice{Scope: Project}); id != "qwen-code" && (err != nil || ch.State != Connected) {
 					t.Errorf("what %s wrote is %s for %s, %v", id, ch.State, other, err)
 				}
 			}

@@ -54,9 +54,6 @@ func (s *Site) connect(r *request) error {
 			return err
 		}
 		local := clientconfig.Server{Command: command, Args: []string{"serve"}}
-		for _, label := range c.Reads {
-			local.Args = append(local.Args, "--exclude", label)
-		}
 		if w.Stdio, err = c.Entry(local); err != nil {
 			return err
 		}

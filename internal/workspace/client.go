@@ -35,14 +35,19 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		return nil
 	}
 	l := w.inUse.Load()
-	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Deep: agent.Deep}}
-	roots := l.roots
-	if w.Named() { // the client reads its folders all the same
-		roots = dir.WellKnown(l.open, w.o.Env.Home, w.Getenv())
+	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep}}
+	for _, r := range l.roots {
+		if !r.Absent {
+			now.Real[r.Dir] = realpath.Of(r.Dir)
+		}
 	}
-	for _, r := range roots {
+	folders := l.roots
+	if w.Named() { // the client reads its folders all the same
+		folders = dir.WellKnown(l.open, w.o.Env.Home, w.Getenv())
+	}
+	for _, r := range folders {
 		if r.IsShownBy(client) {
-			now.Folders[realpath.Of(r.Dir)] = true
+			now.Folders[r.Dir], now.Folders[realpath.Of(r.Dir)] = true, true
 		}
 	}
 	settings, err := w.curation(agent, l.open)
@@ -53,7 +58,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		now.Off = func(e *catalog.Entry) bool { return settings.Off(subjectOf(e)) }
 	}
 	if was, ok := w.clients.Load(client); ok {
-		if was := was.(clientSkills); was.curation.Equal(settings) && maps.Equal(was.Folders, now.Folders) {
+		if was := was.(clientSkills); was.curation.Equal(settings) && maps.Equal(was.Folders, now.Folders) && maps.Equal(was.Real, now.Real) {
 			return was.ClientSkills
 		}
 	}
