@@ -186,7 +186,7 @@ models:
 	{
 		name: "Kimi", title: "Kimi Code", folder: "kimi", own: ".kimi-code/skills", program: "kimi", tool: "mcp__knack__skill", want: all17,
 		entry: func(r *session) error {
-			return r.settings(".kimi-code/mcp.json", object{"mcpServers": object{"knack": object{"command": r.recorder, "args": append([]string{"serve"}, exclude...)}}})
+			return r.settings(".kimi-code/mcp.json", object{"mcpServers": object{"knack": object{"command": r.recorder, "args": []string{"serve"}}}})
 		},
 		env: func(r *session) []string {
 			return []string{"KIMI_MODEL_NAME=suite", "KIMI_MODEL_API_KEY=" + key, "KIMI_MODEL_BASE_URL=" + r.model.URL() + "/v1", "KIMI_MODEL_PROVIDER_TYPE=openai",
@@ -204,7 +204,7 @@ models:
 			}}})
 		},
 		entry: func(r *session) error {
-			return r.client(append([]string{"mcp", "add", "knack", "--exposure", "direct", "--", r.recorder, "serve"}, exclude...)...)
+			return r.client("mcp", "add", "knack", "--exposure", "direct", "--", r.recorder, "serve")
 		},
 		env: func(*session) []string { return []string{"PI_OFFLINE=1"} },
 		args: func(_ *session, prompt string) []string {
@@ -212,9 +212,6 @@ models:
 		},
 	},
 }
-
-// exclude leaves out the folders that clients without a knack connect read themselves.
-var exclude = []string{"--exclude", "agents-user", "--exclude", "agents-project"}
 
 // continueFile is the file that has Continue's models and servers.
 const continueFile = ".continue/config.yaml"
