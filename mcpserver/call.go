@@ -232,7 +232,7 @@ var usesSkills = map[string]bool{"tools/list": true, "tools/call": true, "resour
 // HTTP may read the folders of another machine.
 func (s *Server) addClient(x *exchange) {
 	if x.session.isPipe() {
-		s.catalog.AddClient(x.client.Agent())
+		s.host.Catalog.AddClient(x.client.Agent())
 	}
 }
 
