@@ -316,13 +316,6 @@ func TestStdioBrokenOutEndsDrain(t *testing.T) {
 	}
 }
 
-func TestStdioBatchIsNamed(t *testing.T) {
-	_, no := wire.Parse([]byte(` [] `))
-	if no == nil || !strings.Contains(no.Error.Message, "batches are not supported") {
-		t.Errorf("got %+v", no)
-	}
-}
-
 func TestStdioReadFailureIsReported(t *testing.T) {
 	gone := errors.New("gone")
 	in := io.MultiReader(strings.NewReader(stdioPing("1")+"\n"), stdioBroken{gone})

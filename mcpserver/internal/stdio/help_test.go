@@ -24,7 +24,6 @@ const (
 	stdioInit     = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}}`
 	stdioReady    = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	stdioModern   = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
-	stdioHelper   = "KNACK_TEST_STDIO_HELPER"
 )
 
 func stdioCall(id, tool string) string {

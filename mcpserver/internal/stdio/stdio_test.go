@@ -1,13 +1,9 @@
 package stdio
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -31,47 +27,6 @@ func TestStdioOneShotPipeLosesNothing(t *testing.T) {
 		}
 		if n := len(s.out.messages); n != 3 {
 			t.Fatalf("try %d: %d answers of 3", i, n)
-		}
-	}
-}
-
-// TestStdioHelperProcess is the server of TestStdioProcess.
-func TestStdioHelperProcess(t *testing.T) {
-	if os.Getenv(stdioHelper) == "" {
-		t.Skip("runs as a subprocess")
-	}
-	if err := (&Transport{}).Serve(context.Background(), newStdioTools().core); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-func TestStdioProcess(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	input := strings.Join([]string{"\ufeff" + stdioInit, stdioReady, "oops", stdioCall("1", "nap"), stdioCall("2", "echo")}, "\r\n")
-	for range 10 {
-		cmd := exec.Command(exe, "-test.run=^TestStdioHelperProcess$")
-		cmd.Env = append(os.Environ(), stdioHelper+"=1")
-		cmd.Stdin = strings.NewReader(input)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids := map[string]int64{}
-		for line := range bytes.Lines(out) {
-			m, err := parseStdioOutput(line)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids[string(m.ID)] = m.code()
-		}
-		if diff := cmp.Diff(map[string]int64{`"init"`: 0, "null": -32700, "1": 0, "2": 0}, ids); diff != "" {
-			t.Fatal(diff)
 		}
 	}
 }

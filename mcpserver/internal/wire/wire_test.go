@@ -75,65 +75,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseParams(t *testing.T) {
-	const version = `"io.modelcontextprotocol/protocolVersion"`
-	for name, c := range map[string]struct {
-		method, params string
-		want           Params
-		no             string
-	}{
-		"none":                  {"tools/list", ``, Params{Missing: true}, ""},
-		"null":                  {"tools/list", `null`, Params{Missing: true}, ""},
-		"a list":                {"tools/list", `[]`, Params{}, "must be an object"},
-		"a tool":                {"tools/call", `{"name":"skill","arguments":{"a":[1,"\ud800"]},"uri":5}`, Params{Name: "skill", Arguments: []byte(`{"a":[1,"\ud800"]}`)}, ""},
-		"null arguments":        {"tools/call", `{"name":"skill","arguments":null}`, Params{Name: "skill", Arguments: []byte(`null`)}, ""},
-		"a prompt":              {"prompts/get", `{"name":"p","arguments":{"a":"\n"}}`, Params{Name: "p", Texts: map[string]string{"a": "\n"}}, ""},
-		"a prompt with nothing": {"prompts/get", `{"name":"p","arguments":null}`, Params{Name: "p"}, ""},
-		"a number for a text":   {"prompts/get", `{"name":"p","arguments":{"a":1}}`, Params{}, "they are not what the method takes"},
-		"an argument twice":     {"prompts/get", `{"name":"p","arguments":{"a":"1","\u0061":"2"}}`, Params{Name: "p", Texts: map[string]string{"a": "2"}}, ""},
-		"a cursor":              {"resources/list", `{"cursor":"x"}`, Params{Cursor: "x"}, ""},
-		"a null cursor":         {"resources/list", `{"cursor":null}`, Params{}, ""},
-		"a cursor of no text":   {"resources/list", `{"cursor":1}`, Params{}, "cursor must be a string"},
-		"a file":                {"resources/read", `{"uri":"skill://a\/b"}`, Params{URI: "skill://a/b"}, ""},
-		"half a pair":           {"resources/read", `{"uri":"\udc00"}`, Params{URI: "\ufffd"}, ""},
-		"a pair":                {"resources/read", `{"uri":"\ud83d\ude00"}`, Params{URI: "😀"}, ""},
-		"a member twice":        {"resources/read", `{"uri":"a","uri":"b"}`, Params{URI: "b"}, ""},
-		"an escaped key":        {"resources/read", `{"\u0075ri":"a"}`, Params{URI: "a"}, ""},
-		"another case":          {"resources/read", `{"URI":"a"}`, Params{}, ""},
-		"a folder":              {"resources/directory/read", `{"uri":"a","cursor":"b"}`, Params{URI: "a", Cursor: "b"}, ""},
-		"completing":            {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"v"}}`, Params{Ref: Ref{Type: "ref/prompt", Name: "p"}, Argument: Argument{"a", "v"}}, ""},
-		"completing both":       {"completion/complete", `{"ref":{"type":"ref/prompt","name":"p","uri":"u"},"argument":{"name":"a","value":"v"}}`, Params{}, "they are not what the method takes"},
-		"a level":               {"logging/setLevel", `{"level":"info"}`, Params{Level: "info"}, ""},
-		"a handshake":           {"initialize", `{"protocolVersion":"v","clientInfo":{"name":"n","version":"1","icons":[{"src":"x"}]},"capabilities":{"roots":{}}}`, Params{Handshake: Handshake{Version: "v", Name: "n", ClientVersion: "1", Roots: true}}, ""},
-		"a client of no text":   {"initialize", `{"clientInfo":{"name":5}}`, Params{}, "name must be a string"},
-		"a client's icons":      {"initialize", `{"clientInfo":{"icons":[{"src":5}]}}`, Params{}, "they are not what the method takes"},
-		"capabilities":          {"initialize", `{"capabilities":[]}`, Params{}, "capabilities must be an object"},
-		"listening":             {"subscriptions/listen", `{"notifications":{"toolsListChanged":true,"promptsListChanged":null,"resourceSubscriptions":["a"]}}`, Params{Listen: &Listen{Tools: true, URIs: []string{"a"}}}, ""},
-		"listening to no list":  {"subscriptions/listen", `{"notifications":{"resourceSubscriptions":"a"}}`, Params{}, "resourceSubscriptions must be an array"},
-		"meta":                  {"tools/list", `{"_meta":{` + version + `:"2026-07-28","progressToken":7,"callId":"exec-1","io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{}}}`, Params{Meta: Meta{Version: "2026-07-28", ClientInfo: []byte(`{"name":"c"}`), Capabilities: []byte("{}"), CallID: "exec-1"}}, ""},
-		"meta of nothing":       {"tools/list", `{"_meta":null}`, Params{}, ""},
-		"meta of no object":     {"tools/list", `{"_meta":5}`, Params{}, "_meta must be an object"},
-		"a version of no text":  {"tools/list", `{"_meta":{` + version + `:null}}`, Params{}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var raw []byte
-			if c.params != "" {
-				raw = []byte(c.params)
-			}
-			got, no := ParseParams(c.method, raw)
-			if c.no != "" {
-				if no == nil || no.Code != jsonrpc.CodeInvalidParams || no.Message != "invalid params: "+c.no {
-					t.Errorf("%+v", no)
-				}
-				return
-			}
-			if diff := cmp.Diff(&c.want, got); no != nil || diff != "" {
-				t.Errorf("%+v\n%s", no, diff)
-			}
-		})
-	}
-}
-
 // FuzzParse compares the reader with encoding/json: a message has the members that a decoder
 // finds.
 func FuzzParse(f *testing.F) {
