@@ -44,41 +44,6 @@ func searched(t testing.TB, v View, text string) (entries []*Entry) {
 	return entries
 }
 
-func TestSearch(t *testing.T) {
-	v := view(t, catalogOf(t, source("a", "git/SKILL.md", text("git", "Commits and branches"), "gitlab/SKILL.md", text("gitlab", "Merge requests"), "commit/SKILL.md", text("commit", "Writes messages for git"), "zebra/SKILL.md", text("zebra", "Stripes"), "strasse/SKILL.md", text("strasse", "Große ÄPFEL"))))
-	for query, want := range map[string][]string{
-		"": {"commit", "git", "gitlab", "strasse", "zebra"}, " ,. ": {"commit", "git", "gitlab", "strasse", "zebra"}, "git": {"git", "commit", "gitlab"}, "GIT git git": {"git", "commit", "gitlab"}, "commit": {"commit", "git"}, "git commit": {"commit", "git"}, "commit git": {"commit", "git"},
-		"messages messages messages messages git": {"commit", "git"}, "GROSSE apfel": {"strasse"}, "äp": {"strasse"}, "nothing": nil,
-	} {
-		for range 3 {
-			diffs(t, query, foundBy(t, v, Query{Text: query}), want)
-		}
-	}
-	diffs(t, "a limit", foundBy(t, v, Query{Text: "git", Limit: 2}), []string{"git", "commit"})
-	diffs(t, "a limit without words", foundBy(t, v, Query{Limit: 2}), []string{"commit", "git"})
-	found, err := v.Search(t.Context(), Query{Text: "git", Limit: 1, Explain: true})
-	if err != nil || found.Total != 3 || len(found.Hits) != 1 || len(found.Hits[0].Matches) != 1 || found.Hits[0].Score <= 0 {
-		t.Errorf("%+v, %v", found, err)
-	}
-}
-
-const tagged = "---\nname: %s\ndescription: d\n%s\n---\n# A first Heading\n```\n# no heading\n```\n#### Rollback ####\n#hashtag\ntext\n"
-
-// TestSearchTagsAndHeadings checks that a search covers the headings and the beginning of the
-// text, and the author's tags.
-func TestSearchTagsAndHeadings(t *testing.T) {
-	v := view(t, catalogOf(t, source("a",
-		"one/SKILL.md", fmt.Sprintf(tagged, "one", "tags: [Fruit, 'green veg']"),
-		"two/SKILL.md", fmt.Sprintf(tagged, "two", "metadata:\n  keywords: berry, nut"),
-		"three/SKILL.md", fmt.Sprintf(tagged, "three", "category: baking\ntags: {a: 1}\nother: tags"))))
-	for query, want := range map[string][]string{
-		"fruit": {"one"}, "veg": {"one"}, "berry": {"two"}, "nuts": {"two"}, "baking": {"three"},
-		"rollback": {"one", "three", "two"}, "heading": {"one", "three", "two"}, "text": {"one", "three", "two"}, "hashtag": nil, "other": nil,
-	} {
-		diffs(t, query, foundBy(t, v, Query{Text: query}), want)
-	}
-}
-
 const kept = "---\nname: %s\ndescription: Secret plans for git\ndisable-model-invocation: true\n---\n# Hidden heading\n"
 
 // TestSearchHides checks that a model finds only skills that it may load. People also find
