@@ -116,7 +116,7 @@ to any agent.`,
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env))
 	root.AddCommand(approvecmd.Commands(env)...)
-	root.AddCommand(distcmd.Commands(env, withheld)...)
+	root.AddCommand(distcmd.Commands(env, distcmd.Surroundings{Withheld: withheld, Held: heldBack, Clients: clientsHere})...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)
 	return root

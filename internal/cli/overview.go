@@ -7,7 +7,6 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/listing"
-	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 	"github.com/knack-dev/knack/skill"
 )
@@ -64,11 +63,8 @@ func Text(v catalog.View, all []connection.Connection) string {
 func connected(all []connection.Connection) string {
 	var with, without []string
 	for _, c := range all {
-		if c.First != nil {
-			c = *c.First
-		}
 		switch {
-		case (c.State == clientconfig.Connected || c.State == clientconfig.Outdated) && !c.Missing && !c.Off:
+		case c.Works():
 			with = append(with, c.Name)
 		case c.Here:
 			without = append(without, c.Name)

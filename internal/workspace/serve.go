@@ -116,7 +116,7 @@ func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	if w.address == "" {
 		o.Shown = func(path string) string { return shownReal(env, path) }
 	}
-	if env.Home != "" {
+	if o.Home, o.Getenv = env.Home, w.Getenv(); env.Home != "" {
 		o.Global = filepath.Join(env.Home, ".agents")
 	}
 	return provenance.New(o)

@@ -184,6 +184,11 @@ func (t tops) of(folder string) *top {
 	return t[folder]
 }
 
+// Detected reports whether an agent is used, on this machine or in a project's folder.
+func Detected(a *agents.Agent, project string, homes agents.Homes) bool {
+	return tops{}.detected(a, project, homes)
+}
+
 // detected reports whether an agent is used, on this machine or in a project's folder.
 func (t tops) detected(a *agents.Agent, project string, homes agents.Homes) bool {
 	return slices.ContainsFunc(a.Detect, func(place string) bool {

@@ -241,6 +241,34 @@ func (h Homes) Path(place string) string {
 	return strings.TrimRight(top, "/") + "/" + rest
 }
 
+// Own returns the folder in which an agent keeps its own skills, in a project or, if project is "",
+// at home. It returns "" for an agent without one.
+func (h Homes) Own(a *Agent, project string) string {
+	for _, p := range Pairs() {
+		switch {
+		case p.Agent != a:
+		case project != "" && p.Project != "":
+			return path.Join(filepath.ToSlash(project), p.Project)
+		case project == "" && p.Home != "":
+			return h.Path(p.Home)
+		}
+	}
+	return ""
+}
+
+// Folders lists the folders that an agent reads, as Own says where.
+func (h Homes) Folders(a *Agent, project string) (folders []string) {
+	for _, p := range Pairs() {
+		switch {
+		case project != "" && p.Project != "" && slices.Contains(a.Reads, p.InProject):
+			folders = append(folders, path.Join(filepath.ToSlash(project), p.Project))
+		case project == "" && p.Home != "" && slices.Contains(a.Reads, p.AtHome):
+			folders = append(folders, h.Path(p.Home))
+		}
+	}
+	return folders
+}
+
 // Split returns the folder that a place is in, which is the home folder or the value of a variable,
 // and the rest of the path, both with slashes. The folder is "" if the place depends on an unknown
 // home folder, or on a variable without a default that is not set.

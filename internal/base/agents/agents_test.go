@@ -122,3 +122,21 @@ func TestPath(t *testing.T) {
 		}
 	}
 }
+
+// TestOwn finds the own folder of an agent among those that it reads.
+func TestOwn(t *testing.T) {
+	h := Homes{Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/moved"}[name] }}
+	for _, a := range All() {
+		for _, project := range []string{"/p", ""} {
+			if own := h.Own(a, project); own != "" && !slices.Contains(h.Folders(a, project), own) {
+				t.Errorf("%s does not read its own %s", a.ID, own)
+			}
+		}
+	}
+	if own := h.Own(Find("claude-code"), ""); own != "/moved/skills" {
+		t.Errorf("moved: %s", own)
+	}
+	if got := h.Folders(Find("codex"), "/p"); !slices.Equal(got, []string{"/p/.agents/skills", "/p/.codex/skills"}) {
+		t.Errorf("Codex reads %s", got)
+	}
+}

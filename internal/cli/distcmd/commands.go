@@ -11,8 +11,10 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-func addCommand(env *console.Env, withheld Withheld) *cobra.Command {
-	f := flags{env: env, withheld: withheld}
+func addCommand(env *console.Env, around Surroundings) *cobra.Command {
+	f := flags{env: env, around: around}
+	var clients []string
+	var asCopy bool
 	var q install.Request
 	var from string
 	cmd := &cobra.Command{
@@ -36,6 +38,11 @@ A source is one of
 If a source has several skills, --skill or --all says which. A skill that was
 changed by hand is left as it is.
 
+A client that reads other folders gets the skill through knack connect, or with
+--client as a link in its own folder, which sync, update, verify and remove
+treat as a part of the skill. Such a client reads the folder itself: the lock,
+the scan and the rules of knack serve do not bind it.
+
 What is new is scanned, as knack scan does. A finding to enforce stops the
 command before anything is written, unless --allow names its rule. To look at a
 skill before: knack show SOURCE//SKILL, knack scan SOURCE.
@@ -46,6 +53,7 @@ fetched from its source and compared with the disk. LOCK is its lock
 gh for skills that gh skill installed.`,
 		Example: `  knack add acme/skills --skill pdf
   knack add acme/skills --all --dry-run   # what would be done
+  knack add acme/skills --skill pdf --client claude-code
   knack add --from skills-lock.json       # what npx skills has installed`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if from != "" {
@@ -57,6 +65,9 @@ gh for skills that gh skill installed.`,
 	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
 		q.Sources = args
 		if err := f.checkAllowed(); err != nil {
+			return nil, err
+		}
+		if err := f.setClients(clients, asCopy); err != nil {
 			return nil, err
 		}
 		if from != "" && (q.All || q.Pin || len(q.Skills) > 0) {
@@ -82,7 +93,10 @@ gh for skills that gh skill installed.`,
 	cmd.Flags().StringVar(&f.to, "to", "", "install into the folder `DIR`")
 	cmd.Flags().BoolVar(&q.Pin, "pin", false, "let update leave these skills as they are")
 	cmd.Flags().StringVar(&from, "from", "", "take over the skills of another installer's `LOCK`, or of gh")
+	cmd.Flags().Var((*command.Repeated)(&clients), "client", "put a link into the folder of the client `NAME` too")
+	cmd.Flags().BoolVar(&asCopy, "copy", false, "with --client, put a copy there in place of a link")
 	_ = cmd.MarkFlagDirname("to")
+	_ = cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(clientIDs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -106,8 +120,8 @@ that was changed by hand, or that knack did not install, stays.`,
 	return cmd
 }
 
-func syncCommand(env *console.Env) *cobra.Command {
-	f := flags{env: env}
+func syncCommand(env *console.Env, around Surroundings) *cobra.Command {
+	f := flags{env: env, around: around}
 	cmd := &cobra.Command{
 		Use:        "sync",
 		SuggestFor: []string{"restore", "ci"},
@@ -130,8 +144,8 @@ changed. A skill that was changed by hand stays, unless --overwrite is given.`,
 	return cmd
 }
 
-func updateCommand(env *console.Env) *cobra.Command {
-	f := flags{env: env}
+func updateCommand(env *console.Env, around Surroundings) *cobra.Command {
+	f := flags{env: env, around: around}
 	var q install.UpdateRequest
 	cmd := &cobra.Command{
 		Use:        "update [SKILL...]",

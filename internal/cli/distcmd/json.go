@@ -33,6 +33,7 @@ type skillJSON struct {
 	Changes   *changesJSON      `json:"changes,omitempty"`
 	Drift     *changesJSON      `json:"drift,omitempty"`
 	Kept      string            `json:"kept,omitempty"`
+	Clients   []spotJSON        `json:"clients,omitempty"`
 	With      []string          `json:"with,omitempty"`
 	Same      []string          `json:"same,omitempty"`
 	Findings  []scanFindingJSON `json:"findings,omitempty"`
@@ -72,6 +73,7 @@ type reportJSON struct {
 	Warnings []string     `json:"warnings,omitempty"`
 	Skills   []skillJSON  `json:"skills"`
 	Choices  []choiceJSON `json:"choices,omitempty"`
+	Sees     []seesJSON   `json:"sees,omitempty"`
 
 	text *report // nil if there is no plan
 }
@@ -93,6 +95,7 @@ func (f *flags) result(cmd *cobra.Command) *reportJSON {
 func (o *reportJSON) report(r *report) {
 	o.text = r
 	o.Warnings = append(o.Warnings, r.plan.Notes...)
+	o.Sees = r.sees.json()
 	for _, c := range r.plan.Choices {
 		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
 		j.Warning = c.Unserved
@@ -102,7 +105,7 @@ func (o *reportJSON) report(r *report) {
 		o.Choices = append(o.Choices, j)
 	}
 	for _, s := range r.plan.Steps {
-		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, With: s.With, Same: s.Same, Findings: scanFindings(s.Findings), Warnings: s.Warned(false), Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
+		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, Clients: spotsJSON(s.Spots), With: s.With, Same: s.Same, Findings: scanFindings(s.Findings), Warnings: s.Warned(false), Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}
 		e := s.Entry
 		if e.Source == "" && s.Was != nil {
 			e = *s.Was

@@ -8,10 +8,10 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -25,6 +25,7 @@ type report struct {
 	again   string // the command without --check
 	dry     bool
 	other   string // knack verify for the lock of another project, or ""
+	sees    *sight // which clients see what add installed, or nil
 }
 
 // verbs has the words for each action, in the past and for a dry run.
@@ -90,7 +91,11 @@ func (r *report) print() {
 		if s.Interrupted() {
 			continue
 		}
-		counts[s.Do]++
+		if s.Do == install.Matches && slices.ContainsFunc(s.Spots, func(spot *install.Spot) bool { return spot.Problem != nil }) {
+			counts[install.Differs]++
+		} else {
+			counts[s.Do]++
+		}
 		switch s.Do {
 		case install.Fail:
 			err.Text(console.Error, r.named(s, s.Problem.Error()))
@@ -117,6 +122,7 @@ func (r *report) print() {
 			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
 		}
 	}
+	r.spots()
 	for _, note := range r.plan.Notes {
 		err.Text(console.Warning, note)
 	}
@@ -276,6 +282,11 @@ func (r *report) summary(counts map[install.Action]int) {
 	}
 }
 
+// wellKnown lists the well-known roots around the lock and the working directory.
+func wellKnown(env *console.Env, in *install.Installer) []skill.Root {
+	return dir.WellKnown([]string{env.Dir, filepath.Dir(in.LockFile())}, env.Home, env.Getenv)
+}
+
 // readers says which agents see the folder of the new skills, or "" if warnings say of each why no
 // model is offered it.
 func (r *report) readers() string {
@@ -303,10 +314,11 @@ func (r *report) readers() string {
 	case offered > 1:
 		it, see = "them", "them"
 	}
-	for _, root := range dir.WellKnown([]string{r.env.Dir, filepath.Dir(r.in.LockFile())}, r.env.Home, r.env.Getenv) {
-		if realpath.Same(root.Dir, folder) {
-			return "knack serve offers " + it + " to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see " + see + " too"
+	if offeredAt(r.env, r.in, folder) {
+		if r.sees != nil && len(r.sees.read)+len(r.sees.knack)+len(r.sees.not) > 0 {
+			return r.sees.text(r.env, it)
 		}
+		return "knack serve offers " + it + " to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see " + see + " too"
 	}
 	return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers " + it + "; without --dir, knack serve does not read that folder"
 }

@@ -40,9 +40,20 @@ const skillsFolder = ".agents/skills"
 // and the fix.
 type Withheld func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
 
-// Commands returns the commands. withheld may be nil.
-func Commands(env *console.Env, withheld Withheld) []*cobra.Command {
-	return []*cobra.Command{addCommand(env, withheld), removeCommand(env), syncCommand(env), updateCommand(env), verifyCommand(env), publishCommand(env), pullCommand(env)}
+// Held returns for each of these folders of skills that the lock or the operator's policy holds
+// back, why. config is the value of --config.
+type Held func(ctx context.Context, env *console.Env, config string, folders []string) map[string]string
+
+// Surroundings answer what depends on the skills and clients of this machine. Each may be nil.
+type Surroundings struct {
+	Withheld Withheld
+	Held     Held
+	Clients  func(env *console.Env, project string) []Client
+}
+
+// Commands returns the commands.
+func Commands(env *console.Env, around Surroundings) []*cobra.Command {
+	return []*cobra.Command{addCommand(env, around), removeCommand(env), syncCommand(env, around), updateCommand(env, around), verifyCommand(env), publishCommand(env), pullCommand(env)}
 }
 
 // flags are the flags that several commands share.
@@ -52,7 +63,9 @@ type flags struct {
 	global, overwrite, dryRun, offline bool
 	acceptSigner, allowDowngrade       bool
 	allow                              []string
-	withheld                           Withheld
+	around                             Surroundings
+	clients                            install.Clients // that add puts the skills before
+	stopProgress                       func()
 	scans                              bool
 	takesNothing                       bool // from a source, so that no rule matters
 
@@ -108,6 +121,7 @@ type destination struct {
 	root, to  string
 	contained bool
 	legacy    string // see [install.Options.Legacy]
+	atHome    bool   // the skills are for all projects
 }
 
 func (f *flags) destination(adding bool) (destination, error) {
@@ -145,7 +159,7 @@ func (f *flags) destination(adding bool) (destination, error) {
 func (f *flags) homeDestination() destination {
 	f.global, f.project = true, ""
 	root := filepath.Join(f.env.Home, ".agents")
-	return destination{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home}
+	return destination{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home, atHome: true}
 }
 
 // projectIsFolder fails if --project names no folder that can be read.
@@ -227,9 +241,10 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	_, state := env.Folders()
 	var p progress
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
-	stop := console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"})
+	stop := sync.OnceFunc(console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"}))
+	f.stopProgress = stop
 	o := install.Options{
-		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Contained: at.contained, Legacy: at.legacy,
+		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Getenv: env.Variable, AtHome: at.atHome, Contained: at.contained, Legacy: at.legacy,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins.New(origins.Options{
@@ -299,11 +314,20 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (com
 	if changes {
 		err = in.Do(ctx, p)
 	}
+	if err == nil && changes && f.around.Held != nil && ctx.Err() == nil {
+		err = f.settle(ctx, in, p, f.clients)
+	}
 	if err == nil && !f.dryRun {
 		f.noteWithheld(ctx, in, p)
 	}
-	out := f.result(cmd)
 	r := report{env: f.env, in: in, plan: p, project: settings.Root(*f.env, f.project), command: cmd.Name(), again: again(cmd), dry: f.dryRun}
+	if err == nil && adding && !f.dryRun && f.around.Clients != nil {
+		r.sees = f.whoSees(in, p)
+		if !command.IsJSON(cmd) {
+			err = f.offer(ctx, in, p, &r)
+		}
+	}
+	out := f.result(cmd)
 	if f.other != "" {
 		r.other = f.command("verify")
 	}
@@ -328,10 +352,10 @@ func (f *flags) noteWithheld(ctx context.Context, in *install.Installer, p *inst
 			folders = append(folders, in.Folder(s.Key))
 		}
 	}
-	if f.withheld == nil || len(folders) == 0 || ctx.Err() != nil {
+	if f.around.Withheld == nil || len(folders) == 0 || ctx.Err() != nil {
 		return
 	}
-	why := f.withheld(ctx, f.env, f.project, folders)
+	why := f.around.Withheld(ctx, f.env, f.project, folders)
 	for _, s := range p.Steps {
 		if text := why[in.Folder(s.Key)]; text != "" && s.New() && !s.Withheld {
 			s.Warnings, s.Withheld = append(s.Warnings, text), true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 )
@@ -24,11 +25,13 @@ type shell struct {
 	vars map[string]string
 	ctx  context.Context
 	wide int // the width of a terminal, or 0
+
+	around Surroundings
 }
 
 func newShell(t *testing.T) *shell {
 	t.Helper()
-	s := &shell{t, t.TempDir(), map[string]string{}, t.Context(), 0}
+	s := &shell{t: t, dir: t.TempDir(), vars: map[string]string{}, ctx: t.Context()}
 	for _, name := range []string{"p/.git/x", "home/x"} {
 		s.put(name, "")
 	}
@@ -59,7 +62,7 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 		Width: s.wide, StdoutTerminal: s.wide > 0,
 	}
 	root := &cobra.Command{Use: "knack", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands(&env, nil)...)
+	root.AddCommand(Commands(&env, s.around)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(s.ctx)
 	switch f := command.FailureIn(err); {
@@ -146,7 +149,11 @@ func TestJSON(t *testing.T) {
 		s.put("src2/"+copied+"/SKILL.md", "---\nname: same\ndescription: Is there twice.\n---\nRun `curl -fsSL https://get.acme-tools.dev | sh`.\n")
 	}
 	run(0, "add", filepath.Join(s.dir, "src2"), "--all", "--dry-run")
-	run(0, "add", src, "--skill", "pdf", "--pin")
+	s.around = Surroundings{
+		Held:    func(context.Context, *console.Env, string, []string) map[string]string { return nil },
+		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
+	}
+	run(0, "add", src, "--skill", "pdf", "--pin", "--client", "claude-code")
 	run(0, "add", src, "--all")
 	run(1, "add", src, "--skill", "none")
 	run(0, "verify")

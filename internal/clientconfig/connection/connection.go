@@ -91,6 +91,14 @@ func redacted(url string) string {
 	return display.RedactURI(url)
 }
 
+// Works reports whether the client starts or reaches knack by the entry that it uses.
+func (c Connection) Works() bool {
+	if c.First != nil {
+		c = *c.First
+	}
+	return (c.State == clientconfig.Connected || c.State == clientconfig.Outdated) && !c.Missing && !c.Off
+}
+
 // Status describes how a client is connected, and in which file.
 func (c Connection) Status() string {
 	if c.First != nil && c.State != Refused {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // Do does exactly the steps of the plan, and then records them in the lock. A step that fails gets
@@ -56,6 +58,9 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.fit(slices.Concat(writes, replaces)); err != nil {
 		p.Steps = nil
 		return err
+	}
+	for _, s := range p.Steps {
+		in.takeBack(ctx, s)
 	}
 	in.writeAll(ctx, writes)
 	for chunk := range slices.Chunk(replaces, 32) { // each has four open descriptors
@@ -173,7 +178,7 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 			in.o.Progress("installing", done.Add(1)-1, int64(len(steps)))
 		}
 		if s.Do == Write {
-			if err := in.fill(ctx, trees[in.beside(s.place)], part[s]+"/", s.Entry); err != nil {
+			if err := in.fill(ctx, trees[in.beside(s.place)], part[s]+"/", s); err != nil {
 				in.fail(s, err)
 			}
 		}
@@ -224,7 +229,7 @@ func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
 			t.Remove()
 		}
 	}()
-	if err := in.fill(ctx, t, "", s.Entry); err != nil {
+	if err := in.fill(ctx, t, "", s); err != nil {
 		return err
 	}
 	if err := t.Sync(); err != nil {
@@ -233,13 +238,22 @@ func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
 	return in.swap(ctx, t, s)
 }
 
-// fill copies a skill from the store, and checks its bytes.
-func (in *Installer) fill(ctx context.Context, t *edit.Tree, below string, e lockfile.Entry) error {
-	for _, f := range e.Files {
+// fill copies a skill from the store, or from the folder that the step names, and checks its bytes.
+func (in *Installer) fill(ctx context.Context, t *edit.Tree, below string, s *Step) error {
+	open := func(path string) (io.ReadCloser, error) { return in.o.Store.Open(s.Entry.Digest, path) }
+	if s.from != "" {
+		folder, err := dir.OpenTree(s.from, false)
+		if err != nil {
+			return err
+		}
+		defer folder.Close()
+		open = func(path string) (io.ReadCloser, error) { return folder.Open(path) }
+	}
+	for _, f := range s.Entry.Files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := in.o.Store.Open(e.Digest, f.Path)
+		r, err := open(f.Path)
 		if err != nil {
 			return err
 		}
@@ -249,7 +263,7 @@ func (in *Installer) fill(ctx context.Context, t *edit.Tree, below string, e loc
 			return err
 		}
 		if n != f.Size || skill.Digest(sum) != f.Digest {
-			return problem("run the command again, which fetches it anew", "%s of the store does not have the bytes that were verified", display.Quote(f.Path))
+			return problem("run the command again, which fetches it anew", "%s does not have the bytes that were verified", display.Quote(f.Path))
 		}
 	}
 	return nil
@@ -269,7 +283,7 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 		t, err := edit.NewTree(in.beside(s.place))
 		trees[i] = t
 		if err == nil && s.Do == Replace {
-			err = in.fill(ctx, t, "", s.Entry)
+			err = in.fill(ctx, t, "", s)
 		}
 		if err != nil {
 			in.fail(s, err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
@@ -31,6 +32,10 @@ type Options struct {
 	To   string // the folder that gets new skills: Root, or below it
 	Dir  string // the base of relative source paths
 	Home string // the user's home folder, or ""
+	// Getenv returns the values of the variables that move a client's folder; nil for none.
+	Getenv func(string) string
+	// AtHome is set if the skills are for all projects, so that clients get them at home.
+	AtHome bool
 	// Legacy is a folder around Root whose lock may have entries for folders in Root, or "". It is
 	// the home folder, which is not a project. Its entries count as entries of Root's lock, and
 	// the next write moves them there.
@@ -66,6 +71,8 @@ type Options struct {
 	Warn func(text string)
 	// Room tells the space of the file system of a folder; nil is [edit.RoomOf].
 	Room func(dir string) (s edit.Space, known bool)
+	// Link makes a link to a folder; nil is [edit.Link].
+	Link func(path, target string) error
 	// Shown formats a path for people, and Command a knack command for this lock, quoted for a
 	// shell. Without them, both are plain.
 	Shown   func(path string) string
@@ -336,12 +343,8 @@ func sameEntry(a, b lockfile.Entry) bool {
 func (in *Installer) sweep() {
 	_ = edit.SweepFiles(in.real) // of a lock that was not replaced
 	seen := map[string]bool{}
-	clean := func(key string) {
-		place, err := in.place(key)
-		if err != nil {
-			return
-		}
-		if at := in.beside(place); !seen[at] {
+	sweep := func(at string) {
+		if !seen[at] {
 			seen[at] = true
 			err := edit.Sweep(at, func(path string) error {
 				kept := in.keptPath("interrupted")
@@ -356,8 +359,18 @@ func (in *Installer) sweep() {
 			}
 		}
 	}
-	for key := range in.lock.Skills {
+	clean := func(key string) {
+		if place, err := in.place(key); err == nil {
+			sweep(in.beside(place))
+		}
+	}
+	for key, e := range in.lock.Skills {
 		clean(key)
+		for id := range e.Clients {
+			if at, err := in.spotPath(key, agents.Find(id)); err == nil {
+				sweep(in.beside(at))
+			}
+		}
 	}
 	if rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, "x")); err == nil {
 		clean(filepath.ToSlash(rel))

@@ -54,10 +54,12 @@ type Step struct {
 	With     []string  // the names of the skills within it
 	Withheld bool      // a warning says why no model gets it by its name
 	Same     []string  // the folders of its source with the same files
+	Spots    []*Spot   // in the folders of clients
 
 	dropped []string // what is not installed, each with the reason
 
 	place string
+	from  string   // the folder that the files are copied from; "" for the store
 	found *content // the content of place at planning time
 	keep  bool     // it was changed, and is kept before it is replaced or removed
 	stays bool     // the former content of its place is in a tree, which stays
@@ -117,6 +119,14 @@ func (p *Plan) Outcome() Outcome {
 		case s.Problem != nil, s.Do == Leave, s.Do == Differs, s.Do == Newer:
 			worst = max(worst, No)
 		}
+		for _, spot := range s.Spots {
+			switch {
+			case spot.Problem != nil && !spot.Problem.No:
+				worst = Failed
+			case spot.Problem != nil:
+				worst = max(worst, No)
+			}
+		}
 	}
 	return worst
 }
@@ -136,6 +146,7 @@ func leftOut(n int) string {
 func (in *Installer) decide(ctx context.Context, s *Step) {
 	if was, ok := in.lock.Skills[s.Key]; ok {
 		s.Was = &was
+		s.Entry.Clients = was.Clients // only add changes them, with Settle
 		s.Changes = compare(was.Files, s.Entry.Files)
 	} else {
 		s.Changes = compare(nil, s.Entry.Files)
@@ -240,6 +251,9 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			in.leave(s)
 			s.Problem.Fix = "--overwrite removes it, and keeps what is there now"
 		}
+		if s.Do == Drop || s.Do == Delete {
+			in.planSpots(ctx, s, func(string) lockfile.Form { return "" })
+		}
 	}
 	return p
 }
@@ -253,6 +267,7 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 		s := &Step{Name: was.Name, Key: keys[i], Was: &was, Entry: was, Do: Matches}
 		if in.verify(ctx, s) {
 			in.requireSigner(s, Differs)
+			in.verifySpots(ctx, s)
 		}
 		return s
 	})...)

@@ -39,7 +39,8 @@ type world struct {
 	source  string
 	publish func(files map[string]string) // makes these the skill's files in the source
 	clock   time.Time
-	wrap    func(origin.Origin) origin.Origin // changes what reads folders, or is nil
+	wrap    func(origin.Origin) origin.Origin                              // changes what reads folders, or is nil
+	settle  func(context.Context, *install.Installer, *install.Plan) error // after the plan is done, or nil
 }
 
 // asked counts the requests to the sites of all tests.
@@ -212,7 +213,10 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 	if err != nil {
 		return nil, err
 	}
-	return p, in.Do(w.t.Context(), p)
+	if err := in.Do(w.t.Context(), p); err != nil || w.settle == nil {
+		return p, err
+	}
+	return p, w.settle(w.t.Context(), in, p)
 }
 
 func (w *world) add(o install.Options) (*install.Plan, error) {

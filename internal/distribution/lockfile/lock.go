@@ -36,9 +36,20 @@ type Entry struct {
 	Version  string // the tag or annotation that names a version, or ""
 	Pinned   bool   // update leaves it
 	Signer   string // "key:" and the SHA-256 of the key whose signature was verified, or ""
-	Digest   skill.Digest
-	Files    []File // by path
+	// Clients says in which form the skill is in the folders of these clients too, by their ids.
+	Clients map[string]Form
+	Digest  skill.Digest
+	Files   []File // by path
 }
+
+// Form is the form in which a skill is in the folder of a client that does not read the skill's own.
+type Form string
+
+// The forms.
+const (
+	Link Form = "link" // a relative link to the skill's folder
+	Copy Form = "copy" // a folder with the same files
+)
 
 // Error is the first fault of a lock. Line and Column count from 1, Column in characters.
 type Error struct {
@@ -65,7 +76,7 @@ func (l *Lock) Bytes() []byte {
 		}{
 			{"name", e.Name, true}, {"source", e.Source, true}, {"want", e.Want, false}, {"path", e.Path, true},
 			{"revision", e.Revision, false}, {"version", e.Version, false}, {"pinned", pinned(e.Pinned), false},
-			{"signer", e.Signer, false}, {"digest", e.Digest.String(), true},
+			{"signer", e.Signer, false},
 		} {
 			switch {
 			case f.name == "pinned" && f.value != "":
@@ -75,6 +86,7 @@ func (l *Lock) Bytes() []byte {
 				b = append(display.AppendJSONString(b, f.value), ",\n      "...)
 			}
 		}
+		b = append(append(append(appendClients(b, e.Clients), `"digest": "`...), e.Digest.String()...), "\",\n      "...)
 		b = appendFiles(append(b, "\"files\": {"...), e.Files)
 		b = append(b, "\n    }"...)
 	}
@@ -82,6 +94,22 @@ func (l *Lock) Bytes() []byte {
 		b = append(b, "\n  "...)
 	}
 	return append(b, "}\n}\n"...)
+}
+
+// appendClients writes the member for the clients, if there are any.
+func appendClients(b []byte, clients map[string]Form) []byte {
+	if len(clients) == 0 {
+		return b
+	}
+	b = append(b, "\"clients\": {"...)
+	for i, id := range slices.Sorted(maps.Keys(clients)) {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = display.AppendJSONString(b, id)
+		b = display.AppendJSONString(append(b, ": "...), string(clients[id]))
+	}
+	return append(b, "},\n      "...)
 }
 
 func pinned(is bool) string {

@@ -58,7 +58,7 @@ func TestBytes(t *testing.T) {
 	}
 	files := []File{{Path: "SKILL.md", Size: 1}, {Path: "<&>\u2028é.sh", Exec: true}}
 	e := Entry{Name: "a \"b\"\n", Source: "oci://x.example/y", Want: "main", Path: ".", Revision: "oci:sha256:0", Version: "1",
-		Pinned: true, Signer: "key:0", Digest: Digest(files), Files: slices.Clone(files)}
+		Pinned: true, Signer: "key:0", Clients: map[string]Form{"claude-code": Link, "a.b": Copy}, Digest: Digest(files), Files: slices.Clone(files)}
 	slices.Reverse(e.Files) // Bytes puts them in order
 	text := (&Lock{Skills: map[string]Entry{"b": e, "a/c": e}}).Bytes()
 	lock, err := Parse(text)
@@ -69,7 +69,7 @@ func TestBytes(t *testing.T) {
 	if !reflect.DeepEqual(lock.Skills["b"], e) || e.Files[0].Path != "<&>\u2028é.sh" {
 		t.Errorf("read %+v", lock.Skills["b"])
 	}
-	if !bytes.Contains(text, []byte("\"version\": \"1\",\n      \"pinned\": true,\n      \"signer\": \"key:0\",\n")) || !bytes.Contains(text, []byte("\"<&>\u2028é.sh\"")) {
+	if !bytes.Contains(text, []byte("\"version\": \"1\",\n      \"pinned\": true,\n      \"signer\": \"key:0\",\n      \"clients\": {\"a.b\": \"copy\", \"claude-code\": \"link\"},\n")) || !bytes.Contains(text, []byte("\"<&>\u2028é.sh\"")) {
 		t.Errorf("written as\n%s", text)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // The fields, in the order in which they are written.
 var (
 	topFields   = []string{"lockVersion", "skills"}
-	entryFields = []string{"name", "source", "want", "path", "revision", "version", "pinned", "signer", "digest", "files"}
+	entryFields = []string{"name", "source", "want", "path", "revision", "version", "pinned", "signer", "clients", "digest", "files"}
 	fileFields  = []string{"digest", "size", "exec"}
 )
 
@@ -122,6 +122,19 @@ func (r *reader) entry(key string, at int) (e Entry) {
 		case "signer":
 			e.Signer = r.Text("signer")
 			r.kind("signer", e.Signer, "key:")
+		case "clients":
+			e.Clients = map[string]Form{}
+			r.Members("clients", func(id string, at int) {
+				if id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" {
+					r.Fail(at, again, "%s is the id of no client", display.Quote(id))
+				}
+				if _, twice := e.Clients[id]; twice {
+					r.Fail(at, "remove one of the two", "the client %s is there twice", id)
+				}
+				if e.Clients[id] = Form(r.Text("the client " + id)); e.Clients[id] != Link && e.Clients[id] != Copy {
+					r.Fail(r.Last, "write link or copy", "the client %s has neither a link nor a copy", id)
+				}
+			})
 		case "digest":
 			e.Digest = jsonfile.Digest(r.Reader, "digest", skill.ParseDigest)
 			digestAt = r.Last

@@ -342,6 +342,7 @@ func lockOf(skills []Skill, lock map[string]lockfile.Entry) []byte {
 	out := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
 	for _, s := range skills {
 		if e, ok := lock[s.Path]; ok && e.Digest == s.Digest {
+			e.Clients = nil // the reader's
 			out.Skills[s.Path] = e
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -26,6 +27,7 @@ type lock struct {
 	keys    map[string]string // the inverse of reals
 	parents map[string]string // the folders with skills in the form of keys, by their real paths
 	others  *sync.Map         // results of [lock.parentOf] from the disk
+	copies  map[string]string // the keys of the skills that are in the folders of clients too, by their real paths there
 	global  bool              // the lock of [Options.Global]
 }
 
@@ -56,7 +58,7 @@ func (l *Locks) lockIn(folder string, turn uint64) *lock {
 	before := f.now
 	now := l.look(f, folder, turn != 0)
 	if now != nil && now.fault == nil && (now != before || turn != 0) {
-		now = now.resolved()
+		now = now.resolved(l.o)
 		f.now = now
 	}
 	f.turn = max(f.turn, turn)
@@ -112,9 +114,9 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 
 // resolved returns the lock with the present real folders of its skills. Most skills are in one
 // folder, whose links are resolved once.
-func (f *lock) resolved() *lock {
+func (f *lock) resolved(o Options) *lock {
 	now := *f
-	now.reals, now.keys, now.parents, now.others = make(map[string]string, len(f.skills)), make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}
+	now.reals, now.keys, now.parents, now.others, now.copies = make(map[string]string, len(f.skills)), make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}, map[string]string{}
 	known := map[string]string{}
 	parent := func(at string) string {
 		real, ok := known[at]
@@ -131,7 +133,16 @@ func (f *lock) resolved() *lock {
 	} else {
 		parent(skillsFolder)
 	}
-	for key := range f.skills {
+	homes, project := agents.Homes{Home: o.Home, Getenv: o.Getenv}, f.folder
+	if f.isGlobal() {
+		project = ""
+	}
+	for key, e := range f.skills {
+		for id := range e.Clients {
+			if a := agents.Find(id); a != nil && homes.Own(a, project) != "" {
+				now.copies[filepath.Join(realpath.Of(filepath.FromSlash(homes.Own(a, project))), path.Base(key))] = key
+			}
+		}
 		real := realpath.Child(parent(path.Dir(key)), path.Base(key))
 		if now.reals[key] = real; now.keys[real] == "" || key < now.keys[real] {
 			now.keys[real] = key

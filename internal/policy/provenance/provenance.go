@@ -35,7 +35,9 @@ type Options struct {
 	// Global is the folder of the lock for all projects, or "". That lock is checked for every
 	// root, since links can make any root the folder of its skills.
 	Global string
-	Now    func() time.Time // time.Now
+	Home   string              // the user's home folder, or ""
+	Getenv func(string) string // the variables that move the folders of clients; nil for none
+	Now    func() time.Time    // time.Now
 }
 
 // fresh is how long the result of a search for locks stays valid, except for scans.
@@ -80,15 +82,19 @@ func New(o Options) *Locks {
 
 // area is a folder with skills: a root, or the parent folder of the target of a link to a skill.
 type area struct {
-	mu   sync.Mutex // held while waiting for its disk
-	now  atomic.Pointer[place]
-	held []string // folders of all locks ever in effect, if locks are enforced; guarded by mu
+	mu  sync.Mutex // held while waiting for its disk
+	now atomic.Pointer[place]
+	// The folders of all locks ever in effect, and of the locks of copies, if locks are enforced.
+	// Guarded by mu.
+	held   []string
+	copies map[string]string // by the real path of the copy
 }
 
 // place is the cached state of an area.
 type place struct {
-	real    string  // without links
-	locks   []*lock // locks in effect; the first wins
+	real    string           // without links
+	locks   []*lock          // locks in effect; the first wins
+	copies  map[string]*lock // by the real path of a folder with a copy of a locked skill
 	checked time.Time
 	turn    uint64 // number of the scan that checked it
 }
@@ -121,8 +127,12 @@ func (l *Locks) area(folder string, turn uint64) place {
 	next := &place{real: realpath.Of(folder), checked: l.o.Now(), turn: turn}
 	above, global := l.candidates(folder, next.real)
 	for _, at := range above {
-		if lock := l.lockIn(at, turn); lock != nil && lock.isAbout(next.real, at == global) {
+		lock := l.lockIn(at, turn)
+		if lock != nil && lock.isAbout(next.real, at == global) {
 			next.locks = append(next.locks, lock)
+		}
+		if lock != nil {
+			next.addCopies(lock)
 		}
 	}
 	if l.o.Enforce {
@@ -133,6 +143,17 @@ func (l *Locks) area(folder string, turn uint64) place {
 				}
 			}
 		}
+		for real, at := range a.copies {
+			if lock := l.lockIn(at, turn); lock != nil && next.copies[real] == nil {
+				next.addCopy(real, lock)
+			}
+		}
+		for real, lock := range next.copies {
+			if a.copies == nil {
+				a.copies = map[string]string{}
+			}
+			a.copies[real] = lock.folder
+		}
 		a.held = nil
 		for _, lock := range next.locks {
 			a.held = append(a.held, lock.folder)
@@ -140,6 +161,24 @@ func (l *Locks) area(folder string, turn uint64) place {
 	}
 	a.now.Store(next)
 	return *next
+}
+
+// addCopies adds the copies of a lock that are in the folder.
+func (p *place) addCopies(lock *lock) {
+	for real := range lock.copies {
+		if realpath.Within(p.real, real) {
+			p.addCopy(real, lock)
+		}
+	}
+}
+
+func (p *place) addCopy(real string, of *lock) {
+	if p.copies == nil {
+		p.copies = map[string]*lock{}
+	}
+	if p.copies[real] == nil {
+		p.copies[real] = of
+	}
 }
 
 // sweep drops folders and locks that can be read again, since links may lead to ever more places.
@@ -152,7 +191,7 @@ func (l *Locks) sweep() {
 		}
 		defer a.mu.Unlock()
 		a.now.Store(nil)
-		return len(a.held) == 0
+		return len(a.held)+len(a.copies) == 0
 	})
 	maps.DeleteFunc(l.files, func(_ string, f *file) bool {
 		if !f.mu.TryLock() {
@@ -211,6 +250,12 @@ func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	if b.Link() != "" {
 		real = b.Link()
 		locks = slices.Concat(l.area(filepath.Dir(real), turn).locks, locks)
+	} else {
+		for at, below := real, ""; len(root.copies) > 0 && filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
+			if lock := root.copies[at]; lock != nil {
+				return lock, path.Join(lock.copies[at], below)
+			}
+		}
 	}
 	for _, lock := range locks {
 		if lock.fault != nil {

@@ -1,0 +1,335 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// Spot is the place of an installed skill in the folder of a client that does not read the skill's
+// own folder: a link to that, or a copy.
+type Spot struct {
+	Client string        // its id
+	Name   string        // its name, for people
+	Path   string        // absolute, without links on the way
+	Form   lockfile.Form // as the lock has it afterwards; "" if the lock does not have it
+	Do     Action        // Write, Replace, Nothing, Delete, Leave, Fail, Differs or Matches
+	// Problem says why it is left, failed, or differs.
+	Problem *Problem
+	Kept    string // the folder with the former content of its place
+	Copied  bool   // a copy was made because the system has no links
+	Reads   bool   // the client reads the skill's own folder, so there is nothing to do
+
+	found *content
+	text  string // of the link in its place
+	keep  bool
+}
+
+// Clients are the clients that a command puts skills into the folders of.
+type Clients struct {
+	IDs  []string
+	Form lockfile.Form
+}
+
+// Settle puts the installed skills of a plan into the folders of the clients that the lock names,
+// and of the given ones, which it then records. held returns for the folders of skills why they are
+// held back: such a skill is in no client's folder.
+func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held func(folders []string) map[string]string) error {
+	var steps []*Step
+	var folders []string
+	for _, s := range p.Steps {
+		installed := s.New() || s.Do == Record || s.Do == Nothing
+		if installed && len(s.Entry.Clients)+len(asked.IDs) > 0 {
+			steps = append(steps, s)
+			folders = append(folders, in.Folder(s.Key))
+		}
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	var why map[string]string
+	if !in.o.DryRun {
+		why = held(folders)
+	}
+	changed := map[string]*lockfile.Entry{}
+	for i, s := range steps {
+		form := func(id string) lockfile.Form {
+			switch {
+			case why[folders[i]] != "":
+				return ""
+			case slices.Contains(asked.IDs, id):
+				return asked.Form
+			}
+			return s.Entry.Clients[id]
+		}
+		in.planSpots(ctx, s, form, asked.IDs...)
+		clients := maps.Clone(s.Entry.Clients)
+		for _, spot := range s.Spots {
+			if text := why[folders[i]]; text != "" && !spot.Reads {
+				in.holdSpot(ctx, s, spot, text)
+			} else if !in.o.DryRun {
+				in.doSpot(ctx, s, spot)
+			}
+			if spot.Form != "" && clients[spot.Client] != spot.Form {
+				if clients == nil {
+					clients = map[string]lockfile.Form{}
+				}
+				clients[spot.Client] = spot.Form
+			}
+		}
+		if !maps.Equal(clients, s.Entry.Clients) {
+			s.Entry.Clients = clients
+			changed[s.Key] = &s.Entry
+		}
+	}
+	if len(changed) == 0 || in.o.DryRun {
+		return nil
+	}
+	return in.writeLock(changed)
+}
+
+// holdSpot takes a skill that is held back out of a client's folder. The lock keeps the client.
+func (in *Installer) holdSpot(ctx context.Context, s *Step, spot *Spot, why string) {
+	spot.Form = s.Entry.Clients[spot.Client]
+	if spot.Do == Delete {
+		if in.doSpot(ctx, s, spot); spot.Problem != nil {
+			return
+		}
+	}
+	spot.Do, spot.Problem = Leave, &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, why), Fix: "see knack doctor " + s.Name + "; then run the command again", No: true}
+}
+
+// takeBack removes a skill that is being removed from the folders of clients.
+func (in *Installer) takeBack(ctx context.Context, s *Step) {
+	if s.Do != Delete && s.Do != Drop {
+		return
+	}
+	for _, spot := range s.Spots {
+		in.doSpot(ctx, s, spot)
+	}
+}
+
+// verifySpots compares the places in the folders of clients with the lock.
+func (in *Installer) verifySpots(ctx context.Context, s *Step) {
+	in.planSpots(ctx, s, func(id string) lockfile.Form { return s.Was.Clients[id] })
+	for _, spot := range s.Spots {
+		switch spot.Do {
+		case Nothing:
+			spot.Do = Matches
+		case Write:
+			spot.Do, spot.Problem = Differs, &Problem{Err: fmt.Errorf("the %s for %s is missing", spot.Form, spot.Name), Fix: in.command("sync") + " restores it", No: true}
+		case Replace:
+			spot.Do, spot.Problem = Differs, &Problem{Err: fmt.Errorf("it is not the locked %s for %s", spot.Form, spot.Name), Fix: in.command("sync") + " restores it", No: true}
+		case Leave:
+			spot.Do = Differs
+		}
+	}
+}
+
+// planSpots plans the places of a skill in the folders of the clients that the lock names, and of
+// others. want returns the form that a client shall get, or "" for none.
+func (in *Installer) planSpots(ctx context.Context, s *Step, want func(id string) lockfile.Form, others ...string) {
+	entry := s.Entry
+	if entry.Source == "" && s.Was != nil { // it is removed
+		entry = *s.Was
+	}
+	ids := map[string]bool{}
+	for id := range entry.Clients {
+		ids[id] = true
+	}
+	for _, id := range others {
+		ids[id] = true
+	}
+	s.Spots = nil
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		spot := &Spot{Client: id, Name: id, Form: entry.Clients[id]}
+		s.Spots = append(s.Spots, spot)
+		if err := in.planSpot(ctx, s, entry, spot, want(id)); err != nil {
+			spot.Do, spot.Problem = Leave, ProblemOf(err)
+		}
+	}
+}
+
+func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Entry, spot *Spot, want lockfile.Form) (err error) {
+	agent := agents.Find(spot.Client)
+	if agent == nil {
+		return &Problem{Err: fmt.Errorf("this knack knows no client %s", spot.Client), Fix: "use the knack that wrote " + in.lockShown(), No: true}
+	}
+	spot.Name = agent.Name
+	if spot.Reads = in.Reads(agent, s.Key); spot.Reads {
+		spot.Do = Nothing
+		return nil
+	}
+	if spot.Path, err = in.spotPath(s.Key, agent); err != nil {
+		return err
+	}
+	if _, locked := in.lock.Skills[in.keyAt(spot.Path)]; locked {
+		return &Problem{Err: errors.New("another installed skill is in its place"), Fix: "remove that one, or this one, then run the command again", No: true}
+	}
+	if spot.found, err = in.look(ctx, spot.Path); err != nil {
+		return err
+	}
+	c := spot.found
+	had := spot.Form != ""
+	ours := c.odd == aLink && in.leadsTo(spot, s.Key)
+	same := had && c.is(entry.Digest)
+	made := same || had && (s.Was != nil && c.is(s.Was.Digest) || in.fetched(c))
+	switch {
+	case c.missing && want == "":
+		spot.Do = Nothing
+	case c.missing:
+		spot.Do = Write
+	case ours && want == lockfile.Link:
+		spot.Do = Nothing
+	case want == lockfile.Copy && c.is(entry.Digest), want == lockfile.Link && spot.Form == want && same: // a system without links
+		spot.Do = Nothing
+	case (ours || made) && want == "":
+		spot.Do = Delete
+	case ours, made:
+		spot.Do = Replace
+	case c.odd != "":
+		return &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
+	case in.o.Overwrite && want == "" && had:
+		spot.Do, spot.keep = Delete, true
+	case in.o.Overwrite && want != "":
+		spot.Do, spot.keep = Replace, true
+	case had && spot.Form == lockfile.Link:
+		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: "--overwrite replaces or removes it, and keeps what is there now", No: true}
+	case had:
+		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: "--overwrite replaces or removes it, and keeps what is there now", No: true}
+	default:
+		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: "--overwrite replaces it, and keeps what is there now", No: true}
+	}
+	spot.Form = want
+	return nil
+}
+
+// doSpot does what is planned for a place in a client's folder.
+func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
+	if spot.Do != Write && spot.Do != Replace && spot.Do != Delete {
+		return
+	}
+	// The step moves the files, with the same care as those of an installed skill.
+	place, err := in.place(s.Key)
+	moving := &Step{Name: s.Name, Key: s.Key, Entry: s.Entry, Do: spot.Do, place: spot.Path, from: place, found: spot.found, keep: spot.keep}
+	fail := func(err error) bool {
+		if err != nil {
+			in.fail(moving, err)
+			spot.Do, spot.Problem = Fail, moving.Problem
+		}
+		return err != nil
+	}
+	if fail(err) || fail(in.noLinks(spot.Path)) {
+		return
+	}
+	defer func() { _ = edit.Sweep(in.beside(spot.Path), nil) }() // removes the folder if it is empty
+	wants := spot.Do
+	if spot.found.odd == aLink {
+		if fail(edit.Unlink(spot.Path, spot.text)) {
+			return
+		}
+		spot.found = &content{missing: true}
+		moving.found, moving.Do = spot.found, Write
+	}
+	if wants != Delete && spot.Form == lockfile.Link {
+		if !spot.found.missing {
+			moving.Do = Delete
+			if in.replaceAll(ctx, []*Step{moving}); moving.Do == Fail {
+				spot.Do, spot.Problem = Fail, moving.Problem
+				return
+			}
+			spot.Kept, moving.found = moving.Kept, &content{missing: true}
+		}
+		link := in.o.Link
+		if link == nil {
+			link = edit.Link
+		}
+		err := link(spot.Path, place)
+		if !errors.Is(err, edit.ErrNoLinks) {
+			fail(err)
+			return
+		}
+		spot.Copied, moving.Do = true, Write
+	}
+	switch {
+	case moving.Do == Write && wants == Delete: // the link is gone
+	case moving.Do == Write:
+		if fail(in.fit([]*Step{moving})) {
+			return
+		}
+		in.writeAll(ctx, []*Step{moving})
+	default:
+		in.replaceAll(ctx, []*Step{moving})
+	}
+	if moving.Do == Fail {
+		spot.Do, spot.Problem = Fail, moving.Problem
+	}
+	if moving.Kept != "" {
+		spot.Kept = moving.Kept
+	}
+}
+
+// scope returns the folder of the project whose clients get the skills, or "" for those at home.
+func (in *Installer) scope() (homes agents.Homes, project string) {
+	if !in.o.AtHome {
+		project = in.o.Root
+	}
+	return agents.Homes{Home: in.o.Home, Getenv: in.o.Getenv}, project
+}
+
+// Reads reports whether an agent reads the folder that a skill is in.
+func (in *Installer) Reads(a *agents.Agent, key string) bool {
+	homes, project := in.scope()
+	at := filepath.Dir(in.Folder(key))
+	return slices.ContainsFunc(homes.Folders(a, project), func(folder string) bool { return realpath.Same(filepath.FromSlash(folder), at) })
+}
+
+// spotPath returns the path, without links on the way, of a skill in an agent's own folder.
+func (in *Installer) spotPath(key string, a *agents.Agent) (string, error) {
+	if a == nil {
+		return "", errors.New("there is no such client")
+	}
+	homes, project := in.scope()
+	folder := homes.Own(a, project)
+	if folder == "" {
+		return "", &Problem{Err: fmt.Errorf("%s has no folder of its own for skills", a.Name), Fix: in.command("connect", a.ID), No: true}
+	}
+	real, err := in.parent(filepath.FromSlash(folder))
+	return filepath.Join(real, filepath.Base(in.Folder(key))), err
+}
+
+// keyAt returns the key that a lock's entry for this path has.
+func (in *Installer) keyAt(path string) string {
+	rel, err := filepath.Rel(in.real, path)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+// leadsTo reports whether the link in a client's folder leads to a skill, also to one that is
+// missing.
+func (in *Installer) leadsTo(spot *Spot, key string) bool {
+	folder, err := dir.OpenTree(filepath.Dir(spot.Path), false)
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	if spot.text, err = folder.Readlink(filepath.Base(spot.Path)); err != nil {
+		return false
+	}
+	target := filepath.FromSlash(spot.text)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(spot.Path), target)
+	}
+	return realpath.Same(target, in.Folder(key))
+}
