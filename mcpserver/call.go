@@ -208,19 +208,17 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 	if failed || usesSkills[x.method] {
 		e.View, _ = s.o.Catalog.Now(x.Filter)
 	}
-	refused := x.memory != nil && x.memory.Refused()
+	fault := trace.Fault()
+	if failed && x.memory.Refused() {
+		fault, e.Refusal = skill.ErrBusy, event.TooBusy
+	}
 	switch {
 	case !failed:
 		e.Loaded = trace.Loads() // a failed call has none, even if files were read for it
 	case e.Asked == "", ctx.Err() != nil:
 		e.Result = event.Failed
-	case refused:
-		e.Explain(s.o.Catalog, skill.ErrBusy)
 	default:
-		e.Explain(s.o.Catalog, trace.Fault())
-	}
-	if failed && refused {
-		e.Refusal = event.TooBusy // its answer has the status 429
+		e.Explain(s.o.Catalog, fault)
 	}
 	s.events.Record(e)
 }

@@ -60,7 +60,7 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 		ctx, x.trace = catalog.WithTrace(ctx)
 	}
 	if len(g.o.Events) > 0 {
-		defer x.record()
+		defer x.emit()
 	}
 	x.r = r.WithContext(ctx)
 	g.root.ServeHTTP(x, x.r)
@@ -122,10 +122,10 @@ func surfaceOf(r *http.Request) string {
 	return event.Web
 }
 
-// record gives the event of a request to the sinks. Methods at /mcp record their own, so there it
+// emit gives the event of a request to the sinks. Methods at /mcp record their own, so there it
 // records only requests that reached no method. It leaves health checks and public files out of the
 // audit log.
-func (x *record) record() {
+func (x *record) emit() {
 	r := x.r
 	fine := x.Status < 400
 	if x.handled || fine && (r.Method == http.MethodOptions || x.Surface == event.MCP && !x.isCall) {
