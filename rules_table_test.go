@@ -11,7 +11,7 @@ var programs = []string{"internal/tools/bench", "internal/distribution/origin/gi
 // row needs one, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "internal/clientconfig"},
-	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "internal/llm/mcpclient", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
+	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "internal/workspace/login", "internal/llm/mcpclient", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"internal/clientconfig"},
 	"github.com/pelletier/go-toml/v2":        {"internal/clientconfig"},
@@ -23,7 +23,7 @@ var outside = map[string][]string{
 	"golang.org/x/term":                      {"internal/base/console"},
 	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"internal/server/openid"},
-	"golang.org/x/oauth2":                    {"internal/server/openid"},
+	"golang.org/x/oauth2":                    {"internal/server/openid", "internal/workspace/login"},
 	"golang.org/x/sync":                      {"internal/analysis/scan/internal/bound", "internal/distribution/origin/oci", "internal/distribution/publish", "internal/distribution/pull", "internal/cli"},
 	"github.com/yuin/goldmark":               {"internal/web/internal/markdown", "internal/analysis/scan/internal/markdown"},
 	"mvdan.cc/sh/v3":                         {"internal/analysis/scan/internal/commands"},

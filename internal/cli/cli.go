@@ -114,7 +114,7 @@ to any agent.`,
 	root.AddCommand(doctorCommand(env))
 	root.AddCommand(searchCommand(env))
 	root.AddCommand(newCommand(env))
-	root.AddCommand(connectCommand(env))
+	root.AddCommand(connectCommand(env), loginCommand(env), logoutCommand(env))
 	root.AddCommand(approvecmd.Commands(env)...)
 	root.AddCommand(distcmd.Commands(env, distcmd.Surroundings{Withheld: withheld, Held: heldBack, Clients: clientsHere})...)
 	completeRest(root)

@@ -6,6 +6,7 @@
 package httpfetch
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
@@ -39,7 +40,7 @@ type Options struct {
 	Agent string
 	// Credentials, if not nil, returns headers for each request to the origin that a person named,
 	// and for no other one. It is called for each request, so that they may change.
-	Credentials func() (http.Header, error)
+	Credentials func(ctx context.Context) (http.Header, error)
 	// Login follows the message of a refused access; "" says that knack sends no credentials.
 	Login string
 }
@@ -142,7 +143,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("User-Agent", c.options.Agent)
 	}
 	if c.options.Credentials != nil && r.URL.Scheme == c.scheme && addressOf(r.URL) == c.named {
-		headers, err := c.options.Credentials()
+		headers, err := c.options.Credentials(r.Context())
 		if err != nil {
 			if r.Body != nil {
 				r.Body.Close()

@@ -221,7 +221,7 @@ func TestCredentials(t *testing.T) {
 			http.Redirect(w, r, "/x", http.StatusTemporaryRedirect)
 		}
 	})
-	c := newClient(Options{Roots: here.roots(), Credentials: func() (http.Header, error) { return http.Header{"X-Key": {"canary"}}, nil }}, "example.com:"+here.port())
+	c := newClient(Options{Roots: here.roots(), Credentials: func(context.Context) (http.Header, error) { return http.Header{"X-Key": {"canary"}}, nil }}, "example.com:"+here.port())
 	c.scheme = "https"
 	c.base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		var d net.Dialer

@@ -20,6 +20,7 @@ type Source struct {
 	ForwardOnly bool
 	MinVersion  string
 	Credentials Credentials
+	ClientID    string // of 'knack login', at a provider that registers no programs by itself
 	Position    skill.Position
 }
 
@@ -81,9 +82,15 @@ func sourceKeys(at string) []key[Source] {
 		}},
 		tokenEnvKey(at, "the variable with the token that is sent to the source's own address", func(s *Source) *Credentials { return &s.Credentials }),
 		tokenFileKey(at, func(s *Source) *Credentials { return &s.Credentials }),
+		{"client-id", "text", "", "the id that the operator of the server's provider gave knack, for `knack login`", func(d *decoder, v frontmatter.Value, s *Source) {
+			s.ClientID = d.text(at+".client-id", v, "write the id as the provider shows it")
+		}},
 		headersKey(at, "headers of each request to that address; the value `$NAME` is the variable NAME, for a secret", func(s *Source) *Credentials { return &s.Credentials }),
 	}
 }
+
+// IsLabel reports whether text can be the name of a source or the label of a root.
+func IsLabel(text string) bool { return rootLabel().MatchString(text) }
 
 func decodeSources(d *decoder, v frontmatter.Value) (all []Source) {
 	if v.Kind == frontmatter.List && len(v.Items) == 0 {

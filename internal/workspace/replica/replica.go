@@ -95,7 +95,7 @@ func Open(o Options) (*Replica, error) {
 		clean := func(text string) string { return text }
 		if o.Flag == "" {
 			from := o.File.Config.Sources[i]
-			if web.Credentials, web.Login = o.credentials(from); web.Credentials != nil {
+			if web.Credentials, web.Login = o.credentials(from, s.Ref); web.Credentials != nil {
 				clean = hide(web.Credentials, from)
 			}
 		}

@@ -304,6 +304,9 @@ func ReadNamed(file string, most int64) ([]byte, error) {
 	return data, err
 }
 
+// Dir returns the folder of the file.
+func (f *File) Dir() string { return filepath.Dir(f.Path) }
+
 // Resolve returns a path in the file, relative to the file's folder. An empty one stays empty.
 func (f *File) Resolve(path string) string {
 	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {

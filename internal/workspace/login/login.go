@@ -1,0 +1,152 @@
+// Package login signs a person in at the provider of a skills server (OAuth 2.1 as MCP profiles it),
+// keeps the tokens, and renews them.
+//
+// A login belongs to one source, by its name and its address: its tokens are used for no other one.
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/distribution/reference"
+)
+
+// Login is a login at the provider of a source, as its file has it.
+type Login struct {
+	Source       string           `json:"source"` // as reference.Normal writes it
+	Issuer       string           `json:"issuer"`
+	TokenURL     string           `json:"tokenUrl"`
+	ClientID     string           `json:"clientId"`
+	ClientSecret string           `json:"clientSecret,omitempty"`
+	AuthStyle    oauth2.AuthStyle `json:"authStyle,omitempty"`
+	AccessToken  string           `json:"accessToken"`
+	RefreshToken string           `json:"refreshToken,omitempty"`
+	Expiry       time.Time        `json:"expiry,omitzero"`
+}
+
+// Store keeps the logins of one user, each in a file that only this user can read.
+type Store struct{ Dir string }
+
+// maxFile bounds the file of a login, in bytes: tokens of some providers have 16 KiB.
+const maxFile = 256 << 10
+
+func (s Store) file(name string) string { return filepath.Join(s.Dir, name+".json") }
+
+// read returns the login of a source by its name and its address, with the bytes of its file. Without
+// one, the error is an [fs.ErrNotExist].
+func (s Store) read(name, source string) (l Login, data []byte, err error) {
+	data, err = edit.Read(s.file(name), maxFile)
+	if err != nil {
+		return l, nil, err
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		return l, data, fmt.Errorf("the file of the login is damaged")
+	}
+	if l.Source != reference.Normal(source) {
+		return l, data, &fs.PathError{Op: "read", Path: s.file(name), Err: fs.ErrNotExist}
+	}
+	return l, data, nil
+}
+
+// Set keeps a login.
+func (s Store) Set(name string, l Login) error {
+	l.Source = reference.Normal(l.Source)
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	if err := edit.MakeFolder(s.Dir, 0o700); err != nil {
+		return err
+	}
+	old, err := edit.Read(s.file(name), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return edit.Create(s.file(name), data, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return edit.Replace(s.file(name), old, data)
+}
+
+// Remove removes a login, and reports whether there was one.
+func (s Store) Remove(name string) (bool, error) {
+	err := edit.Remove(s.file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// early is how long before its end a token is renewed.
+const early = 30 * time.Second
+
+// ErrEnded says that the provider renews a login no more.
+var ErrEnded = errors.New("the login has ended")
+
+// Token returns the access token for a source, which it renews if it ends. "" means that there is no
+// login. Of several processes, one renews it.
+func (s Store) Token(ctx context.Context, name, source string, client func(address string) (*http.Client, error)) (string, error) {
+	l, _, err := s.read(name, source)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case l.valid():
+		return l.AccessToken, nil
+	}
+	for {
+		unlock, err := edit.Lock(s.file(name))
+		if err == nil {
+			defer unlock()
+			break
+		}
+		select { // another process renews it
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if l, _, err = s.read(name, source); err != nil || l.valid() {
+		return l.AccessToken, err
+	}
+	if l.RefreshToken == "" {
+		return "", ErrEnded
+	}
+	web, err := client(l.TokenURL)
+	if err != nil {
+		return "", err
+	}
+	c := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: l.AuthStyle}}
+	t, err := c.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, web), &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
+	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
+		return "", ErrEnded
+	}
+	if err != nil {
+		return "", fmt.Errorf("the provider %s does not renew the login: %w", l.Issuer, err)
+	}
+	l.take(t)
+	return l.AccessToken, s.Set(name, l)
+}
+
+func (l *Login) valid() bool {
+	return l.AccessToken != "" && (l.Expiry.IsZero() || time.Until(l.Expiry) > early)
+}
+
+// take takes over the tokens of an answer.
+func (l *Login) take(t *oauth2.Token) {
+	l.AccessToken, l.Expiry = t.AccessToken, t.Expiry.UTC()
+	if t.RefreshToken != "" {
+		l.RefreshToken = t.RefreshToken
+	}
+}
