@@ -131,6 +131,7 @@ var pluginCases = []struct {
 	{"Claude Code", "a deep skill that the manifest names", files{claudes: `{"name":"p","skills":["./skills/deep/a"]}`, "skills/deep/a/SKILL.md": skillA}, "absent / /"},
 	{"Codex", "a manifest that is no JSON", files{".codex-plugin/plugin.json": "{,}", "skills/a/SKILL.md": skillA}, "absent a/ / !plugin-json"},
 	{"marketplace", "plugins in it", files{claudem: market(`{"name":"p","source":"./p"}`), "p/plugin.json": manifest(""), "p/skills/a/SKILL.md": skillA}, "…p/ loads a/ /"},
+	{"4.1.3", "a link out of the plugin into its marketplace", files{claudem: market(`{"name":"p","source":"./p"}`), "p/plugin.json": manifest(""), "p/skills/a": "->../../shared/a", "shared/a/SKILL.md": skillA}, "…p/ loads /a / !plugin-skill-outside link-duplicate"},
 	{"marketplace", "each client's file", files{claudem: market(`{"name":"p","source":"./p"}`), codexm: `{"name":"acme","plugins":[{"name":"p","source":{"source":"local","path":"./p"}}]}`, cursorm: `{"name":"acme","plugins":[{"name":"p","source":"p"}]}`, "p/plugin.json": manifest("")}, "…p/ …p/ …p/ loads / /"},
 	{"marketplace", "no owner", files{claudem: `{"name":"acme","plugins":[]}`}, "…rejected/ !marketplace-field"},
 	{"marketplace", "no JSON", files{claudem: `{"name":"acme",}`}, "…rejected/ !marketplace-json"},

@@ -143,8 +143,12 @@ func noSkill(t target) *command.Failure {
 	return f
 }
 
-// otherPath suggests a path to check if the project has no skill: an existing user's folder.
-func otherPath(w *workspace.Workspace) string {
+// otherPath suggests a path to check if the project has no skill: the plugin here, or an existing
+// user's folder.
+func otherPath(env console.Env, w *workspace.Workspace) string {
+	if plugins.Is(env.Dir) {
+		return "to check the plugin in this folder: knack check ."
+	}
 	for _, r := range w.Roots() {
 		if info, err := os.Stat(r.Dir); r.Scope == skill.ScopeGlobal && err == nil && info.IsDir() {
 			return "to check your own skills, give their folder: knack check " + r.Shown

@@ -123,6 +123,18 @@ func (j *judge) sort() {
 	})
 }
 
+// Is reports whether the folder at an absolute path is a plugin or has a marketplace.
+func Is(folder string) bool {
+	root, err := dir.OpenPackage(folder)
+	if err != nil {
+		return false
+	}
+	return (&judge{root: root}).isPlugin(false) || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool {
+		_, err := fs.Stat(root, f.Path)
+		return err == nil
+	})
+}
+
 type judge struct {
 	root    *dir.Package
 	report  Report
