@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -48,6 +49,22 @@ func TestHelpFitsTerminal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHelpGroups has each command that is not hidden in one group.
+func TestHelpGroups(t *testing.T) {
+	var grouped, all []string
+	for _, g := range help.Groups {
+		grouped = append(grouped, g.Commands...)
+	}
+	for _, c := range help.Commands(newRoot(&console.Env{})) {
+		all = append(all, c.Name())
+	}
+	slices.Sort(grouped)
+	slices.Sort(all)
+	if !slices.Equal(grouped, all) {
+		t.Errorf("the groups have %s, and the commands are %s", grouped, all)
+	}
 }
 
 // TestExamples runs every example of every command's help in a shell, in order, in a project

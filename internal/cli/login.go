@@ -24,7 +24,7 @@ func loginCommand(env *console.Env) *cobra.Command {
 	var device bool
 	cmd := &cobra.Command{
 		Use:   "login SOURCE",
-		Short: "Sign in at the provider of a server that sources of knack.yaml name",
+		Short: "Sign in at the provider of a followed server",
 		Long: `Sign in at the provider of a skills server. SOURCE is its name in the section
 sources of your knack.yaml. knack asks the server for its provider, and shows
 an address to open in a browser. The tokens are kept in a file that only you
@@ -88,9 +88,10 @@ source.`,
 
 func logoutCommand(env *console.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:     "logout SOURCE",
-		Short:   "Remove the tokens of a login from this machine",
-		Long:    `Remove the tokens of a login from this machine. SOURCE is the name that 'knack login' had.`,
+		Use:   "logout SOURCE",
+		Short: "Remove the tokens of a login from this machine",
+		Long: `Remove the tokens of a login from this machine. SOURCE is the name that
+'knack login' had.`,
 		Example: `  knack logout acme`,
 		Args:    command.ArgCount(1, 1, "the name of a source"),
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {

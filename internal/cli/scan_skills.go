@@ -43,7 +43,7 @@ func scanCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "scan [PATH | SKILL | SOURCE]…",
 		SuggestFor: []string{"audit", "inspect"},
-		Short:      "Say what skills would do, and which do what no honest skill does",
+		Short:      "Report what skills would run, read and send, and find hostile ones",
 		Long: `Say what skills would do: which programs, hosts and paths they name, what is
 worth a look (review), and what no honest skill does (enforce). Without a PATH,
 all skills that 'knack list' knows. Of a SOURCE, as 'knack add' takes it, all

@@ -46,7 +46,7 @@ const configUsage = "the skills are those of the roots and sources that `FILE` n
 type approveFlags struct {
 	from          selection.Flags
 	reason, until string
-	list          bool
+	list, remove  bool
 	dryRun        bool
 }
 
@@ -55,7 +55,7 @@ func approveCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "approve SKILL... | --list",
 		SuggestFor: []string{"accept", "allow", "pin"},
-		Short:      "Approve the files of skills as they are now, or list the approvals",
+		Short:      "Approve the files of skills as they are now, or list approvals",
 		Long: `Approve the files of skills as they are now. The approval has the digest of each
 file, so that it ends when one of them changes: 'knack scan --against approved'
 then says what is new.
@@ -63,10 +63,14 @@ then says what is new.
 SKILL is a name, a folder or a skill:// URI ('knack help names'). The skill has
 to be one that list knows, with the same --dir or --config as the server's:
 an approval is for its URI. The approvals are in approvals.json beside your
-knack.yaml; the key approvals names another file.`,
+knack.yaml; the key approvals names another file.
+
+--remove removes the approvals of skills; of a skill that is gone, give the URI
+that --list prints.`,
 		Example: `  knack approve review --reason "read by anna"
   knack approve review commit --until 2027-01-31
-  knack approve --list                     # and what has changed since`,
+  knack approve --list                     # and what has changed since
+  knack approve --remove review`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.list {
 				return command.ArgCount(0, 0, "no skills with --list")(cmd, args)
@@ -74,16 +78,21 @@ knack.yaml; the key approvals names another file.`,
 			return command.ArgCount(1, 1000, "at least one skill, or --list")(cmd, args)
 		},
 		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
-			if f.list {
-				for _, flag := range []string{"reason", "until", "dry-run"} {
-					if cmd.Flags().Changed(flag) {
-						return nil, command.UsageError("leave one of them out", "--%s is not used with --list", flag)
+			for mode, on := range map[string]bool{"list": f.list, "remove": f.remove} {
+				for _, flag := range []string{"list", "reason", "until", "dry-run"} {
+					if on && flag != mode && cmd.Flags().Changed(flag) {
+						return nil, command.UsageError("leave one of them out", "--%s is not used with --%s", flag, mode)
 					}
 				}
+			}
+			if f.list {
 				return listApprovals(cmd.Context(), env, &f)
 			}
 			if command.IsJSON(cmd) {
 				return nil, command.UsageError("add --list, or leave it out", "--json is used with --list alone")
+			}
+			if f.remove {
+				return nil, revokeSkills(cmd.Context(), env, &f.from, args)
 			}
 			return nil, approveSkills(cmd.Context(), env, &f, args)
 		}),
@@ -93,6 +102,7 @@ knack.yaml; the key approvals names another file.`,
 	s.StringVar(&f.reason, "reason", "", "note `TEXT` with the approval")
 	s.StringVar(&f.until, "until", "", "the approval ends after `DATE`, such as 2027-01-31, in UTC")
 	s.BoolVar(&f.list, "list", false, "list the approvals, and what has changed since or is gone")
+	s.BoolVar(&f.remove, "remove", false, "remove the approvals of the skills")
 	s.Bool("json", false, "with --list, print a JSON object")
 	s.BoolVar(&f.dryRun, "dry-run", false, "print what would be approved, and approve nothing")
 	_ = cmd.RegisterFlagCompletionFunc("until", cobra.NoFileCompletions)
@@ -103,13 +113,10 @@ knack.yaml; the key approvals names another file.`,
 func revokeCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	cmd := &cobra.Command{
-		Use:   "revoke SKILL...",
-		Short: "Remove the approvals of skills",
-		Long: `Remove the approvals of skills. SKILL is a name, a folder or a skill:// URI; for
-a skill that is gone, the URI that 'knack approve --list' prints.`,
-		Example: `  knack revoke review
-  knack revoke skill://claude-project/commit/SKILL.md`,
-		Args: command.ArgCount(1, 1000, "at least one skill"),
+		Use:    "revoke SKILL...",
+		Hidden: true, // its older name
+		Short:  "Remove the approvals of skills, as 'knack approve --remove' does",
+		Args:   command.ArgCount(1, 1000, "at least one skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return revokeSkills(cmd.Context(), env, &from, args)
 		},

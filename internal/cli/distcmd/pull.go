@@ -30,7 +30,7 @@ func pullCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "pull SOURCE",
 		SuggestFor: []string{"fetch", "download", "mirror"},
-		Short:      "Bring all skills of a source into the store, verified",
+		Short:      "Bring all skills of a source into the store, for a server",
 		Long: `Bring all skills of a source into the store, as one release: all or none.
 Each file is compared with the digests of the release. knack serve --source
 SOURCE then starts with them at once. Of a release in a registry, only the

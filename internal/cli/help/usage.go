@@ -23,14 +23,15 @@ func Usage(c *cobra.Command) error {
 	if c.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
 	}
-	if len(subs) > 0 {
+	switch {
+	case !c.HasParent():
+		printGroups(w, subs)
+		printTopics(w)
+	case len(subs) > 0:
 		fmt.Fprint(w, "\nCommands:\n")
 		for _, sub := range subs {
 			fmt.Fprintf(w, "  %-10s  %s\n", sub.Name(), sub.Short)
 		}
-	}
-	if !c.HasParent() {
-		printTopics(w)
 	}
 	if c.HasAvailableLocalFlags() {
 		fmt.Fprintf(w, "\nFlags:\n%s\n", strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(Width), " \n"))
@@ -39,6 +40,33 @@ func Usage(c *cobra.Command) error {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' has examples and the flags of a command.\n", c.CommandPath())
 	}
 	return nil
+}
+
+// Groups are the commands in the order of the help, by purpose. A command that is in no group is
+// hidden.
+var Groups = []struct {
+	Title    string
+	Commands []string
+}{
+	{"Look", []string{"list", "search", "show", "doctor"}},
+	{"Connect", []string{"connect", "serve", "login", "logout"}},
+	{"Install", []string{"add", "update", "remove", "sync", "verify"}},
+	{"Write", []string{"new", "check", "eval"}},
+	{"Trust", []string{"scan", "approve"}},
+	{"Share", []string{"publish", "pull"}},
+	{"Build", []string{"tools", "call", "chat"}},
+	{"Settings", []string{"config", "completion"}},
+}
+
+func printGroups(w io.Writer, subs []*cobra.Command) {
+	for _, g := range Groups {
+		fmt.Fprintf(w, "\n%s:\n", g.Title)
+		for _, name := range g.Commands {
+			if i := slices.IndexFunc(subs, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
+				fmt.Fprintf(w, "  %-10s  %s\n", name, subs[i].Short)
+			}
+		}
+	}
 }
 
 func printTopics(w io.Writer) {

@@ -290,7 +290,7 @@ func (in *Installer) scope() (homes agents.Homes, project string) {
 func (in *Installer) Reads(a *agents.Agent, key string) bool {
 	homes, project := in.scope()
 	at := filepath.Dir(in.Folder(key))
-	return slices.ContainsFunc(homes.Folders(a, project), func(folder string) bool { return realpath.Same(filepath.FromSlash(folder), at) })
+	return slices.ContainsFunc(slices.Concat(homes.Folders(a, project), homes.Folders(a, "")), func(folder string) bool { return realpath.Same(filepath.FromSlash(folder), at) })
 }
 
 // spotPath returns the path, without links on the way, of a skill in an agent's own folder.
