@@ -24,7 +24,7 @@ const (
 	joinedMatch            // two words of the query written as one: "change log", "changelog"
 	synonymMatch           // another way to write it, from a table: "js", "javascript"
 	prefixMatch            // the beginning: "kube", "kubernetes"
-	typoMatch              // one or two letters differ: "kuberentes"
+	typoMatch              // one or two letters differ: "kuberentes"; or a blank is missing: "webscraping"
 )
 
 func (k matchKind) String() string {

@@ -44,15 +44,17 @@ func (x *index) parse(query string) (all []queryTerm, words int) {
 	unknown := 0
 	all = make([]queryTerm, 0, 2*len(typed)) // each word, and each with the next one
 	for _, w := range distinct(typed) {
-		v := x.variants(w)
-		if len(v) == 0 && unknown < maxMisspelt {
+		found := []queryTerm{{w, true, x.variants(w)}}
+		if len(found[0].variants) == 0 && unknown < maxMisspelt {
 			unknown++
-			v = x.typos(w)
+			found = x.guess(w)
 		}
-		if len(v) > 0 {
-			all = append(all, queryTerm{w, true, v})
+		for _, f := range found {
+			if len(f.variants) > 0 {
+				all = append(all, f)
+			}
+			words++
 		}
-		words++
 	}
 	for _, w := range joined(typed) {
 		if v := x.synonyms(x.terms(nil, w, joinedMatch), w); len(v) > 0 {
@@ -181,20 +183,53 @@ func (x *index) beginnings(all []variant, word string) []variant {
 // misspelling of the other: "exel" of "excel", but not "logo" of "log" or "logs".
 const minTypo = 9
 
-// typos returns the terms that differ from the word in one letter. For a long word without
-// such terms it returns those that differ in two.
-func (x *index) typos(word string) (found []variant) {
-	limit := 0
-	switch letters := utf8.RuneCountInString(word); {
-	case letters >= 8:
-		limit = 2
-	case letters >= 4:
-		limit = 1
+// guess returns the meaning of a word that matches nothing: terms and synonyms that differ from it in
+// one letter, or else two terms that it is written together of, or else for a long word terms that
+// differ in two letters.
+func (x *index) guess(word string) []queryTerm {
+	letters := utf8.RuneCountInString(word)
+	if letters < 4 {
+		return []queryTerm{{word, true, nil}}
 	}
-	for d := 1; d <= limit && len(found) == 0; d++ {
-		found = x.near(word, d)
+	if found := append(x.near(word, 1), x.nearSynonyms(word)...); len(found) > 0 {
+		return []queryTerm{{word, true, found}}
 	}
-	return found
+	if two := x.split(word); two != nil {
+		return two
+	}
+	if letters < 8 {
+		return []queryTerm{{word, true, nil}}
+	}
+	return []queryTerm{{word, true, x.near(word, 2)}}
+}
+
+// nearSynonyms returns the synonyms of words that differ from a word in one letter.
+func (x *index) nearSynonyms(word string) (all []variant) {
+	for _, other := range synonymWords() {
+		if len(word)+len(other) >= minTypo && typo.Distance(word, other, 1) <= 1 {
+			all = x.synonyms(all, other)
+		}
+	}
+	for i := range all {
+		all[i].weight *= kindWeight[typoMatch]
+	}
+	return all
+}
+
+// minPart is the length of the shortest part of a word that is split.
+const minPart = 3
+
+// split returns two terms that a word consists of, of about equal length, or nil.
+func (x *index) split(word string) []queryTerm {
+	for at := len(word) / 2; at >= minPart; at-- {
+		for _, i := range [...]int{at, len(word) - at} {
+			first, second := x.terms(nil, word[:i], typoMatch), x.terms(nil, word[i:], typoMatch)
+			if len(first) > 0 && len(second) > 0 {
+				return []queryTerm{{word[:i], true, first}, {word[i:], true, second}}
+			}
+		}
+	}
+	return nil
 }
 
 // near returns the terms that differ from the word in at most d letters.

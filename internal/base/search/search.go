@@ -28,7 +28,7 @@ type Match struct {
 	Field string // of the document: "name", "tags", "description" or "text" (headings and beginning)
 	// How the word matches the term: "exact", "stem" (the same word with another ending),
 	// "joined" (two words of the query written as one), "synonym" (a common short form),
-	// "prefix" (the word begins the term) or "typo" (one or two letters differ).
+	// "prefix" (the word begins the term) or "typo" (one or two letters differ, or a blank is missing).
 	How string
 }
 

@@ -106,6 +106,18 @@ func TestWeight(t *testing.T) {
 	}
 }
 
+// A word that no document has may be a misspelt synonym, or two words that are written as one. A term
+// with one other letter comes first.
+func TestUnknownWords(t *testing.T) {
+	x := of(Doc{Name: "pptx", Description: "Decks."}, Doc{Name: "crawler", Description: "For web scraping."}, Doc{Name: "brush", Description: "A webscrapng tool."}, Doc{Name: "y", Description: "Code for a web."}, Doc{Name: "ios"})
+	for query, want := range map[string][]string{
+		"powerpiont": {"pptx"}, "powerpoin": {"pptx"}, "iphnoe": {"ios"}, "powrpiont": nil, "pwrpiont": nil, "iph": nil,
+		"webscraping": {"brush"}, "scrapingweb": {"crawler", "y"}, "scrapingwbe": nil, "forweb": {"crawler", "y"},
+	} {
+		diffs(t, query, found(x, query), want)
+	}
+}
+
 // A rare word counts more than one that every document has.
 func TestRare(t *testing.T) {
 	var docs []Doc

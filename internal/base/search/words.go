@@ -1,6 +1,7 @@
 package search
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -234,6 +235,9 @@ var synonyms = sync.OnceValue(func() map[string][]string {
 	}
 	return all
 })
+
+// synonymWords are the words with synonyms, in alphabetical order.
+var synonymWords = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(synonyms())) })
 
 // synonymsOf returns the synonyms of a word or, if it has none, of its singular.
 func synonymsOf(word string) []string {
