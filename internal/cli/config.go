@@ -13,8 +13,9 @@ import (
 func configCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Check the configuration file, or make a new access token",
-		Example: `  knack config check
+		Short: "Write, show and check knack.yaml, or make a new access token",
+		Example: `  knack config init
+  knack config check
   knack config token`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -24,7 +25,7 @@ func configCommand(env *console.Env) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(configCheckCommand(env), tokenCommand(env))
+	cmd.AddCommand(configInitCommand(env), configPathCommand(env), configShowCommand(env), configCheckCommand(env), tokenCommand(env))
 	return cmd
 }
 
