@@ -41,6 +41,9 @@ type Root struct {
 	Unlisted bool
 	// UnlistedBy is the flag or the configuration key that sets Unlisted: "--exclude".
 	UnlistedBy string
+	// Plugin is the name of the agent's plugin to which the root belongs, or "". It names the root's
+	// skills too: "docs:pdf".
+	Plugin string
 	// ShownBy names the clients that show its skills themselves, separated by commas.
 	ShownBy string
 	// Remote is set for the root of a followed source. A copy that it has of another root's skill is

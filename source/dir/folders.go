@@ -26,6 +26,9 @@ func (s *Source) hasFolder(name string) bool {
 // so that a case-insensitive file system answers like the others. No requested name
 // becomes part of a path that does not exist.
 func (s *Source) Folders(match func(name string) bool) []skill.Folder {
+	if s.opt.Places != nil {
+		return nil // skills are further down
+	}
 	top, err := s.enter()
 	if err != nil {
 		return nil

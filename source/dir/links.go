@@ -119,9 +119,9 @@ func target(folder, name string) string {
 }
 
 // bound returns the folder that a link in p must stay below, or "" if there is no
-// bound. A direct child of the root was placed there by the root's owner.
+// bound. A direct child of the root was placed there by the root's owner, but not in a plugin.
 func (w *walk) bound(p *node) string {
-	if p.path == "." {
+	if p.path == "." && w.source.opt.Places == nil {
 		return ""
 	}
 	return p.bound

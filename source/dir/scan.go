@@ -32,6 +32,9 @@ type Options struct {
 	// may be a clone. Otherwise the root is missing, and nothing in it is read, not even a file of
 	// a skill found before. It is "" for a root that may be anywhere.
 	Within string
+	// Places, if not nil, are the folders in which skills are looked for: nowhere else, and with no
+	// link that leads out of the root. The root is a plugin, of which another program chooses them.
+	Places []Place
 	// Load makes the first scan load each skill while its folder is open, for a third
 	// of the cost of reading it afterwards; see [skill.Scan.Skills].
 	Load bool

@@ -330,11 +330,14 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 			Message: "is a linked worktree of this repository, so its skills are left out", Fix: "to see those, name it with --dir"}}}
 	}
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
-	if spellings := spellings(children); len(spellings) > 0 {
+	switch spellings := spellings(children); {
+	case !w.holdsSkill(p.path):
+	case len(spellings) > 0:
 		w.skill(&out, p, h, r, spellings)
-	} else {
+	default:
 		w.reportNearMiss(&out, p, h, children)
 	}
+	children = w.searched(p, children)
 	var in lazyFolder
 	defer in.close()
 	if r.texts && p.skill == nil {

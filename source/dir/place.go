@@ -1,0 +1,60 @@
+package dir
+
+import (
+	"slices"
+	"strings"
+)
+
+// MaxDepth is the number of levels that are searched below a root.
+const MaxDepth = maxDepth
+
+// Place is a folder with skills below a root.
+type Place struct {
+	Path string // slash-separated, "." for the root itself
+	// From and To bound how many levels below Path a skill may be; with 0, Path may be one.
+	From, To int
+}
+
+// holds reports whether a skill may be at a path below the root.
+func (p Place) holds(at string) bool {
+	n, ok := p.below(at)
+	return ok && n >= p.From && n <= p.To
+}
+
+// leads reports whether there may be a skill at or below a path.
+func (p Place) leads(at string) bool {
+	n, ok := p.below(at)
+	return ok && n <= p.To || at == "." || strings.HasPrefix(p.Path, at+"/")
+}
+
+// below returns how many levels a path is below the place, and whether it is there.
+func (p Place) below(at string) (levels int, ok bool) {
+	if p.Path == at {
+		return 0, true
+	}
+	if p.Path != "." {
+		if at, ok = strings.CutPrefix(at, p.Path+"/"); !ok {
+			return 0, false
+		}
+	}
+	return 1 + strings.Count(at, "/"), true
+}
+
+// holdsSkill reports whether a skill is looked for in a folder.
+func (w *walk) holdsSkill(at string) bool {
+	places := w.source.opt.Places
+	return places == nil || slices.ContainsFunc(places, func(p Place) bool { return p.holds(at) })
+}
+
+// searched returns the entries of a folder that a scan enters. All of a skill is entered, so that
+// changes are seen.
+func (w *walk) searched(p *node, children []child) []child {
+	places := w.source.opt.Places
+	if places == nil || p.skill != nil {
+		return children
+	}
+	return slices.DeleteFunc(children, func(c child) bool {
+		at := join(p.path, c.name)
+		return (c.folder || c.link) && !slices.ContainsFunc(places, func(p Place) bool { return p.leads(at) })
+	})
+}
