@@ -13,6 +13,8 @@ import (
 type ClientSkills struct {
 	// Folders has the folders that the client reads, as written and with links resolved.
 	Folders map[string]bool
+	// Roots has the labels of roots of which the client shows all skills.
+	Roots map[string]bool
 	// Real has the folders of roots with links resolved, by [skill.Root.Dir].
 	Real map[string]string
 	// Deep is set if the client finds skills at any depth below these folders. Otherwise it finds
@@ -84,7 +86,7 @@ func (s *Snapshot) ListedFor(client string) []*Entry {
 func (s *Snapshot) without(own *ClientSkills) []*Entry {
 	shows := func(e *Entry) bool {
 		dir := cmp.Or(own.Real[e.Root.Dir], e.Root.Dir)
-		return (dir != "" && own.has(filepath.Join(dir, filepath.FromSlash(e.Path))) || e.Link() != "" && own.has(e.Link())) && (own.Off == nil || !own.Off(e))
+		return (own.Roots[e.Root.Label] || dir != "" && own.has(filepath.Join(dir, filepath.FromSlash(e.Path))) || e.Link() != "" && own.has(e.Link())) && (own.Off == nil || !own.Off(e))
 	}
 	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
 	for _, e := range s.Entries {

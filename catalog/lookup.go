@@ -13,7 +13,8 @@ import (
 
 // Named finds the skill that a name refers to, trimmed and case-folded. A plain name means the
 // first skill in root order, and "<root label>:<name>" the skill of that root. After the label, a
-// place in the root is tried last; see [Snapshot.Names].
+// place in the root is tried last; see [Snapshot.Names]. The name of a plugin stands for the labels
+// of the roots with that name.
 //
 // Named also finds skills that their authors withhold from models; the caller must say so. It
 // returns nil for a name with a control character, since no skill's name has one.
@@ -28,18 +29,38 @@ func (s *Snapshot) Named(name string) *Entry {
 	if !ok {
 		return nil
 	}
-	key := skill.KeyOf(rest)
-	if e := s.keyed(key); e != nil && strings.EqualFold(e.Root.Label, label) {
-		return e
-	}
-	for _, e := range s.clashes[key] {
-		if strings.EqualFold(e.Root.Label, label) {
-			return e
+	for _, r := range s.Roots {
+		if strings.EqualFold(r.Label, label) {
+			return s.inRoot(r.Label, rest)
 		}
 	}
 	for _, r := range s.Roots {
-		if strings.EqualFold(r.Label, label) {
-			return s.placed(r.Label, rest)
+		if strings.EqualFold(r.Plugin, label) && r.Plugin != "" {
+			if e := s.inRoot(r.Label, rest); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// inRoot finds the skill of a root by its name, its folder's place or, in a plugin, its folder's name.
+func (s *Snapshot) inRoot(label, name string) *Entry {
+	key := skill.KeyOf(name)
+	if e := s.keyed(key); e != nil && e.Root.Label == label {
+		return e
+	}
+	for _, e := range s.clashes[key] {
+		if e.Root.Label == label {
+			return e
+		}
+	}
+	if e := s.placed(label, name); e != nil {
+		return e
+	}
+	for _, e := range s.inFolder(strings.TrimSpace(name)) {
+		if e.Root.Label == label && e.Root.Plugin != "" && e.Status != Skipped {
+			return e
 		}
 	}
 	return nil

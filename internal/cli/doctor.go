@@ -85,7 +85,7 @@ func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name st
 
 func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doctor.Options {
 	return doctor.Options{
-		Sources: w.Sources(), Dir: env.Dir, Project: settings.Folder(*env, project), Home: env.Home, Getenv: w.Getenv(), Settings: w.Settings(), Followed: w.Stored(),
+		Sources: w.Sources(), Dir: env.Dir, Project: settings.Folder(*env, project), Home: env.Home, Getenv: w.Getenv(), Settings: w.Settings(), Followed: w.Stored(), Plugins: w.Plugins(),
 		Shown: env.Shown, Judge: w.Judge(),
 		Serving: func(folder string) string { return serveCommandLine(*env, folder) },
 	}

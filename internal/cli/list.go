@@ -41,11 +41,15 @@ roots', 'knack help names').`,
 			if err != nil {
 				return nil, err
 			}
+			var plugins []doctor.Plugin
+			if all {
+				plugins = w.Plugins()
+			}
 			if command.IsJSON(cmd) {
 				ctx, done := showJudging(cmd.Context(), env, v)
 				defer done()
 				out, err := listJSON(ctx, v, quickly(w), all)
-				out.Settings, out.Sources = w.Settings(), w.Stored()
+				out.Settings, out.Sources, out.Plugins = w.Settings(), w.Stored(), plugins
 				return command.Forms{Value: out}, err
 			}
 			locked := map[*catalog.Entry]catalog.Locked{}
@@ -55,7 +59,7 @@ roots', 'knack help names').`,
 				}
 			}
 			return command.Text(func(env *console.Env) {
-				listing.Print(env.Out(), v, all, w.Settings(), locked)
+				listing.Print(env.Out(), v, all, w.Settings(), plugins, locked)
 				if len(v.Entries) == 0 && !all {
 					env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
 				}
@@ -87,6 +91,8 @@ type listed struct {
 	Settings []string `json:"projectSettings,omitempty"`
 	// Sources are the sources of --config, with their state in the store.
 	Sources []doctor.Followed `json:"sources,omitempty"`
+	// Plugins are the plugins of the clients on this machine, with --all.
+	Plugins []doctor.Plugin `json:"plugins,omitempty"`
 	// Locks are the lock files of the roots, with the missing skills.
 	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }

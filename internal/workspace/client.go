@@ -35,7 +35,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		return nil
 	}
 	l := w.inUse.Load()
-	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep}}
+	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Roots: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep}}
 	for _, r := range l.roots {
 		if !r.Absent {
 			now.Real[r.Dir] = realpath.Of(r.Dir)
@@ -46,7 +46,11 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		folders = dir.WellKnown(l.open, w.o.Env.Home, w.Getenv())
 	}
 	for _, r := range folders {
-		if r.IsShownBy(client) {
+		switch {
+		case !r.IsShownBy(client):
+		case r.Plugin != "":
+			now.Roots[r.Label] = true
+		default:
 			now.Folders[r.Dir], now.Folders[realpath.Of(r.Dir)] = true, true
 		}
 	}
@@ -58,7 +62,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		now.Off = func(e *catalog.Entry) bool { return settings.Off(subjectOf(e)) }
 	}
 	if was, ok := w.clients.Load(client); ok {
-		if was := was.(clientSkills); was.curation.Equal(settings) && maps.Equal(was.Folders, now.Folders) && maps.Equal(was.Real, now.Real) {
+		if was := was.(clientSkills); was.curation.Equal(settings) && maps.Equal(was.Folders, now.Folders) && maps.Equal(was.Roots, now.Roots) && maps.Equal(was.Real, now.Real) {
 			return was.ClientSkills
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
+	"github.com/knack-dev/knack/internal/workspace/plugins"
 	"github.com/knack-dev/knack/internal/workspace/replica"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
@@ -28,6 +29,7 @@ type layout struct {
 	projects settings.Projects // empty if the user named every root
 	tools    string            // the set that the projects choose, or ""
 	roots    []skill.Root      // without the roots of followed sources and of the built-in skills
+	plugins  pluginRoots       // the last of the roots
 }
 
 // layoutOf returns the layout for the projects that a client has open. Without any, it uses
@@ -56,6 +58,7 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 			r := &l.roots[i]
 			r.Prefix, r.Shown = r.Label, console.DisplayPath(r.Dir, open, env.Home)
 		}
+		l = w.withPlugins(l)
 	}
 	if w.Named() {
 		l.projects = settings.Projects{Unusable: l.projects.Unusable, Unread: l.projects.Unread}
@@ -142,8 +145,8 @@ func (w *Workspace) Getenv() func(string) string {
 	return w.o.Env.Getenv
 }
 
-// Missing warns of variables that cannot move a client's home, and of folders that a scan did not
-// find: from KNACK_DIRS or from the projects' files. Relative entries are skipped, since they apply
+// Missing warns of variables that cannot move a client's home, of damaged plugins, and of folders
+// that a scan did not find: from KNACK_DIRS or from the projects' files. Relative entries are skipped, since they apply
 // only to some working directories; an entry with ~ is reported, since no shell has expanded it.
 func (w *Workspace) Missing(v catalog.View) (missing []string) {
 	if w.Named() {
@@ -158,7 +161,7 @@ func (w *Workspace) Missing(v catalog.View) (missing []string) {
 			missing = append(missing, fmt.Sprintf("there is no folder %s; make it, or remove it from %s", display.Echo(d), DirsVariable))
 		}
 	}
-	return append(missing, w.layout.projects.Missing(gone)...)
+	return slices.Concat(missing, w.layout.projects.Missing(gone), w.layout.plugins.damaged())
 }
 
 // Unusable returns the reasons why project files are not used.
@@ -235,6 +238,9 @@ func (w *Workspace) Excluded(r skill.Root) bool { return w.excludedBy(w.layout, 
 // root's labels is enough, since each label stands for the folder. A project's file can exclude only
 // roots of the project.
 func (w *Workspace) excludedBy(l layout, r skill.Root) string {
+	if group := plugins.Group(r.Label); r.Plugin != "" && slices.Contains(w.o.Exclude, group) {
+		return excludeFlag
+	}
 	for _, label := range r.Labels() {
 		if settings.MatchesLabel(w.o.Exclude, label) {
 			return excludeFlag
@@ -270,6 +276,9 @@ func (w *Workspace) checkExcluded(l layout) error {
 	for _, x := range w.o.Exclude {
 		if x == "" {
 			return settings.UsageError("give a label, for example claude-user, or leave --exclude out", "--exclude: the label is empty")
+		}
+		if plugins.IsLabel(x) {
+			continue // the plugin may be installed later
 		}
 		if !slices.Contains(known, x) && !slices.Contains(known, agents.WithoutNumber(x)) {
 			return settings.UsageError(typo.Hint(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))

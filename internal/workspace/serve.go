@@ -55,6 +55,7 @@ func (w *Workspace) Start(ctx context.Context) (stop func()) {
 	go func() { _ = w.catalog.Run(ctx) }()
 	stop = w.judge.Start(ctx, w.catalog)
 	w.replica.Start()
+	go w.followPlugins(ctx)
 	return stop
 }
 
@@ -65,8 +66,10 @@ func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable
 	if err := w.checkExcluded(l); err != nil {
 		return nil, err
 	}
+	w.changing.Lock()
 	w.inUse.Store(&l)
 	w.catalog.SetSources(w.sourcesOf(l, false))
+	w.changing.Unlock()
 	_ = w.catalog.Refresh(ctx)
 	return l.projects.Unusable, nil
 }
@@ -148,7 +151,11 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 	for _, r := range l.roots {
 		r.UnlistedBy = w.excludedBy(l, r)
 		r.Unlisted = r.UnlistedBy != ""
-		from := l.projects.Source(dir.Options{Root: r, Required: w.Named(), Watches: w.watches, Load: true})
+		o := dir.Options{Root: r, Required: w.Named(), Watches: w.watches, Load: true}
+		from, ok := l.plugins.source(o)
+		if !ok {
+			from = l.projects.Source(o)
+		}
 		add(r, policy.Guarded(from, locks, admission))
 	}
 	for _, s := range w.replica.Sources() {

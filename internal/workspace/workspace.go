@@ -7,7 +7,8 @@
 //  2. the projects: --project, the client's roots, or the working directory, each with its knack.yaml
 //  3. the tools: --tools, the project's, or the default
 //  4. the roots: --dir, --source, the roots and sources of the file, or else KNACK_DIRS, the
-//     well-known folders, the projects' own folders and the sources of the user's own file
+//     well-known folders, the projects' own folders, the plugins of clients and the sources of the
+//     user's own file
 //  5. the lists: --exclude and the projects' files exclude roots from them
 //  6. the guard: the lock and the policy of the file in effect, or of the user's own file
 //
@@ -78,6 +79,7 @@ type Workspace struct {
 	tools     []*tool.Tool
 	layout    layout                 // for the folder of the project
 	inUse     atomic.Pointer[layout] // for the projects that the client has open
+	changing  sync.Mutex             // held while inUse and the catalogue's sources are replaced
 	clients   sync.Map               // the [clientSkills] of each client, by its name
 
 	watches *dir.Watches // one for the process

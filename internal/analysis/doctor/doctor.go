@@ -38,6 +38,8 @@ type Options struct {
 	Settings []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
+	// Plugins are the plugins of the clients on this machine.
+	Plugins []Plugin
 	// Judge judges the skills.
 	Judge judgement.Judge
 }
@@ -52,6 +54,7 @@ type Report struct {
 	// Settings is a copy of [Options.Settings].
 	Settings []string            `json:"projectSettings,omitempty"`
 	Followed []Followed          `json:"sources,omitempty"`
+	Plugins  []Plugin            `json:"plugins,omitempty"`
 	Locks    []LockStatus        `json:"locks,omitempty"`
 	Scan     judgement.ScanCount `json:"scan"`
 	Limits   []string            `json:"limits"` // bounds, of knack or of the specification, that were reached
@@ -118,7 +121,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 
 // blank returns a report before any judgement.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, Plugins: o.Plugins, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
 // runnerLoads reports whether the tool set runner loads a skill that is skipped. That set

@@ -155,8 +155,13 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 	}
 }
 
-// clients looks beside the user's roots, where clients keep plugins.
+// clients looks in plugins that are not served, and beside the user's roots.
 func (l *elsewhere) clients(ctx context.Context) {
+	for _, p := range l.r.Options.Plugins {
+		if p.Root == "" && p.Dir != "" && len(l.strays) < elsewhereFound {
+			l.noRoot(ctx, p.Dir)
+		}
+	}
 	for _, r := range dir.WellKnown(nil, l.r.Options.Home, l.r.Options.Getenv) {
 		if at := filepath.Dir(r.Dir); !r.Absent && at != l.r.Options.Home && len(l.strays) < elsewhereFound {
 			l.noRoot(ctx, at)
@@ -166,7 +171,9 @@ func (l *elsewhere) clients(ctx context.Context) {
 
 func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	for _, b := range l.skills(ctx, top) {
-		if !l.rooted(b.Dir()) {
+		if p := l.r.Options.pluginAt(b.Dir()); p != nil {
+			l.add(b.Dir(), "is in the "+p.Title()+", which is "+p.State+": "+p.Reason, p.Fix)
+		} else if !l.rooted(b.Dir()) {
 			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
 		}
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 // Print prints names, files, and descriptions shortened to the terminal; with all, also the
-// unavailable skills, the project's settings and the locks. locked has each skill's state by its
+// unavailable skills, the plugins, the project's settings and the locks. locked has each skill's state by its
 // lock.
-func Print(p *console.Printer, v catalog.View, all bool, settings []string, locked map[*catalog.Entry]catalog.Locked) {
+func Print(p *console.Printer, v catalog.View, all bool, settings []string, plugins []doctor.Plugin, locked map[*catalog.Entry]catalog.Locked) {
 	width := 0
 	for _, e := range v.Entries {
 		if e.Status == catalog.Available {
@@ -38,6 +38,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, lock
 	}
 	if all {
 		printHidden(p, v)
+		PrintPlugins(p, plugins)
 	}
 	if all && len(settings) > 0 {
 		p.Line("settings")

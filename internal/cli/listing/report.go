@@ -35,6 +35,7 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 			p.Line("    %s", doctor.NoticeLine(doctor.Below(root.Root, n.Path), n))
 		}
 	})
+	PrintPlugins(p, r.Plugins)
 	PrintFollowed(p, r.Followed)
 	if len(r.Settings) > 0 {
 		p.Line("settings")

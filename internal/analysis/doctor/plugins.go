@@ -1,0 +1,45 @@
+package doctor
+
+// Plugin is a plugin of a client on this machine.
+type Plugin struct {
+	Client string `json:"client"`
+	ID     string `json:"id,omitempty"` // NAME@MARKETPLACE, or the name alone; "" for a fault of the client's files
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	Fix    string `json:"fix,omitempty"`
+	Root   string `json:"root,omitempty"` // the label of its root, if its skills are served
+	Dir    string `json:"dir,omitempty"`
+}
+
+// PluginTitle names a plugin, or the plugins of a client.
+func PluginTitle(client, id string) string {
+	if id == "" {
+		return "plugins of " + client
+	}
+	return "plugin " + id + " of " + client
+}
+
+// Title names the plugin.
+func (p Plugin) Title() string { return PluginTitle(p.Client, p.ID) }
+
+// Why describes the plugin's state, with the fix.
+func (p Plugin) Why() string {
+	why := p.State
+	if p.Reason != "" {
+		why += ": " + p.Reason
+	}
+	if p.Fix != "" {
+		why += "; " + p.Fix
+	}
+	return why
+}
+
+// pluginAt returns the plugin that has a folder and is not served, or nil.
+func (o Options) pluginAt(at string) *Plugin {
+	for i := range o.Plugins {
+		if p := &o.Plugins[i]; p.Root == "" && p.Dir != "" && within(p.Dir, at) {
+			return p
+		}
+	}
+	return nil
+}

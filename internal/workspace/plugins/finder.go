@@ -1,0 +1,387 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+const (
+	// maxFile bounds the files that are read: 5,000 plugins of Claude Code take 2 MB.
+	maxFile = 8 << 20
+	// maxEntries bounds the folders of a cache.
+	maxEntries = 10_000
+)
+
+// object is a JSON object or a TOML table.
+type object = map[string]any
+
+// finder finds the plugins of one client.
+type finder struct {
+	Options
+	client
+	at      string // the client's folder, or "" if it has none
+	plugins []Plugin
+	served  int // enabled ones
+	stamps  map[string]stamp
+	markets map[string]market // those that were read, by folder
+	done    chan struct{}
+}
+
+func newFinder(o Options, c client) *finder {
+	return &finder{
+		Options: o, client: c, at: filepath.FromSlash(o.Homes.Path(c.home)), stamps: map[string]stamp{},
+		markets: map[string]market{}, done: make(chan struct{}),
+	}
+}
+
+// run reads the client's files.
+func (f *finder) run() {
+	defer close(f.done)
+	if f.at == "" {
+		return
+	}
+	there := false
+	for known := range strings.SplitSeq(f.known, ";") {
+		there = f.exists(f.below(known)) || there
+	}
+	if there {
+		f.find(f)
+		slices.SortStableFunc(f.plugins, func(a, b Plugin) int { return strings.Compare(a.ID, b.ID) })
+	}
+}
+
+func (f *finder) isDone() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// late returns the plugin that stands for those of a client that does not answer.
+func (f *finder) late() Plugin {
+	return Plugin{
+		Client: agents.Find(f.agent).Name, State: Late, Label: f.group(), Dir: f.below(f.cache),
+		Reason: "the disk with " + f.Shown(f.at) + " does not answer, so the plugins there are not known", Fix: "see whether the disk answers",
+	}
+}
+
+// below returns a path in the client's folder.
+func (f *finder) below(sub string) string { return filepath.Join(f.at, filepath.FromSlash(sub)) }
+
+// exists reports whether a path is there, and remembers it for [Found.Changed]. It reports a path
+// that may not be looked at.
+func (f *finder) exists(at string) bool {
+	_, asked := f.stamps[at]
+	s, err := stampOf(at)
+	f.stamps[at] = s
+	if err != nil && !asked && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		f.fault(at, err)
+	}
+	return err == nil
+}
+
+// names lists the folders in a folder, also those behind links.
+func (f *finder) names(at string) (out []string) {
+	if !f.exists(at) || !f.stamps[at].folder {
+		return nil
+	}
+	d, err := os.Open(at)
+	if err != nil {
+		f.fault(at, err)
+		return nil
+	}
+	defer d.Close()
+	all, err := d.ReadDir(maxEntries)
+	if len(all) == maxEntries {
+		f.fault(at, skill.ErrTooLarge)
+	}
+	for _, e := range all {
+		if name().MatchString(e.Name()) && (e.IsDir() || realpath.IsLink(e.Type())) {
+			out = append(out, e.Name())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// read returns the values of a file, JSON or TOML. It is nil if there is none.
+func (f *finder) read(at string) (object, error) {
+	if !f.exists(at) {
+		return nil, nil
+	}
+	data, err := edit.Read(at, maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(data) > maxFile:
+		return nil, fmt.Errorf("it has more than %d MiB", maxFile>>20)
+	}
+	return clientconfig.Values(at, data)
+}
+
+// values is read for a file of the client or of a project, whose fault is reported.
+func (f *finder) values(at string) object {
+	values, err := f.read(at)
+	if err != nil {
+		f.fault(at, err)
+	}
+	return values
+}
+
+// fault reports a file that cannot be read.
+func (f *finder) fault(at string, err error) {
+	f.add(Plugin{State: Damaged, Reason: f.Shown(at) + " cannot be read: " + reason(err), Fix: "mend the file, or let its client write it again"})
+}
+
+func reason(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return skill.Reason(p)
+	}
+	return display.OneLine(err.Error())
+}
+
+// add records a plugin.
+func (f *finder) add(p Plugin) {
+	p.Client = agents.Find(f.agent).Name
+	if p.State == Enabled {
+		p.Label = f.labelOf(p.Name)
+		f.served++
+	}
+	f.plugins = append(f.plugins, p)
+}
+
+// damaged records a plugin that its client cannot load.
+func (f *finder) damaged(id, format string, args ...any) {
+	plugin, _, _ := split(id)
+	f.add(Plugin{ID: display.Echo(id), Name: plugin, State: Damaged, Reason: fmt.Sprintf(format, args...), Fix: "install it again: " + fmt.Sprintf(f.install, display.Echo(id))})
+}
+
+// load records an installed plugin. place is its folder, which must be within another one. extra
+// are the folders with skills that a marketplace names.
+func (f *finder) load(id string, enabled bool, by string, place, within string, entry object) {
+	plugin, _, ok := split(id)
+	p := Plugin{ID: id, Name: plugin, Within: within}
+	if filepath.IsAbs(place) {
+		p.Dir = filepath.Clean(place)
+	}
+	switch {
+	case !ok:
+		f.damaged(id, "its name is not one that a plugin may have")
+		return
+	case !enabled:
+		p.State, p.Reason, p.Fix = Disabled, by, "to enable it: "+fmt.Sprintf(f.enable, id)
+		f.add(p)
+		return
+	case f.served == MostServed:
+		f.add(beyond(p))
+		return
+	case p.Dir == "":
+		f.damaged(id, "nothing says where its folder is")
+		return
+	case !realpath.Inside(within, place):
+		f.damaged(id, "its folder %s is not in %s", display.Echo(f.Shown(place)), f.Shown(within))
+		return
+	case !f.exists(p.Dir) || !f.stamps[p.Dir].folder:
+		f.damaged(id, "its folder %s is not there", display.Echo(f.Shown(place)))
+		return
+	}
+	places, notes, err := f.places(p.Dir, entry)
+	if err != nil {
+		f.damaged(id, "%s", err)
+		return
+	}
+	p.State, p.Places, p.Reason = Enabled, places, strings.Join(notes, "; ")
+	f.add(p)
+}
+
+// schema begins the address of the schema of a plugin.json of Agent Plugins.
+const schema, schemaVersion = "https://agent-plugins.org/schemas/", "1.0.0/plugin.schema.json"
+
+// places returns the places in which a client looks for the skills of a plugin. notes say what is
+// not served.
+func (f *finder) places(at string, entry object) (places []dir.Place, notes []string, err error) {
+	var manifest object
+	own := "" // the manifest's path
+	for _, m := range f.manifests {
+		if own != "" || !f.exists(filepath.Join(at, filepath.FromSlash(m))) {
+			continue
+		}
+		own = m
+		file := filepath.Join(at, filepath.FromSlash(m))
+		if !realpath.Inside(at, file) {
+			return nil, nil, fmt.Errorf("its %s leads out of its folder", m)
+		}
+		if manifest, err = f.read(file); err != nil {
+			return nil, nil, fmt.Errorf("its %s cannot be read: %s", m, reason(err))
+		}
+	}
+	native := own != "" && own != "plugin.json"
+	if s, ok := manifest["$schema"].(string); ok && own == "plugin.json" && f.skills.schemas && strings.HasPrefix(s, schema) && s != schema+schemaVersion {
+		return nil, nil, fmt.Errorf("its plugin.json has a $schema that is not known: %s", display.Echo(s))
+	}
+	if own == "" && len(f.manifests) == 1 {
+		return nil, nil, fmt.Errorf("it has no %s", f.manifests[0])
+	}
+	strict, given := entry["strict"].(bool)
+	named := texts(manifest["skills"])
+	switch {
+	case given && !strict && len(named) > 0:
+		return nil, nil, errors.New("its manifest names its skills, and its marketplace says strict: false")
+	case f.skills.add:
+		named = append(named, texts(entry["skills"])...)
+	}
+	deep := f.skills.deep && (native || !f.skills.native)
+	add := func(p string) {
+		sub, ok := clean(p)
+		if !ok || !realpath.Inside(at, filepath.Join(at, filepath.FromSlash(sub))) {
+			notes = append(notes, fmt.Sprintf("the folder %s of its skills leads out of it, and is not served", display.Echo(p)))
+			return
+		}
+		place := dir.Place{Path: sub, From: 1, To: 1}
+		if f.exists(filepath.Join(at, filepath.FromSlash(sub), skill.MainFile)) {
+			place.From, place.To = 0, 0
+		}
+		if deep {
+			place.From, place.To = 0, dir.MaxDepth
+		}
+		places = append(places, place)
+	}
+	if !f.skills.named || f.skills.add || len(named) == 0 {
+		place := dir.Place{Path: "skills", From: 1, To: 1}
+		if deep {
+			place.To = dir.MaxDepth
+		}
+		places = append(places, place)
+	}
+	if f.skills.named {
+		for _, p := range named {
+			add(p)
+		}
+	}
+	if f.skills.top {
+		places = append(places, dir.Place{Path: "."})
+	}
+	return places, notes, nil
+}
+
+// texts returns a text or a list of texts as a list.
+func texts(v any) (out []string) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, x := range v {
+			if s, ok := x.(string); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// clean returns a slash-separated path below a plugin, or false if it leads out.
+func clean(p string) (sub string, ok bool) {
+	if strings.ContainsAny(p, "\\\x00") || path.IsAbs(p) || !filepath.IsLocal(filepath.FromSlash(p)) && path.Clean(p) != "." {
+		return "", false
+	}
+	return path.Clean(p), true
+}
+
+// flag looks a key up in maps of which the first that has it counts.
+func flag(key string, maps ...object) (value, set bool, at int) {
+	for i, m := range maps {
+		if v, ok := m[key].(bool); ok {
+			return v, true, i
+		}
+	}
+	return false, false, -1
+}
+
+// table returns the object below a path of keys.
+func table(v object, keys ...string) object {
+	for _, key := range keys {
+		v, _ = v[key].(object)
+	}
+	return v
+}
+
+func text(v object, key string) string {
+	s, _ := v[key].(string)
+	return s
+}
+
+// market is a marketplace on the disk.
+type market struct {
+	at      string
+	root    string // of the paths of its plugins
+	entries map[string]object
+	err     error
+}
+
+// market reads a marketplace, once.
+func (f *finder) market(at string) market {
+	if m, ok := f.markets[at]; ok {
+		return m
+	}
+	m := market{at: at, root: at, entries: map[string]object{}}
+	file := filepath.Join(at, ".claude-plugin", "marketplace.json")
+	v, err := f.read(file)
+	switch {
+	case err != nil:
+		m.err = fmt.Errorf("%s cannot be read: %s", f.Shown(file), reason(err))
+	case v == nil:
+		m.err = fmt.Errorf("there is no %s", f.Shown(file))
+	}
+	if sub, ok := clean(text(table(v, "metadata"), "pluginRoot")); ok {
+		m.root = filepath.Join(at, filepath.FromSlash(sub))
+	}
+	all, _ := v["plugins"].([]any)
+	for _, x := range all {
+		entry, _ := x.(object)
+		if n := text(entry, "name"); n != "" && m.entries[n] == nil {
+			m.entries[n] = entry
+		}
+	}
+	f.markets[at] = m
+	return m
+}
+
+// live loads a plugin of a marketplace that is a folder of the user's, in place.
+func (f *finder) live(id string, enabled bool, by, at string) {
+	plugin, _, _ := split(id)
+	m := f.market(at)
+	entry, ok := m.entries[plugin]
+	source, local := entry["source"].(string)
+	sub, inside := clean(source)
+	switch {
+	case ok && local && inside:
+		f.load(id, enabled, by, filepath.Join(m.root, filepath.FromSlash(sub)), at, entry)
+	case !enabled:
+		f.load(id, false, by, "", at, nil)
+	case m.err != nil:
+		f.damaged(id, "%s", m.err)
+	case !ok:
+		f.damaged(id, "its marketplace in %s has it no longer", f.Shown(at))
+	default:
+		f.damaged(id, "its source leads out of its marketplace in %s", f.Shown(at))
+	}
+}

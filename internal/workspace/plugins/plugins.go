@@ -1,0 +1,290 @@
+// Package plugins finds the plugins that agents have installed, and says which of them an agent
+// loads in a project.
+//
+// Each client has a row in one table: where it records plugins, where it keeps them, and which
+// folders of a plugin have skills. [Find] follows only paths from files in the user's home. Such a
+// path must lie in the client's own cache, or in a marketplace that the user added there. A file of
+// a project enables or disables a plugin, and names no path.
+package plugins
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/source/dir"
+)
+
+// State says what a client does with a plugin.
+type State string
+
+// The states. Only the skills of an enabled plugin are served.
+const (
+	Enabled  State = "enabled"
+	Disabled State = "disabled"
+	Damaged  State = "damaged"       // its client cannot load it, or knack cannot read it
+	Orphaned State = "orphaned"      // it is in the cache of its client, and not installed
+	Unknown  State = "state unknown" // nothing says whether its client loads it
+	Late     State = "late"          // the disk with the files of its client does not answer
+)
+
+// Plugin is one plugin of one client.
+type Plugin struct {
+	Client string // the agent's name
+	ID     string // NAME@MARKETPLACE, or the name alone; "" for a fault of the client's own files
+	Name   string
+	State  State
+	Reason string // why it is not enabled, or what of it is not served
+	Fix    string
+
+	Dir    string      // its folder
+	Within string      // the folder that must contain Dir
+	Places []dir.Place // where it has skills
+	Label  string      // the label of its root, if it is enabled
+}
+
+// Options are the inputs of [Find].
+type Options struct {
+	Homes    agents.Homes
+	Projects []string // absolute folders; a plugin is enabled if it is in one of them
+	// All also finds the plugins that no client loads: those in a cache that are not installed,
+	// and those whose state is unknown.
+	All bool
+	// Patience bounds the wait for a client whose files do not answer.
+	Patience time.Duration
+	// Shown formats an absolute path for people.
+	Shown func(path string) string
+}
+
+// Found holds the plugins of all clients, in the order of the clients, and then by ID.
+type Found struct {
+	Plugins []Plugin
+	// Answered is closed when every client was read. It is nil if all of them answered in time.
+	Answered <-chan struct{}
+
+	stamps map[string]stamp
+}
+
+// client is one agent with plugins.
+type client struct {
+	agent string // its id in the table of agents
+	label string // before "-plugin-"
+	home  string // a place of the table of agents
+	// known is the file or folder below home without which there is no plugin.
+	known string
+	cache string // the folder below home in which plugins are
+	find  func(*finder)
+	// manifests are the files that describe a plugin, the first one counts.
+	manifests []string
+	skills    skills
+	enable    string // what enables a plugin, given its ID
+	install   string // what installs it again, given its ID
+}
+
+// skills says in which folders of a plugin a client looks for skills. All look in "skills".
+type skills struct {
+	named   bool // the manifest can name other folders, instead
+	add     bool // the manifest's folders count in addition
+	deep    bool // skills may be at any depth
+	native  bool // but only with a manifest of the client's own
+	top     bool // the plugin's folder may be a skill
+	schemas bool // a plugin.json of an unknown version is refused
+}
+
+var clients = []client{
+	{
+		agent: "claude-code", label: "claude", home: "$CLAUDE_CONFIG_DIR", known: "plugins/installed_plugins.json", cache: "plugins/cache", find: (*finder).claude,
+		manifests: []string{".claude-plugin/plugin.json", "plugin.json"}, skills: skills{named: true, add: true, top: true},
+		enable: "claude plugin enable %s", install: "claude plugin install %s",
+	},
+	{
+		agent: "codex", label: "codex", home: "$CODEX_HOME", known: "plugins/cache", cache: "plugins/cache", find: (*finder).codex,
+		manifests: []string{".codex-plugin/plugin.json", ".claude-plugin/plugin.json", "plugin.json"}, skills: skills{named: true, deep: true, native: true, schemas: true},
+		enable: "set enabled = true for %s in Codex's config.toml", install: "codex plugin add %s",
+	},
+	{
+		agent: "gemini-cli", label: "gemini", home: "$GEMINI_CLI_HOME/.gemini", known: "extensions", cache: "extensions", find: (*finder).extensions,
+		manifests: []string{"gemini-extension.json"},
+		enable:    "gemini extensions enable %s", install: "gemini extensions install SOURCE",
+	},
+	{
+		agent: "qwen-code", label: "qwen", home: "$QWEN_HOME", known: "extensions", cache: "extensions", find: (*finder).extensions,
+		manifests: []string{"qwen-extension.json"},
+		enable:    "qwen extensions enable %s", install: "qwen extensions install SOURCE",
+	},
+	{
+		agent: "copilot-cli", label: "copilot", home: "$COPILOT_HOME", known: "settings.json;config.json", cache: "installed-plugins", find: (*finder).copilot,
+		manifests: []string{".claude-plugin/plugin.json", ".github/plugin/plugin.json", "plugin.json"}, skills: skills{named: true, deep: true, top: true, schemas: true},
+		enable: "copilot plugin enable %s", install: "copilot plugin install %s",
+	},
+	{agent: "cursor", label: "cursor", home: "~/.cursor", known: "plugins", cache: "plugins", find: (*finder).cursor},
+}
+
+// group returns the word with which the labels of a client's plugins begin.
+func (c client) group() string { return c.label + "-plugin" }
+
+// MostServed bounds the plugins whose skills are served. Each is a root, and people have some
+// dozens.
+const MostServed = 512
+
+// IsLabel reports whether a label is one of a plugin's root, or the common beginning of those of a
+// client: claude-plugin-docs, claude-plugin.
+func IsLabel(label string) bool { return Group(label) != "" }
+
+// Group returns the common beginning of the labels of the plugins of one client, given such a
+// label: claude-plugin. It returns "" for any other label.
+func Group(label string) string {
+	for _, c := range clients {
+		if rest, ok := strings.CutPrefix(label, c.group()); ok && (rest == "" || rest[0] == '-') {
+			return c.group()
+		}
+	}
+	return ""
+}
+
+// Find finds the plugins of all clients.
+func Find(o Options) *Found {
+	found := &Found{stamps: map[string]stamp{}}
+	finders := make([]*finder, len(clients))
+	var reading sync.WaitGroup
+	for i, c := range clients {
+		finders[i] = newFinder(o, c)
+		reading.Go(finders[i].run)
+	}
+	all := make(chan struct{})
+	go func() {
+		reading.Wait()
+		close(all)
+	}()
+	patience, stop := context.WithTimeout(context.Background(), o.Patience)
+	defer stop()
+	for _, f := range finders {
+		select {
+		case <-f.done:
+		case <-patience.Done():
+		}
+		if !f.isDone() {
+			found.Answered = all
+			found.Plugins = append(found.Plugins, f.late())
+			continue
+		}
+		found.Plugins = append(found.Plugins, f.plugins...)
+		maps.Copy(found.stamps, f.stamps)
+	}
+	found.label()
+	return found
+}
+
+// label gives the enabled plugins their labels. Of two with the same label, the second gets a
+// number.
+func (f *Found) label() {
+	taken := map[string]bool{}
+	for i := range f.Plugins {
+		p := &f.Plugins[i]
+		if p.State == Late {
+			continue
+		}
+		if p.State != Enabled {
+			p.Label = ""
+			continue
+		}
+		if len(taken) == MostServed {
+			*p = beyond(*p)
+			continue
+		}
+		base := p.Label
+		for n := 2; taken[p.Label]; n++ {
+			p.Label = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[p.Label] = true
+	}
+}
+
+// beyond returns a plugin that is not served because there are too many.
+func beyond(p Plugin) Plugin {
+	p.State, p.Label, p.Places = Disabled, "", nil
+	p.Reason, p.Fix = fmt.Sprintf("knack serves the skills of %d plugins at most", MostServed), "disable others"
+	return p
+}
+
+// Folders returns the folders in which a change may change the plugins. For a folder that is not
+// there it has the one in which that may appear.
+func (f *Found) Folders() []string {
+	seen := map[string]bool{}
+	for at, s := range f.stamps {
+		if !s.folder {
+			at = filepath.Dir(at)
+		}
+		for !seen[at] {
+			if now, _ := stampOf(at); now.folder || at == filepath.Dir(at) {
+				seen[at] = true
+				break
+			}
+			at = filepath.Dir(at)
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Changed reports whether one of the files that were read has changed, or has come or gone.
+func (f *Found) Changed() bool {
+	if f == nil {
+		return true
+	}
+	for path, was := range f.stamps {
+		if now, _ := stampOf(path); now != was {
+			return true
+		}
+	}
+	return false
+}
+
+// stamp tells whether a file or folder has changed. It is zero for one that is not there.
+type stamp struct {
+	size   int64
+	time   time.Time
+	folder bool
+}
+
+func stampOf(path string) (stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.Size(), info.ModTime(), info.IsDir()}, nil
+}
+
+// name is a name that a path may be made of.
+var name = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$`)
+})
+
+// split splits the ID of a plugin.
+func split(id string) (plugin, marketplace string, ok bool) {
+	plugin, marketplace = id, ""
+	if i := strings.LastIndexByte(id, '@'); i > 0 {
+		plugin, marketplace = id[:i], id[i+1:]
+		if !name().MatchString(marketplace) {
+			return plugin, marketplace, false
+		}
+	}
+	return plugin, marketplace, name().MatchString(plugin)
+}
+
+// labelOf returns the label of a plugin's root, in which only letters, digits and "-" are.
+func (c client) labelOf(plugin string) string {
+	return c.group() + "-" + strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(plugin)), "-")
+}
