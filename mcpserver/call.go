@@ -85,6 +85,11 @@ var methods = map[string]*method{
 	"completion/complete":         {answer: (*Server).complete},
 }
 
+// clientOf returns a client by the name and the version that it claims.
+func (s *Server) clientOf(name, version string) profile.Client {
+	return profile.Client{Name: name, Version: version, Entry: s.o.Entry}
+}
+
 // take accepts a call, or returns its refusal. no is the fault of its params, if they have one.
 func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *session) (*exchange, *jsonrpc.Error) {
 	does := methods[m.Method]
@@ -96,10 +101,12 @@ func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *se
 	p.Meta.ClientInfo, p.Meta.Capabilities = nil, nil // parts of the message, which a stream would keep
 	begun := false
 	if x.modern {
-		x.client = profile.Client{Name: name, Version: version}
+		x.client = s.clientOf(name, version)
 	} else if in != nil {
 		if x.client, begun = in.begunBy(); name != "" {
-			x.client = profile.Client{Name: name, Version: version, Told: x.client.Told}
+			told := x.client.Told
+			x.client = s.clientOf(name, version)
+			x.client.Told = told
 		}
 	}
 	switch {
@@ -119,7 +126,7 @@ func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *se
 		return nil, no
 	}
 	if m.Method == "initialize" {
-		x.client = profile.Client{Name: p.Handshake.Name, Version: p.Handshake.ClientVersion}
+		x.client = s.clientOf(p.Handshake.Name, p.Handshake.ClientVersion)
 	}
 	return x, nil
 }

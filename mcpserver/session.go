@@ -104,7 +104,7 @@ func (s *Server) hear(m *wire.Message, in *session) *jsonrpc.Error {
 // initialize begins a session.
 func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
 	h := x.params.Handshake
-	if !x.session.begin(profile.Client{Name: h.Name, Version: h.ClientVersion}, h.Roots) {
+	if !x.session.begin(s.clientOf(h.Name, h.ClientVersion), h.Roots) {
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session is initialized already"}
 	}
 	s.addClient(x)
@@ -193,7 +193,7 @@ func (s *Server) instructions(ctx context.Context, x *exchange) (string, profile
 	if err != nil {
 		v = catalog.View{}
 	}
-	client := profile.Client{Name: x.client.Name, Version: x.client.Version, Entry: s.o.Entry}
+	client := s.clientOf(x.client.Name, x.client.Version)
 	w := instructionsKey{s, client, x.method == "initialize" && s.roots.offeredBy(x.session)}.write(v)
 	return w.text, w.told
 }

@@ -56,10 +56,12 @@ func TestNamesAfterAChange(t *testing.T) {
 		client, version, entry    string
 		limit, before, after, cut int
 		touch                     []int
-		roots                     bool
+		roots, sessionless        bool
 	}{
 		"no change":             {client: "claude-code", version: "2.1.332", before: 60, after: 60},
 		"an entry, no change":   {client: "opencode", version: "1.18.33", entry: "the-skills-of-our-whole-team", limit: 4000, before: 400, after: 400},
+		"an entry, no session":  {client: "claude-code", version: "2.1.332", entry: "a", before: 149, after: 149, sessionless: true},
+		"a long entry":          {client: "claude-code", version: "2.1.332", entry: "the-skills-of-our-whole-team", before: 149, after: 149, sessionless: true},
 		"three touched":         {client: "claude-code", version: "2.1.332", before: 60, after: 60, touch: []int{20, 40, 59}},
 		"twenty more":           {client: "claude-code", version: "2.1.332", before: 120, after: 140},
 		"many more":             {client: "claude-code", version: "2.1.332", before: 150, after: 900},
@@ -94,7 +96,7 @@ func TestNamesAfterAChange(t *testing.T) {
 				layTopics(t, project, row.before, row.after)
 				agent.AddRoots(&mcp.Root{URI: "file://" + filepath.ToSlash(project)})
 			}
-			session, err := agent.Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: legacy})
+			session, err := agent.Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: map[bool]string{false: legacy, true: modern}[row.sessionless]})
 			must(t, err)
 			defer session.Close()
 			instructions := session.InitializeResult().Instructions
