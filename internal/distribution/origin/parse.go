@@ -372,13 +372,35 @@ func startsWithPort(rest string) bool {
 	return ok && port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == ""
 }
 
+// ofPage returns the address of a page of a forge without the parts that only its browser uses, such
+// as ?tab=readme-ov-file and #usage. Another address stays as it is.
+func ofPage(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.RawQuery == "" && u.Fragment == "" {
+		return text
+	}
+	if !slices.Contains(forges, strings.ToLower(u.Host)) && !strings.Contains(u.Path, "/-/tree/") && !strings.Contains(u.Path, "/-/blob/") {
+		return text
+	}
+	for key := range u.Query() {
+		if !slices.Contains([]string{"tab", "plain", "ref_type", "path"}, key) {
+			return text
+		}
+	}
+	before, _, _ := strings.Cut(text, "#")
+	before, _, _ = strings.Cut(before, "?")
+	return before
+}
+
 // parseWeb reads an http or https address: a repository, an archive, or a site with an index.
 func parseWeb(scheme, rest string) (Ref, error) {
 	rest, ok := strings.CutPrefix(rest, "//")
 	if !ok {
 		return Ref{}, refuse("write https://HOST/PATH", "the address is not an https:// address")
 	}
-	u, err := parseURL(scheme + "://" + rest)
+	text := ofPage(scheme + "://" + rest)
+	_, rest, _ = strings.Cut(text, "://")
+	u, err := parseURL(text)
 	if err != nil {
 		return Ref{}, err
 	}

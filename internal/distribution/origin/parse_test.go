@@ -31,6 +31,9 @@ var refForms = []struct {
 	want Ref
 }{
 	{"./x", at(Folder, "./x", "/srv/p/x")},
+	{"https://github.com/acme/skills?tab=readme-ov-file#readme", git("github.com/acme/skills", "https://github.com/acme/skills", "", "")},
+	{"https://gitlab.com/acme/skills/-/tree/main/pdf?ref_type=heads", git("gitlab.com/acme/skills", "https://gitlab.com/acme/skills", "pdf", "main")},
+	{"https://github.com/acme/skills/blob/main/pdf/SKILL.md?plain=1#L3", git("github.com/acme/skills", "https://github.com/acme/skills", "pdf", "main")},
 	{".", at(Folder, ".", "/srv/p")},
 	{"./x/", at(Folder, "./x", "/srv/p/x")},
 	{"./a b/ü", at(Folder, "./a b/ü", "/srv/p/a b/ü")},

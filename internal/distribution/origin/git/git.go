@@ -144,7 +144,7 @@ func (g *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	if err != nil {
 		return origin.Revision{}, err
 	}
-	return r.pick(ref.Source, ref.Want)
+	return r.pick(ref.Source, ref.Want, ref.Sub)
 }
 
 // Versions returns the tags of a repository.

@@ -161,6 +161,11 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: %v, %v", want, got, err)
 		}
 	}
+	slash := server.ref("feature") // as of the address of a page
+	slash.Sub = "x/skills/pdf"
+	if got, err := g.Resolve(t.Context(), slash); err == nil || !strings.Contains(err.Error(), "its name has a slash, so write "+slash.Source+"//skills/pdf@feature/x") {
+		t.Error(got, err)
+	}
 	if tags, err := g.Versions(t.Context(), server.ref("")); err != nil || !slices.Equal(tags, []string{"both", "v1.2.0", "v1.3.0-rc.1"}) {
 		t.Error(tags, err)
 	}

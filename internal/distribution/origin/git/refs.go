@@ -100,8 +100,10 @@ var (
 // isCommit reports whether a text is a full commit hash: SHA-1 or SHA-256.
 func isCommit(text string) bool { return longHex().MatchString(text) }
 
-// pick returns the commit that a reference names. A tag goes before a branch, as in git.
-func (r *refs) pick(source, want string) (origin.Revision, error) {
+// pick returns the commit that a reference names. A tag goes before a branch, as in git. sub is the
+// folder behind it: in the address of a page, the name of a branch with a slash cannot be told from
+// a folder.
+func (r *refs) pick(source, want, sub string) (origin.Revision, error) {
 	if want == "" || want == "HEAD" {
 		switch {
 		case r.head != "":
@@ -127,6 +129,18 @@ func (r *refs) pick(source, want string) (origin.Revision, error) {
 		return origin.Revision{}, fmt.Errorf("%s has no branch or tag %s; if it is a commit, write all of its digits: a short one may name another commit tomorrow", source, display.Quote(want))
 	}
 	err := origin.Mark(origin.ErrGone, fmt.Errorf("%s has no branch or tag %s", source, display.Quote(want)))
+	for longer, rest := want, sub; rest != ""; {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		longer += "/" + part
+		if r.branches[longer] != "" || r.tags[longer] != "" {
+			at := source
+			if rest != "" {
+				at += "//" + rest
+			}
+			return origin.Revision{}, fmt.Errorf("%w; its name has a slash, so write %s@%s", err, at, longer)
+		}
+	}
 	if near := typo.Nearest(want, slices.Concat(r.names(), slices.Collect(maps.Keys(r.branches)))); near != "" {
 		return origin.Revision{}, fmt.Errorf("%w; it has %s", err, display.Quote(near))
 	}
