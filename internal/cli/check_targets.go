@@ -77,11 +77,11 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		case pluginFolder(abs) != "":
-			folder, up := pluginFolder(abs), filepath.ToSlash(p)
+			folder, shown := pluginFolder(abs), filepath.ToSlash(p)
 			for at := abs; at != folder; at = filepath.Dir(at) {
-				up = path.Dir(up) // as the user wrote it, as far as that goes
+				shown = path.Join(shown, "..")
 			}
-			out = append(out, target{root: checkRoot(folder, up), given: p, base: folder, plugin: true})
+			out = append(out, target{root: checkRoot(folder, shown), given: p, base: folder, plugin: true})
 		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, nil, command.UsageError(renaming(ctx, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
