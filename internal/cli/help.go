@@ -4,6 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
@@ -18,6 +20,11 @@ func helpCommand(env *console.Env) *cobra.Command {
 			if len(args) == 1 {
 				if t, found := help.Find(args[0]); found {
 					return console.PrintText(env, t.Text)
+				}
+			}
+			if len(args) > 1 {
+				if t, found := help.Find(args[0]); found {
+					return command.UsageError("run 'knack help "+t.Name+"'", "%s is a topic, which has no part '%s'", t.Name, display.Echo(args[1]))
 				}
 			}
 			about, rest, err := cmd.Root().Find(args)

@@ -47,7 +47,17 @@ repository, below the working directory. --dir names another folder.`,
 			default:
 				at = filepath.Join(at, filepath.FromSlash(newFolder))
 			}
-			return makeSkill(env, locate.Folder(*env, project), at, args[0], description)
+			r, err := makeSkill(env, locate.Folder(*env, project), at, args[0], description)
+			switch {
+			case below != "":
+				r.find = " --dir " + console.ShellWord(below)
+			case project != "":
+				r.find = " --project " + console.ShellWord(project)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return r, nil
 		}),
 	}
 	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
@@ -64,26 +74,26 @@ const elsewhere = "let the user who runs knack write there, or choose another fo
 
 // makeSkill creates the skill's folder inside the folder below. project is the project's folder,
 // or "" if unknown.
-func makeSkill(env *console.Env, project, below, name, description string) (command.Result, error) {
+func makeSkill(env *console.Env, project, below, name, description string) (r newReport, err error) {
 	if !skill.ValidName(name) {
-		return nil, command.UsageError("for example: knack new "+skill.Suggest(name),
+		return r, command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
 	}
 	if fault := skill.WindowsFault(name); fault != "" {
-		return nil, command.UsageError("for example: knack new "+skill.Suggest(name),
+		return r, command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill for every system: Windows allows no such folder (%s)", name, fault)
 	}
 	if n := len([]rune(description)); n > skill.MaxDescription {
-		return nil, command.UsageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
+		return r, command.UsageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
 	}
 	folder := filepath.Join(below, name)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, command.RunError(elsewhere, "%s cannot be read: %w", env.Shown(folder), command.Cause(err))
+		return r, command.RunError(elsewhere, "%s cannot be read: %w", env.Shown(folder), command.Cause(err))
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			return nil, existsError(*env, filepath.Join(folder, e.Name()), name)
+			return r, existsError(*env, filepath.Join(folder, e.Name()), name)
 		}
 	}
 	file := filepath.Join(folder, skill.MainFile)
@@ -91,17 +101,17 @@ func makeSkill(env *console.Env, project, below, name, description string) (comm
 	if project != "" {
 		var target string
 		if place, target, err = locate.Within(*env, project, file); err != nil {
-			return nil, command.RunError("if you mean that folder, name it: knack new --dir "+console.ShellWord(target)+" "+name, "%w; nothing was written", err)
+			return r, command.RunError("if you mean that folder, name it: knack new --dir "+console.ShellWord(target)+" "+name, "%w; nothing was written", err)
 		}
 	}
 	err = edit.Create(place, []byte(template(name, description)), 0o666)
 	if errors.Is(err, edit.ErrExists) {
-		return nil, existsError(*env, file, name)
+		return r, existsError(*env, file, name)
 	}
 	if err != nil {
-		return nil, command.RunError(elsewhere, "%s cannot be written: %w", env.Shown(file), command.Cause(err))
+		return r, command.RunError(elsewhere, "%s cannot be written: %w", env.Shown(file), command.Cause(err))
 	}
-	return newReport{name, env.Shown(file), folder}, nil
+	return newReport{Name: name, File: env.Shown(file), Dir: folder}, nil
 }
 
 // newReport is the result of new. Its keys have the same meaning as in list.
@@ -109,12 +119,13 @@ type newReport struct {
 	Name string `json:"name"`
 	File string `json:"file"` // as shown to people
 	Dir  string `json:"dir"`
+	find string // the flag with which other commands find it, or ""
 }
 
 // Print implements [command.Result].
 func (r newReport) Print(env *console.Env) {
 	fmt.Fprintln(env.Stdout, console.Clean(r.File))
-	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+r.Name)
+	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+r.Name+r.find)
 }
 
 func existsError(env console.Env, file, name string) error {

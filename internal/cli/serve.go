@@ -108,6 +108,9 @@ func (f *serveFlags) check(env *console.Env) (err error) {
 	}
 	f.tools, _ = f.skills.Tools()
 	f.op.file = f.skills.File()
+	if f.web.addr == "" && f.op.file != nil {
+		f.web.setting = f.op.file.Shown + ": http.listen"
+	}
 	f.web.addr = f.skills.Address()
 	f.web.merge(&f.op)
 	if err := f.web.check(); err != nil {

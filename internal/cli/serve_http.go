@@ -31,6 +31,7 @@ import (
 
 // httpFlags hold the address of MCP over HTTP, and the clients that may use it.
 type httpFlags struct {
+	setting        string // of the file that has the address, or ""
 	addr           string
 	hosts, origins []string
 	tokenFile      string

@@ -77,25 +77,28 @@ func (a address) unnamed(hosts []string) string {
 // unnamedFix is the fix for a reason of [address.unnamed].
 const unnamedFix = "give each name and address by which clients call it in http.hosts, or with --allow-host"
 
+// flag names the flag, or the key of a file, that has the address.
+func (f *httpFlags) flag() string { return cmp.Or(f.setting, "--http") }
+
 // listen opens the address. It refuses an address for which [address.unguarded] has a reason.
 func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
 	at, err := addressOf(f.addr)
 	if err != nil {
 		host, port, _ := hostPort(f.addr)
-		what, fix := reach.Resolving("--http", host, port, err)
-		return nil, "", command.RunError(fix, "--http %s: %s", f.addr, what)
+		what, fix := reach.Resolving(f.flag(), host, port, err)
+		return nil, "", command.RunError(fix, "%s %s: %s", f.flag(), f.addr, what)
 	}
 	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
 		return nil, "", command.UsageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",
-			"--http %s: %s", f.addr, why)
+			"%s %s: %s", f.flag(), f.addr, why)
 	}
 	if why := at.unnamed(f.hosts); why != "" {
 		log.Warn(why, "listen", f.addr, "fix", unnamedFix)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.tcp.String())
 	if err != nil {
-		what, fix := reach.Listening("--http", f.addr, at.tcp, err)
-		return nil, "", command.RunError(fix, "--http %s: %s", f.addr, what)
+		what, fix := reach.Listening(f.flag(), f.addr, at.tcp, err)
+		return nil, "", command.RunError(fix, "%s %s: %s", f.flag(), f.addr, what)
 	}
 	return ln, at.host, nil
 }

@@ -210,6 +210,14 @@ func (c parserError) bracket(f *yamlFault) *yamlFault {
 		key, _, _ = c.fieldAbove(c.contextStart.Line)
 		f.message, f.fix = fmt.Sprintf("the %s that begins here is never closed", c.character(c.contextStart)), "write the closing "+closer
 	}
+	if character := c.character(c.at); closer == "]" && (character == "[" || character == "{") {
+		before, after := c.until(c.at), c.from(c.at)
+		word := before[strings.LastIndexAny(before, "[, ")+1:]
+		if end := strings.IndexAny(after, "]}"); word != "" && end > 0 { // as in [ray[data], pyarrow]
+			f.message = "a text of a list has a bracket and no quotes"
+			f.fix = "put it in quotes: " + display.Excerpt("'"+word+after[:end+1]+"'")
+		}
+	}
 	if isText(key) {
 		f.fix = quoteFix(key)
 	}

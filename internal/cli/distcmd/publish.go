@@ -114,6 +114,8 @@ var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 func (p *publisher) target(text string) (origin.Ref, error) {
 	ref, err := parseTyped(p.env, text)
 	switch {
+	case !strings.Contains(text, ":"):
+		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "TO, '%s', is no repository of a registry", display.Echo(text))
 	case err != nil:
 		return ref, err
 	case ref.Kind != origin.OCI:

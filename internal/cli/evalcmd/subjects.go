@@ -58,6 +58,10 @@ func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, f
 			faults = append(faults, &eval.Error{File: path.Join(e.Root.Name(), e.Path, eval.TriggersFile), Message: "there is no such file, and no " + path.Base(eval.EvalsFile), Fix: writeTriggers})
 		}
 	}
+	own := len(words) == 0 && !slices.ContainsFunc(all, func(s *subject) bool { return s.entry.Root.Scope != skill.ScopeBuiltin })
+	if own && len(all) > 0 && len(faults) == 0 {
+		return nil, nil, command.RunError(writeTriggers+"; knack eval engage measures one of knack's own", "no skill of yours has %s or %s", eval.TriggersFile, eval.EvalsFile)
+	}
 	if len(all) == 0 && len(faults) == 0 {
 		return nil, nil, command.RunError(writeTriggers, "no skill has %s or %s", eval.TriggersFile, eval.EvalsFile)
 	}
