@@ -86,7 +86,7 @@ func denies(rules []*Rule, pattern Pattern, root *skill.Root, at []string) bool 
 		return true
 	}
 	bare, ok := unlabelled(root, at)
-	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !named(rules, at)
+	return ok && !pattern.isDeep() && matchAll(pattern.segments, bare) && !allowsByLabel(rules, at)
 }
 
 // allows reports whether a pattern allows the skill at a place. In a root whose label can move, a
@@ -107,9 +107,9 @@ func unlabelled(root *skill.Root, at []string) ([]string, bool) {
 	return at[1:], true
 }
 
-// named reports whether one of the rules allows a place by a pattern that begins with a label and a
+// allowsByLabel reports whether one of the rules allows a place by a pattern that begins with a label and a
 // folder. Such a pattern was written for the labelled root.
-func named(rules []*Rule, at []string) bool {
+func allowsByLabel(rules []*Rule, at []string) bool {
 	return slices.ContainsFunc(rules, func(r *Rule) bool {
 		return slices.ContainsFunc(r.Allow, func(one Pattern) bool {
 			return one.IsAbout(at[0]) && len(one.segments) > 1 && one.segments[1].isPlain() && matchAll(one.segments, at)
@@ -123,7 +123,7 @@ func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(e, "") {
 			bare, ok := unlabelled(e.Root, at)
-			if !ok || e.Root.Publisher != nil || named(p.all(), at) {
+			if !ok || e.Root.Publisher != nil || allowsByLabel(p.all(), at) {
 				continue
 			}
 			for _, r := range p.rules {

@@ -71,14 +71,14 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 			return func(e *catalog.Entry) bool {
 				return visible(held, allow, e) && !linked(held, allow, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e)
 			}
-		}, Whole: whole(held, allow)}
+		}, Whole: hidesNothing(held, allow)}
 		p.filters[key.String()] = filter
 	}
 	return filter
 }
 
-// whole reports whether rules can never hide a skill, present or future.
-func whole(rules []*Rule, allow bool) bool {
+// hidesNothing reports whether rules can never hide a skill, present or future.
+func hidesNothing(rules []*Rule, allow bool) bool {
 	for _, r := range rules {
 		if len(r.Deny) > 0 {
 			return false

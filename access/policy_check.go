@@ -44,7 +44,7 @@ type Misspelt struct {
 	Matched bool
 }
 
-func (m Misspelt) in(all []Misspelt) bool {
+func (m Misspelt) isAmong(all []Misspelt) bool {
 	return slices.ContainsFunc(all, func(o Misspelt) bool { return o.Pattern.text == m.Pattern.text && o.As == m.As })
 }
 
@@ -55,7 +55,7 @@ func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
 	for _, m := range misspellings(p.Unmatched(in.Entries), in) {
 		for _, e := range in.Entries {
 			one := Misspelt{m.Pattern, m.spelling(spotsOf(e)), false}
-			if one.As != "" && !one.in(all) {
+			if one.As != "" && !one.isAmong(all) {
 				all = append(all, one)
 			}
 		}
@@ -80,7 +80,7 @@ func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 				if !denies(rules, pattern, e.Root, at) || matchAll(pattern.segments, at) {
 					continue
 				}
-				if one := (Misspelt{pattern, skill.Scheme + url.PathEscape(at[0]) + "/" + strings.TrimPrefix(pattern.text, skill.Scheme), true}); !one.in(all) {
+				if one := (Misspelt{pattern, skill.Scheme + url.PathEscape(at[0]) + "/" + strings.TrimPrefix(pattern.text, skill.Scheme), true}); !one.isAmong(all) {
 					all = append(all, one)
 				}
 			}
@@ -171,13 +171,13 @@ func foldAll(texts []string) []string {
 func (m *misspelling) spelling(spots []spot) string {
 	for _, s := range spots {
 		if m.matches(0, s, 0) {
-			return m.as(0, s, 0)
+			return m.respell(0, s, 0)
 		}
 		if s.label > 0 && m.matches(0, s, s.label) {
-			return m.as(0, s, s.label)
+			return m.respell(0, s, s.label)
 		}
 		if m.labelled && m.matches(1, s, s.label) {
-			return m.as(1, s, s.label)
+			return m.respell(1, s, s.label)
 		}
 	}
 	return ""
@@ -189,9 +189,9 @@ func (m *misspelling) matches(w int, s spot, h int) bool {
 	return matchAll(m.folded[w:], s.folded[h:])
 }
 
-// as returns the first h segments of the place, followed by the pattern from segment w on, spelt
+// respell returns the first h segments of the place, followed by the pattern from segment w on, spelt
 // like the matching rest of the place.
-func (m *misspelling) as(w int, s spot, h int) string {
+func (m *misspelling) respell(w int, s spot, h int) string {
 	var out []string
 	for _, text := range s.at[:h] {
 		out = append(out, url.PathEscape(text))

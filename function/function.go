@@ -129,7 +129,7 @@ type call struct {
 
 // execute runs one call. The observer always sees it.
 func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c call) (tool.Result, error) {
-	args, err := given(f, c.arguments)
+	args, err := parseArguments(f, c.arguments)
 	i := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == c.name })
 	message := ""
 	switch {
@@ -163,10 +163,10 @@ func refusal(message string) tool.Result {
 	return tool.Result{Text: string(text), Object: object, IsError: true}
 }
 
-// given returns the arguments for a tool: the JSON itself, or the JSON in a string. Missing
+// parseArguments returns the arguments for a tool: the JSON itself, or the JSON in a string. Missing
 // arguments count as an empty object. The tool refuses other kinds of JSON in the words of its
 // contract, as over MCP. Only a string that is not JSON reaches no tool; MCP has no such strings.
-func given(f Format, raw json.RawMessage) (json.RawMessage, error) {
+func parseArguments(f Format, raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' && f != MCP {
 		var text string

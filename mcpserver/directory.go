@@ -92,8 +92,8 @@ func childrenAfter(ctx context.Context, v catalog.View, e *catalog.Entry, dir, a
 	return page, "", err
 }
 
-// named is an entry of a folder, with its URI.
-type named struct {
+// fileEntry is an entry of a folder, with its URI.
+type fileEntry struct {
 	path string // on disk, below the skill
 	uri  skill.URI
 }
@@ -102,7 +102,7 @@ type named struct {
 const entrySize = 300
 
 // children returns the names in a folder that could be served, in URI order.
-func children(e *catalog.Entry, dir string) ([]named, error) {
+func children(e *catalog.Entry, dir string) ([]fileEntry, error) {
 	if skill.Hidden(dir) || dir != "." && strings.Count(dir, "/") >= skill.MaxDepth {
 		return nil, fs.ErrNotExist
 	}
@@ -117,7 +117,7 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]named, 0, len(entries))
+	out := make([]fileEntry, 0, len(entries))
 	for _, d := range entries {
 		path := d.Name()
 		if dir != "." {
@@ -128,16 +128,16 @@ func children(e *catalog.Entry, dir string) ([]named, error) {
 			continue
 		}
 		if uri, err := e.FileURI(served); err == nil {
-			out = append(out, named{path, uri})
+			out = append(out, fileEntry{path, uri})
 		}
 	}
-	slices.SortFunc(out, func(a, b named) int { return strings.Compare(a.uri.String(), b.uri.String()) })
+	slices.SortFunc(out, func(a, b fileEntry) int { return strings.Compare(a.uri.String(), b.uri.String()) })
 	return out, nil
 }
 
 // child describes one entry as resources/list does. It returns nil if the entry is neither a
 // regular file nor a folder, or leads out of the skill.
-func child(v catalog.View, e *catalog.Entry, c named) *mcp.Resource {
+func child(v catalog.View, e *catalog.Entry, c fileEntry) *mcp.Resource {
 	info, err := fs.Stat(e.FS, c.path)
 	if err != nil {
 		return nil

@@ -150,14 +150,14 @@ func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 // markIncomplete marks a list from a view that may be incomplete.
 func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
 	if lacks := v.Incomplete(); lacks != nil {
-		return lacking(of, empty, lacks)
+		return markLacking(of, empty, lacks)
 	}
 	return of, nil
 }
 
-// lacking marks a list as incomplete, so that clients do not cache it. An empty list becomes an
+// markLacking marks a list as incomplete, so that clients do not cache it. An empty list becomes an
 // error, since a client may not ask again until a notification reports a change.
-func lacking(of reply, empty bool, why error) (reply, error) {
+func markLacking(of reply, empty bool, why error) (reply, error) {
 	if empty {
 		return reply{}, unsure(why)
 	}

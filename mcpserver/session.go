@@ -57,8 +57,8 @@ func (in *session) begin(client profile.Client, roots bool) bool {
 	return true
 }
 
-// told sets the part of the list of skills that the session's instructions have.
-func (in *session) told(t profile.Told) {
+// setTold sets the part of the list of skills that the session's instructions have.
+func (in *session) setTold(t profile.Told) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.client.Told = t
@@ -109,7 +109,7 @@ func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
 	}
 	s.addClient(x)
 	instructions, told := s.instructions(ctx, x)
-	x.session.told(told)
+	x.session.setTold(told)
 	s.notifier.Subscribe(&x.session.listener, x.Principal)
 	return reply{members: func(e *rawjson.Encoder) {
 		e.Raw(`"capabilities":`)

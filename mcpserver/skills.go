@@ -85,7 +85,7 @@ func (s *Server) listSkills(ctx context.Context, x *exchange) (reply, error) {
 	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
 	res.weight = fileWeight * files
 	if unread > 0 {
-		return lacking(res, x.params.Cursor == "" && len(page) == 0, fmt.Errorf("%s cannot be read now; try again in a moment", display.Count(unread, "skill")))
+		return markLacking(res, x.params.Cursor == "" && len(page) == 0, fmt.Errorf("%s cannot be read now; try again in a moment", display.Count(unread, "skill")))
 	}
 	return markIncomplete(v, res, len(page) == 0)
 }

@@ -85,7 +85,7 @@ func (s *Server) listen(ctx context.Context, x *exchange) (reply, error) {
 		}
 	}
 	defer s.notifier.End(l)
-	uris, err := s.known(ctx, want.URIs)
+	uris, err := s.existing(ctx, want.URIs)
 	if err != nil {
 		return reply{}, err
 	}
@@ -105,8 +105,8 @@ func (s *Server) listen(ctx context.Context, x *exchange) (reply, error) {
 	return reply{meta: map[string]any{mcp.MetaKeySubscriptionID: rawJSON(x.id)}}, nil
 }
 
-// known returns the URIs that lead to a file, so that one without does not fail the others.
-func (s *Server) known(ctx context.Context, uris []string) ([]string, error) {
+// existing returns the URIs that lead to a file, so that one without does not fail the others.
+func (s *Server) existing(ctx context.Context, uris []string) ([]string, error) {
 	if len(uris) == 0 {
 		return nil, nil
 	}

@@ -92,7 +92,7 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	s.judgeFields(d)
 	s.explainEmpty(d, data)
 	s.judgeFile()
-	s.own()
+	s.copyTexts()
 	return s
 }
 
@@ -121,9 +121,9 @@ func (s *scratch) done() {
 	scratches.Put(s)
 }
 
-// own copies the texts that are parts of the file. Name and description become parts of the
+// copyTexts copies the texts that are parts of the file. Name and description become parts of the
 // frontmatter's JSON if it contains them unchanged, as it nearly always does.
-func (s *Skill) own() {
+func (s *Skill) copyTexts() {
 	all := textOf(s.Frontmatter)
 	for _, text := range []*string{&s.Name, &s.Description} {
 		if i := strings.Index(all, *text); i >= 0 {

@@ -166,7 +166,7 @@ func compare(at string, entry, file any, out []string) []string {
 			return out
 		}
 	}
-	return append(out, fmt.Sprintf("%s is %s in the entry and %s in the file", at, shown(entry), shown(file)))
+	return append(out, fmt.Sprintf("%s is %s in the entry and %s in the file", at, describe(entry), describe(file)))
 }
 
 func isComposite(v any) bool {
@@ -195,7 +195,7 @@ func sameNumber(a, b string) bool {
 	return okP && okQ && p.Cmp(q) == 0
 }
 
-func shown(v any) string {
+func describe(v any) string {
 	b, _ := encode(v)
 	return display.Excerpt(string(b))
 }

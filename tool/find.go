@@ -43,9 +43,9 @@ const findDescription = `Search all skills by topic, best match first, or list a
 
 Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
-// found is one skill in the answer of find_skills. The skill tool loads it by its name: for a
+// findRow is one skill in the answer of find_skills. The skill tool loads it by its name: for a
 // shadowed skill, that is "<root label>:<name>" or its URI.
-type found struct{ name, description, uri, scope string }
+type findRow struct{ name, description, uri, scope string }
 
 // problem is a skipped skill or folder, or a root that was not read.
 type problem struct {
@@ -57,7 +57,7 @@ type problem struct {
 // findResult is the answer of find_skills. Its text is complete: some clients show a model
 // an object in place of the text, if there is one, and others show both.
 type findResult struct {
-	skills     []found
+	skills     []findRow
 	total      int
 	nextCursor string
 	problems   []problem
@@ -133,11 +133,11 @@ func parsePosition(cursor string) (position, error) {
 	return position{n, last}, nil
 }
 
-// in returns where the walk continues: after the last skill, wherever that is now, or at
+// next returns where the walk continues: after the last skill, wherever that is now, or at
 // its old position if it is gone.
-func (p position) in(all []catalog.Hit) int {
+func (p position) next(all []catalog.Hit) int {
 	count := min(p.count, len(all))
-	if p.last == "" || p.at(all) {
+	if p.last == "" || p.isUnmoved(all) {
 		return count
 	}
 	for i, h := range all {
@@ -148,8 +148,8 @@ func (p position) in(all []catalog.Hit) int {
 	return count
 }
 
-// at reports whether the last skill is still at its old position.
-func (p position) at(all []catalog.Hit) bool {
+// isUnmoved reports whether the last skill is still at its old position.
+func (p position) isUnmoved(all []catalog.Hit) bool {
 	return p.count > 0 && p.count <= len(all) && positionAfter(p.count, all[p.count-1].Entry) == p
 }
 
@@ -157,7 +157,7 @@ func (p position) at(all []catalog.Hit) bool {
 func findIn(ctx context.Context, v catalog.View, query string, after position, limit int) (r findResult, start int, err error) {
 	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
 	all, err := v.Search(ctx, q)
-	if err == nil && after.last != "" && !after.at(all.Hits) {
+	if err == nil && after.last != "" && !after.isUnmoved(all.Hits) {
 		q.Limit = 0 // it may be anywhere now
 		all, err = v.Search(ctx, q)
 	}
@@ -175,12 +175,12 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 		return findResult{}, 0, err
 	}
 	left.take(r.unlisted)
-	start = after.in(all.Hits)
+	start = after.next(all.Hits)
 	end := min(start+limit, len(all.Hits))
 	r.total = all.Total
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
-		f := found{name: called(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
+		f := findRow{name: loadName(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
 		// A page ends with the room. The first skill is cut to fit, so that every page makes
 		// progress.
 		if !left.take(f.line()) {
@@ -216,7 +216,7 @@ func unlistedFor(ctx context.Context, v catalog.View, query string) (string, err
 		if what := cmp.Or(h.Root.UnlistedBy, "a setting of this server"); !slices.Contains(by, what) {
 			by = append(by, what)
 		}
-		names = append(names, fmt.Sprintf("%s (%s)", display.OneLine(called(v, h.Entry)), h.Root.Label))
+		names = append(names, fmt.Sprintf("%s (%s)", display.OneLine(loadName(v, h.Entry)), h.Root.Label))
 	}
 	if left := hits.Total - len(names); left > 0 {
 		names = append(names, fmt.Sprintf("and %d more", left))
@@ -281,10 +281,10 @@ func skippedOfLists(v catalog.View) []*catalog.Entry {
 	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted || e.HeldBack() })
 }
 
-// called returns the name with which the skill tool loads a found skill and
+// loadName returns the name with which the skill tool loads a found skill and
 // read_file_in_skill reads its files: its own, or the first longer name that contract 001
 // accepts and that needs no escaping in a line.
-func called(v catalog.View, e *catalog.Entry) string {
+func loadName(v catalog.View, e *catalog.Entry) string {
 	for name := range v.Names(e) {
 		shown := name == e.Name || display.OneLine(name) == name // its own name loads it as shown
 		if shown && validFolderName(name) && resolve(v, name, false) == e {
@@ -317,7 +317,7 @@ func skippedNear(v catalog.View, query string) []*catalog.Entry {
 }
 
 // line returns the skill as a line of an answer.
-func (f found) line() string {
+func (f findRow) line() string {
 	where := f.scope
 	if f.name != f.uri {
 		where += ", " + f.uri

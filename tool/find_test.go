@@ -26,7 +26,7 @@ const (
 
 // answered returns the text that a model reads of an answer of find_skills.
 type answered struct {
-	skills []found
+	skills []findRow
 	total  int
 	cursor string
 }
@@ -51,7 +51,7 @@ func readAnswer(text string) (out answered) {
 		out.total, _ = strconv.Atoi(m[1])
 	}
 	for _, m := range skillLine.FindAllStringSubmatch(text, -1) {
-		out.skills = append(out.skills, found{name: m[1], scope: m[2], uri: m[3], description: m[4]})
+		out.skills = append(out.skills, findRow{name: m[1], scope: m[2], uri: m[3], description: m[4]})
 	}
 	if m := moreLine.FindStringSubmatch(text); m != nil {
 		out.cursor = m[1]

@@ -164,7 +164,7 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 
 // name returns the skill's name for the tools of the default set.
 func (r fileRead) name() string {
-	if name := called(r.view, r.entry); validFolderName(name) {
+	if name := loadName(r.view, r.entry); validFolderName(name) {
 		return name
 	}
 	return r.entry.Folder()

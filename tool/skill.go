@@ -278,7 +278,7 @@ func skillNotNamed(v catalog.View, name string) string {
 	if len(near) > 0 {
 		names := make([]string, len(near))
 		for i, e := range near {
-			names[i] = display.OneLine(called(v, e))
+			names[i] = display.OneLine(loadName(v, e))
 		}
 		lines = append(lines, title+strings.Join(names, ", ")+more)
 	}
@@ -367,9 +367,9 @@ func suggestion(v catalog.View, name string) string {
 	for _, e := range v.Entries {
 		if (e.Status == catalog.Available || e.Status == catalog.Shadowed) && e.ModelInvocable && skill.KeyOf(e.Folder()) == key {
 			if e.Key == key {
-				return fmt.Sprintf("Did you mean '%s'?", display.OneLine(called(v, e)))
+				return fmt.Sprintf("Did you mean '%s'?", display.OneLine(loadName(v, e)))
 			}
-			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", display.OneLine(called(v, e)), display.Spelt(display.Echo(e.Folder())))
+			return fmt.Sprintf("Did you mean '%s'? (its folder is called %s)", display.OneLine(loadName(v, e)), display.Spelt(display.Echo(e.Folder())))
 		}
 	}
 	if near := v.Near(name, 1); len(near) > 0 {

@@ -117,8 +117,8 @@ func isExactly(e *catalog.Entry, word string) bool {
 	return slices.Contains([]string{e.Name, e.Folder(), e.Root.Label + ":" + e.Name, e.Root.Label + ":" + e.Folder(), e.Root.Label + ":" + e.Path}, word)
 }
 
-// judge adds the skills' verdicts and the notices about their folders to a run.
-func (n *namedSkills) judge(ctx context.Context, run *checkRun) error {
+// addVerdicts adds the skills' verdicts and the notices about their folders to a run.
+func (n *namedSkills) addVerdicts(ctx context.Context, run *checkRun) error {
 	if len(n.skills) == 0 {
 		return nil
 	}

@@ -111,7 +111,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 			}
 		}
 	}
-	return run, named.judge(ctx, run)
+	return run, named.addVerdicts(ctx, run)
 }
 
 // judgePlugins adds the verdict on the plugins and marketplaces of a given folder, and reports whether

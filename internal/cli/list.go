@@ -81,9 +81,9 @@ func quickly(w *workspace.Workspace) judgement.Judge {
 	return j
 }
 
-// listed is the JSON form of list. Skills has every available skill and the shadowed ones, with a
+// listResult is the JSON form of list. Skills has every available skill and the shadowed ones, with a
 // status, and with --all also the skipped ones. Count covers all skills found.
-type listed struct {
+type listResult struct {
 	Count  judgement.Count     `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
@@ -97,12 +97,12 @@ type listed struct {
 	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }
 
-func listJSON(ctx context.Context, v catalog.View, judge judgement.Judge, all bool) (listed, error) {
+func listJSON(ctx context.Context, v catalog.View, judge judgement.Judge, all bool) (listResult, error) {
 	judged, err := judge.All(ctx, v)
 	if err != nil {
-		return listed{}, workspace.Interrupted(err)
+		return listResult{}, workspace.Interrupted(err)
 	}
-	out := listed{Count: judgement.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}, Locks: doctor.Locks(v)}
+	out := listResult{Count: judgement.CountOf(v, judged), Skills: []doctor.Skill{}, Roots: []doctor.RootStatus{}, Locks: doctor.Locks(v)}
 	for _, d := range judged {
 		if d.Entry.Status != catalog.Skipped && d.Entry.Status != catalog.Unlisted || all {
 			out.Skills = append(out.Skills, doctor.SkillOf(d))

@@ -44,8 +44,8 @@ func (o *serveConfig) register(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(config.LogFormats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// given returns the configuration, or an empty one without a file.
-func (o *serveConfig) given() config.Config {
+// configuration returns the configuration, or an empty one without a file.
+func (o *serveConfig) configuration() config.Config {
 	if o.file == nil {
 		return config.Config{}
 	}
@@ -54,7 +54,7 @@ func (o *serveConfig) given() config.Config {
 
 // merge fills settings without a flag from the configuration.
 func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
-	c := o.given()
+	c := o.configuration()
 	o.levelFixed = o.logLevel != ""
 	if o.auditTo == "" {
 		o.auditTo = c.Audit.To
@@ -128,7 +128,7 @@ func (o *serveConfig) open(env *console.Env, log *slog.Logger) error {
 		return nil
 	}
 	files := config.DefaultAudit
-	if c := o.given().Audit; c.To != "" {
+	if c := o.configuration().Audit; c.To != "" {
 		files = c
 	}
 	options := audit.Options{MaxSize: files.MaxSize, Keep: files.Keep, Trouble: func(err error) {
@@ -167,7 +167,7 @@ func whyUnwritten(err error) string {
 
 // keep starts saving the usage counts in a file, if one is set.
 func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *usagefile.Ledger {
-	if file := o.given().Usage.File; file != "" {
+	if file := o.configuration().Usage.File; file != "" {
 		return usagefile.Open(o.file.Resolve(file), t, log)
 	}
 	return nil

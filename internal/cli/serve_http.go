@@ -85,7 +85,7 @@ func (f *httpFlags) checkAddress() error {
 
 // merge fills settings without a flag from the configuration.
 func (f *httpFlags) merge(o *serveConfig) {
-	c := o.given().HTTP
+	c := o.configuration().HTTP
 	if f.addr == "" {
 		return
 	}
@@ -107,11 +107,11 @@ func (f *httpFlags) merge(o *serveConfig) {
 // loadAccess reads the tokens and access rules: which clients may call, and which skills they see.
 func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
-	tokens, data, err := f.admission.read(o.given())
+	tokens, data, err := f.admission.read(o.configuration())
 	if err != nil {
 		return err
 	}
-	given := o.given().SignIn
+	given := o.configuration().SignIn
 	if f.admission.signIn, err = settings.SignIn(given, func(p string) string { return env.Absolute(o.file.Resolve(p)) }, o.logger(env)); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 		return command.UsageError("leave out --no-auth, or the tokens and the section sign-in", "--no-auth: the configuration has tokens or a sign-in")
 	}
 	f.admission.set(tokens, data)
-	f.policy = o.given().Access.Policy
+	f.policy = o.configuration().Access.Policy
 	f.gate = access.NewGate(f.admission.state(tokens, f.policy))
 	return nil
 }
@@ -144,7 +144,7 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 // serveHTTP serves until the context ends.
 func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, c *catalog.Catalog, server *mcpserver.Server, counts *metrics.Counts, pages web.Options, log *slog.Logger) error {
 	op := &serve.op
-	o, conf, err := f.options(*env, op.given(), log)
+	o, conf, err := f.options(*env, op.configuration(), log)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	if op.file != nil {
 		file = op.file.Shown
 	}
-	if err := settings.Check(ctx, c, file, op.given().Access); err != nil && ctx.Err() == nil {
+	if err := settings.Check(ctx, c, file, op.configuration().Access); err != nil && ctx.Err() == nil {
 		ln.Close()
 		return err
 	}
@@ -182,14 +182,14 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		return command.UsageError("", "--allow-host or --allow-origin: %w", err)
 	}
 	measured.Store(h)
-	judged := rules{catalog: c, log: log, file: file, given: op.given().Access}
+	judged := rules{catalog: c, log: log, file: file, given: op.configuration().Access}
 	defer judged.watch()()
 	go func() {
 		f.admission.warnUnknownSubjects(f.policy, log)
 		if f.admission.signIn != nil {
 			go func() { _ = f.admission.signIn.Ask(ctx) }() // logs if the provider is down
 		}
-		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.given().Access, cert: f.certificate, results: results, follows: serve.skills.Replica(), config: serve.from.Config}
+		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.configuration().Access, cert: f.certificate, results: results, follows: serve.skills.Replica(), config: serve.from.Config}
 		if op.file != nil {
 			r.data = op.file.Data
 		}

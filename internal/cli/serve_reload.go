@@ -131,7 +131,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	r.results.Done(observe.Settings, nil, false) // before the log line
 	// A warning, because the default level hides lower ones and the operator waits for this line.
 	r.log.Warn("the settings and tokens were read again, and are in effect")
-	if keys := now.NeedRestart(r.op.given()); len(keys) > 0 {
+	if keys := now.NeedRestart(r.op.configuration()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}
 	r.admission.warnUnknownSubjects(policy, r.log)

@@ -9,20 +9,20 @@ import (
 )
 
 var (
-	geminiJSON    = at("$GEMINI_CLI_HOME/.gemini/settings.json")
-	claudeDesktop = config(at("~/.config/Claude/claude_desktop_config.json"), "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
-	vscode        = config(at("$XDG_CONFIG_HOME/Code/User/mcp.json"), "Library/Application Support/Code/User/mcp.json", "Code/User/mcp.json")
-	zed           = config(at("$XDG_CONFIG_HOME/zed/settings.json"), ".config/zed/settings.json", "Zed/settings.json")
-	goose         = config(at("$XDG_CONFIG_HOME/goose/config.yaml"), "", "Block/goose/config/config.yaml")
+	geminiJSON    = pathOf("$GEMINI_CLI_HOME/.gemini/settings.json")
+	claudeDesktop = config(pathOf("~/.config/Claude/claude_desktop_config.json"), "Library/Application Support/Claude/claude_desktop_config.json", "Claude/claude_desktop_config.json")
+	vscode        = config(pathOf("$XDG_CONFIG_HOME/Code/User/mcp.json"), "Library/Application Support/Code/User/mcp.json", "Code/User/mcp.json")
+	zed           = config(pathOf("$XDG_CONFIG_HOME/zed/settings.json"), ".config/zed/settings.json", "Zed/settings.json")
+	goose         = config(pathOf("$XDG_CONFIG_HOME/goose/config.yaml"), "", "Block/goose/config/config.yaml")
 )
 
 // claudeJSON returns Claude Code's file of servers, which is beside its folder unless a variable
 // moves that.
 func claudeJSON(p Env) string {
 	if p.homes().Moved("CLAUDE_CONFIG_DIR") != "" {
-		return at("$CLAUDE_CONFIG_DIR/.claude.json")(p)
+		return pathOf("$CLAUDE_CONFIG_DIR/.claude.json")(p)
 	}
-	return at("~/.claude.json")(p)
+	return pathOf("~/.claude.json")(p)
 }
 
 // claudeLocal returns the path of the servers that Claude Code keeps for one project.
@@ -54,7 +54,7 @@ func clineSettings(p Env) string {
 	if dir := p.env("CLINE_DATA_DIR"); dir != "" {
 		return below(dir, "settings/cline_mcp_settings.json")
 	}
-	return at("$CLINE_DIR/data/settings/cline_mcp_settings.json")(p)
+	return pathOf("$CLINE_DIR/data/settings/cline_mcp_settings.json")(p)
 }
 
 // Requests of the clients to the user after an entry was written.
@@ -88,7 +88,7 @@ var Clients = withAgents([]Client{
 	{
 		ID: "cursor", Program: "cursor",
 		Source:    "https://cursor.com/docs/context/mcp, https://cursor.com/docs/skills.md",
-		locations: []location{project(".cursor/mcp.json"), user(at("~/.cursor/mcp.json"))},
+		locations: []location{project(".cursor/mcp.json"), user(pathOf("~/.cursor/mcp.json"))},
 		keys:      []string{"mcpServers"},
 		local:     commandAndArgs, remote: urlAs("url"),
 		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
@@ -96,7 +96,7 @@ var Clients = withAgents([]Client{
 	{
 		ID: "windsurf", Program: "windsurf",
 		Source:    "https://docs.windsurf.com/windsurf/cascade/mcp, https://docs.windsurf.com/windsurf/cascade/skills.md",
-		locations: []location{user(at("~/.codeium/windsurf/mcp_config.json"))},
+		locations: []location{user(pathOf("~/.codeium/windsurf/mcp_config.json"))},
 		keys:      []string{"mcpServers"},
 		local:     commandAndArgs, remote: urlAs("serverUrl"),
 		bearer: bearer("${env:" + TokenVariable + "}"), tokenEnv: true,
@@ -125,7 +125,7 @@ var Clients = withAgents([]Client{
 		Source:    "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers, copilot mcp --help, copilot skill list",
 		Tested:    "1.0.102: copilot mcp add, copilot mcp list, copilot -p",
 		nextSteps: map[Scope][]string{Project: {"Copilot CLI reads a project's servers only in a folder that is trusted: start copilot here once and trust it."}},
-		locations: []location{project(".mcp.json"), project(".github/mcp.json"), user(at("$COPILOT_HOME/mcp-config.json"))},
+		locations: []location{project(".mcp.json"), project(".github/mcp.json"), user(pathOf("$COPILOT_HOME/mcp-config.json"))},
 		keys:      []string{"mcpServers"},
 		local:     func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
 		newFields: func(Server) []field { return []field{{"tools", []string{"*"}}} },
@@ -136,7 +136,7 @@ var Clients = withAgents([]Client{
 		Source:    "https://developers.openai.com/codex/mcp, https://github.com/openai/codex/blob/main/codex-rs/core/src/skills/loader.rs",
 		Tested:    "0.169.0: codex mcp add, codex mcp list, codex exec",
 		nextSteps: map[Scope][]string{Project: {"Codex reads .codex/config.toml only in a project that is trusted: start codex here once and trust it."}},
-		locations: []location{project(".codex/config.toml"), user(at("$CODEX_HOME/config.toml"))},
+		locations: []location{project(".codex/config.toml"), user(pathOf("$CODEX_HOME/config.toml"))},
 		format:    formatTOML, keys: []string{"mcp_servers"},
 		local: commandAndArgs, remote: urlAs("url"),
 		bearer: []field{{"bearer_token_env_var", TokenVariable}}, tokenEnv: true,
@@ -155,7 +155,7 @@ var Clients = withAgents([]Client{
 		Tested: "1.18.33: opencode mcp add, opencode mcp list",
 		locations: []location{
 			project(".opencode/opencode.jsonc"), project(".opencode/opencode.json"), project("opencode.jsonc"), preferred(project("opencode.json")),
-			user(at("$XDG_CONFIG_HOME/opencode/opencode.jsonc")), user(at("$XDG_CONFIG_HOME/opencode/opencode.json")), user(at("$XDG_CONFIG_HOME/opencode/config.json")),
+			user(pathOf("$XDG_CONFIG_HOME/opencode/opencode.jsonc")), user(pathOf("$XDG_CONFIG_HOME/opencode/opencode.json")), user(pathOf("$XDG_CONFIG_HOME/opencode/config.json")),
 		},
 		keys:  []string{"mcp"},
 		local: oneCommand, remote: typedRemote,
@@ -169,7 +169,7 @@ var Clients = withAgents([]Client{
 			User:    {"If Qwen Code asks whether it may trust the folder, say yes: it starts no server in a folder that is not trusted."},
 			Project: {"Qwen Code starts a project's server after an approval: qwen mcp approve NAME."},
 		},
-		locations: []location{project(".qwen/settings.json"), borrowed(project(".mcp.json")), user(at("$QWEN_HOME/settings.json"))},
+		locations: []location{project(".qwen/settings.json"), borrowed(project(".mcp.json")), user(pathOf("$QWEN_HOME/settings.json"))},
 		dialect:   dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
@@ -202,7 +202,7 @@ var Clients = withAgents([]Client{
 		ID: "continue", Program: "cn",
 		Source:     "https://docs.continue.dev/reference, https://docs.continue.dev/customize/deep-dives/mcp",
 		Tested:     "cn 1.5.47: cn -p",
-		locations:  []location{user(at("$CONTINUE_GLOBAL_DIR/config.yaml"))},
+		locations:  []location{user(pathOf("$CONTINUE_GLOBAL_DIR/config.yaml"))},
 		createHint: "start Continue once, which writes its models into it",
 		format:     formatYAML, keys: []string{"mcpServers"}, list: true,
 		local:  commandAndArgs,
@@ -212,7 +212,7 @@ var Clients = withAgents([]Client{
 	{
 		ID: "crush", Program: "crush",
 		Source:    "https://github.com/charmbracelet/crush/blob/main/docs/config/README.md, https://github.com/charmbracelet/crush/blob/main/internal/config/load.go",
-		locations: []location{project(".crush.json"), preferred(project("crush.json")), user(at("$XDG_CONFIG_HOME/crush/crush.json"))},
+		locations: []location{project(".crush.json"), preferred(project("crush.json")), user(pathOf("$XDG_CONFIG_HOME/crush/crush.json"))},
 		dialect:   dialectPlain, keys: []string{"mcp"},
 		local: stdio, remote: typedHTTP,
 		bearer: bearer("$" + TokenVariable), tokenEnv: true,
@@ -222,7 +222,7 @@ var Clients = withAgents([]Client{
 		Source:    "https://ampcode.com/manual, amp mcp add --help, amp skill list",
 		Tested:    "0.0.1790142911: amp mcp add, amp mcp list",
 		nextSteps: map[Scope][]string{Project: {"Amp starts a workspace's server after an approval: amp mcp approve NAME."}},
-		locations: []location{project(".amp/settings.json"), project(".amp/settings.jsonc"), user(at("$XDG_CONFIG_HOME/amp/settings.json")), user(at("$XDG_CONFIG_HOME/amp/settings.jsonc"))},
+		locations: []location{project(".amp/settings.json"), project(".amp/settings.jsonc"), user(pathOf("$XDG_CONFIG_HOME/amp/settings.json")), user(pathOf("$XDG_CONFIG_HOME/amp/settings.jsonc"))},
 		keys:      []string{"amp.mcpServers"},
 		local:     commandAndArgs, remote: urlAs("url"),
 		bearer: bearer(TokenPlaceholder),
@@ -233,7 +233,7 @@ var Clients = withAgents([]Client{
 		Tested: "7.7.7: kilo mcp add, kilo mcp list",
 		locations: []location{
 			project(".kilo/kilo.jsonc"), project(".kilo/kilo.json"), project("kilo.jsonc"), preferred(project("kilo.json")),
-			user(at("$XDG_CONFIG_HOME/kilo/kilo.jsonc")), user(at("$XDG_CONFIG_HOME/kilo/kilo.json")),
+			user(pathOf("$XDG_CONFIG_HOME/kilo/kilo.jsonc")), user(pathOf("$XDG_CONFIG_HOME/kilo/kilo.json")),
 		},
 		keys:  []string{"mcp"},
 		local: oneCommand, remote: typedRemote,
@@ -252,7 +252,7 @@ func withAgents(clients []Client) []Client {
 		}
 		c.Name, c.Reads = a.Name, a.Reads
 		if c.folder == nil && len(a.Detect) > 0 {
-			c.folder = at(a.Detect[0])
+			c.folder = pathOf(a.Detect[0])
 		}
 	}
 	return clients

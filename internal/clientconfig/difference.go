@@ -28,19 +28,19 @@ func (c Client) differences(have map[string]any, ch change) (out []Difference) {
 	for _, f := range ch.set {
 		now := plainValue(f.value)
 		if old, there := have[f.key]; !there {
-			out = append(out, Difference{Key: f.key, New: c.shown(f.key, now)})
+			out = append(out, Difference{Key: f.key, New: c.formatValue(f.key, now)})
 		} else if !reflect.DeepEqual(old, now) {
-			out = append(out, Difference{f.key, c.shown(f.key, old), c.shown(f.key, now)})
+			out = append(out, Difference{f.key, c.formatValue(f.key, old), c.formatValue(f.key, now)})
 		}
 	}
 	for _, key := range ch.drop {
-		out = append(out, Difference{Key: key, Old: c.shown(key, have[key])})
+		out = append(out, Difference{Key: key, Old: c.formatValue(key, have[key])})
 	}
 	return out
 }
 
-// shown formats a value for people.
-func (c Client) shown(key string, v any) string {
+// formatValue formats a value for people.
+func (c Client) formatValue(key string, v any) string {
 	out, err := json.Marshal(c.masked(key, v))
 	if err != nil {
 		return hidden

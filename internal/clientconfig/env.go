@@ -75,8 +75,8 @@ func borrowed(at location) location {
 	return at
 }
 
-// at returns the path of a place, as the table of agents writes them.
-func at(place string) func(Env) string {
+// pathOf returns the path of a place, as the table of agents writes them.
+func pathOf(place string) func(Env) string {
 	return func(p Env) string { return p.homes().Path(place) }
 }
 

@@ -65,7 +65,7 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 		}
 		e.splices = append(e.splices, splice{len(data), len(data), text})
 	case servers.Kind == kind && servers.Style&yaml.FlowStyle == 0:
-		if err := e.into(key, servers, set, drop); err != nil {
+		if err := e.addEntry(key, servers, set, drop); err != nil {
 			return nil, err
 		}
 	case servers.Tag == "!!null" && servers.Value == "":
@@ -205,8 +205,8 @@ func (e *yamlEdit) entry(servers *yaml.Node) (own, have *yaml.Node, ok bool) {
 	return nil, nil, false
 }
 
-// into adds the entry to the servers, or changes the existing one.
-func (e *yamlEdit) into(key, servers *yaml.Node, set []field, drop []string) error {
+// addEntry adds the entry to the servers, or changes the existing one.
+func (e *yamlEdit) addEntry(key, servers *yaml.Node, set []field, drop []string) error {
 	own, have, ok := e.entry(servers)
 	if !ok {
 		end := e.endOfLine(key.Line)

@@ -24,7 +24,7 @@ type Candidate struct {
 	First bool      // the first scan of the source
 	Begun time.Time // when the scan began to judge
 
-	place  *place
+	place  *skillFolder
 	found  *skill.Bundle // as the source found it
 	loaded *skill.Skill  // as the scan has loaded it, or nil
 	files  []skill.File  // by List
@@ -32,8 +32,8 @@ type Candidate struct {
 	other  atomic.Bool   // a file no longer matches Files
 }
 
-// of returns a candidate of the scan that c describes.
-func (c *Candidate) of(p *place, found *skill.Bundle, loaded *skill.Skill) *Candidate {
+// newCandidate returns a candidate of the scan that c describes.
+func (c *Candidate) newCandidate(p *skillFolder, found *skill.Bundle, loaded *skill.Skill) *Candidate {
 	return &Candidate{Skill: &skill.Skill{Bundle: found}, Root: c.Root, Scan: c.Scan, First: c.First, Begun: c.Begun, place: p, found: found, loaded: loaded}
 }
 
@@ -69,7 +69,7 @@ func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	c.Files, c.Err = c.List(ctx, maxFiles, maxSize)
 	c.Set = skill.SetOf(c.Files)
 	main := mainOf(c.found, c.Files)
-	judged := c.judged()
+	judged := c.bundle()
 	if c.loaded == nil || c.loaded.Digest != main {
 		c.loaded = c.place.loaded
 	}
@@ -87,12 +87,12 @@ func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Diges
 		return false
 	}
 	c.Files, c.Set, c.known = files, set, files
-	c.load(c.judged())
+	c.load(c.bundle())
 	return true
 }
 
-// judged returns the bundle restricted to the files to judge.
-func (c *Candidate) judged() *skill.Bundle {
+// bundle returns the bundle restricted to the files to judge.
+func (c *Candidate) bundle() *skill.Bundle {
 	b := *c.found
 	v := &verdict{rulings: []Ruling{{Files: c.Files, Hides: true, Differs: func(string, bool) error { return skill.ErrUnstable }}}}
 	b.FS = &folder{inner: c.found.FS, bundle: c.found, last: func() *verdict { return v }, differs: func() { c.other.Store(true) }}

@@ -63,7 +63,7 @@ func Guarded(from catalog.Source, judges ...*Judge) catalog.Source {
 	if len(judges) == 0 {
 		return from
 	}
-	s := &source{from: from, judges: judges, places: map[string]*place{}}
+	s := &source{from: from, judges: judges, places: map[string]*skillFolder{}}
 	if on, ok := from.(onDisk); ok {
 		return &diskSource{source: s, onDisk: on}
 	}
@@ -90,18 +90,18 @@ type source struct {
 
 	mu      sync.Mutex
 	scanned bool
-	again   bool              // a judge wants the next scan at once
-	places  map[string]*place // by the path of the bundle
-	inner   uint64            // the version of the last scan of from
-	version uint64            // of the last scan
+	again   bool                    // a judge wants the next scan at once
+	places  map[string]*skillFolder // by the path of the bundle
+	inner   uint64                  // the version of the last scan of from
+	version uint64                  // of the last scan
 }
 
 // scans numbers the scans of all sources, and versions their results, since one source may replace
 // another.
 var scans, versions atomic.Uint64
 
-// place is a folder with a skill, while the source finds one there.
-type place struct {
+// skillFolder is a folder with a skill, while the source finds one there.
+type skillFolder struct {
 	now          atomic.Pointer[verdict]
 	found, given *skill.Bundle // the same skill, as returned by from and by this source
 	files        []skill.File  // known digests, without files whose stamps prove nothing
@@ -156,10 +156,10 @@ func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
 // judgeAll judges the skills of a scan, and replaces them by guarded ones.
 func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	// All verdicts take effect together, after the last: the verdicts of a cancelled scan never do.
-	places, before, after := make([]*place, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
+	places, before, after := make([]*skillFolder, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		if places[i] = s.places[b.Path]; places[i] == nil {
-			places[i] = &place{}
+			places[i] = &skillFolder{}
 		}
 		before[i] = places[i].now.Load()
 	}
@@ -170,7 +170,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 		if len(scan.Skills) > 0 {
 			loaded = scan.Skills[i]
 		}
-		after[i] = s.judge(ctx, turn.of(places[i], scan.Bundles[i], loaded))
+		after[i] = s.askJudges(ctx, turn.newCandidate(places[i], scan.Bundles[i], loaded))
 	})
 	if err != nil {
 		return err
@@ -178,13 +178,13 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	holdAround(scan.Bundles, places, after)
 	same := scan.Version != 0 && scan.Version == s.inner && len(places) == len(s.places)
 	bundles, skills := make([]*skill.Bundle, len(places)), slices.Clone(scan.Skills)
-	s.places, s.again = make(map[string]*place, len(places)), false
+	s.places, s.again = make(map[string]*skillFolder, len(places)), false
 	for i, p := range places {
 		now, b := after[i], scan.Bundles[i]
 		p.now.Store(now)
 		unchanged := now.same(before[i])
 		same = same && unchanged
-		s.again = s.again || now.again()
+		s.again = s.again || now.wantsRescan()
 		if now.held != nil && !unchanged {
 			s.notify(b, now)
 		}
@@ -214,9 +214,9 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// judge asks every judge about a skill. After one judge holds the skill back, the others read
+// askJudges asks every judge about a skill. After one judge holds the skill back, the others read
 // nothing of it.
-func (s *source) judge(ctx context.Context, c *Candidate) *verdict {
+func (s *source) askJudges(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.judges))}
 	for i, j := range s.judges {
 		v.rulings[i] = j.Judge(ctx, c)
@@ -241,8 +241,8 @@ func (v *verdict) same(o *verdict) bool {
 	return o != nil && reflect.DeepEqual(v.held, o.held) && (v.held != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
 }
 
-// again reports whether a judge wants another scan at once.
-func (v *verdict) again() bool {
+// wantsRescan reports whether a judge wants another scan at once.
+func (v *verdict) wantsRescan() bool {
 	return pending(v.held) || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Again })
 }
 
@@ -266,7 +266,7 @@ func mainOf(b *skill.Bundle, files []skill.File) skill.Digest {
 
 // holdAround holds back the skills that contain a skill held back for its contents, since they
 // contain its files too.
-func holdAround(bundles []*skill.Bundle, places []*place, verdicts []*verdict) {
+func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verdict) {
 	within := map[string]int{} // a held-back skill, by the folders above it
 	for i, b := range bundles {
 		if _, held := errors.AsType[*skill.HeldError](verdicts[i].held); !held {
@@ -307,7 +307,7 @@ func inParallel(ctx context.Context, n int, work func(i int)) error {
 }
 
 // guard returns a bundle with the verdict's fault, whose files are checked while they are read.
-func (s *source) guard(p *place, b *skill.Bundle, now *verdict) *skill.Bundle {
+func (s *source) guard(p *skillFolder, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
 	guarded.FS = &folder{inner: b.FS, bundle: b, judges: s.judges, last: p.now.Load, differs: s.changed}
 	if now.held != nil && b.Fault() == nil {

@@ -148,7 +148,7 @@ func (s *Site) apiList(r *request) error {
 	if _, ok := check.RuleOf(f.Rule); f.Rule != "" && !ok {
 		return problem(http.StatusBadRequest, "rule must be the ID of a rule; doc/check.md lists them.")
 	}
-	hits, err := found(r.Context(), v, f.Query)
+	hits, err := search(r.Context(), v, f.Query)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (s *Site) file(r *request, v catalog.View, e *catalog.Entry, file string) e
 			if path.Base(file) == skill.MainFile && encoding == "utf-8" {
 				body = text[frontmatter.Parse(data).Body:]
 			}
-			out, plain := s.markdown.Render(r.Context(), body, (&place{view: v, e: e, file: file}).inside)
+			out, plain := s.markdown.Render(r.Context(), body, (&textFile{view: v, e: e, file: file}).inside)
 			p.Body, p.Plain = out.HTML, plain
 			p.Rendered = p.Plain == ""
 		}

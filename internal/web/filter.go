@@ -114,16 +114,16 @@ const (
 	byOther
 )
 
-// tallied are the skills that pass a filter. For each value of a facet, by its number on the
+// filterResult are the skills that pass a filter. For each value of a facet, by its number on the
 // shelf, it has the number of skills that this value would show together with the other filters.
-type tallied struct {
+type filterResult struct {
 	kept []*catalog.Entry
 	n    [byOther][]int
 }
 
 // tally applies a filter. It examines every skill, so it compares numbers and no texts.
-func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) tallied {
-	var out tallied
+func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) filterResult {
+	var out filterResult
 	var want [byOther]int
 	for facet, value := range [byOther]string{string(f.State), f.Scope, f.Root, f.Collection, f.Tag} {
 		out.n[facet] = make([]int, len(of.values[facet]))
@@ -203,7 +203,7 @@ const (
 )
 
 // facets returns the filters of a list. A filter without a choice is left out.
-func (f filter) facets(t *doctor.Totals, by tallied, of *shelf) (out []facet) {
+func (f filter) facets(t *doctor.Totals, by filterResult, of *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {
 		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = judgement.State(value) })

@@ -12,11 +12,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// found returns all skills that match a query, ranked as find_skills ranks them, including those
+// search returns all skills that match a query, ranked as find_skills ranks them, including those
 // that only people may invoke. After them come copies, unlisted and skipped skills whose names
 // match, which the search does not rank. Without a query it returns all skills, first the ones
 // that models see.
-func found(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
+func search(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)
 		for _, e := range v.Entries {
@@ -59,13 +59,13 @@ func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalo
 		soon, cancel = context.WithTimeout(ctx, indexTime)
 		defer cancel()
 	}
-	all, err = found(soon, v, query)
+	all, err = search(soon, v, query)
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		return all, err == nil, err
 	}
 	words := strings.Fields(string(skill.KeyOf(query)))
 	var described []*catalog.Entry
-	everything, err := found(ctx, v, "") // the skills that models see come first
+	everything, err := search(ctx, v, "") // the skills that models see come first
 	if err != nil {
 		return nil, false, err
 	}

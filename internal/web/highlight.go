@@ -30,11 +30,11 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || 
 // part that would be cut, the text begins shortly before the first of them.
 func highlight(text string, words []string) []part {
 	shown := display.Cut(text, maxRow)
-	parts := marked(shown, words)
+	parts := splitMatches(shown, words)
 	if len(parts) > 1 || len(parts) == 1 && parts[0].Mark || shown == text {
 		return parts
 	}
-	rest := marked(text, words)
+	rest := splitMatches(text, words)
 	if len(rest) < 2 {
 		return parts
 	}
@@ -45,11 +45,11 @@ func highlight(text string, words []string) []part {
 	} else {
 		from = len(rest[0].Text)
 	}
-	return marked("… "+display.Cut(text[from:], maxRow), words)
+	return splitMatches("… "+display.Cut(text[from:], maxRow), words)
 }
 
-// marked splits a text into parts.
-func marked(text string, words []string) (parts []part) {
+// splitMatches splits a text into parts.
+func splitMatches(text string, words []string) (parts []part) {
 	from := 0 // the beginning of the part without a mark
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])

@@ -175,7 +175,7 @@ func (s *Site) home(r *request) error {
 	totals, now := s.checks.Soon(r.Context(), v)
 	of := s.shelfOf(v)
 	p.Found = totals.Count.Statuses
-	var by tallied
+	var by filterResult
 	if f.Query == "" && f.On() == 0 {
 		if by, err = of.unfiltered(r.Context(), v, totals); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (s *Site) home(r *request) error {
 			w.Used = s.o.Usage.Uses(e)
 		}
 		if len(words) > 0 {
-			w.MarkedName = marked(w.Name, words)
+			w.MarkedName = splitMatches(w.Name, words)
 			if w.Marked = highlight(inLine(e.Description), words); e.Status == catalog.Skipped {
 				w.Marked = nil // the row says why
 			}

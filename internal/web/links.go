@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// place is the file that contains a text. Relative links start from it.
-type place struct {
+// textFile is the file that contains a text. Relative links start from it.
+type textFile struct {
 	view catalog.View
 	e    *catalog.Entry
 	file string
@@ -22,7 +22,7 @@ type place struct {
 
 // inside resolves a link to a skill, to a file of this skill or, by a path that leaves its folder,
 // to a file of another one. Only skills of the view are reachable.
-func (p *place) inside(u *url.URL) markdown.Inside {
+func (p *textFile) inside(u *url.URL) markdown.Inside {
 	var uri skill.URI
 	var err error
 	if u.Scheme == "" {
@@ -89,7 +89,7 @@ const maxMentions = 20
 
 // mentionsOf returns the other skills that a text links to, or names in code. A name without a
 // hyphen is more often a command.
-func mentionsOf(at *place, code []string) (out []relative) {
+func mentionsOf(at *textFile, code []string) (out []relative) {
 	for _, name := range code {
 		if !strings.Contains(name, "-") {
 			continue

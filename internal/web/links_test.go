@@ -34,7 +34,7 @@ func (memory) Scan(context.Context) (skill.Scan, error) {
 }
 
 // here returns a place in the skill a.
-func here(t testing.TB, file string) *place {
+func here(t testing.TB, file string) *textFile {
 	t.Helper()
 	c := catalog.New([]catalog.Source{memory{}}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
@@ -44,7 +44,7 @@ func here(t testing.TB, file string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &place{view: v, e: v.Named("a"), file: file}
+	return &textFile{view: v, e: v.Named("a"), file: file}
 }
 
 // TestInside checks that a link reaches a skill of the view and its files, and nothing

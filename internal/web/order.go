@@ -46,7 +46,7 @@ type shelf struct {
 	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
 
 	mu    sync.Mutex
-	whole tallied // the list without a query or a filter
+	whole filterResult // the list without a query or a filter
 	since *doctor.Totals
 }
 
@@ -139,13 +139,13 @@ func publishersOf(roots []catalog.RootStatus) map[string]string {
 
 // unfiltered returns the list without a query or a filter. It is the first page that a
 // reader sees, and is computed again only when skills have been checked.
-func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *doctor.Totals) (tallied, error) {
+func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *doctor.Totals) (filterResult, error) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if of.since != t {
-		all, err := found(ctx, v, "")
+		all, err := search(ctx, v, "")
 		if err != nil {
-			return tallied{}, err
+			return filterResult{}, err
 		}
 		of.whole, of.since = filter{}.tally(all, t, of), t
 	}

@@ -64,8 +64,8 @@ type skillPage struct {
 	Mentions []relative // other skills that the text names or links to
 	Source   source
 	Plain    string // why the body is shown as text
-	Answers  []answered
-	Shown    []shown
+	Answers  []toolAnswer
+	Shown    []clientView
 	Files    []fileRow
 	NFiles   int
 	Manifest string // why there are no digests, or ""
@@ -161,7 +161,7 @@ func (s *Site) skill(r *request, v catalog.View, e *catalog.Entry) error {
 	default:
 		p.View = viewRead
 		body := string(data)[frontmatter.Parse(data).Body:]
-		at := &place{view: v, e: e, file: skill.MainFile}
+		at := &textFile{view: v, e: e, file: skill.MainFile}
 		text, plain := s.markdown.Render(r.Context(), body, at.inside)
 		p.Body, p.Contents, p.Plain = text.HTML, contentsOf(text.Headings), plain
 		p.Mentions, p.Unseen = mentionsOf(at, text.Code), unseen(body)

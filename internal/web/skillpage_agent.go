@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// answered is the answer of one tool for a skill.
-type answered struct {
+// toolAnswer is the answer of one tool for a skill.
+type toolAnswer struct {
 	Tool, Arguments, Text string
 	IsError               bool
 	Characters, Left      int
@@ -21,8 +21,8 @@ type answered struct {
 	Open                  bool
 }
 
-// shown describes the part of a skill that a client sees before it requests anything.
-type shown struct{ Client, What string }
+// clientView describes the part of a skill that a client sees before it requests anything.
+type clientView struct{ Client, What string }
 
 // maxAnswer is how much of a tool's answer is shown, in bytes.
 const maxAnswer = 64 << 10
@@ -44,7 +44,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 		}
 		n := utf8.RuneCountInString(res.Text)
 		text := display.CutBytes(res.Text, maxAnswer)
-		p.Answers = append(p.Answers, answered{
+		p.Answers = append(p.Answers, toolAnswer{
 			t.Name, string(args), text, res.IsError, n, n - utf8.RuneCountInString(text), tokensOf(int64(n)), i == 0,
 		})
 	}
@@ -70,7 +70,7 @@ func argumentFor(t *tool.Tool, v catalog.View, e *catalog.Entry) string {
 	return v.Called(e)
 }
 
-func shownTo(fits []tool.Fit, e *catalog.Entry) (out []shown) {
+func shownTo(fits []tool.Fit, e *catalog.Entry) (out []clientView) {
 	if !e.ModelVisible() {
 		return nil
 	}
@@ -84,7 +84,7 @@ func shownTo(fits []tool.Fit, e *catalog.Entry) (out []shown) {
 		case containsEntry(f.Shortened, e):
 			what = "the name and a shortened description"
 		}
-		out = append(out, shown{clientName(f.Client), what})
+		out = append(out, clientView{clientName(f.Client), what})
 	}
 	return out
 }

@@ -101,7 +101,7 @@ func (c parserError) other(f *yamlFault) *yamlFault {
 	for last > 0 && strings.TrimSpace(c.line(last)) == "" {
 		last--
 	}
-	if c.at.Line < last || c.at.Line == last && strings.TrimSpace(c.from(c.at)) != "" {
+	if c.at.Line < last || c.at.Line == last && strings.TrimSpace(c.textFrom(c.at)) != "" {
 		f.message, f.fix = lastResort+display.CutBytes(display.OneLine(c.message), 160), ""
 		return f
 	}
@@ -121,7 +121,7 @@ func (c parserError) colon(f *yamlFault) *yamlFault {
 			return c.trailing(f, "bracket")
 		}
 		f.message, f.fix = "an unquoted value contains a colon and a space", quoteFix(key)
-		if strings.TrimSpace(c.from(Position{c.at.Line, c.at.Column + 1})) == "" {
+		if strings.TrimSpace(c.textFrom(Position{c.at.Line, c.at.Column + 1})) == "" {
 			f.message = "an unquoted value ends with a colon"
 		}
 		return f
@@ -162,7 +162,7 @@ func (c parserError) start(f *yamlFault) *yamlFault {
 // key explains text in the place of the next field.
 func (c parserError) key(f *yamlFault) *yamlFault {
 	// The parser stops before the blanks after the text that it has read.
-	rest := c.from(f.position)
+	rest := c.textFrom(f.position)
 	f.position.Column += len(rest) - len(strings.TrimLeft(rest, " \t"))
 	key, value, n := c.fieldAbove(f.position.Line)
 	ran := n > 0 && value != "" && (n < f.position.Line || c.column(n, value) < f.position.Column)
@@ -171,7 +171,7 @@ func (c parserError) key(f *yamlFault) *yamlFault {
 		return c.trailing(f, "quote")
 	case ran && strings.ContainsRune(`[{`, rune(value[0])) && c.until(f.position) != "":
 		return c.trailing(f, "bracket")
-	case strings.HasPrefix(c.from(f.position), "- "):
+	case strings.HasPrefix(c.textFrom(f.position), "- "):
 		f.message = "there is a list entry where a field is expected"
 		f.fix = "indent the entries below their key"
 		if value != "" {
@@ -211,7 +211,7 @@ func (c parserError) bracket(f *yamlFault) *yamlFault {
 		f.message, f.fix = fmt.Sprintf("the %s that begins here is never closed", c.character(c.contextStart)), "write the closing "+closer
 	}
 	if character := c.character(c.at); closer == "]" && (character == "[" || character == "{") {
-		before, after := c.until(c.at), c.from(c.at)
+		before, after := c.until(c.at), c.textFrom(c.at)
 		word := before[strings.LastIndexAny(before, "[, ")+1:]
 		if end := strings.IndexAny(after, "]}"); word != "" && end > 0 { // as in [ray[data], pyarrow]
 			f.message = "a text of a list has a bracket and no quotes"
@@ -233,7 +233,7 @@ func (c parserError) escape(f *yamlFault) *yamlFault {
 			break
 		}
 	}
-	shown := []rune(c.from(f.position))
+	shown := []rune(c.textFrom(f.position))
 	if strings.Contains(c.message, "Unicode") {
 		f.message = fmt.Sprintf("%s is not a complete character", display.Excerpt(string(shown[:min(len(shown), 6)])))
 		f.fix = "write the character itself"
@@ -295,8 +295,8 @@ func (c parserError) column(n int, tail string) int {
 	return len([]rune(c.line(n))) - len([]rune(tail)) + 1
 }
 
-// from and until return the two parts of a line at a position.
-func (c parserError) from(p Position) string {
+// textFrom and until return the two parts of a line at a position.
+func (c parserError) textFrom(p Position) string {
 	runes := []rune(c.line(p.Line))
 	return string(runes[min(max(p.Column-1, 0), len(runes)):])
 }
@@ -308,7 +308,7 @@ func (c parserError) until(p Position) string {
 
 // character returns the character at a position, or "" after a line's end.
 func (c parserError) character(p Position) string {
-	for _, r := range c.from(p) {
+	for _, r := range c.textFrom(p) {
 		return string(r)
 	}
 	return ""

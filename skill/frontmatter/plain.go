@@ -67,8 +67,8 @@ func (r *plainReader) next() bool {
 	return false
 }
 
-// at returns the position of a byte of the current line, counted after its indentation.
-func (r *plainReader) at(i int) Position {
+// position returns the position of a byte of the current line, counted after its indentation.
+func (r *plainReader) position(i int) Position {
 	return Position{r.number, r.indent + utf8.RuneCountInString(r.text[:i]) + 1}
 }
 
@@ -77,7 +77,7 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	if r.depth++; r.depth > 4 { // deeper than any real one; the library has its own bound
 		return v, false
 	}
-	v = Value{Kind: Map, Position: r.at(0), Fields: r.buf[:0:cap(r.buf)]}
+	v = Value{Kind: Map, Position: r.position(0), Fields: r.buf[:0:cap(r.buf)]}
 	if r.buf = nil; v.Fields == nil {
 		v.Fields = make([]Field, 0, 2)
 	}
@@ -98,7 +98,7 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 				return v, false
 			}
 		}
-		v.Fields = append(v.Fields, Field{Key: key, KeyPosition: r.at(0)})
+		v.Fields = append(v.Fields, Field{Key: key, KeyPosition: r.position(0)})
 		if v.Fields[len(v.Fields)-1].Value, ok = r.value(n+1, indent); !ok {
 			return v, false
 		}
@@ -133,7 +133,7 @@ func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 	for r.text[i] == ' ' {
 		i++
 	}
-	v = Value{Kind: String, Position: r.at(i)}
+	v = Value{Kind: String, Position: r.position(i)}
 	text := r.text[i:]
 	n := 0
 	switch text[0] {
@@ -162,7 +162,7 @@ func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 // below reads the value of a key without text after it. That is a list or mapping on the lines
 // below, or an empty value, which has the position after the colon at i.
 func (r *plainReader) below(i, indent int) (v Value, ok bool) {
-	null := Value{Kind: Null, Position: r.at(i)}
+	null := Value{Kind: Null, Position: r.position(i)}
 	switch {
 	case !r.next() || r.indent < indent:
 		return null, true
@@ -179,7 +179,7 @@ func isItem(line string) bool { return line[0] == '-' && (len(line) == 1 || line
 // list reads the items with this indentation. It accepts only plain and quoted text on one
 // line each.
 func (r *plainReader) list(indent int) (v Value, ok bool) {
-	v = Value{Kind: List, Position: r.at(0)}
+	v = Value{Kind: List, Position: r.position(0)}
 	for !r.end && r.indent == indent && isItem(r.text) {
 		i := 1
 		for i < len(r.text) && r.text[i] == ' ' {
@@ -276,7 +276,7 @@ func (r *plainReader) flow(i int) (items []Value, ok bool) {
 	}
 	items = make([]Value, 0, min(1+strings.Count(text[i:], ","), 16)) // commas in quotes count too
 	for i < len(text) {
-		v := Value{Kind: String, Position: r.at(i)}
+		v := Value{Kind: String, Position: r.position(i)}
 		if text[i] == '"' || text[i] == '\'' {
 			n := 0
 			if v.Text, n, ok = quoted(text[i:]); !ok {

@@ -80,7 +80,7 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 			return Document{}, ctx.Err()
 		case err == nil && now.Available && now.SameURI(e):
 			text := TextOf(data)
-			f.served.remember(uri.String(), kept{label: e.Root.Label, path: e.Path, text: text})
+			f.served.remember(uri.String(), servedText{label: e.Root.Label, path: e.Path, text: text})
 			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
 			return f.fallback(uri, e, err), nil
@@ -114,8 +114,8 @@ func faultAt(v catalog.View, was *catalog.Entry) error {
 	return nil
 }
 
-// kept is the text last served under a URI, with its skill.
-type kept struct{ label, path, text string }
+// servedText is the text last served under a URI, with its skill.
+type servedText struct{ label, path, text string }
 
 // Bounds of the kept texts, in bytes and in skills.
 const (
@@ -126,23 +126,23 @@ const (
 // served keeps the texts last served, within bounds.
 type served struct {
 	mu    sync.Mutex
-	byURI map[string]kept
+	byURI map[string]servedText
 	order []string // oldest first
 	bytes int
 }
 
-func (s *served) recall(uri string) (kept, bool) {
+func (s *served) recall(uri string) (servedText, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.byURI[uri]
 	return k, ok
 }
 
-func (s *served) remember(uri string, k kept) {
+func (s *served) remember(uri string, k servedText) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byURI == nil {
-		s.byURI = map[string]kept{}
+		s.byURI = map[string]servedText{}
 	}
 	if old, ok := s.byURI[uri]; ok {
 		s.bytes -= len(old.text)

@@ -10,8 +10,8 @@ func TestServedIsBounded(t *testing.T) {
 	var s served
 	big := strings.Repeat("x", 1<<20)
 	for i := range 2 * keptCount {
-		s.remember(fmt.Sprint(i), kept{text: big[:i]})
-		s.remember(fmt.Sprint("big", i%20), kept{text: big})
+		s.remember(fmt.Sprint(i), servedText{text: big[:i]})
+		s.remember(fmt.Sprint("big", i%20), servedText{text: big})
 	}
 	sum := 0
 	for _, k := range s.byURI {
@@ -28,10 +28,10 @@ func TestServedIsBounded(t *testing.T) {
 func TestServedCounts(t *testing.T) {
 	var s served
 	for i := range 3 * keptCount {
-		s.remember(fmt.Sprint(i%(2*keptCount)), kept{text: "x"})
+		s.remember(fmt.Sprint(i%(2*keptCount)), servedText{text: "x"})
 	}
 	for range 5 {
-		s.remember("0", kept{text: "x"})
+		s.remember("0", servedText{text: "x"})
 	}
 	if len(s.order) != keptCount || len(s.byURI) != keptCount || s.bytes != keptCount {
 		t.Errorf("%d in order, %d kept, %d bytes", len(s.order), len(s.byURI), s.bytes)

@@ -25,11 +25,11 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 		if err != nil {
 			return nil, nil, err
 		}
-		e, details := named(v, name)
+		e, details := findNamed(v, name)
 		if details != nil && skill.ValidName(name) {
 			var unsure error
 			v, _, unsure = f.Fresh(ctx, v, func(folder string) bool { return folder == name })
-			if e, details = named(v, name); details != nil && details.Type == SkillNotFound && unsure != nil {
+			if e, details = findNamed(v, name); details != nil && details.Type == SkillNotFound && unsure != nil {
 				details = &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: unsure.Error()}
 			}
 		}
@@ -61,9 +61,9 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
 }
 
-// named returns the first valid skill with this name. Without one it returns the invalid skill that
+// findNamed returns the first valid skill with this name. Without one it returns the invalid skill that
 // was probably meant, if any, and the reason.
-func named(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
+func findNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	if e := v.First(func(e *catalog.Entry) bool { return name != "" && e.Name == name && len(faults(e)) == 0 }); e != nil {
 		if !e.ModelInvocable {
 			return nil, &SkillErrorDetails{Type: SkillInaccessible, SkillName: name, Message: lookup.NotForModels(name)}

@@ -135,10 +135,10 @@ func TestMalformed(t *testing.T) {
 		t.Errorf("%q", r.Content)
 	}
 	v := skilltest.View(t, f.Catalog)
-	_, d := named(v, "colon")
+	_, d := findNamed(v, "colon")
 	same(t, d.Type, SkillMalformed)
 	for name, want := range map[string]SkillErrorType{"nope": SkillNotFound, "Upper": SkillInvalid, "denied": SkillInaccessible} {
-		_, d := named(v, name)
+		_, d := findNamed(v, name)
 		same(t, d.Type, want)
 	}
 }

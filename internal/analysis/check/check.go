@@ -163,7 +163,7 @@ func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 		r.NameAt, r.nameLength = at.Position, at.Length
 	}
 	contents, whole := sub.contents(ctx, by)
-	r.Findings, r.Whole = sub.judge(contents), whole
+	r.Findings, r.Whole = sub.applyRules(contents), whole
 	return r
 }
 
@@ -224,8 +224,8 @@ func (s *subject) measure() {
 // tokens estimates, rounding up.
 func tokens(characters int) int { return (characters + 3) / 4 }
 
-// judge applies the rules of this package. contents are the findings of package scan.
-func (s *subject) judge(contents []Finding) []Finding {
+// applyRules applies the rules of this package. contents are the findings of package scan.
+func (s *subject) applyRules(contents []Finding) []Finding {
 	var all []Finding
 	for _, p := range s.skill.Problems {
 		all = append(all, s.finding(p))
@@ -283,7 +283,7 @@ func (s *subject) finding(p skill.Problem) Finding {
 // tokenLength returns the length of the token at a position. A value ends with its line, or with
 // its closing quote; a key at its colon; any other token at the next blank.
 func (s *subject) tokenLength(p skill.Position) int {
-	rest := s.lines[p.Line-1].from(p.Column)
+	rest := s.lines[p.Line-1].suffix(p.Column)
 	for _, f := range s.doc.Fields {
 		if f.KeyPosition == p {
 			return max(utf8.RuneCountInString(f.Key), 1)
@@ -298,8 +298,8 @@ func (s *subject) tokenLength(p skill.Position) int {
 	return max(utf8.RuneCountInString(rest), 1)
 }
 
-// at returns a finding in SKILL.md about length characters at a byte offset.
-func (s *subject) at(offset, length int, message, fix string) Finding {
+// findingAt returns a finding in SKILL.md about length characters at a byte offset.
+func (s *subject) findingAt(offset, length int, message, fix string) Finding {
 	n := lineAt(s.lines, offset)
 	return Finding{
 		File: s.skill.Entry, Length: length, Message: message, Fix: fix,

@@ -27,7 +27,7 @@ func unknownFields(s *subject) (out []Finding) {
 				fix = "write " + near + ": if that was meant, else " + fix
 			}
 		}
-		out = append(out, s.at(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), fix))
+		out = append(out, s.findingAt(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), fix))
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 			if !next.better(now, c.rule, c.from, c.to) {
 				return false
 			}
-			all = append(all, Change{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: written(now.lines, next.lines)})
+			all = append(all, Change{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: changedLines(now.lines, next.lines)})
 			now = next
 			return true
 		})
@@ -196,8 +196,8 @@ func hasLines(file []line, lines []string) bool {
 	return true
 }
 
-// written returns the lines of now that replace lines of old.
-func written(old, now []line) []string {
+// changedLines returns the lines of now that replace lines of old.
+func changedLines(old, now []line) []string {
 	from := 0
 	for from < len(old) && from < len(now) && old[from].text == now[from].text && old[from].end() == now[from].end() {
 		from++

@@ -87,7 +87,7 @@ func (j *judged) candidates(folder string) []candidate {
 		case frontmatter.NameMissing, frontmatter.DescriptionMissing:
 			if level, data := j.renameKey(p.Field); data != nil {
 				try(p.Rule, at, level, "wrote the key "+p.Field, "write the key so", data)
-				out[len(out)-1].from, out[len(out)-1].to = j.meant(p.Field), p.Field
+				out[len(out)-1].from, out[len(out)-1].to = j.replacedKey(p.Field), p.Field
 				continue
 			}
 			if p.Rule != frontmatter.NameMissing {
@@ -128,8 +128,8 @@ func (j *judged) renameKey(field string) (Level, []byte) {
 	return level, j.splice(at, at+1, l.text[:i]+field+rest+l.end())
 }
 
-// meant returns the key that renameKey replaces.
-func (j *judged) meant(field string) string {
+// replacedKey returns the key that renameKey replaces.
+func (j *judged) replacedKey(field string) string {
 	f, _, _ := j.doc.Meant(field)
 	return f.Key
 }

@@ -74,8 +74,8 @@ func (l line) column(offset int) int {
 	return utf8.RuneCountInString(head) + 1
 }
 
-// from returns the line from a column on.
-func (l line) from(column int) string { return l.text[l.index(column):] }
+// suffix returns the line from a column on.
+func (l line) suffix(column int) string { return l.text[l.index(column):] }
 
 // index returns the offset of a column in the line.
 func (l line) index(column int) int {

@@ -232,7 +232,7 @@ func (s *subject) refs(visit func(l link, p string), outside func(l link)) {
 }
 
 func (s *subject) ref(l link, message, fix string) Finding {
-	return s.at(l.offset, utf8.RuneCountInString(l.raw), message, fix)
+	return s.findingAt(l.offset, utf8.RuneCountInString(l.raw), message, fix)
 }
 
 func missingRefs(s *subject) (out []Finding) {

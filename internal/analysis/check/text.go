@@ -49,7 +49,7 @@ func zeroWidth(s *subject) (out []Finding) {
 			return
 		}
 		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		out = append(out, s.at(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
+		out = append(out, s.findingAt(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
 	})
 	return out
 }
@@ -84,7 +84,7 @@ func comments(s *subject) (out []Finding) {
 		}
 		text = blankSpans(text)
 		if n := strings.Index(text, "<!--"); n >= 0 && !sc.comment && len(out) < maxRuns {
-			out = append(out, s.at(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which people do not see in the rendered page but models read", "delete it, or write it as visible text"))
+			out = append(out, s.findingAt(l.offset()+len(l.text)-len(text)+n, len("<!--"), "a comment, which people do not see in the rendered page but models read", "delete it, or write it as visible text"))
 		}
 		sc.blankComments(text)
 	}

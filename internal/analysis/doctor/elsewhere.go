@@ -65,7 +65,7 @@ func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	}
 	l.clients(ctx)
 	if ctx.Err() != nil && l.cut == "" {
-		l.cut = l.shown(l.r.Options.Home)
+		l.cut = l.display(l.r.Options.Home)
 	}
 	s.Strays, s.Folders = append(s.Strays, l.strays...), append(s.Folders, l.bare...)
 	if l.full {
@@ -88,7 +88,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 			return fs.SkipAll
 		}
 		if ctx.Err() != nil || l.folders > elsewhereFolders {
-			l.cut = l.shown(root)
+			l.cut = l.display(root)
 			return fs.SkipAll
 		}
 		name := e.Name()
@@ -99,7 +99,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 				l.skippedFolder(ctx, at, name)
 				return fs.SkipDir
 			} else if dir.LinkedWorktree(root, at) {
-				l.skippedFolder(ctx, at, l.shown(at)+", a linked worktree of the repository")
+				l.skippedFolder(ctx, at, l.display(at)+", a linked worktree of the repository")
 				return fs.SkipDir
 			} else if skill.KeyOf(name) == l.key {
 				l.folder(at)
@@ -151,7 +151,7 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 		}
 	}
 	if ctx.Err() != nil {
-		l.cut = l.shown(top)
+		l.cut = l.display(top)
 	}
 }
 
@@ -215,7 +215,7 @@ func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
 
 // part reports a file or folder that is part of a skill and not a skill itself.
 func (l *elsewhere) part(at string, owner *catalog.Entry) {
-	l.add(at, "is a part of the skill in "+l.shown(owner.Dir()), "ask for that skill; one of its own is a folder with a SKILL.md")
+	l.add(at, "is a part of the skill in "+l.display(owner.Dir()), "ask for that skill; one of its own is a folder with a SKILL.md")
 }
 
 // folder reports a folder of the name without a skill.
@@ -231,7 +231,7 @@ func (l *elsewhere) folder(at string) {
 	if err != nil {
 		return // a notice says so
 	}
-	b := BareFolder{At: l.shown(at), Files: []string{}, dir: at}
+	b := BareFolder{At: l.display(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
 			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.Options.Serving(filepath.Dir(at)))
@@ -248,11 +248,11 @@ func (l *elsewhere) folder(at string) {
 func (l *elsewhere) add(at, why, fix string) {
 	if !l.seen[at] && len(l.strays) < elsewhereFound {
 		l.seen[at] = true
-		l.strays = append(l.strays, Stray{l.shown(at), why, fix})
+		l.strays = append(l.strays, Stray{l.display(at), why, fix})
 	}
 }
 
-func (l *elsewhere) shown(at string) string { return l.r.Options.Shown(at) }
+func (l *elsewhere) display(at string) string { return l.r.Options.Shown(at) }
 
 // within reports whether a path is a folder or below it. Both are absolute.
 func within(folder, at string) bool {

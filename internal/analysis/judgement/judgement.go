@@ -84,12 +84,12 @@ type Judge struct {
 // fails: anything that cannot be read is a finding. If the context ends, the report is incomplete.
 // That the operator's policy holds the skill back is a consequence of findings, and none itself.
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
-	r := j.own(ctx, e)
+	r := j.report(ctx, e)
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
 	return r
 }
 
-func (j Judge) own(ctx context.Context, e *catalog.Entry) check.Report {
+func (j Judge) report(ctx context.Context, e *catalog.Entry) check.Report {
 	var known *scan.Report
 	if j.Known != nil {
 		known = j.Known(e)

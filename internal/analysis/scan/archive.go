@@ -36,7 +36,7 @@ func (o entries) Locked(archive, entry string) {
 	o.findFile(passage.DownloadLocked, archive, "an archive in the skill is encrypted: "+secrets.Quote(entry))
 }
 
-func (o entries) File(path string, data []byte, depth int) { o.judge(path, data, depth) }
+func (o entries) File(path string, data []byte, depth int) { o.scanContent(path, data, depth) }
 
 func (o entries) Fault(path string, err error) { o.fault(path, err) }
 

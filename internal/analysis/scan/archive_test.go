@@ -223,7 +223,7 @@ func shared() string {
 // A script in an archive is read as one, and unread if it cannot be.
 func TestArchiveScript(t *testing.T) {
 	s := newScanner(Options{})
-	s.judge("a.docx", []byte(zipOf("scripts/run.sh", "\x00\x01")), 0)
+	s.scanContent("a.docx", []byte(zipOf("scripts/run.sh", "\x00\x01")), 0)
 	r := s.report()
 	if in(t, r, passage.NotRead, "a.docx!scripts/run.sh"); !r.Unread {
 		t.Error("an unread script does not count")
@@ -271,7 +271,7 @@ func TestArchiveBounds(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			start := time.Now()
 			s := newScanner(Options{})
-			s.judge("a.zip", []byte(content), 0)
+			s.scanContent("a.zip", []byte(content), 0)
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
 			allocated := after.TotalAlloc - before.TotalAlloc

@@ -41,7 +41,7 @@ func Near(skills []Named, o Options) map[int]Finding {
 	n := neighboursOf(skills)
 	s := newScanner(o)
 	for i, k := range skills {
-		all := n.of(k)
+		all := n.neighbours(k)
 		if len(all) == 0 {
 			continue
 		}
@@ -68,7 +68,7 @@ func Near(skills []Named, o Options) map[int]Finding {
 func (r *Report) Add(f Finding) {
 	s := scanner{findings: r.Findings, enforce: r.Enforce, review: r.Review}
 	s.keep(f)
-	r.Findings, r.Enforce, r.Review = s.sorted(), s.enforce, s.review
+	r.Findings, r.Enforce, r.Review = s.sortedFindings(), s.enforce, s.review
 }
 
 // neighbours finds names that are near one another. Two such names are equal without one character
@@ -139,9 +139,9 @@ func nearKey(name string) string {
 
 var nearFolds = strings.NewReplacer(" ", "-", "_", "-")
 
-// of returns a skill of another origin for each name near the name of a skill. If one origin has
+// neighbours returns a skill of another origin for each name near the name of a skill. If one origin has
 // both names, they do not count.
-func (n *neighbours) of(k Named) (all []Named) {
+func (n *neighbours) neighbours(k Named) (all []Named) {
 	name := nearKey(k.Name)
 	own := n.skills[name]
 	if own == nil {
@@ -161,11 +161,11 @@ func (n *neighbours) of(k Named) (all []Named) {
 	}
 	slices.Sort(near)
 	for _, name := range slices.Compact(near) {
-		if from(n.skills[name], k.Origin) {
+		if hasOrigin(n.skills[name], k.Origin) {
 			continue
 		}
 		for _, o := range n.skills[name] {
-			if !from(own, o.Origin) {
+			if !hasOrigin(own, o.Origin) {
 				all = append(all, o)
 				break
 			}
@@ -174,8 +174,8 @@ func (n *neighbours) of(k Named) (all []Named) {
 	return all
 }
 
-// from reports whether one of the skills has the given origin. The skills are sorted by origin.
-func from(skills []Named, origin string) bool {
+// hasOrigin reports whether one of the skills has the given origin. The skills are sorted by origin.
+func hasOrigin(skills []Named, origin string) bool {
 	i := sort.Search(len(skills), func(i int) bool { return skills[i].Origin >= origin })
 	return i < len(skills) && skills[i].Origin == origin
 }

@@ -85,8 +85,8 @@ func TestManyFindings(t *testing.T) {
 func TestPanic(t *testing.T) {
 	s := newScanner(Options{})
 	s.files = nil // it has no list of files, which the reader of archives writes to
-	s.judge("a.sh", []byte(zipOf("b.txt", "text")), 0)
-	s.judge("logo.png", []byte(elf), 0)
+	s.scanContent("a.sh", []byte(zipOf("b.txt", "text")), 0)
+	s.scanContent("logo.png", []byte(elf), 0)
 	r := s.report()
 	if f := r.Findings[0]; f.File != "a.sh" || !has(r, passage.NotRead) || !r.Unread {
 		t.Errorf("%+v", r)
@@ -251,7 +251,7 @@ func TestMemory(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			s := newScanner(Options{})
-			s.judge(path, []byte(content), 0)
+			s.scanContent(path, []byte(content), 0)
 			runtime.ReadMemStats(&after)
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 256<<20 {
 				t.Errorf("%s as %s: %d MiB", what, path, allocated>>20)

@@ -151,8 +151,8 @@ func (s *scanner) TooLarge(path, why string) {
 	s.findFile(passage.TooLarge, path, why)
 }
 
-// sorted returns the findings in their order.
-func (s *scanner) sorted() []Finding {
+// sortedFindings returns the findings in their order.
+func (s *scanner) sortedFindings() []Finding {
 	sort.Slice(s.findings, func(i, j int) bool { // slices.SortFunc takes 20 KB of the binary for each type
 		a, b := &s.findings[i], &s.findings[j]
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column, cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message)) < 0
@@ -161,7 +161,7 @@ func (s *scanner) sorted() []Finding {
 }
 
 func (s *scanner) report() Report {
-	r := Report{Findings: s.sorted(), Enforce: s.enforce, Review: s.review, Unread: s.unread, TooLarge: s.tooLarge, Failed: s.failed}
+	r := Report{Findings: s.sortedFindings(), Enforce: s.enforce, Review: s.review, Unread: s.unread, TooLarge: s.tooLarge, Failed: s.failed}
 	for kind, to := range []*[]string{&r.Facts.Programs, &r.Facts.Hosts, &r.Facts.Packages, &r.Facts.Variables, &r.Facts.Reads, &r.Facts.Writes, &r.Facts.Binaries, &r.Facts.Tools, &r.Facts.Hidden, &r.Facts.Unasked, &r.Facts.NotRead} {
 		for value := range s.facts[kind] {
 			*to = append(*to, value)
@@ -199,13 +199,13 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool)
 		}
 	}
 	s.file = f.Path
-	s.judge(f.Path, data, 0)
+	s.scanContent(f.Path, data, 0)
 	return nil
 }
 
-// judge judges the content of a file, or of an entry depth archives deep. A reader that panics
+// scanContent judges the content of a file, or of an entry depth archives deep. A reader that panics
 // leaves the file unread.
-func (s *scanner) judge(path string, data []byte, depth int) {
+func (s *scanner) scanContent(path string, data []byte, depth int) {
 	defer func() {
 		if recover() != nil {
 			s.unread = s.unread || matters(path)

@@ -24,10 +24,10 @@ func Current() Info {
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return of(info)
+	return parse(info)
 }
 
-func of(info *debug.BuildInfo) Info {
+func parse(info *debug.BuildInfo) Info {
 	b := Info{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v

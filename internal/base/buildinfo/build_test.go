@@ -22,7 +22,7 @@ func TestBuild(t *testing.T) {
 			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123abc"}, {Key: "vcs.modified", Value: "true"}},
 		}, released},
 	} {
-		if diff := cmp.Diff(c.want, of(&c.info)); diff != "" {
+		if diff := cmp.Diff(c.want, parse(&c.info)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
 	}

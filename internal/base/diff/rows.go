@@ -29,7 +29,7 @@ func Rows(a, b []string) []Row {
 			rows = append(rows, r)
 		}
 	}
-	for _, h := range hunks(ended(a), ended(b), len(a)+len(b)) { // one hunk with all lines
+	for _, h := range hunks(joinLines(a), joinLines(b), len(a)+len(b)) { // one hunk with all lines
 		for _, l := range h.Lines {
 			switch l.Kind {
 			case udiff.Delete:
@@ -50,8 +50,8 @@ func Rows(a, b []string) []Row {
 	return rows
 }
 
-// ended joins lines, each with a line end.
-func ended(lines []string) string {
+// joinLines joins lines, each with a line end.
+func joinLines(lines []string) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l)

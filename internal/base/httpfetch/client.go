@@ -72,7 +72,7 @@ func (f *Fetcher) For(address string) (*Client, error) {
 		c.scheme = u.Scheme
 		f.clients[named] = c
 	}
-	return c, c.judge(u)
+	return c, c.checkURL(u)
 }
 
 // Close closes idle connections.
@@ -132,7 +132,7 @@ func (c *Client) HTTP() *http.Client {
 
 // RoundTrip implements [http.RoundTripper].
 func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := c.judge(r.URL); err != nil {
+	if err := c.checkURL(r.URL); err != nil {
 		if r.Body != nil {
 			r.Body.Close()
 		}
@@ -153,7 +153,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		maps.Copy(r.Header, headers)
 	}
-	return c.waiting(r)
+	return c.sendPatiently(r)
 }
 
 // redirect checks a redirect. Credentials go to no other host and port, not even to a subdomain.
@@ -161,7 +161,7 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return refuse("it redirects more than %d times", maxRedirects)
 	}
-	if err := c.judge(r.URL); err != nil {
+	if err := c.checkURL(r.URL); err != nil {
 		return err
 	}
 	r.Header.Del("Referer") // its query may have a secret

@@ -115,9 +115,9 @@ func (c *Client) isProxy(address string) bool {
 	return ok
 }
 
-// judge refuses a URL before any byte is sent. Behind a proxy it is the only check of an address:
+// checkURL refuses a URL before any byte is sent. Behind a proxy it is the only check of an address:
 // the proxy resolves names, and must refuse private ones itself.
-func (c *Client) judge(u *url.URL) error {
+func (c *Client) checkURL(u *url.URL) error {
 	address := addressOf(u)
 	switch {
 	case u.User != nil:
@@ -147,7 +147,7 @@ func (f *Fetcher) Judge(ctx context.Context, named, to string) error {
 	if err != nil {
 		return refuse("it leads to something that is no address")
 	}
-	if err := c.judge(u); err != nil || c.isNamed(addressOf(u)) {
+	if err := c.checkURL(u); err != nil || c.isNamed(addressOf(u)) {
 		return err
 	}
 	resolver := f.options.Resolver

@@ -36,8 +36,8 @@ func (silence) Error() string {
 func (silence) Timeout() bool   { return true }
 func (silence) Temporary() bool { return true }
 
-// waiting sends a request, and repeats it after status 429 or 503 with a wait.
-func (c *Client) waiting(r *http.Request) (*http.Response, error) {
+// sendPatiently sends a request, and repeats it after status 429 or 503 with a wait.
+func (c *Client) sendPatiently(r *http.Request) (*http.Response, error) {
 	for waits := 0; ; waits++ {
 		resp, err := c.send(r)
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {

@@ -47,11 +47,11 @@ func (b *Budget) Share(client string) (own int64, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	own = b.of[client]
-	return own, b.over(client, own+1, b.held+1)
+	return own, b.exceedsShare(client, own+1, b.held+1)
 }
 
-// over reports whether a client would hold more than its share. The caller holds mu.
-func (b *Budget) over(client string, own, all int64) bool {
+// exceedsShare reports whether a client would hold more than its share. The caller holds mu.
+func (b *Budget) exceedsShare(client string, own, all int64) bool {
 	share := max(b.units/4, 1)
 	return client != "" && own > share && all > b.units-share
 }
@@ -153,7 +153,7 @@ func (a *Account) take(units int64) bool {
 	switch {
 	case !a.closed && units <= 0: // it already holds its maximum
 		return true
-	case a.closed, all > b.units, b.over(a.client, own, all):
+	case a.closed, all > b.units, b.exceedsShare(a.client, own, all):
 		return false
 	}
 	b.held, b.of[a.client] = all, own

@@ -92,7 +92,7 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 		}
 		c.Skills = append(c.Skills, k)
 	}
-	c.Skills = append(c.Skills, before.gone()...)
+	c.Skills = append(c.Skills, before.removed()...)
 	differ := c.Count(report.Changed) + c.Count(report.New)
 	switch enforce, review := c.Findings(); {
 	case unread != nil:

@@ -33,8 +33,8 @@ type earlierSkills interface {
 	// find returns the earlier state of a skill with these files, or nil. If the comparison
 	// needs no state, find sets the status to New or Same.
 	find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error)
-	// gone returns the earlier skills that no longer exist.
-	gone() []*report.Compared
+	// removed returns the earlier skills that no longer exist.
+	removed() []*report.Compared
 }
 
 // earlier returns the skills that words name, or all skills, and the earlier states that --against
@@ -118,7 +118,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	return was, nil
 }
 
-func (a *approvedSkills) gone() (all []*report.Compared) {
+func (a *approvedSkills) removed() (all []*report.Compared) {
 	for _, approval := range a.book.All() {
 		if a.all && skillAt(a.view, approval.URI) == nil {
 			all = append(all, &report.Compared{URI: approval.URI, Status: report.Gone})
@@ -171,7 +171,7 @@ func (b *folderSkills) find(ctx context.Context, e *catalog.Entry, _ []skill.Fil
 	}}, nil
 }
 
-func (b *folderSkills) gone() (all []*report.Compared) {
+func (b *folderSkills) removed() (all []*report.Compared) {
 	for _, o := range b.entries {
 		if b.all && !b.found[o] {
 			all = append(all, &report.Compared{Scanned: &report.Scanned{Name: o.Name, Folder: skill.Join(o.Root.Shown, o.Path), Skill: o.Skill}, Status: report.Gone})

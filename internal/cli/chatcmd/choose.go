@@ -48,14 +48,14 @@ func (e endpoints) chat() config.Chat {
 	return e.file.Config.Chat
 }
 
-// named returns the endpoint that the flags, the file or the environment names. If found is false,
+// byName returns the endpoint that the flags, the file or the environment names. If found is false,
 // only a server on this machine is left.
-func (e endpoints) named(w Wanted) (end model.Endpoint, found bool, err error) {
+func (e endpoints) byName(w Wanted) (end model.Endpoint, found bool, err error) {
 	if err := w.check(); err != nil {
 		return end, false, err
 	}
 	if w.URL != "" {
-		end, err = e.at(w)
+		end, err = e.byURL(w)
 		return end, true, err
 	}
 	if m, ok := e.configured(w); ok {
@@ -63,7 +63,7 @@ func (e endpoints) named(w Wanted) (end model.Endpoint, found bool, err error) {
 		return end, true, err
 	}
 	if w.Wire != "" {
-		end, err = e.at(w)
+		end, err = e.byURL(w)
 		return end, true, err
 	}
 	end, found, err = e.fromEnvironment(w.KeyEnv)
@@ -81,9 +81,9 @@ var vendors = []struct {
 	{"GEMINI_API_KEY", model.GeminiURL, model.OpenAI},
 }
 
-// at returns the endpoint of --url, or the vendor's of --wire. The key in a vendor's variable is
+// byURL returns the endpoint of --url, or the vendor's of --wire. The key in a vendor's variable is
 // sent to that vendor alone.
-func (e endpoints) at(w Wanted) (end model.Endpoint, err error) {
+func (e endpoints) byURL(w Wanted) (end model.Endpoint, err error) {
 	end = model.Endpoint{Wire: model.Wire(w.Wire), URL: w.URL}
 	for i, v := range vendors {
 		if w.URL == "" && v.wire == end.Wire {

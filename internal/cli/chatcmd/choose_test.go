@@ -98,7 +98,7 @@ func TestNamed(t *testing.T) {
 			}
 			e.file = &settings.File{Path: filepath.Join(dir, "knack.yaml"), Shown: "knack.yaml", Config: c}
 		}
-		end, found, err := e.named(tt.flags)
+		end, found, err := e.byName(tt.flags)
 		got := fmt.Sprintf("%s %s %s %s=%s", end.Model, end.URL, cmp.Or(end.Wire, model.OpenAI), end.KeyName, end.Key)
 		var failure *command.Failure
 		switch {

@@ -89,7 +89,7 @@ func (t *talk) run(ctx context.Context, word, rest string) error {
 func (s *screen) line(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apart(false)
+	s.separate(false)
 	s.err.Line(format, args...)
 }
 

@@ -27,7 +27,7 @@ func (w *Wanted) Register(cmd *cobra.Command) {
 // machine, with its model. say tells the user which model was found if none was named. otherwise
 // describes the user's options without a model.
 func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, say func(string), otherwise string) (model.Endpoint, error) {
-	end, found, err := endpoints{env, file}.named(w)
+	end, found, err := endpoints{env, file}.byName(w)
 	switch {
 	case err != nil:
 	case found:

@@ -35,7 +35,7 @@ func (s *screen) text(part string) {
 	if s.json || s.closing || part == "" {
 		return
 	}
-	s.apart(false)
+	s.separate(false)
 	if s.env.StdoutTerminal {
 		part = console.Clean(part)
 	}
@@ -57,8 +57,8 @@ func (s *screen) endLine(mark string) {
 	}
 }
 
-// apart leaves a blank line between calls and other text on a terminal.
-func (s *screen) apart(calls bool) {
+// separate leaves a blank line between calls and other text on a terminal.
+func (s *screen) separate(calls bool) {
 	if s.calls != calls && s.env.StderrTerminal && !s.quiet {
 		_, _ = io.WriteString(s.env.Stderr, "\n")
 	}
@@ -75,7 +75,7 @@ func (s *screen) call(text string) {
 	if s.quiet || s.closing {
 		return
 	}
-	s.apart(true)
+	s.separate(true)
 	if s.env.StderrTerminal {
 		s.err.Dimmed(text)
 	} else {
@@ -87,7 +87,7 @@ func (s *screen) call(text string) {
 func (s *screen) note(kind console.Painted, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apart(false)
+	s.separate(false)
 	s.err.Text(kind, text)
 }
 
@@ -95,7 +95,7 @@ func (s *screen) note(kind console.Painted, text string) {
 func (s *screen) remark(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apart(false)
+	s.separate(false)
 	s.err.Dimmed(console.OneLine(text))
 }
 
@@ -113,7 +113,7 @@ func (s *screen) interrupted(typed bool) {
 		return
 	}
 	s.endLine("")
-	s.apart(false)
+	s.separate(false)
 	s.err.Line("%s", mark)
 }
 

@@ -127,7 +127,7 @@ type talk struct {
 
 // connect reads the skills, and finds the model.
 func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
-	end, found, err := t.named(t.o.Wanted)
+	end, found, err := t.byName(t.o.Wanted)
 	if err != nil {
 		return end, err
 	}

@@ -20,7 +20,7 @@ type instead struct {
 
 // instead returns the skills loaded in runs that missed the right one, most frequent first, and the
 // number of runs that loaded no skill.
-func (a *attempt) instead(t eval.Tried) []instead {
+func (a *skillResult) instead(t eval.Tried) []instead {
 	all := []instead{}
 	times := map[string]int{}
 	for _, r := range t.Runs {
@@ -50,7 +50,7 @@ var listed = map[tool.Presence]string{
 	tool.PresenceUnlisted:  "a tool lists the skills",
 }
 
-func (a *attempt) print(p *console.Printer, runs int) {
+func (a *skillResult) print(p *console.Printer, runs int) {
 	p.Line("%s: %s in %s, %s each, among %s; %s", console.Bold.Of(a.of.called), display.Count(len(a.of.Cases), "prompt"), a.of.File, display.Count(runs, "run"), display.Count(a.among, "skill"), listed[a.presence])
 	for _, should := range []bool{true, false} {
 		title := false
@@ -69,7 +69,7 @@ func (a *attempt) print(p *console.Printer, runs int) {
 	f.print(p)
 }
 
-func (a *attempt) printQuery(p *console.Printer, t eval.Tried) {
+func (a *skillResult) printQuery(p *console.Printer, t eval.Tried) {
 	rate, query := t.Triggered(a.of.entry), shownQuery(p, t.Query)
 	if t.Passed(a.of.entry) {
 		p.Item(8, "  %s  %s", fmt.Sprintf("%d of %d", rate.Hits, rate.Of), query)

@@ -33,14 +33,14 @@ type asking struct {
 	yes    bool
 }
 
-// answered holds a model's results for the prompts of each skill. It may be partial after an error.
-type answered struct {
+// modelResult holds a model's results for the prompts of each skill. It may be partial after an error.
+type modelResult struct {
 	end    model.Endpoint
-	skills []*attempt
+	skills []*skillResult
 }
 
-// attempt holds a model's runs for one skill.
-type attempt struct {
+// skillResult holds a model's runs for one skill.
+type skillResult struct {
 	of       *subject
 	view     catalog.View
 	among    int // skills that the model can load
@@ -59,7 +59,7 @@ type figures struct {
 	calls         int
 }
 
-func (f *figures) add(a *attempt) {
+func (f *figures) add(a *skillResult) {
 	for _, t := range a.tried {
 		if len(t.Runs) == 0 {
 			continue
@@ -78,12 +78,12 @@ func (f *figures) add(a *attempt) {
 	}
 }
 
-func (a *attempt) figures() (f figures) {
+func (a *skillResult) figures() (f figures) {
 	f.add(a)
 	return f
 }
 
-func (a *answered) figures() (f figures) {
+func (a *modelResult) figures() (f figures) {
 	for _, s := range a.skills {
 		f.add(s)
 	}
@@ -100,9 +100,9 @@ func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, s
 	if err := c.confirm(ctx, ends, subjects); err != nil {
 		return nil, least, err
 	}
-	var all []*answered
+	var all []*modelResult
 	for i, end := range ends {
-		a := &answered{end: end}
+		a := &modelResult{end: end}
 		all = append(all, a)
 		err = c.askModel(ctx, a, host, v, subjects)
 		if passed := a.figures().Passed; i == 0 || passed.Value() < least.Value() {
@@ -192,7 +192,7 @@ func nameOf(end model.Endpoint) string {
 }
 
 // askModel asks a model about each skill in turn, and stores the results in a.
-func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host, whole catalog.View, subjects []*subject) error {
+func (c *evaluation) askModel(ctx context.Context, a *modelResult, host *tool.Host, whole catalog.View, subjects []*subject) error {
 	client := chatcmd.Open(c.env, a.end)
 	defer client.Close()
 	m := &eval.Model{Host: host, Tools: c.tools, Model: client, Wire: a.end.Wire, Guide: isGuide}
@@ -208,7 +208,7 @@ func (c *evaluation) askModel(ctx context.Context, a *answered, host *tool.Host,
 		if err != nil {
 			return err
 		}
-		one := &attempt{of: s, view: v, among: len(tool.Offered(v, c.tools)), presence: tool.PresenceOf(s.entry, v, c.tools, profile.Client{})}
+		one := &skillResult{of: s, view: v, among: len(tool.Offered(v, c.tools)), presence: tool.PresenceOf(s.entry, v, c.tools, profile.Client{})}
 		a.skills = append(a.skills, one)
 		err = one.try(ctx, m, c.runs, func() { done.Add(1) })
 		if !c.asJSON {
@@ -236,7 +236,7 @@ func isGuide(e *catalog.Entry) bool {
 }
 
 // try adds the runs of a skill. After an error it keeps the earlier runs.
-func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
+func (a *skillResult) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
 	for _, one := range a.of.Cases {
 		t := eval.Tried{Case: one}
 		var err error
@@ -257,7 +257,7 @@ func (a *attempt) try(ctx context.Context, m *eval.Model, runs int, done func())
 }
 
 // doubt warns about a model that never once did the measured action.
-func (c *evaluation) doubt(a *answered) {
+func (c *evaluation) doubt(a *modelResult) {
 	switch f := a.figures(); {
 	case f.Recall.Of == 0 || f.Recall.Hits > 0:
 	case f.calls == 0:

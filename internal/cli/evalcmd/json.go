@@ -35,7 +35,7 @@ type rankedQuery struct {
 }
 
 func rankedJSON(all []*ranking, least float64) rankings {
-	out := rankings{Skills: []rankedSkill{}, Within: eval.First, Found: total(all), First: first(all), Min: least}
+	out := rankings{Skills: []rankedSkill{}, Within: eval.First, Found: total(all), First: rankedFirst(all), Min: least}
 	for _, r := range all {
 		s := rankedSkill{Name: r.of.called, URI: r.of.entry.URI().String(), File: r.of.File, Among: r.among, Found: r.recall()}
 		for _, q := range r.queries {
@@ -82,7 +82,7 @@ type answeredQuery struct {
 	Instead       []instead `json:"instead"`
 }
 
-func answeredJSON(all []*answered, c *evaluation) answers {
+func answeredJSON(all []*modelResult, c *evaluation) answers {
 	out := answers{Models: []answeredModel{}, Set: c.toolSet, Runs: c.runs, Min: c.least}
 	for _, a := range all {
 		m := answeredModel{Model: a.end.Model, At: a.end.URL, Wire: cmp.Or(a.end.Wire, model.OpenAI), Skills: []answeredSkill{}, figures: a.figures()}

@@ -40,8 +40,8 @@ func total(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// first returns how many of the queries that should trigger rank the skill first.
-func first(all []*ranking) (rate eval.Rate) {
+// rankedFirst returns how many of the queries that should trigger rank the skill first.
+func rankedFirst(all []*ranking) (rate eval.Rate) {
 	for _, r := range all {
 		for _, q := range r.queries {
 			if q.ShouldTrigger {
@@ -118,7 +118,7 @@ func printRanked(p *console.Printer, all []*ranking) {
 		}
 	}
 	if len(all) > 1 {
-		p.Line("%s: %s among the first %d, %d the first", console.Bold.Of(display.Count(len(all), "skill")), total(all), eval.First, first(all).Hits)
+		p.Line("%s: %s among the first %d, %d the first", console.Bold.Of(display.Count(len(all), "skill")), total(all), eval.First, rankedFirst(all).Hits)
 	}
 }
 

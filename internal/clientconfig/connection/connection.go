@@ -53,10 +53,10 @@ type Field struct {
 
 // Of describes a client's entry. It shows paths as shown returns them.
 func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown func(path string) string) Connection {
-	out := of(c, ch, shown)
+	out := connectionOf(c, ch, shown)
 	out.Here = c.Installed(p)
 	if ch.OverriddenBy != nil {
-		first := of(c, *ch.OverriddenBy, shown)
+		first := connectionOf(c, *ch.OverriddenBy, shown)
 		first.Here = out.Here
 		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
 		out.First = &first
@@ -64,7 +64,7 @@ func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown
 	return out
 }
 
-func of(c clientconfig.Client, ch clientconfig.Change, shown func(string) string) Connection {
+func connectionOf(c clientconfig.Client, ch clientconfig.Change, shown func(string) string) Connection {
 	words := display.RedactWords(ch.Command)
 	copy(words, ch.Command[:min(1, len(words))]) // a path is no secret
 	out := Connection{

@@ -110,7 +110,7 @@ func directory(in *io.SectionReader, size int64) ([]zipped, error) {
 		if f.path, f.folder, err = c.path(f.name); err != nil {
 			return nil, err
 		}
-		if err := f.judge(); err != nil {
+		if err := f.checkSupported(); err != nil {
 			return nil, err
 		}
 		if err := total.add(f.size); err != nil {
@@ -121,7 +121,7 @@ func directory(in *io.SectionReader, size int64) ([]zipped, error) {
 	if int64(len(files)) != count {
 		return nil, refuse("its directory has not as many files as it says")
 	}
-	return files, place(in, files, start)
+	return files, readHeaders(in, files, start)
 }
 
 // findDirectory locates the central directory by the record at the end of the archive.
@@ -263,8 +263,8 @@ func zipType(system byte, attributes uint32) origin.EntryType {
 	return origin.Regular
 }
 
-// judge refuses entries that this package does not read.
-func (f *zipped) judge() error {
+// checkSupported refuses entries that this package does not read.
+func (f *zipped) checkSupported() error {
 	name := display.Quote(f.name)
 	switch {
 	case strings.Contains(f.name, `\`):
@@ -283,9 +283,9 @@ func (f *zipped) judge() error {
 	return nil
 }
 
-// place reads the local headers. The files must lie without gaps from the archive's first byte to
+// readHeaders reads the local headers. The files must lie without gaps from the archive's first byte to
 // its directory. Overlapping files could turn a small archive into a large one.
-func place(in io.ReaderAt, files []zipped, directory int64) error {
+func readHeaders(in io.ReaderAt, files []zipped, directory int64) error {
 	order := make([]*zipped, len(files))
 	for i := range files {
 		order[i] = &files[i]

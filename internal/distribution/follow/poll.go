@@ -185,7 +185,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		return Unchanged, nil
 	case u.Same:
 		f.forget()
-		f.judge(u.Release)
+		f.recordSignature(u.Release)
 		if f.harmed {
 			f.mend(u.Release)
 			mended = true
@@ -307,9 +307,9 @@ func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ct
 	}
 }
 
-// judge notes that the source has the served release, whose signatures may have been judged
+// recordSignature notes that the source has the served release, whose signatures may have been judged
 // differently before the start.
-func (f *Follower) judge(r store.Release) {
+func (f *Follower) recordSignature(r store.Release) {
 	f.judged = true
 	if r.Judged == f.served.Judged {
 		return

@@ -77,7 +77,7 @@ func (r *reader) folder(key string, at int, folders map[string]int) {
 			r.Fail(at, again+" elsewhere", "the folder %s is in the data of a repository", display.Quote(key))
 		}
 	}
-	r.once(folders, "the folder", key, at)
+	r.requireUnique(folders, "the folder", key, at)
 }
 
 // IsGit reports whether some system reads a name as .git. A program in .git/hooks runs. A clone
@@ -157,7 +157,7 @@ func (r *reader) files(entry int) (files []File) {
 		if skill.Hidden(path) {
 			r.Fail(at, again, "the file %s has a name that begins with a dot; such files are not installed", display.Quote(path))
 		}
-		r.once(r.paths, "the file", path, at)
+		r.requireUnique(r.paths, "the file", path, at)
 		f := File{Path: path}
 		seen := r.Object("the file "+display.Quote(path), fileFields, func(field string, _ int) {
 			switch field {
@@ -191,9 +191,9 @@ func (r *reader) files(entry int) (files []File) {
 	return files
 }
 
-// once checks that a path occurs only once, also on a disk that ignores case or Unicode
+// requireUnique checks that a path occurs only once, also on a disk that ignores case or Unicode
 // composition.
-func (r *reader) once(paths map[string]int, what, path string, at int) {
+func (r *reader) requireUnique(paths map[string]int, what, path string, at int) {
 	fold := skill.Fold(path)
 	if _, twice := paths[fold]; twice {
 		r.Fail(at, "remove one of the two", "%s %s is there twice, or differs from another only in capitals or accents", what, display.Quote(path))

@@ -15,10 +15,10 @@ func Mark(category, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &marked{err, category}
+	return &categorized{err, category}
 }
 
-type marked struct{ err, category error }
+type categorized struct{ err, category error }
 
-func (m *marked) Error() string   { return m.err.Error() }
-func (m *marked) Unwrap() []error { return []error{m.err, m.category} }
+func (m *categorized) Error() string   { return m.err.Error() }
+func (m *categorized) Unwrap() []error { return []error{m.err, m.category} }

@@ -206,7 +206,7 @@ func (f *finding) take(e Entry) {
 	default:
 		f.files++
 		f.size += max(e.Size, 0)
-		f.Fault = f.judge(path)
+		f.Fault = f.checkPath(path)
 		if strings.EqualFold(path, skill.MainFile) {
 			f.mains = append(f.mains, path)
 		}
@@ -304,7 +304,7 @@ func (f *finding) hasMain() bool {
 	return slices.Contains(f.mains, f.Main) || f.At(f.Main) != path.Join(f.Path, f.Main)
 }
 
-func (f *finding) judge(path string) error {
+func (f *finding) checkPath(path string) error {
 	switch {
 	case f.files > MaxFiles:
 		return TooManyFiles()

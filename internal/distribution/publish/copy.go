@@ -42,7 +42,7 @@ func (p *Publisher) Copy(ctx context.Context, from *registry.Repository, name st
 	if err := c.manifest(ctx, m, 0); err != nil {
 		return nil, err
 	}
-	if err := c.named(ctx, m.Digest); err != nil {
+	if err := c.copyDigestTags(ctx, m.Digest); err != nil {
 		return nil, err
 	}
 	layers, size := r.Layers, r.Size
@@ -154,9 +154,9 @@ func (c *copying) referrers(ctx context.Context, digest string, deep int) error 
 	return nil
 }
 
-// named copies the manifests that older tools find by a tag made of the digest. It never replaces
+// copyDigestTags copies the manifests that older tools find by a tag made of the digest. It never replaces
 // a tag with other content.
-func (c *copying) named(ctx context.Context, digest string) error {
+func (c *copying) copyDigestTags(ctx context.Context, digest string) error {
 	for _, kind := range []string{".sig", ".att", ".sbom"} {
 		tag := strings.Replace(digest, ":", "-", 1) + kind
 		m, err := c.from.Manifest(ctx, tag)

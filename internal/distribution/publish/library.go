@@ -48,10 +48,10 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 	chosen := map[string]bool{}
 	for _, s := range skills {
 		if s.Fault != nil {
-			return nil, refuse("correct it, or move the skill elsewhere", "%s cannot be published: %w", shown(s.Path), s.Fault)
+			return nil, refuse("correct it, or move the skill elsewhere", "%s cannot be published: %w", displayName(s.Path), s.Fault)
 		}
 		if len(s.Dropped) > 0 {
-			return nil, refuse("correct it, or move the skill elsewhere", "%s cannot be published: %s", shown(s.Path), s.Dropped[0])
+			return nil, refuse("correct it, or move the skill elsewhere", "%s cannot be published: %s", displayName(s.Path), s.Dropped[0])
 		}
 		fold := strings.ToLower(s.Path)
 		if other, ok := folded[fold]; ok {
@@ -81,7 +81,7 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 	}
 	for _, path := range c.outer {
 		if err := to.failed[path]; err != nil {
-			return nil, errors.Join(refuse("", "%s cannot be read: %w", shown(path), err), c.close())
+			return nil, errors.Join(refuse("", "%s cannot be read: %w", displayName(path), err), c.close())
 		}
 	}
 	slices.SortFunc(c.files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
@@ -102,7 +102,7 @@ func (c *contents) below(folder string) (files []lockfile.File) {
 		first, _ = slices.BinarySearchFunc(c.files, folder+"/", func(f file, at string) int { return cmp.Compare(f.path, at) })
 	}
 	for _, f := range c.files[first:] {
-		rest, ok := under(folder, f.path)
+		rest, ok := relativeTo(folder, f.path)
 		if !ok {
 			break
 		}
@@ -125,16 +125,16 @@ func within(folders map[string]bool, folder string) bool {
 	return false
 }
 
-// under returns the path of a file relative to a folder, and whether it is below it.
-func under(folder, path string) (string, bool) {
+// relativeTo returns the path of a file relative to a folder, and whether it is below it.
+func relativeTo(folder, path string) (string, bool) {
 	if folder == "." {
 		return path, true
 	}
 	return strings.CutPrefix(path, folder+"/")
 }
 
-// shown returns a skill's name in a message.
-func shown(path string) string {
+// displayName returns a skill's name in a message.
+func displayName(path string) string {
 	if path == "." {
 		return "the skill"
 	}

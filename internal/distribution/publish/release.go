@@ -67,7 +67,7 @@ func (p *Publisher) Each(ctx context.Context, lib origin.Library, at func(name s
 		}
 		named[name] = s.Path
 		if targets[i], err = at(name); err != nil {
-			return nil, fmt.Errorf("%s: %w", shown(s.Path), err)
+			return nil, fmt.Errorf("%s: %w", displayName(s.Path), err)
 		}
 	}
 	for i, s := range c.skills {

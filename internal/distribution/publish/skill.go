@@ -35,7 +35,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 	name := nameOf(s, path.Base(to.Repository.Path()))
 	l := pack{}
 	for _, f := range c.files {
-		rest, ok := under(s.Path, f.path)
+		rest, ok := relativeTo(s.Path, f.path)
 		if ok && origin.HiddenPart(rest) == "" {
 			f.path = name + "/" + rest
 			l.files = append(l.files, f)
@@ -75,7 +75,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 	if err != nil {
 		return err
 	}
-	a.blobs = []blob{{d, "the files of " + shown(s.Path), l.spool, nil}, conf}
+	a.blobs = []blob{{d, "the files of " + displayName(s.Path), l.spool, nil}, conf}
 	return p.push(ctx, to, a, near, r)
 }
 

@@ -68,7 +68,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 		}
 	}()
 	now, err := f.fill(ctx, tree, ref, r)
-	if err != nil || was.is(now) {
+	if err != nil || was.equals(now) {
 		return false, err
 	}
 	if err := tree.Sync(); err != nil {
@@ -118,8 +118,8 @@ func (f Folder) fit(r store.Release) error {
 // content is the content of a folder: the digest of each file, by path.
 type content map[string]skill.Digest
 
-// is reports whether a folder exists and has exactly these files.
-func (c content) is(other content) bool {
+// equals reports whether a folder exists and has exactly these files.
+func (c content) equals(other content) bool {
 	if c == nil || len(c) != len(other) {
 		return false
 	}
@@ -191,7 +191,7 @@ func look(ctx context.Context, at, source string) (content, error) {
 	if len(odd) > 0 {
 		slices.Sort(odd)
 		return nil, foreign("%s has %s that knack did not write there, or that %s changed since: %s: move %s away, or name another folder",
-			at, display.Count(len(odd), "file"), choose(len(odd), "was", "were"), listed(odd), choose(len(odd), "it", "them"))
+			at, display.Count(len(odd), "file"), choose(len(odd), "was", "were"), firstPaths(odd), choose(len(odd), "it", "them"))
 	}
 	return found, nil
 }
@@ -207,8 +207,8 @@ func choose(n int, one, many string) string {
 	return many
 }
 
-// listed is the first few paths.
-func listed(paths []string) string {
+// firstPaths is the first few paths.
+func firstPaths(paths []string) string {
 	const most = 3
 	more := ""
 	if n := len(paths) - most; n > 0 {
@@ -244,12 +244,12 @@ func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r sto
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		e, err := f.copy(tree, m, at(m.Path, ref), wrote)
+		e, err := f.copy(tree, m, folderOf(m.Path, ref), wrote)
 		if err != nil {
 			return nil, err
 		}
 		e.Source, e.Want, e.Path, e.Revision, e.Version, e.Signer = ref.Source, ref.Asked(), m.Path, r.Revision, r.Version, r.Signer
-		lock.Skills[at(m.Path, ref)] = e
+		lock.Skills[folderOf(m.Path, ref)] = e
 	}
 	text := lock.Bytes()
 	if _, err := lockfile.Parse(text); err != nil {
@@ -265,8 +265,8 @@ func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r sto
 	return all, nil
 }
 
-// at returns the folder of a skill. A skill that is the whole source gets its own folder.
-func at(skillPath string, ref origin.Ref) string {
+// folderOf returns the folder of a skill. A skill that is the whole source gets its own folder.
+func folderOf(skillPath string, ref origin.Ref) string {
 	if skillPath == "." {
 		return path.Base(filepath.ToSlash(ref.Source))
 	}

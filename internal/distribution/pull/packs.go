@@ -37,7 +37,7 @@ type work struct {
 	report Report
 }
 
-func (w *work) now() Report {
+func (w *work) current() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.report

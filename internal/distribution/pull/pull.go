@@ -62,7 +62,7 @@ func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 func (p *Puller) Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, Report, error) {
 	w := &work{Puller: p, report: Report{Source: ref.String()}}
 	r, err := w.pull(ctx, ref, at)
-	return r, w.now(), err
+	return r, w.current(), err
 }
 
 // Look returns the result that [Puller.Pull] would have, without the skills. It fetches no layer
@@ -76,7 +76,7 @@ func (p *Puller) Look(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	defer lib.Close()
 	_, _, err = w.missing(packsOf(lib))
 	r.Digest, _ = strings.CutPrefix(r.Revision, "oci:")
-	return r, w.now(), err
+	return r, w.current(), err
 }
 
 // packsOf returns the packs of a library, or nil if it has none.
@@ -131,7 +131,7 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 			r.Layers = append(r.Layers, p.Digest)
 		}
 	} else {
-		r.Skills, err = w.whole(ctx, lib, batch)
+		r.Skills, err = w.fetchLibrary(ctx, lib, batch)
 		if r.Revision = lib.Revision().ID; isSeparate(lib) && slices.ContainsFunc(r.Skills, func(m store.Member) bool { return m.Fault != "" }) {
 			r.Revision = "" // the next poll tries the faulty ones again
 		}
@@ -140,7 +140,7 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 		return store.Release{}, cmp.Or(ctx.Err(), err)
 	}
 	slices.SortFunc(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
-	if err := judge(r.Skills, w.report.Source); err != nil {
+	if err := checkCount(r.Skills, w.report.Source); err != nil {
 		return store.Release{}, err
 	}
 	r.Digest = digestOf(ref, r)
@@ -158,16 +158,16 @@ func isSeparate(lib origin.Library) bool {
 	return ok
 }
 
-// whole fetches a library that is not in packs. A skill that its source lists as faulty is a
+// fetchLibrary fetches a library that is not in packs. A skill that its source lists as faulty is a
 // member with that fault; if a skill fails while it is fetched, the pull fails.
-func (w *work) whole(ctx context.Context, lib origin.Library, batch *store.Batch) (members []store.Member, err error) {
+func (w *work) fetchLibrary(ctx context.Context, lib origin.Library, batch *store.Batch) (members []store.Member, err error) {
 	skills, err := lib.Skills(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sound := origin.Sound(skills)
 	if separate, ok := lib.(origin.Separate); ok {
-		return w.each(ctx, separate, skills, batch)
+		return w.fetchSkills(ctx, separate, skills, batch)
 	}
 	if err := batch.Expect(sound); err != nil {
 		return nil, fmt.Errorf("%s: %w", w.report.Source, err)
@@ -178,10 +178,10 @@ func (w *work) whole(ctx context.Context, lib origin.Library, batch *store.Batch
 	return finish(batch, skills)
 }
 
-// each fetches the skills of a library one by one, several at once. A skill that the store has by
+// fetchSkills fetches the skills of a library one by one, several at once. A skill that the store has by
 // the digest of its source is not fetched, and one that is fetched is in the store at once, so that
 // an interrupted pull can be continued. A faulty skill is a member with its fault.
-func (w *work) each(ctx context.Context, lib origin.Separate, skills []origin.Skill, batch *store.Batch) ([]store.Member, error) {
+func (w *work) fetchSkills(ctx context.Context, lib origin.Separate, skills []origin.Skill, batch *store.Batch) ([]store.Member, error) {
 	members := make([]store.Member, len(skills))
 	var missing []origin.Skill
 	var at []int
@@ -260,8 +260,8 @@ func finish(batch finisher, skills []origin.Skill) ([]store.Member, error) {
 	return members, nil
 }
 
-// judge refuses a release without skills, and one with too many.
-func judge(skills []store.Member, source string) error {
+// checkCount refuses a release without skills, and one with too many.
+func checkCount(skills []store.Member, source string) error {
 	if len(skills) > origin.MaxSkills {
 		return fmt.Errorf("%s: %w", source, origin.TooManySkills(len(skills)))
 	}

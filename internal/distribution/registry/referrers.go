@@ -31,7 +31,7 @@ func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1
 // of both. The descriptors are unverified, so the caller must check each manifest. If some have no
 // usable digest, it returns the others with an error.
 func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(Descriptor) bool) ([]Descriptor, error) {
-	found, err := r.listed(ctx, digest)
+	found, err := r.requestReferrers(ctx, digest)
 	var status *StatusError
 	switch {
 	case errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != http.StatusUnauthorized && status.Code != http.StatusForbidden && status.Code != http.StatusTooManyRequests, errors.Is(err, errNoList):
@@ -53,8 +53,8 @@ func has(all []Descriptor, digest string) bool {
 // errNoList is the error of a registry without a list of referrers.
 var errNoList = errors.New("the registry has no list of referrers")
 
-// listed requests the registry's list.
-func (r *Repository) listed(ctx context.Context, digest string) ([]Descriptor, error) {
+// requestReferrers requests the registry's list.
+func (r *Repository) requestReferrers(ctx context.Context, digest string) ([]Descriptor, error) {
 	var all []Descriptor
 	next := "referrers/" + digest
 	for range maxPages {

@@ -45,7 +45,7 @@ func broken(err error) bool {
 
 // files returns the files of the skill, which were compared with its digest at least once.
 func (f *folder) files(op, name string) ([]lockfile.File, error) {
-	files, err := f.source.manuals.of(f.digest, f.source.o.Store)
+	files, err := f.source.manuals.files(f.digest, f.source.o.Store)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, f.damaged(op, name)
 	}

@@ -53,7 +53,7 @@ type Source struct {
 	release string         // the digest of the served release
 	lack    error          // why there is no release, after a first attempt
 	members []store.Member // of a release that was not scanned yet, else nil
-	placed  []*placed      // of the last scan, by path
+	placed  []*placedSkill // of the last scan, by path
 	scan    skill.Scan     // the last one; its version is 0 if it is outdated
 	damaged map[skill.Digest]bool
 
@@ -81,7 +81,7 @@ type Change struct{ Added, Changed, Removed int }
 // damaged. Open files stay the previous release's.
 func (s *Source) Set(r store.Release) Change {
 	s.mu.Lock()
-	before, at := s.now(), 0
+	before, at := s.current(), 0
 	var c Change
 	for _, m := range r.Skills {
 		for ; at < len(before) && before[at].path < m.Path; at++ {
@@ -126,8 +126,8 @@ type member struct {
 	digest skill.Digest
 }
 
-// now returns the skills of the release, by path. The caller holds mu.
-func (s *Source) now() []member {
+// current returns the skills of the release, by path. The caller holds mu.
+func (s *Source) current() []member {
 	var all []member
 	if s.members == nil {
 		for _, p := range s.placed {
@@ -159,8 +159,8 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 	}
 }
 
-// placed is a skill in its place, with its file system. It is one object because there are many.
-type placed struct {
+// placedSkill is a skill in its place, with its file system. It is one object because there are many.
+type placedSkill struct {
 	skill.Bundle
 	folder folder
 }
@@ -191,7 +191,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 		broken[d] = true
 	}
 	s.mu.Unlock()
-	now, skills, err := s.place(ctx, members, before, broken)
+	now, skills, err := s.placeSkills(ctx, members, before, broken)
 	if err != nil {
 		return skill.Scan{}, err
 	}
@@ -209,7 +209,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 }
 
 // membersOf returns the skills of a scan as a release has them.
-func membersOf(before []*placed) []store.Member {
+func membersOf(before []*placedSkill) []store.Member {
 	members := make([]store.Member, len(before))
 	for i, p := range before {
 		f := &p.folder
@@ -218,13 +218,13 @@ func membersOf(before []*placed) []store.Member {
 	return members
 }
 
-// place returns the skills in their places, and the skills that it read.
-func (s *Source) place(ctx context.Context, members []store.Member, before []*placed, broken map[skill.Digest]bool) ([]*placed, []*skill.Skill, error) {
+// placeSkills returns the skills in their places, and the skills that it read.
+func (s *Source) placeSkills(ctx context.Context, members []store.Member, before []*placedSkill, broken map[skill.Digest]bool) ([]*placedSkill, []*skill.Skill, error) {
 	shelf, err := s.open()
 	if err != nil {
 		return nil, nil, err
 	}
-	now := make([]*placed, len(members))
+	now := make([]*placedSkill, len(members))
 	var anew []int
 	var bundles []*skill.Bundle
 	for i, m := range members {
@@ -279,8 +279,8 @@ func (s *Source) place(ctx context.Context, members []store.Member, before []*pl
 }
 
 // skill returns a skill in its place, not yet read.
-func (s *Source) skill(m store.Member, broken bool) *placed {
-	p := &placed{folder: folder{source: s, path: m.Path, main: m.MainDigest, digest: m.Skill, entry: m.Main, fault: m.Fault}}
+func (s *Source) skill(m store.Member, broken bool) *placedSkill {
+	p := &placedSkill{folder: folder{source: s, path: m.Path, main: m.MainDigest, digest: m.Skill, entry: m.Main, fault: m.Fault}}
 	p.Path, p.In, p.Entry, p.FS = m.Path, s.root, m.Main, &p.folder
 	switch {
 	case m.Fault != "":
@@ -293,7 +293,7 @@ func (s *Source) skill(m store.Member, broken bool) *placed {
 }
 
 // sound reports whether nothing is known to be wrong with a skill.
-func (p *placed) sound() bool { return p.Extra == nil }
+func (p *placedSkill) sound() bool { return p.Extra == nil }
 
 var errDamaged = &skill.StoreError{Damaged: true, Message: "it is damaged in the store, and will be fetched again", Fix: "wait for the next poll of its source; if it stays so, look at the disk of the store"}
 
@@ -356,8 +356,8 @@ func (m *manifests) forget(d skill.Digest) {
 	delete(m.all, d)
 }
 
-// of returns the files of a skill that is completely stored.
-func (m *manifests) of(d skill.Digest, in Shelf) ([]lockfile.File, error) {
+// files returns the files of a skill that is completely stored.
+func (m *manifests) files(d skill.Digest, in Shelf) ([]lockfile.File, error) {
 	m.mu.Lock()
 	files, ok := m.all[d]
 	m.mu.Unlock()

@@ -24,7 +24,7 @@ type Batch struct {
 	tree *edit.Tree
 
 	mu       sync.Mutex
-	skills   map[string]*taken
+	skills   map[string]*received
 	parts    int
 	count    int         // skills that were announced
 	expected edit.Extent // of the skills that were announced
@@ -34,8 +34,8 @@ type Batch struct {
 	closed   bool
 }
 
-// taken is the received part of a skill.
-type taken struct {
+// received is the received part of a skill.
+type received struct {
 	part  string // its folder in the tree
 	files []lockfile.File
 	paths origin.Paths
@@ -49,7 +49,7 @@ func (s *Store) Batch(ctx context.Context) (*Batch, error) {
 	if err := s.write(); err != nil {
 		return nil, err
 	}
-	tree, err := edit.NewTree(s.at(tmpFolder))
+	tree, err := edit.NewTree(s.path(tmpFolder))
 	if err != nil {
 		return nil, s.fault(err)
 	}
@@ -57,14 +57,14 @@ func (s *Store) Batch(ctx context.Context) (*Batch, error) {
 	s.mu.Lock()
 	s.batches++
 	s.mu.Unlock()
-	return &Batch{s: s, ctx: ctx, tree: tree, skills: map[string]*taken{}}, nil
+	return &Batch{s: s, ctx: ctx, tree: tree, skills: map[string]*received{}}, nil
 }
 
-// of returns the received part of a skill. The caller holds b.mu.
-func (b *Batch) of(path string) *taken {
+// received returns the received part of a skill. The caller holds b.mu.
+func (b *Batch) received(path string) *received {
 	t := b.skills[path]
 	if t == nil {
-		t = &taken{part: strconv.Itoa(b.parts)}
+		t = &received{part: strconv.Itoa(b.parts)}
 		b.parts++
 		b.skills[path] = t
 	}
@@ -133,10 +133,10 @@ func isOfStore(err error) bool {
 }
 
 // admit counts a new file, and returns its maximum size.
-func (b *Batch) admit(path string, f origin.File) (t *taken, limit int64, err error) {
+func (b *Batch) admit(path string, f origin.File) (t *received, limit int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t = b.of(path)
+	t = b.received(path)
 	if err := cmp.Or(t.err, b.failed, b.ctx.Err()); err != nil {
 		return nil, 0, err
 	}
@@ -168,7 +168,7 @@ func (b *Batch) admit(path string, f origin.File) (t *taken, limit int64, err er
 func (b *Batch) Fail(path string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.of(path)
+	t := b.received(path)
 	t.err = cmp.Or(t.err, err)
 }
 
@@ -176,7 +176,7 @@ func (b *Batch) Fail(path string, err error) {
 // and Fail about this skill, if any. Later files with its path belong to another skill.
 func (b *Batch) Finish(path string) (Skill, error) {
 	b.mu.Lock()
-	t := b.of(path)
+	t := b.received(path)
 	delete(b.skills, path)
 	err := cmp.Or(t.err, b.failed, b.ctx.Err())
 	b.mu.Unlock()

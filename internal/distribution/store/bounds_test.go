@@ -54,7 +54,7 @@ func TestBatchUnannounced(t *testing.T) {
 	if _, err := b.Finish("x"); !errors.Is(err, origin.ErrLimit) {
 		t.Error(err)
 	}
-	if entries, _ := os.ReadDir(s.at(skillsFolder)); len(entries) > 0 {
+	if entries, _ := os.ReadDir(s.path(skillsFolder)); len(entries) > 0 {
 		t.Error("something was stored")
 	}
 }

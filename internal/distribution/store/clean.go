@@ -19,16 +19,16 @@ import (
 // clean removes leftovers of killed processes. Once a day, if no other process uses the store, it
 // also removes data that was not used for long. Failures are ignored. The caller holds s.mu.
 func (s *Store) clean() {
-	_ = edit.Sweep(s.at(tmpFolder), func(string) error { return nil }) // it has no user data
+	_ = edit.Sweep(s.path(tmpFolder), func(string) error { return nil }) // it has no user data
 	for _, folder := range []string{releasesFolder, headsFolder, failuresFolder} {
-		_ = edit.SweepFiles(realpath.Of(s.at(folder)))
+		_ = edit.SweepFiles(realpath.Of(s.path(folder)))
 	}
-	now, stamp := s.o.Now(), s.at(sweptName)
+	now, stamp := s.o.Now(), s.path(sweptName)
 	info, err := os.Stat(stamp)
 	if err == nil && now.Sub(info.ModTime()).Abs() < 24*time.Hour {
 		return
 	}
-	unlock, err := edit.Lock(s.at(lockName))
+	unlock, err := edit.Lock(s.path(lockName))
 	if err != nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (s *Store) Collect() error {
 		s.unlock()
 		s.unlock = nil
 	}
-	if unlock, err := edit.Lock(s.at(lockName)); err == nil {
+	if unlock, err := edit.Lock(s.path(lockName)); err == nil {
 		s.collect(s.o.Now())
 		unlock()
 	}
@@ -72,7 +72,7 @@ func (s *Store) collect(now time.Time) {
 	served := map[string]bool{}
 	for name := range s.records(headsFolder) {
 		var h Head
-		at := s.at(headsFolder, name)
+		at := s.path(headsFolder, name)
 		switch {
 		case s.heads[name] || !old(at, max(s.o.Keep, unservedHead)):
 			if s.load(at, &h) == nil {
@@ -89,13 +89,13 @@ func (s *Store) collect(now time.Time) {
 		}
 	}
 	for name := range s.records(failuresFolder) {
-		if at := s.at(failuresFolder, name); old(at, max(s.o.Keep, unservedHead)) {
+		if at := s.path(failuresFolder, name); old(at, max(s.o.Keep, unservedHead)) {
 			_ = edit.Remove(edit.Named(at))
 		}
 	}
 	layers, skills := map[string]bool{}, map[string]bool{}
 	for name := range s.records(releasesFolder) {
-		at := s.at(releasesFolder, name)
+		at := s.path(releasesFolder, name)
 		var r Release
 		if s.load(at, &r) != nil || !served[r.Digest] && old(at, s.o.Keep) {
 			_ = edit.Remove(edit.Named(at))
@@ -109,11 +109,11 @@ func (s *Store) collect(now time.Time) {
 		}
 	}
 	for name := range s.records(layersFolder) {
-		if at := s.at(layersFolder, name); !layers[name] && old(at, s.o.Keep) {
+		if at := s.path(layersFolder, name); !layers[name] && old(at, s.o.Keep) {
 			_ = edit.Remove(edit.Named(at))
 		}
 	}
-	tmp := s.at(tmpFolder)
+	tmp := s.path(tmpFolder)
 	for at := range s.folders() {
 		if !skills[at] && old(at, s.o.Keep) {
 			_ = edit.Discard(edit.Named(at), tmp)
@@ -128,7 +128,7 @@ const unservedHead = 30 * 24 * time.Hour
 // use, which may be the user's files.
 func (s *Store) records(folder string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		entries, _ := os.ReadDir(s.at(folder))
+		entries, _ := os.ReadDir(s.path(folder))
 		for _, e := range entries {
 			if digits, ok := strings.CutSuffix(e.Name(), ".json"); ok && isHex(digits, 64) && !yield(e.Name()) {
 				return
@@ -140,20 +140,20 @@ func (s *Store) records(folder string) iter.Seq[string] {
 // folders yields the folders of skills and repositories.
 func (s *Store) folders() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		entries, _ := os.ReadDir(s.at(gitFolder))
+		entries, _ := os.ReadDir(s.path(gitFolder))
 		for _, e := range entries {
-			if isHex(e.Name(), 64) && !yield(s.at(gitFolder, e.Name())) {
+			if isHex(e.Name(), 64) && !yield(s.path(gitFolder, e.Name())) {
 				return
 			}
 		}
-		shards, _ := os.ReadDir(s.at(skillsFolder))
+		shards, _ := os.ReadDir(s.path(skillsFolder))
 		for _, shard := range shards {
 			if !isHex(shard.Name(), 2) {
 				continue
 			}
-			entries, _ := os.ReadDir(s.at(skillsFolder, shard.Name()))
+			entries, _ := os.ReadDir(s.path(skillsFolder, shard.Name()))
 			for _, e := range entries {
-				if isHex(e.Name(), 62) && !yield(s.at(skillsFolder, shard.Name(), e.Name())) {
+				if isHex(e.Name(), 62) && !yield(s.path(skillsFolder, shard.Name(), e.Name())) {
 					return
 				}
 			}

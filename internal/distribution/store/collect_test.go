@@ -56,7 +56,7 @@ func TestCollect(t *testing.T) {
 	if has(0) || !has(1) || !has(2) || has(3) {
 		t.Error(has(0), has(1), has(2), has(3))
 	}
-	if _, err := os.Stat(s.at(layersFolder)); err != nil {
+	if _, err := os.Stat(s.path(layersFolder)); err != nil {
 		t.Error(err)
 	}
 	if at, _ := s.layerFile(l.Digest); !errors.Is(func() error { _, err := os.Stat(at); return err }(), fs.ErrNotExist) {

@@ -23,7 +23,7 @@ func (f *Failure) members() *[]Member { return nil }
 
 func (s *Store) failureFile(source string) string {
 	sum := sha256.Sum256([]byte(reference.Normal(source)))
-	return s.at(failuresFolder, hex.EncodeToString(sum[:])+".json")
+	return s.path(failuresFolder, hex.EncodeToString(sum[:])+".json")
 }
 
 // Failure returns the recorded failure of a source, or nil.
@@ -49,7 +49,7 @@ func (s *Store) SetFailure(source string, f *Failure) error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	if err := edit.MakeFolder(s.at(failuresFolder), 0o700); err != nil {
+	if err := edit.MakeFolder(s.path(failuresFolder), 0o700); err != nil {
 		return s.fault(err)
 	}
 	return s.keep(at, f)

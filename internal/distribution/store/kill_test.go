@@ -151,7 +151,7 @@ func storeForever(t *testing.T, dir string) {
 		// A skill goes now and then, for others to be stored.
 		folders, _ := fs.Glob(os.DirFS(dir), skillsFolder+"/*/*")
 		if len(folders) > 20 {
-			_ = edit.Discard(filepath.Join(dir, folders[rand.IntN(len(folders))]), s.at(tmpFolder))
+			_ = edit.Discard(filepath.Join(dir, folders[rand.IntN(len(folders))]), s.path(tmpFolder))
 		}
 	}
 }

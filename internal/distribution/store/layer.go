@@ -54,7 +54,7 @@ func (s *Store) layerFile(digest string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("a layer has no digest: %w", err)
 	}
-	return s.at(layersFolder, hex.EncodeToString(d[:])+".json"), nil
+	return s.path(layersFolder, hex.EncodeToString(d[:])+".json"), nil
 }
 
 // Layer records the contents of a layer after all of its skills are finished. The record is not

@@ -151,7 +151,7 @@ func (s *Store) releaseFile(digest string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("a release has no digest: %w", err)
 	}
-	return s.at(releasesFolder, hex.EncodeToString(d[:])+".json"), nil
+	return s.path(releasesFolder, hex.EncodeToString(d[:])+".json"), nil
 }
 
 // Record syncs the skills of a release, and then records it. A missing skill is an
@@ -165,7 +165,7 @@ func (s *Store) Record(r Release) error {
 		return err
 	}
 	slices.SortFunc(r.Skills, func(a, b Member) int { return cmp.Compare(a.Path, b.Path) })
-	folders := []string{s.at(layersFolder)}
+	folders := []string{s.path(layersFolder)}
 	for i, m := range r.Skills {
 		if i > 0 && r.Skills[i-1].Path == m.Path {
 			return fmt.Errorf("the release %s has two skills in %s", r.Digest, m.Path)
@@ -181,7 +181,7 @@ func (s *Store) Record(r Release) error {
 			folders = append(folders, dir)
 		}
 	}
-	if err := edit.MakeFolder(realpath.Of(s.at(layersFolder)), 0o700); err != nil {
+	if err := edit.MakeFolder(realpath.Of(s.path(layersFolder)), 0o700); err != nil {
 		return s.fault(err)
 	}
 	if err := edit.SyncFolders(s.dir, folders); err != nil {
@@ -221,7 +221,7 @@ func (s *Store) isRecorded(d skill.Digest) bool {
 func (s *Store) releases() (all []Release) {
 	for name := range s.records(releasesFolder) {
 		var r Release
-		if s.load(s.at(releasesFolder, name), &r) == nil && r.Digest+".json" == "sha256:"+name {
+		if s.load(s.path(releasesFolder, name), &r) == nil && r.Digest+".json" == "sha256:"+name {
 			all = append(all, r)
 		}
 	}
@@ -258,7 +258,7 @@ func (s *Store) Head(source string) (h Head, err error) {
 func (s *Store) headSpelled(source, at string) string {
 	for name := range s.records(headsFolder) {
 		var h Head
-		if old := s.at(headsFolder, name); s.load(old, &h) == nil && reference.Normal(h.Source) == source {
+		if old := s.path(headsFolder, name); s.load(old, &h) == nil && reference.Normal(h.Source) == source {
 			s.mu.Lock()
 			s.heads[name] = true
 			s.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *Store) headFile(source string) string {
 	}
 	name := hex.EncodeToString(sum[:]) + ".json"
 	s.heads[name] = true
-	return s.at(headsFolder, name)
+	return s.path(headsFolder, name)
 }
 
 // SetHead records the served release of a source, which must be recorded. The previous release
@@ -331,7 +331,7 @@ func (s *Store) Remove(d skill.Digest) error {
 	s.mu.Lock()
 	delete(s.known, d)
 	s.mu.Unlock()
-	err := edit.Discard(edit.Named(s.folder(d)), s.at(tmpFolder))
+	err := edit.Discard(edit.Named(s.folder(d)), s.path(tmpFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

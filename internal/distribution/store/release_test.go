@@ -280,7 +280,7 @@ func TestHeadSpelled(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "knack"), Options{})
 	r := release(t, s, "1", put(t, s, "SKILL.md"))
 	old := Head{Source: "oci://R.example:0443/acme/skills:prod", Release: r.Digest, Highest: map[string]string{"": "2.0.0"}}
-	at := s.at(headsFolder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(old.Source))))
+	at := s.path(headsFolder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(old.Source))))
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -102,14 +102,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
-func (s *Store) at(names ...string) string {
+func (s *Store) path(names ...string) string {
 	return filepath.Join(append([]string{s.dir}, names...)...)
 }
 
 // folder returns the folder of a skill.
 func (s *Store) folder(d skill.Digest) string {
 	h := hex.EncodeToString(d[:])
-	return s.at(skillsFolder, h[:2], h[2:])
+	return s.path(skillsFolder, h[:2], h[2:])
 }
 
 // write prepares the store for a write, and removes unneeded data.
@@ -129,7 +129,7 @@ func (s *Store) write() error {
 // share keeps other processes from removing data that this one uses. The caller holds s.mu.
 func (s *Store) share() (err error) {
 	if s.unlock == nil {
-		s.unlock, err = edit.Share(s.at(lockName))
+		s.unlock, err = edit.Share(s.path(lockName))
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) {
 			s.unlock, err = func() {}, nil // no process can lock the store, so none removes its data
 		}
@@ -158,7 +158,7 @@ func (s *Store) Find(d skill.Digest) (Skill, error) {
 	}
 	files, err := hashed(dir)
 	if err != nil || lockfile.Digest(files) != d {
-		_ = edit.Discard(edit.Named(dir), s.at(tmpFolder)) // it fails if the store is read-only
+		_ = edit.Discard(edit.Named(dir), s.path(tmpFolder)) // it fails if the store is read-only
 		return Skill{}, s.absent(d, fs.ErrNotExist)
 	}
 	s.touch(dir, info)
@@ -235,7 +235,7 @@ func (s *Store) Spool() (origin.Spool, error) {
 	if err := s.write(); err != nil {
 		return nil, err
 	}
-	f, err := edit.NewSpool(s.at(tmpFolder))
+	f, err := edit.NewSpool(s.path(tmpFolder))
 	if err != nil {
 		return nil, s.fault(err)
 	}
@@ -268,7 +268,7 @@ func (s *Store) GitDir(key string) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(key))
-	dir := s.at(gitFolder, hex.EncodeToString(sum[:]))
+	dir := s.path(gitFolder, hex.EncodeToString(sum[:]))
 	if err := edit.MakeFolder(realpath.Of(dir), 0o700); err != nil {
 		return "", s.fault(err)
 	}

@@ -175,7 +175,7 @@ func TestBatchRefuses(t *testing.T) {
 	if _, err := b.Finish("none"); err == nil {
 		t.Error("a skill without files")
 	}
-	b.of("many").count = origin.MaxFiles - 1
+	b.received("many").count = origin.MaxFiles - 1
 	if err := send(b, "many", "last"); err != nil {
 		t.Error(err)
 	}
@@ -185,7 +185,7 @@ func TestBatchRefuses(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := append(tree(t, s.at(tmpFolder)), tree(t, s.at(skillsFolder))...); len(left) > 0 {
+	if left := append(tree(t, s.path(tmpFolder)), tree(t, s.path(skillsFolder))...); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }
@@ -242,7 +242,7 @@ func TestFindDamaged(t *testing.T) {
 		if _, err := s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if left := append(tree(t, s.at(skillsFolder)), tree(t, s.at(tmpFolder))...); len(left) > 0 {
+		if left := append(tree(t, s.path(skillsFolder)), tree(t, s.path(tmpFolder))...); len(left) > 0 {
 			t.Errorf("%s: left over: %v", name, left)
 		}
 		put(t, s, "SKILL.md", "sub/a")
@@ -418,7 +418,7 @@ func TestStoreSpool(t *testing.T) {
 	if err := errors.Join(err, seek, read, p.Close()); err != nil || string(got[:n]) != "bc" {
 		t.Errorf("%s, %v", got, err)
 	}
-	if left, _ := os.ReadDir(s.at(tmpFolder)); len(left) > 0 {
+	if left, _ := os.ReadDir(s.path(tmpFolder)); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }

@@ -176,7 +176,7 @@ func Sign(key crypto.Signer, manifestDigest string) ([]byte, error) {
 	}
 	algorithm, hex, ok := strings.Cut(manifestDigest, ":")
 	if !ok {
-		return nil, fmt.Errorf("%q is no digest of a manifest", shown(manifestDigest))
+		return nil, fmt.Errorf("%q is no digest of a manifest", shorten(manifestDigest))
 	}
 	payload, err := json.Marshal(map[string]any{
 		"_type":         statementType,

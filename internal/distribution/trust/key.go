@@ -52,7 +52,7 @@ func ParsePublic(name string, data []byte) (Key, error) {
 		if strings.Contains(block.Type, "PRIVATE KEY") {
 			return Key{}, &KeyError{"it holds a private key, which belongs to its publisher alone", "name the file of the public key; openssl pkey -in FILE -pubout writes it"}
 		}
-		return Key{}, &KeyError{fmt.Sprintf("it holds %q in PEM, and no public key", shown(block.Type)), "use a file that begins with -----BEGIN PUBLIC KEY-----"}
+		return Key{}, &KeyError{fmt.Sprintf("it holds %q in PEM, and no public key", shorten(block.Type)), "use a file that begins with -----BEGIN PUBLIC KEY-----"}
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -109,7 +109,7 @@ func ParsePrivate(data []byte) (crypto.Signer, error) {
 	case "PUBLIC KEY":
 		return nil, &KeyError{"it holds a public key, with which nothing can be signed", "name the file of the private key"}
 	default:
-		return nil, &KeyError{fmt.Sprintf("it holds %q in PEM, and no private key", shown(block.Type)), "use a file that begins with -----BEGIN PRIVATE KEY-----"}
+		return nil, &KeyError{fmt.Sprintf("it holds %q in PEM, and no private key", shorten(block.Type)), "use a file that begins with -----BEGIN PRIVATE KEY-----"}
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -150,5 +150,5 @@ func onlyBlock(data []byte, what string) (*pem.Block, error) {
 	return block, nil
 }
 
-// shown cuts a text of a file for a message.
-func shown(text string) string { return text[:min(len(text), 40)] }
+// shorten cuts a text of a file for a message.
+func shorten(text string) string { return text[:min(len(text), 40)] }

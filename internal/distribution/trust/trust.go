@@ -123,7 +123,7 @@ func (r *Refusal) Error() string { return r.Message }
 // invalid, or if the source's rule requires a trusted key. The verdict is valid in both cases.
 func (p *Policy) Judge(source, manifestDigest string, found []Signature) (Verdict, error) {
 	rule, _ := p.Rule(source)
-	v := judge(rule.Keys, manifestDigest, found)
+	v := verdictOn(rule.Keys, manifestDigest, found)
 	what := "the release " + short(manifestDigest)
 	switch {
 	case v.State == Signed:
@@ -190,12 +190,12 @@ type finding struct {
 	reason string
 }
 
-// judge returns the verdict on signatures with these keys.
-func judge(keys []Key, manifestDigest string, found []Signature) Verdict {
+// verdictOn returns the verdict on signatures with these keys.
+func verdictOn(keys []Key, manifestDigest string, found []Signature) Verdict {
 	best := finding{state: Unsigned, reason: "is not signed"}
 	signed := map[string]bool{}
 	for _, s := range found[:min(len(found), MaxFound)] {
-		f := s.judge(keys, manifestDigest)
+		f := s.verify(keys, manifestDigest)
 		if f.signer != "" {
 			signed[f.signer] = true
 		}
@@ -216,7 +216,7 @@ func judge(keys []Key, manifestDigest string, found []Signature) Verdict {
 	return v
 }
 
-func (s Signature) judge(keys []Key, manifestDigest string) finding {
+func (s Signature) verify(keys []Key, manifestDigest string) finding {
 	if len(s.Data) > MaxSize {
 		return finding{state: Invalid, reason: fmt.Sprintf("has a signature of more than %d KiB", MaxSize>>10)}
 	}

@@ -83,7 +83,7 @@ func (m *Model) Ask(ctx context.Context, prompt string) (run Run, err error) {
 		return m.Model.Answer(ctx, r, text)
 	}
 	err = chat.New(chat.Options{
-		Host: m.Host, Tools: m.Tools, Model: asked(ask), Wire: m.Wire, Rounds: Rounds, Time: longest, Record: record,
+		Host: m.Host, Tools: m.Tools, Model: modelFunc(ask), Wire: m.Wire, Rounds: Rounds, Time: longest, Record: record,
 	}).Say(ctx, prompt)
 	if limit := (*chat.Limit)(nil); errors.Is(err, errTaken) || errors.As(err, &limit) {
 		err = nil
@@ -91,11 +91,11 @@ func (m *Model) Ask(ctx context.Context, prompt string) (run Run, err error) {
 	return run, err
 }
 
-// asked adapts a function to a [chat.Model].
-type asked func(context.Context, model.Request, func(string)) (model.Answer, error)
+// modelFunc adapts a function to a [chat.Model].
+type modelFunc func(context.Context, model.Request, func(string)) (model.Answer, error)
 
 // Answer implements [chat.Model].
-func (a asked) Answer(ctx context.Context, r model.Request, text func(string)) (model.Answer, error) {
+func (a modelFunc) Answer(ctx context.Context, r model.Request, text func(string)) (model.Answer, error) {
 	return a(ctx, r, text)
 }
 

@@ -35,7 +35,7 @@ func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 	}
 	client, err := o.HTTP(s.URL)
 	if err != nil {
-		return nil, &Error{Server: s.Name, What: "its address cannot be used: " + shown(httpfetch.Plain(err).Error()), Fix: "check servers." + s.Name + ".url"}
+		return nil, &Error{Server: s.Name, What: "its address cannot be used: " + safeLine(httpfetch.Plain(err).Error()), Fix: "check servers." + s.Name + ".url"}
 	}
 	a := &address{name: s.Name, at: at, token: hidden.token != "", key: "servers." + s.Name + ".token-env"}
 	if s.TokenFile != "" {
@@ -52,7 +52,7 @@ func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 	a.StreamableClientTransport = mcp.StreamableClientTransport{
 		Endpoint: s.URL, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
-			Transport: &skillsext.Bounded{Next: a.answers, Time: s.Timeout, Size: maxMessage, Exceeded: a.over},
+			Transport: &skillsext.Bounded{Next: a.answers, Time: s.Timeout, Size: maxMessage, Exceeded: a.fail},
 			// A redirect leads to another server, which the user did not name.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -83,7 +83,7 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (a *address) over(err error) {
+func (a *address) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.exceeded = err

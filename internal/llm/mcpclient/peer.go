@@ -291,6 +291,6 @@ func (c *Connection) failed(ctx context.Context, err error) error {
 			e.What += ": " + text
 		}
 	}
-	e.What = shown(c.secrets.hide(e.What))
+	e.What = safeLine(c.secrets.hide(e.What))
 	return e
 }

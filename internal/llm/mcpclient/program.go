@@ -107,7 +107,7 @@ func (p *program) Connect(context.Context) (mcp.Connection, error) {
 	}
 	if err != nil {
 		closeAll(files[:]...)
-		return nil, &Error{Server: p.name, What: "the program cannot be started: " + shown(err.Error())}
+		return nil, &Error{Server: p.name, What: "the program cannot be started: " + safeLine(err.Error())}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
 	in, out, stderr := files[1], files[2], files[4]
@@ -172,7 +172,7 @@ func (p *program) cannot(err error) error {
 		if errors.As(err, &of) {
 			err = of.Err
 		}
-		e.What = "the program " + what + " cannot be started: " + shown(err.Error())
+		e.What = "the program " + what + " cannot be started: " + safeLine(err.Error())
 	}
 	return e
 }

@@ -32,7 +32,7 @@ func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMe
 	})
 	switch {
 	case refused != "":
-		return "The server refuses the call: " + shown(c.secrets.hide(refused)), true, nil
+		return "The server refuses the call: " + safeLine(c.secrets.hide(refused)), true, nil
 	case err != nil:
 		return "", false, err
 	case r.NeedsInput():
@@ -67,16 +67,16 @@ func (s secrets) textOf(r *mcp.CallToolResult) string {
 		case *mcp.TextContent:
 			add(one.Text)
 		case *mcp.ImageContent:
-			parts = append(parts, named("image", len(one.Data)))
+			parts = append(parts, nameOf("image", len(one.Data)))
 		case *mcp.AudioContent:
-			parts = append(parts, named("audio", len(one.Data)))
+			parts = append(parts, nameOf("audio", len(one.Data)))
 		case *mcp.ResourceLink:
 			parts = append(parts, "[link to "+display.Echo(s.hide(one.URI))+"]")
 		case *mcp.EmbeddedResource:
 			switch of := one.Resource; {
 			case of == nil:
 			case of.Blob != nil:
-				parts = append(parts, named("resource "+display.Echo(s.hide(of.URI)), len(of.Blob)))
+				parts = append(parts, nameOf("resource "+display.Echo(s.hide(of.URI)), len(of.Blob)))
 			default:
 				add(of.Text)
 			}
@@ -92,8 +92,8 @@ func (s secrets) textOf(r *mcp.CallToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-// named returns a short name for content that is not text, with its size.
-func named(what string, bytes int) string {
+// nameOf returns a short name for content that is not text, with its size.
+func nameOf(what string, bytes int) string {
 	size := fmt.Sprintf("%d B", bytes)
 	if bytes >= 1000 {
 		size = fmt.Sprintf("%d kB", (bytes+500)/1000)

@@ -59,7 +59,7 @@ func readSecrets(s Server, o Options) (secrets, error) {
 	values = append(values, all.token)
 	for _, value := range values {
 		for _, form := range append(encoded(value), strings.FieldsFunc(value, isBreak)...) {
-			if form, _ = whole(form); len(form) >= minHidden {
+			if form, _ = withoutInvisible(form); len(form) >= minHidden {
 				all.values = append(all.values, form)
 			}
 		}
@@ -123,9 +123,9 @@ func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 // isSkipped reports whether a character can be invisible to a reader, and so split a secret.
 func isSkipped(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) }
 
-// whole returns a text without the characters that can split a secret, and the original offset of
+// withoutInvisible returns a text without the characters that can split a secret, and the original offset of
 // each byte, or nil if nothing was removed.
-func whole(text string) (string, []int) {
+func withoutInvisible(text string) (string, []int) {
 	if strings.IndexFunc(text, isSkipped) < 0 {
 		return text, nil
 	}
@@ -149,7 +149,7 @@ func whole(text string) (string, []int) {
 // hide returns a text without the secrets, even if invisible characters or line breaks split
 // them.
 func (s secrets) hide(text string) string {
-	plain, at := whole(text)
+	plain, at := withoutInvisible(text)
 	var b strings.Builder
 	done := 0                          // offset in text
 	next := make([]int, len(s.values)) // where each value is found next, from which on it was looked for
@@ -209,7 +209,7 @@ func (s secrets) hideIn(value any) any {
 // maxShown bounds a message, in characters.
 const maxShown = 400
 
-// shown returns a text in one line that is safe to show in a message.
-func shown(text string) string {
+// safeLine returns a text in one line that is safe to show in a message.
+func safeLine(text string) string {
 	return display.Visible(display.Cut(display.OneLine(strings.ToValidUTF8(display.CutBytes(text, 8*maxShown), "\ufffd")), maxShown), display.Escaped)
 }

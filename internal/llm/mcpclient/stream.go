@@ -105,7 +105,7 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 			}
 			s.mu.Lock()
 			if s.garbage == "" {
-				s.garbage = shown(s.of.hidden.hide(string(line)))
+				s.garbage = safeLine(s.of.hidden.hide(string(line)))
 			}
 			s.mu.Unlock()
 			if odd++; odd > maxGarbage {

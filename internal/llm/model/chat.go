@@ -97,7 +97,7 @@ type completion struct {
 	usage   Usage
 }
 
-func (m *completion) said() string { return m.speech.end() }
+func (m *completion) text() string { return m.speech.end() }
 
 func (m *completion) event(data []byte) (last bool, err error) {
 	if string(data) == "[DONE]" {
@@ -143,8 +143,8 @@ func (m *completion) count(raw json.RawMessage) {
 	m.usage.Output, _ = strconv.Atoi(string(u["completion_tokens"]))
 }
 
-// whole reads an unstreamed answer. Its message counts as one delta.
-func (m *completion) whole(data []byte) error {
+// readWhole reads an unstreamed answer. Its message counts as one delta.
+func (m *completion) readWhole(data []byte) error {
 	if all := list(data); len(all) > 0 {
 		data = all[0] // Gemini writes failures in a list
 	}

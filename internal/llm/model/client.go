@@ -37,10 +37,10 @@ type wire interface {
 type reader interface {
 	// event reads an event of a stream. It reports whether it was the last one.
 	event(data []byte) (last bool, err error)
-	// whole reads an unstreamed answer.
-	whole(data []byte) error
-	// said returns the text so far.
-	said() string
+	// readWhole reads an unstreamed answer.
+	readWhole(data []byte) error
+	// text returns the text so far.
+	text() string
 	// end returns the answer. Its error is errCut if the answer is incomplete, or errNothing if
 	// nothing of it has come.
 	end() (Answer, error)
@@ -166,7 +166,7 @@ func (c *Client) Answer(ctx context.Context, r Request, show func(string)) (Answ
 	}
 	a, err := c.turn(ctx, r, show)
 	if a.Message.Role != "" {
-		a.Message.From = c.from()
+		a.Message.From = c.identity()
 		c.estimate(r, &a)
 	}
 	return a, err
@@ -185,14 +185,14 @@ func (c *Client) nameless(ctx context.Context) error {
 	return e
 }
 
-// from identifies the endpoint in [Message.From]. The path is hashed, since it may have a secret.
-func (c *Client) from() string {
+// identity identifies the endpoint in [Message.From]. The path is hashed, since it may have a secret.
+func (c *Client) identity() string {
 	return fmt.Sprintf("%s %s %08x", c.endpoint.Wire, c.base.Host, crc32.ChecksumIEEE([]byte(c.base.Path)))
 }
 
 // owns reports whether a message came from this endpoint, and so goes back unchanged.
 func (c *Client) owns(m Message) bool {
-	return len(m.Raw) > 0 && (m.From == "" || m.From == c.from())
+	return len(m.Raw) > 0 && (m.From == "" || m.From == c.identity())
 }
 
 // estimate counts a token for 4 characters if the endpoint reports no usage.
@@ -219,7 +219,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	_, path := c.wire.paths()
-	at := c.at(path)
+	at := c.endpointURL(path)
 	if c.endpoint.Wire == Anthropic {
 		q := at.Query()
 		q.Set("limit", "1000") // the maximum of a page
@@ -261,8 +261,8 @@ func modelsIn(data []byte) (names []string, ok bool) {
 	return names, true
 }
 
-// at returns the URL of a path of the wire.
-func (c *Client) at(path string) *url.URL { return c.base.JoinPath(path) }
+// endpointURL returns the URL of a path of the wire.
+func (c *Client) endpointURL(path string) *url.URL { return c.base.JoinPath(path) }
 
 // usedIDs returns the ids of a conversation's calls.
 func usedIDs(all []Message) map[string]bool {

@@ -55,13 +55,13 @@ func (c *Client) status(resp *http.Response) *Error {
 		return e
 	}
 	kind, message := reported(data)
-	c.judge(e, kind, message, string(data))
+	c.classify(e, kind, message, string(data))
 	e.again = (e.Category == Server || e.Category == Rate) && !strings.Contains(kind, "insufficient_quota")
 	return e
 }
 
-// judge sets the category from the status, the endpoint's kind of failure, and its message.
-func (c *Client) judge(e *Error, kind, message, body string) {
+// classify sets the category from the status, the endpoint's kind of failure, and its message.
+func (c *Client) classify(e *Error, kind, message, body string) {
 	e.body = c.redact(body)
 	e.Message = c.redact(oneLine(c.redact(message))) // joining lines may reveal a secret that was split
 	all := kind + " " + message
@@ -233,7 +233,7 @@ func (c *Client) broken(ctx context.Context, err error, began bool) *Error {
 			e.Status = code
 		}
 		kind, message := reported(reports.raw)
-		c.judge(e, kind, message, string(reports.raw))
+		c.classify(e, kind, message, string(reports.raw))
 		return e
 	case errors.Is(err, errPage):
 		return c.fail(Shape, "answers with a web page: look whether the URL is right; that of Chat Completions usually ends in /v1")

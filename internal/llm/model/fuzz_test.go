@@ -110,9 +110,9 @@ func checkAnswer(t *testing.T, w wire, body []byte) {
 	}
 	again := w.reader(map[string]bool{}, func(string) {})
 	if w == (chat{}) {
-		err = again.whole([]byte(`{"choices":[{"message":` + string(a.Message.Raw) + `}]}`))
+		err = again.readWhole([]byte(`{"choices":[{"message":` + string(a.Message.Raw) + `}]}`))
 	} else {
-		err = again.whole(a.Message.Raw)
+		err = again.readWhole(a.Message.Raw)
 	}
 	if err != nil {
 		t.Fatalf("what goes back is no answer: %v: %s", err, a.Message.Raw)

@@ -57,7 +57,7 @@ func Local(ctx context.Context, o Options) []LocalServer {
 func probe(ctx context.Context, s LocalServer, o Options) *LocalServer {
 	c := New(Endpoint{URL: s.URL}, o)
 	defer c.Close()
-	data, err := c.get(ctx, c.at("models"))
+	data, err := c.get(ctx, c.endpointURL("models"))
 	if err != nil || text(object(data)["object"]) != "list" {
 		return nil
 	}

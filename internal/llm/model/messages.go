@@ -125,7 +125,7 @@ type block struct {
 	input []byte // the pieces of a call's arguments
 }
 
-func (m *blocks) said() string { return m.speech.end() }
+func (m *blocks) text() string { return m.speech.end() }
 
 func (m *blocks) event(data []byte) (last bool, err error) {
 	var o members
@@ -207,8 +207,8 @@ func (m *blocks) count(raw json.RawMessage) {
 	}
 }
 
-// whole reads an unstreamed answer.
-func (m *blocks) whole(data []byte) error {
+// readWhole reads an unstreamed answer.
+func (m *blocks) readWhole(data []byte) error {
 	var o members
 	if err := json.Unmarshal(data, &o); err != nil {
 		return err

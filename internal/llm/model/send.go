@@ -51,7 +51,7 @@ func (c *Client) turn(ctx context.Context, r Request, show func(string)) (Answer
 		if err == nil {
 			return a, nil
 		}
-		if text := in.said(); text != "" {
+		if text := in.text(); text != "" {
 			a = Answer{Message: Message{Role: Assistant, Text: text}}
 		}
 		if ctx.Err() != nil {
@@ -108,7 +108,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, e
 	quiet := time.AfterFunc(firstPatience, func() { cancel(errSilent) })
 	defer quiet.Stop()
 	turn, _ := c.wire.paths()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.at(turn).String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpointURL(turn).String(), bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, c.fail(Network, "has no valid URL")
 	}
@@ -124,7 +124,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, e
 		quiet.Reset(failurePatience)
 		return Answer{}, c.status(resp)
 	}
-	heard := &heard{from: resp.Body, quiet: quiet}
+	heard := &bodyReader{from: resp.Body, quiet: quiet}
 	if err := read(heard, in); err != nil {
 		return Answer{}, c.broken(ctx, err, heard.began)
 	}
@@ -135,14 +135,14 @@ func (c *Client) attempt(ctx context.Context, body []byte, in reader) (Answer, e
 	return a, nil
 }
 
-// heard reads the body of an answer, and restarts the timer of silence with each byte.
-type heard struct {
+// bodyReader reads the body of an answer, and restarts the timer of silence with each byte.
+type bodyReader struct {
 	from  io.Reader
 	quiet *time.Timer
 	began bool
 }
 
-func (h *heard) Read(p []byte) (int, error) {
+func (h *bodyReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	if n > 0 {
 		h.began = true
@@ -162,7 +162,7 @@ func read(from io.Reader, in reader) error {
 		if err != nil {
 			return err
 		}
-		return in.whole(data)
+		return in.readWhole(data)
 	}
 	for e := newEvents(b); ; {
 		data, err := e.next()

@@ -206,7 +206,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			want := Message{}
 			if r.body != "" {
-				want = Message{Role: Assistant, Text: "Hel", From: c.from()}
+				want = Message{Role: Assistant, Text: "Hel", From: c.identity()}
 			}
 			diff(t, "the message", a.Message, want)
 		})

@@ -29,7 +29,7 @@ type Cache struct {
 	now          func() time.Time
 
 	mu      sync.Mutex
-	reports map[skill.Digest]*kept
+	reports map[skill.Digest]*cachedReport
 	skills  map[string]Files // by place
 	days    map[string]int64 // day when a place was last seen, counted from 1970
 	dirty   bool
@@ -49,8 +49,8 @@ const (
 	spare    = 1000 // reports without a skill kept in memory
 )
 
-// kept is an encoded report, with the parts that a verdict needs.
-type kept struct {
+// cachedReport is an encoded report, with the parts that a verdict needs.
+type cachedReport struct {
 	enforce, review int
 	unread          bool
 	rules           string // ids of the rules that fire, separated by spaces
@@ -60,7 +60,7 @@ type kept struct {
 // NewCache returns a cache stored in a file, or only in memory if path or engine is empty. engine
 // identifies the other inputs of a report: the build, and the lanes.
 func NewCache(path, engine string, now func() time.Time) *Cache {
-	c := &Cache{path: path, engine: engine, now: now, reports: map[skill.Digest]*kept{}, skills: map[string]Files{}, days: map[string]int64{}}
+	c := &Cache{path: path, engine: engine, now: now, reports: map[skill.Digest]*cachedReport{}, skills: map[string]Files{}, days: map[string]int64{}}
 	if path == "" || engine == "" {
 		c.path = ""
 		return c
@@ -95,7 +95,7 @@ func (c *Cache) Remember(place string, f Files) {
 }
 
 // report returns the report about a set of files, or nil.
-func (c *Cache) report(set skill.Digest) *kept {
+func (c *Cache) report(set skill.Digest) *cachedReport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reports[set]
@@ -107,7 +107,7 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 	if err != nil {
 		return err
 	}
-	k := &kept{enforce: r.Enforce, review: r.Review, unread: r.Unread || r.TooLarge, data: string(data)}
+	k := &cachedReport{enforce: r.Enforce, review: r.Review, unread: r.Unread || r.TooLarge, data: string(data)}
 	var ids []string
 	for _, f := range r.Findings {
 		if !slices.Contains(ids, string(f.Rule)) {
@@ -126,7 +126,7 @@ func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
 }
 
 // report returns the whole report.
-func (k *kept) report() *scan.Report {
+func (k *cachedReport) report() *scan.Report {
 	r := &scan.Report{}
 	if json.Unmarshal([]byte(k.data), r) != nil {
 		return nil
@@ -203,7 +203,7 @@ func (c *Cache) prune() {
 	for _, f := range c.skills {
 		used[f.Set] = true
 	}
-	maps.DeleteFunc(c.reports, func(set skill.Digest, _ *kept) bool { return !used[set] })
+	maps.DeleteFunc(c.reports, func(set skill.Digest, _ *cachedReport) bool { return !used[set] })
 }
 
 func appendText(b []byte, text string) []byte {
@@ -230,7 +230,7 @@ func (c *Cache) parse(data []byte) {
 	}
 	for range r.count() {
 		set := r.digest()
-		k := &kept{enforce: int(r.uvarint()), review: int(r.uvarint()), unread: r.uvarint() == 1, rules: r.text()}
+		k := &cachedReport{enforce: int(r.uvarint()), review: int(r.uvarint()), unread: r.uvarint() == 1, rules: r.text()}
 		k.data = r.text()
 		c.reports[set] = k
 	}

@@ -26,7 +26,7 @@ func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 		default:
 		}
 	})()
-	large := map[place][]skill.File{}
+	large := map[skillPlace][]skill.File{}
 	for {
 		if v, err := c.View(ctx); err == nil {
 			j.reviewAll(ctx, v, large)
@@ -42,10 +42,10 @@ func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 
 // reviewAll scans the skills of a view that are not in the cache. large holds the files of skills
 // too large for a manifest.
-func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][]skill.File) {
-	seen := map[place]bool{}
+func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[skillPlace][]skill.File) {
+	seen := map[skillPlace]bool{}
 	for _, e := range v.Entries {
-		at := place{e.Root.Label, e.Path}
+		at := skillPlace{e.Root.Label, e.Path}
 		seen[at] = true
 		if e.Status == catalog.Skipped {
 			continue
@@ -66,13 +66,13 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[place][
 		if err == nil && j.o.Cache.report(c.Set) == nil {
 			_ = j.scan(ctx, c) // a skill that changes meanwhile is judged in the next round
 		}
-		j.known(c)
+		j.earlierReason(c)
 	}
 	j.forget(seen)
 }
 
 // forget drops the verdicts of skills that no longer exist.
-func (j *Judge) forget(seen map[place]bool) {
+func (j *Judge) forget(seen map[skillPlace]bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for at := range j.last {

@@ -40,17 +40,17 @@ type Options struct {
 type Judge struct {
 	o    Options
 	mu   sync.Mutex
-	last map[place]Verdict
+	last map[skillPlace]Verdict
 }
 
-// place locates a skill by the label of its root and its folder below the root.
-type place struct{ label, path string }
+// skillPlace locates a skill by the label of its root and its folder below the root.
+type skillPlace struct{ label, path string }
 
 // Verdict is the result of judging a skill.
 type Verdict struct {
 	Set   skill.Digest // of its files
 	Fault *skill.HeldError
-	kept  *kept // nil if the skill is not scanned
+	kept  *cachedReport // nil if the skill is not scanned
 	// Approved is "approved", or why the skill is not approved; empty if it need not be.
 	Approved string
 }
@@ -74,7 +74,7 @@ func New(o Options) *Judge {
 	if o.Cache == nil {
 		o.Cache = NewCache("", "", o.Now)
 	}
-	return &Judge{o: o, last: map[place]Verdict{}}
+	return &Judge{o: o, last: map[skillPlace]Verdict{}}
 }
 
 // Holds reports whether the policy can hold a skill back.
@@ -116,22 +116,22 @@ func (j *Judge) Judge(whole bool) *policy.Judge {
 	if !j.Holds() {
 		return nil
 	}
-	return &policy.Judge{Changed: j.changed, Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling { return j.judge(ctx, c, whole) }}
+	return &policy.Judge{Changed: j.changed, Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling { return j.rule(ctx, c, whole) }}
 }
 
-// judge decides on a skill. A server's first scan uses the verdicts on the files that the skills had
+// rule decides on a skill. A server's first scan uses the verdicts on the files that the skills had
 // in an earlier run.
-func (j *Judge) judge(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
+func (j *Judge) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
 	at := c.Root.Label + "\x00" + c.Root.Dir + "\x00" + c.Path // the same in all runs
 	if was, ok := j.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
-		if held, ok := j.known(c); ok {
+		if held, ok := j.earlierReason(c); ok {
 			return ruling(c, held, true)
 		}
 	}
 	c.Read(ctx, maxFiles, maxSize)
-	held, ok := j.known(c)
+	held, ok := j.earlierReason(c)
 	if !ok && (whole || time.Since(c.Begun) < budget) && j.scan(ctx, c) == nil && !c.Changed() {
-		held, ok = j.known(c)
+		held, ok = j.earlierReason(c)
 	}
 	switch {
 	case !ok:
@@ -211,9 +211,9 @@ func (j *Judge) changed(ctx context.Context, poke func()) {
 	<-ctx.Done()
 }
 
-// known returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
+// earlierReason returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
 // first.
-func (j *Judge) known(c *policy.Candidate) (held *skill.HeldError, ok bool) {
+func (j *Judge) earlierReason(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	v := Verdict{}
 	if c.Err == nil {
 		v.Set = c.Set
@@ -226,7 +226,7 @@ func (j *Judge) known(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	case c.Err != nil:
 		v.Fault = heldFor(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
 	case j.o.Policy.Mode == Enforce:
-		v.Fault = j.found(c, e, v)
+		v.Fault = j.reasonOf(c, e, v)
 	}
 	if j.mustBeApproved(e) {
 		why := "not approved: its files cannot be read"
@@ -264,8 +264,8 @@ type served struct{ *skill.Skill }
 // Open implements [fs.FS].
 func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
 
-// found returns the reason that findings hold a skill back, or nil.
-func (j *Judge) found(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
+// reasonOf returns the reason that findings hold a skill back, or nil.
+func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
 	if v.kept.enforce == 0 && !v.kept.unread {
 		return nil // nearly always
 	}
@@ -347,7 +347,7 @@ func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
 
 // record records the verdict on a skill, and logs its findings once.
 func (j *Judge) record(c *policy.Candidate, v Verdict) {
-	at := place{c.Root.Label, c.Path}
+	at := skillPlace{c.Root.Label, c.Path}
 	j.mu.Lock()
 	before := j.last[at]
 	j.last[at] = v
@@ -369,6 +369,6 @@ func (j *Judge) Of(e *catalog.Entry) (Verdict, bool) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	v, ok := j.last[place{e.Root.Label, e.Path}]
+	v, ok := j.last[skillPlace{e.Root.Label, e.Path}]
 	return v, ok
 }

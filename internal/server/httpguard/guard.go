@@ -95,7 +95,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// before it reuses the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.o.BodyTimeout))
 	}
-	g.behind(r)
+	g.trustProxy(r)
 	g.record(w, r)
 }
 

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// behind sets a request's address and Host to its client's, if a trusted proxy forwarded it.
+// trustProxy sets a request's address and Host to its client's, if a trusted proxy forwarded it.
 // Claims of other senders are ignored.
 //
 // The client is the last address in X-Forwarded-For that is not a trusted proxy's: each proxy
 // appends the address that it saw, and the earlier ones are the client's own claim.
 // X-Forwarded-Host counts only if Host is allowed too, which distinguishes a proxy that replaces
 // Host from rebinding.
-func (g *Guard) behind(r *http.Request) {
+func (g *Guard) trustProxy(r *http.Request) {
 	if len(g.o.Proxies) == 0 {
 		return
 	}

@@ -81,7 +81,7 @@ func TestScheme(t *testing.T) {
 		r := httptest.NewRequestWithContext(context.Background(), "GET", "http://x/", nil)
 		r.RemoteAddr = peer
 		r.Header.Set("X-Forwarded-Proto", "https")
-		if g.behind(r); r.Header.Get("X-Forwarded-Proto") != want || !Forwarded(r.Header) {
+		if g.trustProxy(r); r.Header.Get("X-Forwarded-Proto") != want || !Forwarded(r.Header) {
 			t.Errorf("%s: %v", peer, r.Header)
 		}
 	}

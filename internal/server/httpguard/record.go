@@ -147,13 +147,13 @@ func (x *record) emit() {
 		}
 		x.Unlogged = x.Times&(x.Times-1) != 0 // a flood is not logged request by request
 	}
-	x.judge(fine)
+	x.setResult(fine)
 	x.Asked = cmp.Or(x.Asked, r.URL.Path)
 	x.g.o.Events.Record(&x.Event)
 }
 
-// judge sets the result of the request.
-func (x *record) judge(fine bool) {
+// setResult sets the result of the request.
+func (x *record) setResult(fine bool) {
 	switch {
 	case x.Status == 0, x.isCall && fine: // the client left, a handler gave up, or the call reached no method
 		x.Result = event.Failed

@@ -50,7 +50,7 @@ var statusOf = map[event.Refusal]int{
 // Record implements [event.Sink]. Concurrent requests do not wait for one another.
 func (c *Counts) Record(e *event.Event) {
 	if e.Refusal != "" {
-		c.refusals.at(label{code: statusOf[e.Refusal], word: string(e.Refusal)}).Add(1)
+		c.refusals.value(label{code: statusOf[e.Refusal], word: string(e.Refusal)}).Add(1)
 	}
 	switch {
 	case e.Route == "":
@@ -59,11 +59,11 @@ func (c *Counts) Record(e *event.Event) {
 		if e.Result != event.OK {
 			outcome = "error"
 		}
-		c.calls.at(label{route: e.Route, word: outcome}).Add(1)
-		c.callTimes.at(label{route: e.Route}).add(e.Took, callBounds)
+		c.calls.value(label{route: e.Route, word: outcome}).Add(1)
+		c.callTimes.value(label{route: e.Route}).add(e.Took, callBounds)
 	case e.Status > 0: // else the client left
-		c.answers.at(label{route: e.Route, code: e.Status}).Add(1)
-		c.answerTimes.at(label{route: e.Route}).add(e.Took, answerBounds)
+		c.answers.value(label{route: e.Route, code: e.Status}).Add(1)
+		c.answerTimes.value(label{route: e.Route}).add(e.Took, answerBounds)
 	}
 }
 
@@ -132,8 +132,8 @@ type table[V any] struct {
 	mu  sync.Mutex // of those who add
 }
 
-// at returns the value of a label, and adds it if there is none.
-func (t *table[V]) at(l label) *V {
+// value returns the value of a label, and adds it if there is none.
+func (t *table[V]) value(l label) *V {
 	if v := t.all()[l]; v != nil {
 		return v
 	}

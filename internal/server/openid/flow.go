@@ -97,7 +97,7 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to str
 		return "", "", errBusy
 	}
 	defer p.leave()
-	begun, held := p.begun(r)
+	begun, held := p.attemptOf(r)
 	if held {
 		http.SetCookie(w, p.cookie("", -1)) // the cookie is for one callback, even a failed one
 	}
@@ -212,9 +212,9 @@ func (p *Provider) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
 }
 
-// begun returns the attempt in a request's cookie, nil without a valid one, and whether a cookie
+// attemptOf returns the attempt in a request's cookie, nil without a valid one, and whether a cookie
 // exists.
-func (p *Provider) begun(r *http.Request) (*attempt, bool) {
+func (p *Provider) attemptOf(r *http.Request) (*attempt, bool) {
 	c := r.CookiesNamed(p.cookie("", 0).Name)
 	if len(c) == 0 {
 		return nil, false

@@ -119,7 +119,7 @@ func (t *Tally) Restore(data []byte) error {
 			return errNumber
 		}
 	}
-	t.add(s, named(used))
+	t.add(s, mostActive(used))
 	return nil
 }
 
@@ -135,9 +135,9 @@ func readError(err error) error {
 	return errors.New("it is JSON of another kind")
 }
 
-// named returns the clients that keep their names after a restart: the most active ones. The
+// mostActive returns the clients that keep their names after a restart: the most active ones. The
 // others make room, since a client can choose any name.
-func named(used map[string]uint64) map[string]bool {
+func mostActive(used map[string]uint64) map[string]bool {
 	names := make([]string, 0, len(used))
 	for name := range used {
 		names = append(names, name)
@@ -169,7 +169,7 @@ func (t *Tally) add(s stored, keep map[string]bool) {
 			if last <= now-Weeks {
 				continue
 			}
-			p := t.pair(uri, t.known(client))
+			p := t.pair(uri, t.indexOf(client))
 			if p == nil {
 				t.beyond++
 				continue

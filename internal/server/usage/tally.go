@@ -124,9 +124,9 @@ func (t *Tally) Since() time.Time {
 	return t.since
 }
 
-// listed records that a client got a list of the view's skills. The skills in the list count as
+// recordList records that a client got a list of the view's skills. The skills in the list count as
 // offered.
-func (t *Tally) listed(v catalog.View, client string) {
+func (t *Tally) recordList(v catalog.View, client string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lists[v.Snapshot]
@@ -137,7 +137,7 @@ func (t *Tally) listed(v catalog.View, client string) {
 		l = &lists{v, map[int]uint64{}}
 		t.lists[v.Snapshot] = l
 	}
-	l.by[t.known(client)]++
+	l.by[t.indexOf(client)]++
 }
 
 // lists counts the lists of one view, by client.
@@ -193,7 +193,7 @@ func (t *Tally) Record(e *event.Event) {
 	case e.Surface != event.MCP, e.View.Snapshot == nil:
 	case e.Method == "tools/list", e.Tool == "list_skills":
 		if e.Result == event.OK {
-			t.listed(e.View, e.Client)
+			t.recordList(e.View, e.Client)
 		}
 	case e.Method != "tools/call" && e.Method != "resources/read" && e.Method != "prompts/get":
 	case e.Result == event.OK:
@@ -226,7 +226,7 @@ func (t *Tally) count(client string, e *catalog.Entry, n Counts) {
 	uri, now := e.URI().String(), time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.pair(uri, t.known(client))
+	p := t.pair(uri, t.indexOf(client))
 	if p == nil {
 		t.beyond++
 		return
@@ -298,8 +298,8 @@ func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
 
 func sum32(a, b uint32) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) }
 
-// known returns the index of the name that a client is counted under. The caller holds mu.
-func (t *Tally) known(client string) int {
+// indexOf returns the index of the name that a client is counted under. The caller holds mu.
+func (t *Tally) indexOf(client string) int {
 	n, ok := t.number[client]
 	if ok {
 		return n

@@ -6,7 +6,7 @@ import "github.com/knack-dev/knack/internal/workspace/config"
 // inEffect is nil. A server on stdio obeys it too, although it reads no other settings.
 func (s *Finder) LockMode(inEffect *File) string {
 	if inEffect == nil {
-		inEffect, _ = s.own() // the commands that need the file report its faults
+		inEffect, _ = s.userFile() // the commands that need the file report its faults
 	}
 	if inEffect == nil {
 		return config.LockWarn

@@ -248,7 +248,7 @@ func Moves(served, now *File, sameRules bool) error {
 	}
 	var moved []string
 	for _, r := range before {
-		if slices.ContainsFunc(next, func(n placed) bool { return n.label == r.label && n.isAt(r) }) {
+		if slices.ContainsFunc(next, func(n labelledFolder) bool { return n.label == r.label && n.isAt(r) }) {
 			continue
 		}
 		moved = append(moved, r.label)
@@ -274,24 +274,24 @@ func Moves(served, now *File, sameRules bool) error {
 	return nil
 }
 
-// placed identifies a root by its label and its folder, or a source by its reference.
-type placed struct{ label, folder string }
+// labelledFolder identifies a root by its label and its folder, or a source by its reference.
+type labelledFolder struct{ label, folder string }
 
 // isAt reports whether two roots have the same folder. The disk is asked only if their paths
 // differ.
-func (p placed) isAt(o placed) bool {
+func (p labelledFolder) isAt(o labelledFolder) bool {
 	return p.folder == o.folder || soon(false, func() bool { return realpath.Same(p.folder, o.folder) })
 }
 
-func rootsOf(f *File) (all []placed) {
+func rootsOf(f *File) (all []labelledFolder) {
 	if f == nil {
 		return nil
 	}
 	for _, r := range f.Config.Roots {
-		all = append(all, placed{r.Label.Text, r.Folder(filepath.Dir(f.Path))})
+		all = append(all, labelledFolder{r.Label.Text, r.Folder(filepath.Dir(f.Path))})
 	}
 	for _, s := range f.Config.Sources {
-		all = append(all, placed{s.Name.Text, "source " + s.From.Text})
+		all = append(all, labelledFolder{s.Name.Text, "source " + s.From.Text})
 	}
 	return all
 }

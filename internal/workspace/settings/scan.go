@@ -16,7 +16,7 @@ func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*adm
 	f := inEffect
 	if f == nil {
 		var err error
-		if f, err = s.own(); err == nil && f != nil && len(f.Problems) > 0 {
+		if f, err = s.userFile(); err == nil && f != nil && len(f.Problems) > 0 {
 			err = f.refused()
 		}
 		if err != nil {

@@ -161,7 +161,7 @@ func (s *Finder) Trusted() (*File, error) {
 	var f *File
 	var err error
 	if s.given == "" {
-		f, err = s.own()
+		f, err = s.userFile()
 	} else {
 		f, err = s.load(s.env.Absolute(s.given), s.given, ReadUserFile, config.Named)
 	}
@@ -176,8 +176,8 @@ func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// own returns the user's own file, perhaps with problems, or nil.
-func (s *Finder) own() (*File, error) {
+// userFile returns the user's own file, perhaps with problems, or nil.
+func (s *Finder) userFile() (*File, error) {
 	at := s.UserFile()
 	if at == "" {
 		return nil, nil
@@ -192,7 +192,7 @@ func (s *Finder) own() (*File, error) {
 // WithSources returns the user's own file if it names sources, or nil. A faulty file has none: warn
 // gets the first fault.
 func (s *Finder) WithSources(warn func(text string)) *File {
-	f, err := s.own()
+	f, err := s.userFile()
 	if err == nil && f != nil && len(f.Problems) > 0 && config.Names(f.Data, "sources") {
 		err = f.refused()
 	}

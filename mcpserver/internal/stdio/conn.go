@@ -253,7 +253,7 @@ func (c *Conn) reply(call *working, a wire.Answer, begun *bool) {
 		owed = c.calls.answering(call.key)
 	}
 	if owed {
-		c.calls.answered()
+		c.calls.finish()
 	}
 }
 

@@ -111,8 +111,8 @@ func (l *ledger) answering(key string) (owed bool) {
 	return true
 }
 
-// answered records that an answer is written, or never will be.
-func (l *ledger) answered() {
+// finish records that an answer is written, or never will be.
+func (l *ledger) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.owed--; l.owed > 0 {

@@ -73,7 +73,7 @@ func (w *working) Done() <-chan struct{} {
 	defer w.mu.Unlock()
 	if w.done == nil {
 		w.done = make(chan struct{})
-		if w.ended = w.over(); w.ended {
+		if w.ended = w.isOver(); w.ended {
 			close(w.done)
 		} else {
 			w.stop = context.AfterFunc(w.conn.open, w.cancel)
@@ -86,11 +86,11 @@ func (w *working) Done() <-chan struct{} {
 func (w *working) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended || w.done == nil && w.over() {
+	if w.ended || w.done == nil && w.isOver() {
 		return context.Canceled
 	}
 	return nil
 }
 
-// over reports whether the context has ended. The caller holds mu.
-func (w *working) over() bool { return w.ended || w.conn.open.Err() != nil }
+// isOver reports whether the context has ended. The caller holds mu.
+func (w *working) isOver() bool { return w.ended || w.conn.open.Err() != nil }

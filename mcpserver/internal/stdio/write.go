@@ -41,7 +41,7 @@ func (c *Conn) giveTurn() { <-c.turn }
 // next line could not be told from the rest of a truncated one.
 func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if out, ok := c.out.(nowWriter); ok {
-		if pieces = behind(pieces, out.WriteNow(pieces)); len(pieces) == 0 {
+		if pieces = skipBytes(pieces, out.WriteNow(pieces)); len(pieces) == 0 {
 			return nil
 		}
 	}
@@ -69,8 +69,8 @@ func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 // write costs more than most writes.
 type nowWriter interface{ WriteNow(pieces [][]byte) int }
 
-// behind returns the bytes after the first n. It does not change the pieces.
-func behind(pieces [][]byte, n int) [][]byte {
+// skipBytes returns the bytes after the first n. It does not change the pieces.
+func skipBytes(pieces [][]byte, n int) [][]byte {
 	for i, p := range pieces {
 		if n < len(p) {
 			return append([][]byte{p[n:]}, pieces[i+1:]...)

@@ -280,7 +280,7 @@ func (m *Message) Cancelled() (key string) {
 	if m.Kind != Notification || m.Method != "notifications/cancelled" {
 		return ""
 	}
-	each(m.Params, func(name, value []byte) {
+	eachMember(m.Params, func(name, value []byte) {
 		if string(name) == "requestId" {
 			_, key, _ = parseID(value) // a malformed id has no key
 		}

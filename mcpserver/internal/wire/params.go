@@ -67,7 +67,7 @@ func ParseParams(method string, raw []byte) (*Params, *jsonrpc.Error) {
 	}
 	var d decoder
 	var meta, cursor, uri, name, arguments, ref, argument, level, version, info, capabilities, notifications []byte
-	each(raw, func(key, value []byte) {
+	eachMember(raw, func(key, value []byte) {
 		switch string(key) {
 		case "_meta":
 			meta = value
@@ -128,8 +128,8 @@ func ParseParams(method string, raw []byte) (*Params, *jsonrpc.Error) {
 	return p, d.no
 }
 
-// each calls visit with the members of an object; another value has none.
-func each(raw []byte, visit func(name, value []byte)) {
+// eachMember calls visit with the members of an object; another value has none.
+func eachMember(raw []byte, visit func(name, value []byte)) {
 	rawjson.Members(raw, func(key, value []byte) bool {
 		visit(nameOf(key), value)
 		return true
@@ -182,7 +182,7 @@ func (d *decoder) object(name string, raw []byte, visit func(name, value []byte)
 	case raw[0] != '{':
 		d.fail(mistyped(name, "an object"))
 	default:
-		each(raw, visit)
+		eachMember(raw, visit)
 	}
 }
 
@@ -235,7 +235,7 @@ func (d *decoder) capabilities(raw []byte, to *Handshake) {
 	} else if json.Unmarshal(raw, new(mcp.ClientCapabilities)) != nil {
 		d.fail(misread)
 	}
-	each(raw, func(name, value []byte) { to.Roots = to.Roots || string(name) == "roots" && !isNull(value) })
+	eachMember(raw, func(name, value []byte) { to.Roots = to.Roots || string(name) == "roots" && !isNull(value) })
 }
 
 // listen decodes the notifications that a client wants.
@@ -303,7 +303,7 @@ func parseClient(raw []byte) (name, version string, no *jsonrpc.Error) {
 		return "", "", misread
 	}
 	var d decoder
-	each(raw, func(key, value []byte) {
+	eachMember(raw, func(key, value []byte) {
 		var other string
 		switch string(key) {
 		case "name":

@@ -149,8 +149,8 @@ func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 // maxTarget bounds the text of a link, in bytes: PATH_MAX of common systems.
 const maxTarget = 4096
 
-// wanted is one file to fetch.
-type wanted struct {
+// wantedFile is one file to fetch.
+type wantedFile struct {
 	skill string
 	file  origin.File
 }
@@ -165,7 +165,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		}
 		chosen[s.Path] = s.Copies
 	}
-	var files []wanted
+	var files []wantedFile
 	var ids []string
 	there := map[string]bool{}
 	for i, e := range l.tree.entries {
@@ -174,7 +174,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		}
 		for in, file := range chosen.Holders(e.Path) {
 			there[in] = true
-			files = append(files, wanted{in, origin.File{Path: file, Exec: e.Type == origin.Exec, Size: -1}})
+			files = append(files, wantedFile{in, origin.File{Path: file, Exec: e.Type == origin.Exec, Size: -1}})
 			ids = append(ids, l.tree.ids[i])
 		}
 	}

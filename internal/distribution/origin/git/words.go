@@ -129,14 +129,14 @@ func (t *transcript) reason(command string, err error) error {
 	for _, f := range failures {
 		for _, sign := range f.signs {
 			if strings.Contains(all, strings.ToLower(sign)) {
-				return said(f.err, last)
+				return withMessage(f.err, last)
 			}
 		}
 	}
-	return said(fmt.Errorf("%w at %s (%w)", errUnknown, command, err), last)
+	return withMessage(fmt.Errorf("%w at %s (%w)", errUnknown, command, err), last)
 }
 
-func said(err error, last string) error {
+func withMessage(err error, last string) error {
 	if last == "" {
 		return err
 	}

@@ -47,7 +47,7 @@ type library struct {
 	network  error // why the last request had no answer
 }
 
-func (l *library) over(err error) {
+func (l *library) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.exceeded = err

@@ -92,7 +92,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, of: l}, Exceeded: l.over}
+	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, of: l}, Exceeded: l.fail}
 	if l.client, err = skillsext.Dial(ctx, "knack", ref.Location, &client); err != nil {
 		return nil, l.reason(ctx, err)
 	}

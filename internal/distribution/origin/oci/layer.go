@@ -17,22 +17,22 @@ const (
 
 // packingOf detects the format by the first bytes of a layer, and of its decompressed content.
 func packingOf(r *io.SectionReader) packing {
-	head := first(io.NewSectionReader(r, 0, r.Size()))
+	head := firstBlock(io.NewSectionReader(r, 0, r.Size()))
 	switch {
 	case isTar(head):
 		return tarball
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		return zstd
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		if z, err := gzip.NewReader(io.NewSectionReader(r, 0, r.Size())); err == nil && isTar(first(z)) {
+		if z, err := gzip.NewReader(io.NewSectionReader(r, 0, r.Size())); err == nil && isTar(firstBlock(z)) {
 			return tarball
 		}
 	}
 	return single
 }
 
-// first returns the first block, or less at the end.
-func first(r io.Reader) []byte {
+// firstBlock returns the first block, or less at the end.
+func firstBlock(r io.Reader) []byte {
 	head := make([]byte, 512)
 	n, _ := io.ReadFull(r, head)
 	return head[:n]

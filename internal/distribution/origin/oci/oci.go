@@ -70,7 +70,7 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	}
 	digest, err := t.repo.Resolve(ctx, t.tag)
 	if err != nil {
-		return origin.Revision{}, gone(err)
+		return origin.Revision{}, notFound(err)
 	}
 	at.ID = "oci:" + digest
 	return at, nil
@@ -94,7 +94,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	}
 	m, err := t.repo.Manifest(ctx, name)
 	if err != nil {
-		return nil, gone(err)
+		return nil, notFound(err)
 	}
 	l := &library{origin: o, ref: ref, at: origin.Revision{ID: "oci:" + m.Digest, Version: versionOf(ref.Want)}}
 	if l.at.Said = versionSaid(m); l.at.Said != "" && (l.at.Version == "" || isRelease(m)) {
@@ -111,8 +111,8 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	return l, nil
 }
 
-// gone marks the error about a tag or a manifest that the registry does not have.
-func gone(err error) error {
+// notFound marks the error about a tag or a manifest that the registry does not have.
+func notFound(err error) error {
 	if status := (*registry.StatusError)(nil); errors.As(err, &status) && status.Code == http.StatusNotFound {
 		return origin.Mark(origin.ErrGone, err)
 	}

@@ -35,14 +35,14 @@ type entry struct {
 	sum         skill.Digest
 }
 
-// listed is a file of version 0.1.0: a path, or a path with a digest, as a draft had it.
-type listed struct {
+// indexEntry is a file of version 0.1.0: a path, or a path with a digest, as a draft had it.
+type indexEntry struct {
 	Path   string
 	Digest string
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (l *listed) UnmarshalJSON(data []byte) error {
+func (l *indexEntry) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &l.Path)
 	}
@@ -192,19 +192,19 @@ func (x *index) fault(e *entry) error {
 }
 
 // files returns the list of files of version 0.1.0.
-func (e *entry) files() ([]listed, error) {
+func (e *entry) files() ([]indexEntry, error) {
 	d := json.NewDecoder(bytes.NewReader(e.Files))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return nil, errors.New("its entry in the index has no list of files")
 	}
-	var files []listed
+	var files []indexEntry
 	var paths origin.Paths
 	main := false
 	for d.More() {
 		if len(files) == origin.MaxFiles {
 			return nil, origin.TooManyFiles()
 		}
-		var f listed
+		var f indexEntry
 		if err := d.Decode(&f); err != nil {
 			return nil, errors.New("its entry in the index has a list of something else than files")
 		}

@@ -125,12 +125,12 @@ func (r *round) ended() bool {
 func (c *Checks) run(v catalog.View, r *round) {
 	workers := max(1, runtime.GOMAXPROCS(0)/2)
 	unknown, known := c.split(v.Entries)
-	c.each(context.Background(), unknown, workers, c.first(v))
+	c.checkAll(context.Background(), unknown, workers, c.checkOnce(v))
 	if r.again {
 		c.mu.Lock()
 		age := c.rest()
 		c.mu.Unlock()
-		c.each(context.Background(), known, workers, func(ctx context.Context, e *catalog.Entry) error {
+		c.checkAll(context.Background(), known, workers, func(ctx context.Context, e *catalog.Entry) error {
 			_, err := c.check(ctx, v, e, age, false)
 			return err
 		})
@@ -147,8 +147,8 @@ func (c *Checks) run(v catalog.View, r *round) {
 	}
 }
 
-// first returns a function that checks a skill unless it has a result.
-func (c *Checks) first(v catalog.View) func(context.Context, *catalog.Entry) error {
+// checkOnce returns a function that checks a skill unless it has a result.
+func (c *Checks) checkOnce(v catalog.View) func(context.Context, *catalog.Entry) error {
 	return func(ctx context.Context, e *catalog.Entry) error {
 		c.mu.Lock()
 		known := c.results[e.Skill] != nil
@@ -190,10 +190,10 @@ func (c *Checks) forgetAllBut(entries []*catalog.Entry) {
 	}
 }
 
-// each calls do for the given skills with a number of workers, and stops early if the
+// checkAll calls do for the given skills with a number of workers, and stops early if the
 // context ends. An error of do says that the disk of a skill's root does not answer. The
 // other skills of that root get this as their result, since waiting once is enough.
-func (c *Checks) each(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
+func (c *Checks) checkAll(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
 	next := make(chan *catalog.Entry)
 	var wg sync.WaitGroup
 	var silent sync.Map // labels of the roots

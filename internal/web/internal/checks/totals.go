@@ -45,7 +45,7 @@ const checkPatience = 20 * time.Millisecond
 // Soon returns the totals for a page, which does not wait until every skill is checked. now
 // reports whether they are complete and current.
 func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *doctor.Totals, now bool) {
-	now = waits(ctx, c.begin(true).done, checkPatience)
+	now = closesWithin(ctx, c.begin(true).done, checkPatience)
 	t = c.count(v, now)
 	return t, now && t.Complete()
 }
@@ -61,21 +61,21 @@ func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *doctor.Totals, o
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	r := c.begin(true)
-	done := waits(ctx, r.done, checkPatience)
+	done := closesWithin(ctx, r.done, checkPatience)
 	// Help the round from the other end. It may check another snapshot, so also check the skills
 	// that it lacks.
 	unknown, _ := c.split(v.Entries)
 	slices.Reverse(unknown)
-	c.each(ctx, unknown, runtime.GOMAXPROCS(0), c.first(v))
+	c.checkAll(ctx, unknown, runtime.GOMAXPROCS(0), c.checkOnce(v))
 	if last := c.LastAt(); !done && !last.IsZero() && time.Since(last) >= checkAge {
-		waits(ctx, r.done, apiPatience)
+		closesWithin(ctx, r.done, apiPatience)
 	}
 	t = c.count(v, true)
 	return t, t.Complete()
 }
 
-// waits reports whether the channel is closed within the given time.
-func waits(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
+// closesWithin reports whether the channel is closed within the given time.
+func closesWithin(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -168,7 +168,7 @@ func (c *Checks) Verdicts(ctx context.Context, v catalog.View, entries []*catalo
 	c.mu.Lock()
 	age := c.rest()
 	c.mu.Unlock()
-	c.each(ctx, missing, runtime.GOMAXPROCS(0), func(ctx context.Context, e *catalog.Entry) error {
+	c.checkAll(ctx, missing, runtime.GOMAXPROCS(0), func(ctx context.Context, e *catalog.Entry) error {
 		r, err := c.check(ctx, v, e, age, true)
 		mu.Lock()
 		defer mu.Unlock()

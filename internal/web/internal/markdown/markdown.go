@@ -215,7 +215,7 @@ func hostile(source string) bool {
 			marks, columns, rows = 0, 0, 0
 			continue
 		}
-		if opened(line) > maxOpen {
+		if countMarks(line) > maxOpen {
 			return true
 		}
 		if heads(line) {
@@ -242,9 +242,9 @@ func heads(line string) bool {
 	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "=") || strings.HasPrefix(line, "-") && strings.Trim(line, "- \t\r\n") == ""
 }
 
-// opened counts the quote and list marks at the beginning of a line. A line of one
+// countMarks counts the quote and list marks at the beginning of a line. A line of one
 // repeated mark is a rule or the underline of a heading.
-func opened(line string) (n int) {
+func countMarks(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
 		return 0

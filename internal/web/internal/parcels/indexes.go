@@ -37,7 +37,7 @@ const maxIndexes = 8
 // Get returns the index of a snapshot. It calls make if there is none or an old one. Callers of
 // one snapshot wait for each other.
 func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, error)) (T, error) {
-	i := x.of(v.Snapshot)
+	i := x.indexOf(v.Snapshot)
 	var none T
 	select {
 	case i.gate <- struct{}{}:
@@ -66,8 +66,8 @@ func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, er
 	return value, nil
 }
 
-// of returns the place of a snapshot's index.
-func (x *Indexes[T]) of(s *catalog.Snapshot) *index[T] {
+// indexOf returns the place of a snapshot's index.
+func (x *Indexes[T]) indexOf(s *catalog.Snapshot) *index[T] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at := slices.IndexFunc(x.kept, func(i *index[T]) bool { return i.of == s })

@@ -43,7 +43,7 @@ func (r Row) Short() string { return Short(r.Release) }
 // earlier.
 func RowOf(s follow.Status, frank bool) Row {
 	r := Row{Status: s, State: Current, Trust: Trust(s)}
-	r.From = place(s.From)
+	r.From = publicName(s.From)
 	switch {
 	case s.Failure != "":
 		r.State, r.Says = Silent, silence(s, frank)
@@ -99,17 +99,17 @@ func Trust(s follow.Status) string {
 	return s.Signature
 }
 
-// answered returns the time of the source's last answer. If it has not answered since the start of
+// lastAnswer returns the time of the source's last answer. If it has not answered since the start of
 // the server, that is the time of the first failed request, or zero before any request.
-func answered(s follow.Status) time.Time {
+func lastAnswer(s follow.Status) time.Time {
 	if s.Answered.IsZero() {
 		return s.FailingSince
 	}
 	return s.Answered
 }
 
-// place returns the source as clients may see it: pages and the API reveal no path of the server.
-func place(from string) string {
+// publicName returns the source as clients may see it: pages and the API reveal no path of the server.
+func publicName(from string) string {
 	if strings.HasPrefix(from, "/") || strings.Contains(from, "file:") || len(from) > 1 && from[1] == ':' {
 		return "a place on the server"
 	}
@@ -136,7 +136,7 @@ type Item struct {
 func ItemOf(all []follow.Status, root string) *Item {
 	for _, s := range all {
 		if s.Name == root && s.Release != "" {
-			return &Item{display.OneLine(place(s.From)), s.Release, s.Version, s.Signature, s.Signer, s.Since.UTC().Truncate(time.Second)}
+			return &Item{display.OneLine(publicName(s.From)), s.Release, s.Version, s.Signature, s.Signer, s.Since.UTC().Truncate(time.Second)}
 		}
 	}
 	return nil
@@ -167,7 +167,7 @@ func Measures(all []follow.Status, now time.Time) []metrics.Measure {
 		if !s.Since.IsZero() {
 			add(&since, float64(s.Since.UnixMilli())/1000)
 		}
-		if heard := answered(s); !heard.IsZero() {
+		if heard := lastAnswer(s); !heard.IsZero() {
 			add(&age, max(now.Sub(heard).Seconds(), 0))
 		}
 		for _, of := range follow.Outcomes {

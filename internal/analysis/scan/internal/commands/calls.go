@@ -192,7 +192,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 	destination, secret := "", value{}
 	for _, a := range args {
 		v := c.eval(a[0], a[1], 0)
-		secret = secret.with(v)
+		secret = secret.merge(v)
 		if destination == "" && (strings.Contains(v.text, "://") || strings.HasPrefix(v.text, "$")) {
 			destination = v.text
 		}
@@ -371,7 +371,7 @@ func (c *codeReader) isVariable(name string) bool {
 // decodes returns the value of a decoding call.
 func (c *codeReader) decodes(name string, args [][2]int, arg func(int) value) value {
 	v := arg(0)
-	out := value{decoder: last(name), from: v.from, to: v.to}.with(v)
+	out := value{decoder: last(name), from: v.from, to: v.to}.merge(v)
 	out.decoder = last(name)
 	how := ""
 	if len(args) > 1 {

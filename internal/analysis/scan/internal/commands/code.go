@@ -47,7 +47,7 @@ func (s *Judge) Code(p passage.Part, python bool, from Origin) {
 		minified:  !python && isMinified(p.Text),
 		processes: !python && strings.Contains(p.Text, "child_process"),
 	}
-	c.args = c.given(s.args)
+	c.args = c.combined(s.args)
 	s.args = nil
 	for i := range tokens {
 		c.token(i)
@@ -127,10 +127,10 @@ func (c *codeReader) defines(i int) bool {
 
 // dotted returns the name of a call with its receiver: "os.path.join". A receiver that is not a
 // name becomes "?".
-func (c *codeReader) dotted(i int) string { return c.aliased(c.written(i)) }
+func (c *codeReader) dotted(i int) string { return c.aliased(c.rawName(i)) }
 
-// written is dotted without resolving import aliases.
-func (c *codeReader) written(i int) string {
+// rawName is dotted without resolving import aliases.
+func (c *codeReader) rawName(i int) string {
 	name := c.tokens[i].Text
 	for n := 0; n < 4 && c.isMark(i-1, "."); n++ {
 		i -= 2
@@ -212,7 +212,7 @@ func (c *codeReader) literal(t lexer.Token) value {
 	v.text = codeParts().ReplaceAllStringFunc(t.Text, func(m string) string {
 		name := strings.Trim(m, "${} ")
 		if w, ok := c.vars[name]; ok {
-			v = v.with(w)
+			v = v.merge(w)
 			v.known = v.known && w.known
 			if w.text != "" && c.of.spend(len(w.text)) {
 				return w.text

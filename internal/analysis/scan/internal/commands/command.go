@@ -16,7 +16,7 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	}
 	args := make([]value, 0, len(x.Args))
 	for i, w := range x.Args {
-		if all, ok := r.listed(w); ok {
+		if all, ok := r.expandList(w); ok {
 			args = append(args, all...)
 			continue
 		}
@@ -271,7 +271,7 @@ func (r *shellReader) filtered(args []value, in value) value {
 		}
 		c := r.content(v)
 		if c.secret != "" || c.decoder != "" || len(c.fetched) > 0 {
-			out = out.with(c)
+			out = out.merge(c)
 		}
 		if files++; files == 1 && c.text != "" {
 			out.text, out.known, out.from, out.to = c.text, c.known, c.from, c.to

@@ -34,7 +34,7 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 			return value{}, false
 		}
 	}
-	return out.with(source), true
+	return out.merge(source), true
 }
 
 // openedBy returns the input of a decoder that has its own options.

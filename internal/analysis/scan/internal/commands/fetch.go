@@ -40,9 +40,9 @@ func requestOf(name string, args []value) request {
 	for i, v := range args {
 		switch option := strings.ToLower(v.text); {
 		case option == "-outfile" || option == "-o" || option == "--output" || option == "-d" && name == "axel":
-			q.output = at(args, i+1).text
+			q.output = argument(args, i+1).text
 		case option == "-body" || option == "-infile":
-			q.bodies = append(q.bodies, *at(args, i+1))
+			q.bodies = append(q.bodies, *argument(args, i+1))
 		case strings.Contains(v.text, "://") || strings.HasPrefix(v.text, "$") || i > 0 && strings.ToLower(args[i-1].text) == "-uri":
 			q.urls = append(q.urls, v)
 		}
@@ -121,7 +121,7 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 		}
 		urls = append(urls, u.fetched...) // xargs curl
 	}
-	r.sent(q, args[0], io)
+	r.judgeRequest(q, args[0], io)
 	if len(urls) == 0 {
 		return value{}
 	}

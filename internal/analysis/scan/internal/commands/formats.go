@@ -17,7 +17,7 @@ func (c *codeReader) applied(method string, text value, open, depth int) value {
 	var items []value
 	if method == "join" {
 		if items = c.list(args[0]); items == nil {
-			return text.with(c.eval(args[0][0], args[0][1], depth+1))
+			return text.merge(c.eval(args[0][0], args[0][1], depth+1))
 		}
 	} else {
 		for _, a := range args {
@@ -33,7 +33,7 @@ func (c *codeReader) applied(method string, text value, open, depth int) value {
 			out.text = strings.Replace(out.text, "{}", v.text, 1)
 		}
 		out.known = out.known && v.known
-		out = out.with(v)
+		out = out.merge(v)
 	}
 	return c.spent(out)
 }
@@ -42,7 +42,7 @@ func (c *codeReader) applied(method string, text value, open, depth int) value {
 func (c *codeReader) filledIn(text, v value) value {
 	text.text = strings.Replace(text.text, "%s", v.text, 1)
 	text.known = text.known && v.known
-	return c.spent(text.with(v))
+	return c.spent(text.merge(v))
 }
 
 // spent returns a combined value, without its text if the text exceeds the bound.
@@ -53,8 +53,8 @@ func (c *codeReader) spent(v value) value {
 	return v
 }
 
-// listed returns the words that "$@" and "${name[@]}" stand for.
-func (r *shellReader) listed(w *syntax.Word) ([]value, bool) {
+// expandList returns the words that "$@" and "${name[@]}" stand for.
+func (r *shellReader) expandList(w *syntax.Word) ([]value, bool) {
 	if len(w.Parts) != 1 {
 		return nil, false
 	}

@@ -42,7 +42,7 @@ func (c *codeReader) imports(i int) {
 	}
 	module := ""
 	if c.python && c.isFrom(i) {
-		module = strings.TrimPrefix(c.written(i-1)+".", "?.")
+		module = strings.TrimPrefix(c.rawName(i-1)+".", "?.")
 	}
 	for n := i + 1; n < end; n++ {
 		if t := c.tokens[n]; !c.python && t.Kind == lexer.String {
@@ -58,7 +58,7 @@ func (c *codeReader) imports(i int) {
 		switch {
 		case name == "" || name == "as" || name == "from" || c.name(n-1) == "as":
 		case c.name(n+1) == "as" && c.name(n+2) != "":
-			c.alias(c.name(n+2), module+c.written(n))
+			c.alias(c.name(n+2), module+c.rawName(n))
 		case module != "" && (c.python || c.tokens[n-1].Kind == lexer.Mark):
 			c.alias(name, module+name)
 		case module != "": // import p from 'child_process'

@@ -43,7 +43,7 @@ func (s *Judge) Lines(p passage.Part) {
 			continue
 		}
 		if m := assignedLine().FindStringSubmatch(line); m != nil && r.room(len(r.vars)) {
-			r.vars[strings.ToLower(m[1])] = made(line)
+			r.vars[strings.ToLower(m[1])] = codeOutput(line)
 		}
 		if !stem(start) {
 			continue
@@ -53,9 +53,9 @@ func (s *Judge) Lines(p passage.Part) {
 			r.runs(decodedUTF16(code), value{from: from + m[2], to: from + m[3]}, strings.ToLower(line[m[2]:m[3]]))
 		}
 		if m := evalWords().FindStringIndex(line); m != nil {
-			v := made(line)
+			v := codeOutput(line)
 			for _, name := range variableWord().FindAllStringSubmatch(line, maxFetched) {
-				v = v.with(r.vars[strings.ToLower(name[1])])
+				v = v.merge(r.vars[strings.ToLower(name[1])])
 			}
 			if v.from, v.to = from, at; v.decoder != "" || len(v.fetched) > 0 {
 				r.runs(v, value{from: from + m[0], to: from + m[1]}, strings.ToLower(line[m[0]:m[1]]))

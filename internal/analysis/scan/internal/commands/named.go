@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 )
 
-// named is a function or an alias.
-type named struct {
+// definition is a function or an alias.
+type definition struct {
 	body  *syntax.Stmt // of a function
 	base  int          // where the chunk with the body begins
 	alias string       // the words of an alias
@@ -66,7 +66,7 @@ func (r *shellReader) aliases(args []value) {
 		if !ok || name == "" || !r.room(len(r.named)) {
 			continue
 		}
-		r.named[name] = named{alias: words}
+		r.named[name] = definition{alias: words}
 		if strings.ContainsAny(words, "|;&$`") {
 			r.runs(value{text: words, known: v.known, from: v.from, to: v.to}, v, "alias")
 		}

@@ -21,8 +21,8 @@ var (
 	webAddress    = lazyregexp.New(`https?://[^\s"'()<>;|]+`)
 )
 
-// made returns the content that a line of code decodes or fetches.
-func made(text string) (v value) {
+// codeOutput returns the content that a line of code decodes or fetches.
+func codeOutput(text string) (v value) {
 	if word := decodingWords().FindString(text); word != "" {
 		v.decoder = strings.Trim(word, `"'(`)
 		if m := encodedText().FindStringSubmatch(text); m != nil {
@@ -46,7 +46,7 @@ func (r *shellReader) oneLiner(code, place value, by string, language lang) valu
 	if code.decoder != "" || len(code.fetched) > 0 || len(code.text) > maxOneLiner {
 		return value{}
 	}
-	v := made(code.text)
+	v := codeOutput(code.text)
 	v.from, v.to = code.from, code.to
 	switch {
 	case v.empty():
@@ -126,7 +126,7 @@ func packed(name string, args []value) value {
 		case name == "zip" && !short:
 			return v
 		case name == "tar" && (short || i == 0) && strings.HasSuffix(letters, "f"):
-			return *at(args, i+1)
+			return *argument(args, i+1)
 		}
 	}
 	return value{}
@@ -143,7 +143,7 @@ func (r *shellReader) unpacks(name string, args []value) {
 		if rest, ok := strings.CutPrefix(v.text, letter); ok && rest != "" {
 			password = v.cut(rest)
 		} else if ok && name == "unzip" {
-			password = *at(args, i+1)
+			password = *argument(args, i+1)
 		} else if saved := r.saved[fileName(v.text)]; len(saved.fetched) > 0 {
 			archive = saved
 		}

@@ -41,7 +41,7 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 // withArguments judges a text that an interpreter runs with arguments. A decoded or fetched
 // argument is code only if the text runs it, as sh -c '$0' does.
 func (r *shellReader) withArguments(code value, args []value, place value, by string, language lang) value {
-	given := r.given(args)
+	given := r.combined(args)
 	if given.empty() {
 		return r.oneLiner(code, place, by, language)
 	}
@@ -73,14 +73,14 @@ func (r *shellReader) withArguments(code value, args []value, place value, by st
 	return out
 }
 
-// given returns the decoded and fetched content of arguments together. Its text is each decoded text
+// combined returns the decoded and fetched content of arguments together. Its text is each decoded text
 // that people could read. Markdown has no finding about others, and they hide none that can be read.
-func (r *shellReader) given(args []value) value {
+func (r *shellReader) combined(args []value) value {
 	var all value
 	var read []string
 	hidden := false
 	for _, v := range args {
-		all = all.with(value{fetched: v.fetched, decoder: v.decoder})
+		all = all.merge(value{fetched: v.fetched, decoder: v.decoder})
 		switch {
 		case v.decoder == "":
 		case v.known && isPlainText(v.text):
@@ -149,7 +149,7 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 		case text == "-" || text == "--":
 			continue
 		case text == "--eval" || text == "--print" || text == "--command" || name == "deno" && text == "eval":
-			return at(args, i+1), nil, valuesFrom(args, i+2)
+			return argument(args, i+1), nil, valuesFrom(args, i+2)
 		case name == "deno" && (text == "run" || strings.HasPrefix(text, "-")):
 			continue
 		case strings.HasPrefix(text, "--rcfile") || strings.HasPrefix(text, "--init-file"):
@@ -168,7 +168,7 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 				continue
 			}
 			if strings.ContainsAny(flags, of[0]) && of[0] != "" {
-				return at(args, i+1), nil, valuesFrom(args, i+2)
+				return argument(args, i+1), nil, valuesFrom(args, i+2)
 			}
 			if !ok && strings.Contains(flags, "s") {
 				return nil, nil, args[i+1:]
@@ -182,7 +182,7 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 	return nil, nil, nil
 }
 
-func at(args []value, i int) *value {
+func argument(args []value, i int) *value {
 	if i >= len(args) {
 		return &value{}
 	}
@@ -200,15 +200,15 @@ func powershell(args []value) (code, file *value, rest []value) {
 			continue
 		}
 		if name == "ec" || strings.HasPrefix("encodedcommand", name) {
-			code := *at(args, i+1)
+			code := *argument(args, i+1)
 			code.decoder = "-EncodedCommand"
 			return &code, nil, nil
 		}
 		if strings.HasPrefix("command", name) {
-			return at(args, i+1), nil, valuesFrom(args, i+2)
+			return argument(args, i+1), nil, valuesFrom(args, i+2)
 		}
 		if strings.HasPrefix("file", name) {
-			return nil, at(args, i+1), nil
+			return nil, argument(args, i+1), nil
 		}
 	}
 	return nil, nil, args

@@ -31,25 +31,25 @@ func credentialIn(text string) string {
 	return ""
 }
 
-// sent judges the content that a request sends.
-func (r *shellReader) sent(q request, place value, io redirect) {
+// judgeRequest judges the content that a request sends.
+func (r *shellReader) judgeRequest(q request, place value, io redirect) {
 	var secret value
 	for _, v := range append(q.bodies[:len(q.bodies):len(q.bodies)], q.urls...) {
-		secret = secret.with(v)
+		secret = secret.merge(v)
 		for _, mark := range [...]string{"@", "=@", "=<"} {
 			i := strings.Index(v.text, mark)
 			if i < 0 || i > 0 && mark == "@" {
 				continue
 			}
 			file, _, _ := strings.Cut(v.text[i+len(mark):], ";")
-			secret = secret.with(r.content(value{text: file, from: v.from, to: v.to}))
+			secret = secret.merge(r.content(value{text: file, from: v.from, to: v.to}))
 		}
 	}
 	for _, v := range q.files {
-		secret = secret.with(r.content(v))
+		secret = secret.merge(r.content(v))
 	}
 	if q.stdin {
-		secret = secret.with(io.in)
+		secret = secret.merge(io.in)
 	}
 	if secret.secret == "" || len(q.urls) == 0 {
 		return
@@ -190,7 +190,7 @@ func (r *shellReader) backdoor(name string, args []value, io redirect) {
 func connectOption(args []value) (string, bool) {
 	for i, v := range args {
 		if v.text == "-connect" {
-			return at(args, i+1).text, true
+			return argument(args, i+1).text, true
 		}
 	}
 	return "", false

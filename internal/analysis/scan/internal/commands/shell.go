@@ -41,14 +41,14 @@ type shellReader struct {
 	// a program.
 	vague bool
 
-	vars   map[string]value // of the last assignment
-	saved  map[string]value // the content written into each file
-	remote map[string]value // descriptors that are open on a socket, and its address
-	opened map[string]value // descriptors open on a file, and its content
-	named  map[string]named // functions and aliases
-	kept   int              // nodes of their trees
-	calls  int              // how deep they nest
-	params []value          // of the function whose body is read
+	vars   map[string]value      // of the last assignment
+	saved  map[string]value      // the content written into each file
+	remote map[string]value      // descriptors that are open on a socket, and its address
+	opened map[string]value      // descriptors open on a file, and its content
+	named  map[string]definition // functions and aliases
+	kept   int                   // nodes of their trees
+	calls  int                   // how deep they nest
+	params []value               // of the function whose body is read
 	arrays map[string][]value
 	stdin  value // the input that exec opened
 	// secret is set if a credential path is named, and network if something is sent or fetched.
@@ -102,12 +102,12 @@ func (r *shellReader) takes() {
 	if r.s.args = nil; len(args) == 0 {
 		return
 	}
-	all := r.given(args[1:])
+	all := r.combined(args[1:])
 	for i, v := range args {
 		v.from, v.to = 0, len(r.p.Text) // it is in another text
 		if r.assign(strconv.Itoa(i), v); i > 0 {
 			r.params = append(r.params, v)
-			all = all.with(v)
+			all = all.merge(v)
 		}
 	}
 	r.assign("@", all)
@@ -120,7 +120,7 @@ func (r *shellReader) tooManyWords() {
 
 func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
 	return &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: saved,
-		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]named{}, arrays: map[string][]value{}}
+		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]definition{}, arrays: map[string][]value{}}
 }
 
 // inMarkdown reports whether the commands are in a text that people read.

@@ -216,7 +216,7 @@ func (r *shellReader) command(st *syntax.Stmt, io redirect) value {
 	case *syntax.FuncDecl:
 		r.statement(x.Body, value{})
 		if x.Name != nil && r.room(len(r.named)) && r.keeps(x.Body) {
-			r.named[x.Name.Value] = named{body: x.Body, base: r.base}
+			r.named[x.Name.Value] = definition{body: x.Body, base: r.base}
 		}
 	case *syntax.TimeClause:
 		return r.statement(x.Stmt, io.in)
@@ -251,7 +251,7 @@ func (r *shellReader) loop(x *syntax.ForClause) {
 		if len(iter.Items) == 1 {
 			v = item
 		}
-		v = v.with(item)
+		v = v.merge(item)
 	}
 	r.assign(iter.Name.Value, v)
 }
@@ -268,7 +268,7 @@ func (r *shellReader) room(n int) bool {
 
 // keeps reports whether the tree of another function can be kept until the script ends.
 func (r *shellReader) keeps(body *syntax.Stmt) bool {
-	from, to := r.place(body)
+	from, to := r.offsets(body)
 	const ofName = 10
 	if r.kept += ofName + bound.Shell.Nodes(r.p.Text[from:to]); r.kept <= bound.Shell.Most() {
 		return true
@@ -296,7 +296,7 @@ func (r *shellReader) assignment(a *syntax.Assign) {
 		var words []value
 		for _, e := range a.Array.Elems {
 			words = append(words, r.word(e.Value))
-			all = all.with(words[len(words)-1])
+			all = all.merge(words[len(words)-1])
 		}
 		if a.Name != nil && r.room(len(r.arrays)) {
 			r.assign(a.Name.Value, all)

@@ -31,8 +31,8 @@ func (v value) empty() bool {
 	return !v.known && v.text == "" && len(v.fetched) == 0 && v.decoder == "" && v.secret == "" && !v.session
 }
 
-// with returns v with everything that o brings, except its text.
-func (v value) with(o value) value {
+// merge returns v with everything that o brings, except its text.
+func (v value) merge(o value) value {
 	for _, u := range o.fetched {
 		if len(v.fetched) < maxFetched && !slices.Contains(v.fetched, u) {
 			v.fetched = append(slices.Clip(v.fetched), u)
@@ -57,7 +57,7 @@ func (r *shellReader) joined(all []value) value {
 	out := value{known: true}
 	var text strings.Builder
 	for _, v := range all {
-		out = out.with(v)
+		out = out.merge(v)
 		out.known = out.known && v.known
 		out.stream = out.stream || v.stream
 		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // short ones are bounded by their number
@@ -76,7 +76,7 @@ func (r *shellReader) offset(p syntax.Pos) int {
 	return min(r.base+int(p.Offset()), len(r.p.Text))
 }
 
-func (r *shellReader) place(n syntax.Node) (from, to int) {
+func (r *shellReader) offsets(n syntax.Node) (from, to int) {
 	from = r.offset(n.Pos())
 	return from, max(from, r.offset(n.End()))
 }
@@ -87,7 +87,7 @@ func (r *shellReader) word(w *syntax.Word) value {
 		return value{}
 	}
 	v := r.parts(w.Parts, false)
-	v.from, v.to = r.place(w)
+	v.from, v.to = r.offsets(w)
 	return v
 }
 
@@ -172,7 +172,7 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 		return other
 	}
 	r.variable(name)
-	return value{text: "$" + name}.with(other)
+	return value{text: "$" + name}.merge(other)
 }
 
 // commandsIn judges the commands anywhere below a node of another kind.

@@ -100,7 +100,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 		return append([]value{{text: "sh", known: true, from: args[0].from, to: args[0].to}}, args...), in, true
 	}
 	if name == "xargs" && len(args) > 0 {
-		args = append(args[:len(args):len(args)], value{text: in.text, known: in.known, from: in.from, to: in.to}.with(in))
+		args = append(args[:len(args):len(args)], value{text: in.text, known: in.known, from: in.from, to: in.to}.merge(in))
 	}
 	return args, in, true
 }

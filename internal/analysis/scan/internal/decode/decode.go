@@ -30,7 +30,7 @@ var decoders = sync.OnceValue(func() map[string]func(args []string, text string)
 	}
 })
 
-func given(args []string, letters, long string) bool {
+func hasFlag(args []string, letters, long string) bool {
 	for _, word := range args {
 		if words.IsFlag(word, letters, long) {
 			return true
@@ -41,12 +41,12 @@ func given(args []string, letters, long string) bool {
 
 func decodeBase64(args []string, text string) (string, bool, bool) {
 	out, ok := Base64(text)
-	return out, ok, given(args, "dD", "decode d de dec deco decod")
+	return out, ok, hasFlag(args, "dD", "decode d de dec deco decod")
 }
 
 func decodeBase32(args []string, text string) (string, bool, bool) {
 	out, ok := Base32(text)
-	return out, ok, given(args, "dD", "decode")
+	return out, ok, hasFlag(args, "dD", "decode")
 }
 
 // Base32 decodes, with padding or without.
@@ -56,9 +56,9 @@ func Base32(text string) (string, bool) {
 }
 
 func decodeBasenc(args []string, text string) (string, bool, bool) {
-	if given(args, "", "base16") {
+	if hasFlag(args, "", "base16") {
 		out, ok := Hex(text)
-		return out, ok, given(args, "dD", "decode")
+		return out, ok, hasFlag(args, "dD", "decode")
 	}
 	return decodeBase64(args, text)
 }
@@ -74,7 +74,7 @@ func decodeOpenssl(args []string, text string) (string, bool, bool) {
 		case "-d":
 			decodes = true
 		case "-k", "-pass", "-K":
-			return "", false, given(args, "d", "")
+			return "", false, hasFlag(args, "d", "")
 		}
 	}
 	out, ok := Base64(text)
@@ -83,7 +83,7 @@ func decodeOpenssl(args []string, text string) (string, bool, bool) {
 
 func decodeXxd(args []string, text string) (string, bool, bool) {
 	out, ok := Hex(text)
-	return out, ok && given(args, "p", ""), given(args, "r", "")
+	return out, ok && hasFlag(args, "p", ""), hasFlag(args, "r", "")
 }
 
 // decodeJq decodes the argument of @base64d: a text in jq's program, or else its input.
@@ -117,7 +117,7 @@ func decodeRev(_ []string, text string) (string, bool, bool) {
 }
 
 func decodeTr(args []string, text string) (string, bool, bool) {
-	if len(args) != 2 || given(args, "dsc", "delete") {
+	if len(args) != 2 || hasFlag(args, "dsc", "delete") {
 		return "", false, false
 	}
 	out, ok := Tr(args[0], args[1], text)

@@ -166,13 +166,13 @@ func (m *page) elements(q passage.Part) {
 			m.note(q, from, at)
 			m.comment = strings.HasPrefix(q.Text[from:at], "<!--") && !p.closed
 		case startTag:
-			m.apart(q, p.name, from)
+			m.separateBlock(q, p.name, from)
 			m.start(p, q, from)
 		case endTag:
 			if n := len(m.open); n > 0 && m.open[n-1] == p.name {
 				m.open = m.open[:n-1]
 			}
-			m.apart(q, p.name, from)
+			m.separateBlock(q, p.name, from)
 		}
 	}
 }
@@ -180,8 +180,8 @@ func (m *page) elements(q passage.Part) {
 // inline are the elements within a line of text: a word can continue after their tags.
 var inline = words.Set{Rows: "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby s samp small span strike strong sub sup time tt u var wbr"}
 
-// apart writes a blank at the tag of a block element, which separates words.
-func (m *page) apart(q passage.Part, name string, at int) {
+// separateBlock writes a blank at the tag of a block element, which separates words.
+func (m *page) separateBlock(q passage.Part, name string, at int) {
 	if !inline.Has(name) {
 		m.out().Write(" ", q.Offset(at))
 	}

@@ -104,7 +104,7 @@ func (m *page) tooMuch() string {
 	length, inBlock := 0, 0 // since the last blank line
 	var deep nesting
 	for line := range strings.Lines(m.p.Text) {
-		depth := deep.of(line)
+		depth := deep.depth(line)
 		if depth > bound.Quotes {
 			return "its quotes or lists are nested too deep to be read as Markdown: it is read as plain text"
 		}
@@ -158,9 +158,9 @@ func (m *page) tooMuch() string {
 // nesting tracks the depth of a text's lists: the indentations of the open ones.
 type nesting []int
 
-// of returns how many quotes and lists can be around a line.
-func (n *nesting) of(line string) int {
-	marks := opened(line)
+// depth returns how many quotes and lists can be around a line.
+func (n *nesting) depth(line string) int {
+	marks := countMarks(line)
 	if marks == 0 {
 		return 0
 	}
@@ -175,9 +175,9 @@ func (n *nesting) of(line string) int {
 	return len(*n) + marks
 }
 
-// opened counts the marks of quotes and lists at the beginning of a line. A list's mark is
+// countMarks counts the marks of quotes and lists at the beginning of a line. A list's mark is
 // followed by a blank. A line of one repeated mark is a rule or the underline of a heading.
-func opened(line string) (n int) {
+func countMarks(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
 		return 0

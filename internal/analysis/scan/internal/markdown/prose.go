@@ -34,7 +34,7 @@ func (m *page) block(p passage.Part, links []link) {
 		}
 		if what := download(linkedType(l.url)); what != "" {
 			if !m.Full(passage.DownloadProgram, p.File) {
-				m.findLink(passage.DownloadProgram, p, l, secrets.Quote(written(p, l))+" is "+what)
+				m.findLink(passage.DownloadProgram, p, l, secrets.Quote(rawAddress(p, l))+" is "+what)
 			}
 			if now.download == "" {
 				now.download, from = l.url, l.to
@@ -90,14 +90,14 @@ func (m *page) addresses(p passage.Part) {
 func (m *page) address(p passage.Part, l link, host string, kind words.Kind) {
 	switch {
 	case kind == words.Transient && !m.Full(passage.URLTransient, p.File):
-		m.findLink(passage.URLTransient, p, l, secrets.Quote(written(p, l))+" leads to "+display.Echo(host))
+		m.findLink(passage.URLTransient, p, l, secrets.Quote(rawAddress(p, l))+" leads to "+display.Echo(host))
 	case kind == words.Address && !m.Full(passage.URLAddress, p.File):
-		m.findLink(passage.URLAddress, p, l, secrets.Quote(written(p, l))+" has an address in place of a name")
+		m.findLink(passage.URLAddress, p, l, secrets.Quote(rawAddress(p, l))+" has an address in place of a name")
 	}
 }
 
-// written returns an address as the file has it: see [passage.Part.Around].
-func written(p passage.Part, l link) string {
+// rawAddress returns an address as the file has it: see [passage.Part.Around].
+func rawAddress(p passage.Part, l link) string {
 	if l.from >= l.to || p.Text[l.from:l.to] != l.url {
 		return l.url
 	}

@@ -44,7 +44,7 @@ func (f *File) blocks() []int {
 func (f *File) Position(from, to int) (skill.Position, int) {
 	block := min(from/blockSize, len(f.blocks())-1)
 	line := f.ended[block] + strings.Count(f.Text[block*blockSize:from], "\n")
-	f.last = f.place(from)
+	f.last = f.locate(from)
 	end := max(from, min(to, len(f.Text)))
 	if n := strings.IndexByte(f.Text[from:end], '\n'); n >= 0 {
 		end = from + n
@@ -52,9 +52,9 @@ func (f *File) Position(from, to int) (skill.Position, int) {
 	return skill.Position{Line: line + 1, Column: f.last.column}, max(utf8.RuneCountInString(f.Text[from:end]), 1)
 }
 
-// place returns the place of an offset. It counts from the last place if that is earlier on the
+// locate returns the place of an offset. It counts from the last place if that is earlier on the
 // same line.
-func (f *File) place(at int) place {
+func (f *File) locate(at int) place {
 	start := place{column: 1}
 	if f.last.offset <= at && f.last.column > 0 {
 		start = f.last

@@ -82,7 +82,7 @@ const maxQuote = 160
 // In returns the secrets of a text in order, without those inside another.
 func In(text string) (found []Secret) {
 	for i := range Forms {
-		found = Forms[i].in(text, found)
+		found = Forms[i].appendTokens(text, found)
 	}
 	found = keysIn(text, found)
 	sort.Slice(found, func(i, j int) bool {
@@ -155,8 +155,8 @@ var Forms = []Form{
 	{Issuer: "Telegram", Prefix: ":AA", Least: 33, Most: 33, Alphabet: alnum + "_-", Digits: true},
 }
 
-// in appends the tokens of this form in a text.
-func (t *Form) in(text string, found []Secret) []Secret {
+// appendTokens appends the tokens of this form in a text.
+func (t *Form) appendTokens(text string, found []Secret) []Secret {
 	var is [256]bool
 	ready := false
 	for at := 0; ; {
