@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/base/semver"
 )
@@ -67,11 +68,11 @@ func (f *finder) claude() {
 			f.live(id, enabled, by, folder)
 			continue
 		}
-		var offered object
+		var offered *plugin.Entry
 		clone := text(known, "installLocation")
 		if enabled && clone != "" && realpath.Inside(f.below("plugins/marketplaces"), clone) {
-			plugin, _, _ := split(id)
-			offered = f.market(clone).entries[plugin]
+			name, _, _ := split(id)
+			offered = f.market(clone).entries[name]
 		}
 		f.load(id, enabled, by, text(entry, "installPath"), f.below(f.cache), offered)
 	}

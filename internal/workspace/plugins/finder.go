@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/skill"
@@ -121,8 +121,8 @@ func (f *finder) names(at string) (out []string) {
 	return out
 }
 
-// read returns the values of a file, JSON or TOML. It is nil if there is none.
-func (f *finder) read(at string) (object, error) {
+// data returns the bytes of a file. They are nil if there is none.
+func (f *finder) data(at string) ([]byte, error) {
 	if !f.exists(at) {
 		return nil, nil
 	}
@@ -134,6 +134,17 @@ func (f *finder) read(at string) (object, error) {
 		return nil, err
 	case len(data) > maxFile:
 		return nil, fmt.Errorf("it has more than %d MiB", maxFile>>20)
+	case data == nil:
+		return []byte{}, nil // it is empty
+	}
+	return data, nil
+}
+
+// read returns the values of a file, JSON or TOML. It is nil if there is none.
+func (f *finder) read(at string) (object, error) {
+	data, err := f.data(at)
+	if data == nil {
+		return nil, err
 	}
 	return clientconfig.Values(at, data)
 }
@@ -177,9 +188,9 @@ func (f *finder) damaged(id, format string, args ...any) {
 
 // load records an installed plugin. place is its folder, which must be within another one. extra
 // are the folders with skills that a marketplace names.
-func (f *finder) load(id string, enabled bool, by string, place, within string, entry object) {
-	plugin, _, ok := split(id)
-	p := Plugin{ID: id, Name: plugin, Within: within}
+func (f *finder) load(id string, enabled bool, by string, place, within string, entry *plugin.Entry) {
+	name, _, ok := split(id)
+	p := Plugin{ID: id, Name: name, Within: within}
 	if filepath.IsAbs(place) {
 		p.Dir = filepath.Clean(place)
 	}
@@ -213,47 +224,53 @@ func (f *finder) load(id string, enabled bool, by string, place, within string, 
 	f.add(p)
 }
 
-// schema begins the address of the schema of a plugin.json of Agent Plugins.
-const schema, schemaVersion = "https://agent-plugins.org/schemas/", "1.0.0/plugin.schema.json"
-
 // places returns the places in which a client looks for the skills of a plugin. notes say what is
 // not served.
-func (f *finder) places(at string, entry object) (places []dir.Place, notes []string, err error) {
-	var manifest object
+func (f *finder) places(at string, entry *plugin.Entry) (places []dir.Place, notes []string, err error) {
+	manifest := &plugin.Manifest{}
 	own := "" // the manifest's path
 	for _, m := range f.manifests {
-		if own != "" || !f.exists(filepath.Join(at, filepath.FromSlash(m))) {
+		file := filepath.Join(at, filepath.FromSlash(m))
+		if own != "" || !f.exists(file) {
 			continue
 		}
 		own = m
-		file := filepath.Join(at, filepath.FromSlash(m))
 		if !realpath.Inside(at, file) {
 			return nil, nil, fmt.Errorf("its %s leads out of its folder", m)
 		}
-		if manifest, err = f.read(file); err != nil {
+		data, err := f.data(file)
+		if err != nil {
 			return nil, nil, fmt.Errorf("its %s cannot be read: %s", m, reason(err))
+		}
+		parsed, faults := plugin.ParseManifest(data, plugin.Client(agents.Find(f.agent).Name))
+		if parsed == nil {
+			return nil, nil, fmt.Errorf("its %s cannot be read: %s", m, faults[0].Message)
+		}
+		manifest = parsed
+		for _, fault := range faults {
+			if fault.Rule == plugin.RulePath && fault.Effect == plugin.Rejects && strings.HasPrefix(fault.Field, "skills") {
+				notes = append(notes, fault.Message)
+			}
 		}
 	}
 	native := own != "" && own != "plugin.json"
-	if s, ok := manifest["$schema"].(string); ok && own == "plugin.json" && f.skills.schemas && strings.HasPrefix(s, schema) && s != schema+schemaVersion {
+	if s := manifest.Schema; own == "plugin.json" && f.skills.schemas && plugin.DeclaresSchema(s) && s != plugin.Schema {
 		return nil, nil, fmt.Errorf("its plugin.json has a $schema that is not known: %s", display.Echo(s))
 	}
 	if own == "" && len(f.manifests) == 1 {
 		return nil, nil, fmt.Errorf("it has no %s", f.manifests[0])
 	}
-	strict, given := entry["strict"].(bool)
-	named := texts(manifest["skills"])
-	switch {
-	case given && !strict && len(named) > 0:
-		return nil, nil, errors.New("its manifest names its skills, and its marketplace says strict: false")
-	case f.skills.add:
-		named = append(named, texts(entry["skills"])...)
+	named := manifest.Skills
+	if entry != nil && f.skills.add {
+		if !entry.Strict && len(manifest.Components) > 0 {
+			return nil, nil, errors.New("its manifest defines components, and its marketplace says strict: false")
+		}
+		named = slices.Concat(named, entry.Skills)
 	}
 	deep := f.skills.deep && (native || !f.skills.native)
-	add := func(p string) {
-		sub, ok := clean(p)
-		if !ok || !realpath.Inside(at, filepath.Join(at, filepath.FromSlash(sub))) {
-			notes = append(notes, fmt.Sprintf("the folder %s of its skills leads out of it, and is not served", display.Echo(p)))
+	add := func(sub string) {
+		if !realpath.Inside(at, filepath.Join(at, filepath.FromSlash(sub))) {
+			notes = append(notes, fmt.Sprintf("the folder %s of its skills leads out of it, and is not served", display.Echo(sub)))
 			return
 		}
 		place := dir.Place{Path: sub, From: 1, To: 1}
@@ -298,14 +315,6 @@ func texts(v any) (out []string) {
 	return out
 }
 
-// clean returns a slash-separated path below a plugin, or false if it leads out.
-func clean(p string) (sub string, ok bool) {
-	if strings.ContainsAny(p, "\\\x00") || path.IsAbs(p) || !filepath.IsLocal(filepath.FromSlash(p)) && path.Clean(p) != "." {
-		return "", false
-	}
-	return path.Clean(p), true
-}
-
 // flag looks a key up in maps of which the first that has it counts.
 func flag(key string, maps ...object) (value, set bool, at int) {
 	for i, m := range maps {
@@ -331,9 +340,7 @@ func text(v object, key string) string {
 
 // market is a marketplace on the disk.
 type market struct {
-	at      string
-	root    string // of the paths of its plugins
-	entries map[string]object
+	entries map[string]*plugin.Entry
 	err     error
 }
 
@@ -342,23 +349,25 @@ func (f *finder) market(at string) market {
 	if m, ok := f.markets[at]; ok {
 		return m
 	}
-	m := market{at: at, root: at, entries: map[string]object{}}
-	file := filepath.Join(at, ".claude-plugin", "marketplace.json")
-	v, err := f.read(file)
+	m := market{entries: map[string]*plugin.Entry{}}
+	of := plugin.Marketplaces[0]
+	file := filepath.Join(at, filepath.FromSlash(of.Path))
+	data, err := f.data(file)
 	switch {
 	case err != nil:
 		m.err = fmt.Errorf("%s cannot be read: %s", f.Shown(file), reason(err))
-	case v == nil:
+	case data == nil:
 		m.err = fmt.Errorf("there is no %s", f.Shown(file))
-	}
-	if sub, ok := clean(text(table(v, "metadata"), "pluginRoot")); ok {
-		m.root = filepath.Join(at, filepath.FromSlash(sub))
-	}
-	all, _ := v["plugins"].([]any)
-	for _, x := range all {
-		entry, _ := x.(object)
-		if n := text(entry, "name"); n != "" && m.entries[n] == nil {
-			m.entries[n] = entry
+	default:
+		parsed, faults := plugin.ParseMarketplace(data, of.Client)
+		if parsed == nil {
+			m.err = fmt.Errorf("%s cannot be read: %s", f.Shown(file), faults[0].Message)
+			break
+		}
+		for i := range parsed.Plugins {
+			if e := &parsed.Plugins[i]; e.Name != "" && m.entries[e.Name] == nil {
+				m.entries[e.Name] = e
+			}
 		}
 	}
 	f.markets[at] = m
@@ -367,19 +376,17 @@ func (f *finder) market(at string) market {
 
 // live loads a plugin of a marketplace that is a folder of the user's, in place.
 func (f *finder) live(id string, enabled bool, by, at string) {
-	plugin, _, _ := split(id)
+	name, _, _ := split(id)
 	m := f.market(at)
-	entry, ok := m.entries[plugin]
-	source, local := entry["source"].(string)
-	sub, inside := clean(source)
+	entry := m.entries[name]
 	switch {
-	case ok && local && inside:
-		f.load(id, enabled, by, filepath.Join(m.root, filepath.FromSlash(sub)), at, entry)
+	case entry != nil && entry.Source.Kind == plugin.Local:
+		f.load(id, enabled, by, filepath.Join(at, filepath.FromSlash(entry.Source.Path)), at, entry)
 	case !enabled:
 		f.load(id, false, by, "", at, nil)
 	case m.err != nil:
 		f.damaged(id, "%s", m.err)
-	case !ok:
+	case entry == nil:
 		f.damaged(id, "its marketplace in %s has it no longer", f.Shown(at))
 	default:
 		f.damaged(id, "its source leads out of its marketplace in %s", f.Shown(at))

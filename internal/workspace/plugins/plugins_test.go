@@ -91,8 +91,8 @@ func TestFind(t *testing.T) {
 		"folders of skills that lead out": {
 			files: with(claudeOne(installed), ".claude/plugins/cache/acme/docs/1/.claude-plugin/plugin.json", `{"skills": ["./more", "../../x", "/etc", "./link"]}`),
 			links: map[string]string{".claude/plugins/cache/acme/docs/1/link": "secret"},
-			want: "docs@acme|enabled|claude-plugin-docs|the folder ../../x of its skills leads out of it, and is not served; " +
-				"the folder /etc of its skills leads out of it, and is not served; the folder ./link of its skills leads out of it, and is not served\n",
+			want: "docs@acme|enabled|claude-plugin-docs|the path '../../x' leads out of the plugin, and no client may follow it; " +
+				"the path '/etc' leads out of the plugin, and no client may follow it; the folder link of its skills leads out of it, and is not served\n",
 		},
 		"two versions at once": { // the one that was installed last
 			files: with(claudeOne(`{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/gone", "lastUpdated": "2026-01-01T00:00:00Z"}, `+
@@ -158,6 +158,16 @@ func TestFind(t *testing.T) {
 			files: with(with(claudeOne(installed), ".claude/plugins/known_marketplaces.json", `{"acme": {"source": {"source": "directory", "path": "HOME/m"}}}`),
 				"m/.claude-plugin/marketplace.json", `{"plugins": [{"name": "docs", "source": "../secret"}]}`),
 			want: "docs@acme|damaged||its source leads out of its marketplace in ~/m\n",
+		},
+		"a marketplace with pluginRoot, which ./ leaves aside": {
+			files: with(with(with(claudeOne(installed), ".claude/plugins/known_marketplaces.json", `{"acme": {"source": {"source": "directory", "path": "HOME/m"}}}`),
+				"m/.claude-plugin/marketplace.json", `{"metadata": {"pluginRoot": "./plugins"}, "plugins": [{"name": "docs", "source": "./here"}]}`), "m/here/skills/a/SKILL.md", "x"),
+			want: "docs@acme|enabled|claude-plugin-docs|\n",
+		},
+		"a marketplace that says strict: false of a plugin with commands": {
+			files: with(with(with(claudeOne(installed), ".claude/plugins/known_marketplaces.json", `{"acme": {"source": {"source": "directory", "path": "HOME/m"}}}`),
+				"m/.claude-plugin/marketplace.json", `{"plugins": [{"name": "docs", "source": "./docs", "strict": false}]}`), "m/docs/.claude-plugin/plugin.json", `{"name": "docs", "commands": "./commands"}`),
+			want: "docs@acme|damaged||its manifest defines components, and its marketplace says strict: false\n",
 		},
 		"a marketplace whose plugin is a link out": {
 			files: with(with(claudeOne(installed), ".claude/plugins/known_marketplaces.json", `{"acme": {"source": {"source": "directory", "path": "HOME/m"}}}`),
