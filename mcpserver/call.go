@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// call is a parsed call: what is asked, and by which client.
+// call is a parsed call: its method and params, and the client that sent it.
 type call struct {
 	method string
 	does   *method
@@ -36,7 +36,7 @@ type exchange struct {
 	server  *Server
 	id      string
 	session *session // nil for a call of 2026-07-28 over HTTP
-	// send sends notifications to the client while the call is answered.
+	// send sends a notification to the client while the call runs.
 	send   func(message []byte)
 	memory *limit.Account // nil for a plain method
 	claim  wire.Claim     // see [wire.Work]; may be nil
@@ -44,7 +44,7 @@ type exchange struct {
 	event  Event // set when the answer is made
 }
 
-// method describes how the calls of one method are answered.
+// method describes one method of the protocol: its handler, and the calls that it accepts.
 type method struct {
 	answer func(*Server, context.Context, *exchange) (reply, error)
 	plain  bool // reads no file; its answers use data already in memory
@@ -54,7 +54,7 @@ type method struct {
 	open   bool // is answered at the end of the request's context
 }
 
-// era is the protocol versions of a method.
+// era is a range of protocol versions.
 type era int
 
 const (
@@ -63,7 +63,7 @@ const (
 	sessionless     // since 2026-07-28
 )
 
-// methods are all methods.
+// methods maps the name of each method that the server answers to its description.
 var methods = map[string]*method{
 	"initialize":                  {answer: (*Server).initialize, plain: true, era: inSessions, early: true},
 	"ping":                        {answer: (*Server).ping, plain: true, era: inSessions, bare: true, early: true},
@@ -90,7 +90,7 @@ func (s *Server) clientOf(name, version string) profile.Client {
 	return profile.Client{Name: name, Version: version, Entry: s.o.Entry}
 }
 
-// take accepts a call, or returns its refusal. no is the fault of its params, if they have one.
+// take accepts a call, or returns the error that refuses it. no is the error of its params, or nil.
 func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *session) (*exchange, *jsonrpc.Error) {
 	does := methods[m.Method]
 	x := &exchange{server: s, id: m.ID, session: in, call: call{method: m.Method, does: does, params: p, modern: p.Meta.Version >= skillsext.Since}}

@@ -48,7 +48,7 @@ func (r *clientRoots) offered(in *session) {
 	}
 }
 
-// offeredBy reports whether the roots of this session are used. Those of sessions over HTTP are not.
+// offeredBy reports whether the roots of this session are used. Sessions over HTTP have none.
 func (r *clientRoots) offeredBy(in *session) bool {
 	if r == nil || !in.isPipe() || !in.offersRoots() {
 		return false
@@ -103,7 +103,7 @@ func folderOf(uri string) string {
 	return filepath.Clean(p)
 }
 
-// await makes every call wait a moment for the roots of a session that offers them. A call that
+// await makes each call wait a moment for the roots of a session that offers them. A call that
 // names a skill waits too, since the skill may be one of the project's. Once the client has named
 // its roots, calls wait for the roots' skills, as long as for the first ones. After that, no call
 // waits again. Since 2026-07-28 a server cannot ask for roots.

@@ -66,7 +66,7 @@ type Options struct {
 	// Events take an event for each request, in its goroutine, after its answer was made and before
 	// it is written. The answer waits for them.
 	Events []Sink
-	// Audit has events list the files that were served, with their digests.
+	// Audit makes events list the served files, with their digests.
 	Audit bool
 	Log   *slog.Logger
 }
@@ -103,7 +103,7 @@ type Server struct {
 	withoutPrompt atomic.Int64 // number of skills without a prompt that was last logged
 }
 
-// New makes a server. It registers everything before the first session.
+// New returns a server. It is complete before the first session.
 func New(o Options) *Server {
 	o.Log = bounded(o.Log)
 	if o.Access == nil {
@@ -139,7 +139,7 @@ func (s *Server) view(ctx context.Context) (catalog.View, error) {
 	return v, nil
 }
 
-// completeView is view, but waits up to [completeGrace] until all skills are read.
+// completeView is like view, but waits up to [completeGrace] until all skills are read.
 func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 	if v, err := s.o.Catalog.CompleteView(ctx, s.grace); err == nil {
 		return v, nil

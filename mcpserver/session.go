@@ -144,7 +144,7 @@ func writeInstructions(e *rawjson.Encoder, text string) {
 	}
 }
 
-// ping answers that the server is there.
+// ping returns an empty result.
 func (s *Server) ping(context.Context, *exchange) (reply, error) { return reply{}, nil }
 
 // declared returns the capabilities of the versions with sessions.
@@ -166,13 +166,13 @@ type instructionsKey struct {
 	offersMore bool // the client offers roots, which were not asked for yet
 }
 
-// written are instructions, and the part of the list of skills that they have.
+// written holds instructions, and the part of the list of skills in them.
 type written struct {
 	text string
 	told profile.Told
 }
 
-// write returns the instructions, kept in the snapshot if the view is complete.
+// write returns the instructions. The snapshot caches them if the view is complete.
 func (k instructionsKey) write(v catalog.View) written {
 	define := func() written {
 		var notes []string

@@ -144,7 +144,7 @@ func (s *Server) skillReply(got *skillsext.Skill) reply {
 	}}
 }
 
-// unpublished logs why the entry of a skill cannot be made, once for each reason.
+// unpublished logs the reason why a skill has no entry. It logs each reason once.
 func (s *Server) unpublished(e *catalog.Entry, err error) {
 	why := skill.Reason(err)
 	if _, logged := s.logged.LoadOrStore(e.Place()+"\x00"+why, true); !logged {

@@ -105,7 +105,7 @@ func (s *Server) listen(ctx context.Context, x *exchange) (reply, error) {
 	return reply{meta: map[string]any{mcp.MetaKeySubscriptionID: rawJSON(x.id)}}, nil
 }
 
-// existing returns the URIs that lead to a file, so that one without does not fail the others.
+// existing returns the URIs that lead to a file. The others are dropped, so that they do not fail the call.
 func (s *Server) existing(ctx context.Context, uris []string) ([]string, error) {
 	if len(uris) == 0 {
 		return nil, nil

@@ -41,8 +41,8 @@ type toolsKey struct {
 // toldKey is the key under which a snapshot keeps [tool.Told] for a client.
 type toldKey toolsKey
 
-// current returns the key of a client's tools/list. Clients whose instructions have what they
-// would have now share an answer, and with them those without a session.
+// current returns the key of a client's tools/list. Clients whose instructions are up to date, and
+// clients without a session, share an answer.
 func (k toolsKey) current(v catalog.View) toolsKey {
 	if !k.client.Told.Known {
 		return k

@@ -52,7 +52,7 @@ type Scan struct {
 
 type progressKey struct{}
 
-// WithProgress makes work in the context count its progress in n: a scan counts folders and
+// WithProgress returns a context in which work counts its progress in n: a scan counts folders and
 // files, a check of many skills counts skills. Counting is optional for a source, but without it a
 // waiting caller cannot tell a scan from a disk that does not answer.
 func WithProgress(ctx context.Context, n *atomic.Int64) context.Context {

@@ -77,7 +77,7 @@ func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	return CheckSession(ctx, c.Session, o.Progress)
 }
 
-// CheckSession is [CheckServer] on an open session of a client for which [AddMethods] was
+// CheckSession is like [CheckServer], on an open session of a client for which [AddMethods] was
 // called.
 func CheckSession(ctx context.Context, ss *mcp.ClientSession, progress func(done, all int)) (*Report, error) {
 	c := &checker{Client: Client{ss}, report: &Report{Findings: []Finding{}}}

@@ -37,7 +37,7 @@ func AddMethods(c *mcp.Client) error {
 	)
 }
 
-// Client is a host's side of the extension, on a session of a client for which [AddMethods]
+// Client calls the extension's methods for a host, on a session of a client for which [AddMethods]
 // was called.
 type Client struct {
 	Session *mcp.ClientSession

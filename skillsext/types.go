@@ -82,7 +82,7 @@ type Resource struct {
 	Size   int64  `json:"size"`
 }
 
-// Resources is a skill's complete manifest, or the statement that its generated content has
+// Resources is a skill's complete manifest, or the mark that its content is generated and has
 // no manifest.
 type Resources struct {
 	list    []Resource

@@ -32,7 +32,7 @@ func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
 	}
 }
 
-// Bounds of the runs that one rule reports of one file.
+// maxRuns bounds the runs of characters that a rule reports in one file.
 const maxRuns = 20
 
 func zeroWidth(s *subject) (out []Finding) {

@@ -24,7 +24,7 @@ func Named(path string) string {
 // root is done in that folder, even if the folder moves or a link takes its place.
 func openFolder(path string) (*os.Root, error) {
 	err := error(nil)
-	for range 10 { // until nobody exchanges it meanwhile
+	for range 10 { // until no process exchanges it meanwhile
 		var seen fs.FileInfo
 		if seen, err = statPlain(path); err != nil {
 			break
@@ -79,7 +79,7 @@ func openIn(in *os.Root, name string) (*os.Root, error) {
 	}
 	if opened, err := root.Stat("."); err != nil || !os.SameFile(seen, opened) {
 		root.Close()
-		return nil, pathError("open", path, fs.ErrNotExist) // what was seen has gone
+		return nil, pathError("open", path, fs.ErrNotExist) // the folder is gone
 	}
 	return root, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// OutsideError reports a path below a folder that a link leads out of it.
+// OutsideError reports a path that leaves its folder through a link.
 type OutsideError struct {
 	Link   string // the link's absolute path
 	Target string // the absolute path that the link leads to
@@ -60,7 +60,7 @@ func leadsOut(real, rel string) error {
 			continue
 		}
 		target, err := realpath.Eval(next)
-		if err != nil || target == next { // a dangling link, or what is no link of this system
+		if err != nil || target == next { // a dangling link, or an entry that this system does not follow
 			if target, err = os.Readlink(next); err != nil {
 				return pathError("resolve", next, err)
 			}

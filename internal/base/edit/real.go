@@ -9,8 +9,8 @@ import (
 // errReal is returned for a link or a file in the place of a folder that knack makes itself.
 var errReal = errors.New("it is a link or a file in the place of a folder; remove it")
 
-// realFolder opens an existing folder, and nothing that a link leads to: a clone can have a
-// link in its place. What is done with the root stays in that folder, even if a link takes its
+// realFolder opens an existing folder. It refuses a link in its place: a clone can have such a
+// link. Work on the root stays in that folder, even if a link takes its
 // place later. If another process removes the folder meanwhile, the error is [fs.ErrNotExist].
 func realFolder(path string) (*os.Root, error) {
 	seen, err := os.Lstat(path)

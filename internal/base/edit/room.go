@@ -7,10 +7,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Space is what the user may still write to a file system.
+// Space is the room that a file system has left for the user.
 type Space struct {
 	Bytes  int64
-	Block  int64 // what the smallest file takes, in bytes
+	Block  int64 // bytes that the smallest file takes
 	Inodes int64 // how many files and folders, or -1 if they are not counted
 }
 

@@ -13,7 +13,7 @@ import (
 // the folder itself if it is then empty. It leaves the trees of living processes, and refuses a
 // link. If a process was killed while it exchanged a tree, or before it removed the old folder,
 // Sweep calls keep with the path of a folder that may be the old one. keep may move it away;
-// Sweep removes what is left of it. If keep fails or is nil, the folder stays.
+// Sweep removes its remains. If keep fails or is nil, the folder stays.
 func Sweep(parent string, keep func(path string) error) error {
 	root, err := realFolder(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +128,7 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		held.Close()
 		gone = name
 	}
-	// The lock goes last: another process must not take for the user's folder what is left of it.
+	// The lock goes last: another process must not take the remains for a folder of the user.
 	for _, part := range []string{swapFolder, asideWas, newFolder} {
 		if err := removeAll(parent, filepath.Join(gone, part)); err != nil {
 			return err

@@ -21,7 +21,7 @@ var ErrTooLarge = errors.New("it is larger than its limit")
 // The folder with the temporary name has a file, held, that is locked as long as the tree's
 // process lives.
 type Tree struct {
-	// ReadOnly makes files that nobody may write.
+	// ReadOnly makes files without write permissions.
 	ReadOnly bool
 
 	dir   string   // the folder with the temporary name
@@ -36,8 +36,8 @@ type Tree struct {
 const (
 	heldFile   = "held"
 	newFolder  = "new"      // a tree that is being written
-	swapFolder = "swap"     // a tree that changes places: it may be what was in its place
-	asideWas   = "replaced" // what was in a tree's place, where folders cannot be exchanged
+	swapFolder = "swap"     // a tree during an exchange: the new one, or already the old one
+	asideWas   = "replaced" // the old tree, on systems that cannot exchange folders
 )
 
 // NewTree makes an empty tree below the folder parent, which it makes if it is missing, and

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncTree writes what is in memory to the tree's file system.
+// syncTree flushes the tree's file system to the disk.
 func syncTree(root *os.Root) error {
 	f, err := root.Open(".")
 	if err != nil {

@@ -27,10 +27,10 @@ const (
 type Options struct {
 	MaxSize  int    // in bytes
 	MaxText  int    // of one string, in bytes; 0 for 4,096
-	TooLarge string // what to do about a larger file
-	Restore  string // what to do about a file that is not as it must be
-	Empty    string // what to do about an empty file
-	Conflict string // what to do about conflict markers of a merge
+	TooLarge string // the fix for a file that is too large
+	Restore  string // the fix for a malformed file
+	Empty    string // the fix for an empty file
+	Conflict string // the fix for conflict markers of a merge
 }
 
 // Error is the first fault of a file. Line and Column count from 1, Column in characters.

@@ -2,7 +2,7 @@ package rawjson
 
 import "encoding/binary"
 
-// maxLevels bounds the nesting of a message: that of its members, and its own level.
+// maxLevels bounds the nesting of a message: its own level, and the levels of its members.
 const maxLevels = MaxDepth + 1
 
 // Object reports whether b is one JSON object whose members nest at most [MaxDepth] levels. It calls visit with each

@@ -71,8 +71,8 @@ func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 type index struct {
 	docs  int
 	parts []part
-	norms [fields][256]float32 // what a field's length makes of a word in it
-	// values are what a word counts that occurs as usual says, by the length of that field.
+	norms [fields][256]float32 // weight of a word, by the length of its field
+	// values are the scores of words with the counts of usual, by the length of their field.
 	values [len(usual)][256]float32
 }
 

@@ -329,7 +329,7 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	}
 }
 
-// spell makes what a query looks terms up by, unless it is there. Segments that are soon
+// spell builds the tables that find misspelt terms, unless they exist. Segments that are soon
 // merged do without.
 func (s *segment) spell() {
 	if s.letters != nil {

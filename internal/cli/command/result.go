@@ -72,8 +72,8 @@ func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
 	}
 }
 
-// ReturnsAlways makes a command return its result, which has an [Ending], as [Returning] does. If
-// it fails before there is a result, also because of its arguments, it returns the result of blank.
+// ReturnsAlways is like [Returning] for a command whose result has an [Ending]. If
+// it fails without a result, for example because of its arguments, it returns the result of blank.
 func ReturnsAlways(env *console.Env, cmd *cobra.Command, blank func() Result, run Run) {
 	check := cmd.Args
 	cmd.Args = cobra.ArbitraryArgs

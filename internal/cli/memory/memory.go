@@ -18,7 +18,7 @@ const (
 	// up to gcMost. The first scan of 100,000 skills would otherwise collect each 10 MiB, and look
 	// through a growing heap each time.
 	gcPercent, gcMost = 35, 16 << 20
-	// gcShare is what each goroutine adds to that budget, until it and the live heap have reached
+	// gcShare is the number of bytes that each goroutine adds to that budget, until it and the live heap reach
 	// softLimit. While thousands of clients connect, collections would otherwise follow one another,
 	// and all calls would wait for them.
 	gcShare = 8 << 10

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// Next is the kind of argument that follows the name of a skill in a command line.
+// Next is the kind of the argument after the name of a skill.
 type Next int
 
 // The kinds of arguments that may follow.

@@ -27,7 +27,7 @@ func Sound(skills []Skill) (sound []Skill) {
 }
 
 // Bounded returns the extent of skills that are to be taken from one source. It fails if they are more
-// than is taken; the error is an [ErrLimit]. What is not known of a skill is left out.
+// than is taken; the error is an [ErrLimit]. Unknown properties of a skill are left out.
 func Bounded(skills []Skill) (all edit.Extent, err error) {
 	for _, s := range skills {
 		all.Add(edit.Extent{Entries: max(s.Extent.Entries, 2), Bytes: s.Extent.Bytes}) // a folder with a main file

@@ -207,7 +207,7 @@ func choose(n int, one, many string) string {
 	return many
 }
 
-// firstPaths is the first few paths.
+// firstPaths joins the first few paths.
 func firstPaths(paths []string) string {
 	const most = 3
 	more := ""

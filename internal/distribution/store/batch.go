@@ -28,7 +28,7 @@ type Batch struct {
 	parts    int
 	count    int         // skills that were announced
 	expected edit.Extent // of the skills that were announced
-	coming   edit.Extent // of those, what has not been written yet
+	coming   edit.Extent // the part of it that is not written yet
 	entries  int         // that have come
 	failed   error       // the store cannot accept more
 	closed   bool

@@ -47,7 +47,7 @@ type Endpoint struct {
 	Key string `json:"-"`
 	// KeyName names the variable or the file of the key in errors, such as "OPENAI_API_KEY".
 	KeyName string
-	// Extra has members that replace those of the request's body.
+	// Extra has members that replace members of the request's body.
 	Extra map[string]json.RawMessage
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Policy is an operator's policy, the section scan of a configuration file: how a server treats the
+// Policy is the section scan of a configuration file: how the operator wants a server to treat the
 // findings of a scan.
 type Policy struct {
 	Mode    string                     // one of Modes; "" if the file lacks the key
@@ -17,7 +17,7 @@ type Policy struct {
 	Approve []access.Pattern // the skills that are served only with approval
 }
 
-// Accept is one of scan.accept: findings that hold no skill back.
+// Accept is an item of scan.accept: findings that do not hold a skill back.
 type Accept struct {
 	Rule   skill.RuleID
 	Skill  access.Pattern

@@ -88,7 +88,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	case unread != nil:
 		f.now, f.stamp = unusable(folder, unread.Error(), unread.Fix), skill.Stamp{}
 		return f.now
-	case err != nil: // there is none
+	case err != nil: // the file does not exist
 		f.stamp = skill.Stamp{}
 		if f.had && l.o.Enforce {
 			f.now = unusable(folder, lockfile.Name+" is gone", "restore it from version control, or restart the server to serve the skills without it")

@@ -246,7 +246,7 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), kin
 	return f, nil
 }
 
-// Error is the reason that settings cannot be used, with a hint.
+// Error is an error about settings, with a hint.
 type Error struct {
 	Err   error
 	Hint  string

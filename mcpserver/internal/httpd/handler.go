@@ -19,15 +19,15 @@ import (
 type Core interface {
 	// NewSession returns a session of a client that has sent initialize.
 	NewSession(from httpguard.Caller, to Client) Session
-	// Take accepts a call, or returns its refusal. no is the fault of its params, if they have one.
+	// Take accepts a call, or returns the error that refuses it. no is the error of its params, or nil.
 	// The session is nil for a call of 2026-07-28, and send is for the notifications that belong to
 	// the call.
 	Take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, from httpguard.Caller, in Session, send func([]byte)) (wire.Work, *jsonrpc.Error)
-	// Hear takes a notification, or returns its refusal.
+	// Hear takes a notification, or returns the error that refuses it.
 	Hear(*wire.Message, Session) *jsonrpc.Error
 }
 
-// Session is a session as the core keeps it.
+// Session is the core's part of a session.
 type Session interface{ End() }
 
 // Client is the other end of a session.

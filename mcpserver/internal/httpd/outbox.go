@@ -14,7 +14,7 @@ const (
 	maxEventBytes = 32 << 10
 )
 
-// outbox holds the notifications for a client until a stream has written them. It keeps the last
+// outbox queues the notifications for a client until a stream has written them. It keeps the last
 // ones longer, so that a client whose stream broke can resume.
 type outbox struct {
 	wake chan struct{} // capacity 1: there is a message to take
@@ -25,12 +25,12 @@ type outbox struct {
 	next  int           // index of the message to take next
 	size  int           // bytes in left
 	open  bool          // a stream takes the messages
-	room  chan struct{} // closed when a message is taken; nil if nobody waits
+	room  chan struct{} // closed when a message is taken; nil without a waiter
 }
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
 
-// Send adds a message, unless the same one waits to be taken.
+// Send queues a message, unless the queue already has the same one.
 func (o *outbox) Send(message []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,7 @@ func (o *outbox) trim() {
 	o.next = max(o.next, o.first)
 }
 
-// Ready waits until a client with a stream has got all but a few of the messages.
+// Ready waits until the queue is short or the client has no stream.
 func (o *outbox) Ready(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +80,7 @@ func (o *outbox) Ready(ctx context.Context) error {
 	return nil
 }
 
-// take returns the next message and its index. It reports false if there is none.
+// take returns the next message and its index. ok is false if the queue is empty.
 func (o *outbox) take() (message []byte, index int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,7 +95,7 @@ func (o *outbox) take() (message []byte, index int, ok bool) {
 	return message, index, true
 }
 
-// makeRoom wakes those who wait in Ready. The caller holds mu.
+// makeRoom wakes the callers of Ready. The caller holds mu.
 func (o *outbox) makeRoom() {
 	if o.room != nil {
 		close(o.room)

@@ -81,7 +81,7 @@ func (l *Listener) meta() string {
 	return `"_meta":{"` + mcp.MetaKeySubscriptionID + `":` + l.ID + `}`
 }
 
-// Acknowledge notifies the listener of what it hears from now on.
+// Acknowledge tells the listener which notifications it will get.
 func (l *Listener) Acknowledge(accepted []byte) {
 	l.Send(append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+l.meta()+`,"notifications":`), accepted...), "}}"...))
 }
@@ -215,10 +215,10 @@ func (n *Notifier) prune(deleted bool) {
 	})
 }
 
-// pause is how long further changes are awaited before changed lists are notified.
+// pause is the delay of notifications of changed lists, which joins changes in quick succession.
 const pause = 10 * time.Millisecond
 
-// ListsChanged notifies the listeners of changed lists, a moment later.
+// ListsChanged notifies the listeners of changed lists, after a [pause].
 func (n *Notifier) ListsChanged(which Lists) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -144,7 +144,7 @@ func (t *Transport) conn() *Conn {
 	return c
 }
 
-// options are those of a [Transport], complete.
+// options are the options of a [Transport], with the defaults filled in.
 type options struct {
 	in      io.Reader
 	out     io.Writer

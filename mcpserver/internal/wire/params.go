@@ -13,7 +13,7 @@ import (
 // Params are the parameters of a message of any method.
 type Params struct {
 	Meta      Meta
-	Missing   bool // there are none, or null
+	Missing   bool // the message has no params, or null
 	Cursor    string
 	URI       string
 	Name      string            // of a tool or prompt
@@ -32,7 +32,7 @@ type Ref struct{ Type, Name, URI string }
 // Argument is an argument to complete, with the typed text.
 type Argument struct{ Name, Value string }
 
-// Handshake is what a client says of itself in initialize.
+// Handshake is the description of a client in initialize.
 type Handshake struct {
 	Version             string // the protocol version that it proposes
 	Name, ClientVersion string // of the client

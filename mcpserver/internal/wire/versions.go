@@ -47,7 +47,7 @@ func Negotiate(proposed string) string {
 	return Sessions()[0]
 }
 
-// Unsupported returns the error for a version that is none of the supported ones.
+// Unsupported returns the error for a protocol version that the server does not support.
 func Unsupported(supported []string, requested string) *jsonrpc.Error {
 	if !IsVersion(requested) {
 		requested = ""

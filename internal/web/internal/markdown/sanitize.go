@@ -67,7 +67,7 @@ func isHref(v string) bool {
 
 const maxNested = 256
 
-// sanitize rewrites markup so that it contains only what the table allows. It is the
+// sanitize rewrites markup so that it contains only elements and attributes of the table. It is the
 // second defence after a renderer that passes no HTML.
 //
 // It knows only tags as the renderer writes them. Anything else that begins with "<"

@@ -34,7 +34,7 @@ type index[T any] struct {
 // maxIndexes is the largest number of snapshots.
 const maxIndexes = 8
 
-// Get returns the index of a snapshot. It calls make if there is none or an old one. Callers of
+// Get returns the index of a snapshot. It calls make if the index is missing or old. Callers of
 // one snapshot wait for each other.
 func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, error)) (T, error) {
 	i := x.indexOf(v.Snapshot)
@@ -66,7 +66,7 @@ func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, er
 	return value, nil
 }
 
-// indexOf returns the place of a snapshot's index.
+// indexOf returns the slot of a snapshot's index.
 func (x *Indexes[T]) indexOf(s *catalog.Snapshot) *index[T] {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -129,7 +129,7 @@ func (c *codeReader) defines(i int) bool {
 // name becomes "?".
 func (c *codeReader) dotted(i int) string { return c.aliased(c.rawName(i)) }
 
-// rawName is dotted without resolving import aliases.
+// rawName is like dotted, but does not resolve import aliases.
 func (c *codeReader) rawName(i int) string {
 	name := c.tokens[i].Text
 	for n := 0; n < 4 && c.isMark(i-1, "."); n++ {

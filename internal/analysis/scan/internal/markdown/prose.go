@@ -135,7 +135,7 @@ func all(links []link, text string) iter.Seq[link] {
 	}
 }
 
-// maxScheme bounds the length of a scheme, and maxAddress that of an address.
+// maxScheme and maxAddress bound the lengths of a scheme and of an address.
 const (
 	maxScheme  = 8
 	maxAddress = 2 << 10
