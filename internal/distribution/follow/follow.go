@@ -215,7 +215,11 @@ func (f *Follower) start() error {
 	f.o.Serve(r)
 	f.serving(r, h.Since)
 	f.head = h
-	f.o.Log.Warn(words, "source", f.source.Name, "release", r.Digest, "version", r.Version)
+	level := slog.LevelInfo
+	if why != nil {
+		level = slog.LevelWarn
+	}
+	f.o.Log.Log(context.Background(), level, words, "source", f.source.Name, "release", r.Digest, "version", r.Version)
 	return nil
 }
 
@@ -291,16 +295,16 @@ func (f *Follower) serve(r store.Release) {
 	if err := f.o.Store.Collect(); err != nil {
 		f.o.Log.Warn("what is served no more cannot be removed from the store", "source", f.source.Name, "reason", err.Error())
 	}
-	words := "another release is served"
+	words, level := "another release is served", slog.LevelInfo
 	switch {
 	case before.Digest == "":
 		words = "the first release is served"
 	case semver.Lower(r.Version, before.Version):
-		words = "a release with a lower version is served"
+		words, level = "a release with a lower version is served", slog.LevelWarn
 	case e.Action == ActionRollBack:
-		words = "the release before is served again"
+		words, level = "the release before is served again", slog.LevelWarn
 	}
-	f.o.Log.Warn(words, "source", f.source.Name, "release", r.Digest, "version", r.Version, "before", before.Digest, "added", c.Added, "changed", c.Changed, "removed", c.Removed)
+	f.o.Log.Log(context.Background(), level, words, "source", f.source.Name, "release", r.Digest, "version", r.Version, "before", before.Digest, "added", c.Added, "changed", c.Changed, "removed", c.Removed)
 	f.event(e)
 }
 

@@ -93,7 +93,7 @@ func (w *world) start() {
 			w.events = append(w.events, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Action, e.Version, e.Refusal)))
 		},
 		Now: func() time.Time { return time.Now().Add(time.Duration(w.jump.Load())) }, Random: func() float64 { return 0.5 },
-		Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
 	})
 	done := make(chan struct{})
 	go func() {
@@ -235,7 +235,7 @@ func TestMoments(t *testing.T) {
 		testwait.Advance(30 * time.Second)
 		w.want("the second release", &w.served, "1.1.0@1m40s")
 		for _, want := range []string{"the first release is served", "a release was fetched", "another release is served"} {
-			if n := strings.Count(w.log.String(), `level=WARN msg="`+want); n != 1 {
+			if n := strings.Count(w.log.String(), `level=INFO msg="`+want); n != 1 {
 				t.Errorf("%d times %q:\n%s", n, want, &w.log)
 			}
 		}

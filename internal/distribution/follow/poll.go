@@ -204,7 +204,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	moment := moment(f.o.Now(), f.o.Every)
 	f.pending = &u.Release
 	f.update(func(s *Status) { s.Pending, s.At = u.Release.Digest, moment })
-	f.o.Log.Warn("a release was fetched", "source", f.source.Name, "release", u.Release.Digest, "version", u.Release.Version, "serves", moment.UTC().Format(time.RFC3339))
+	f.o.Log.Info("a release was fetched", "source", f.source.Name, "release", u.Release.Digest, "version", u.Release.Version, "serves", moment.UTC().Format(time.RFC3339))
 	return Pulled, nil
 }
 
