@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents plugins web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full
 
 check:
 	bash .ci/gofmt
@@ -77,6 +77,14 @@ agents:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(if $(filter-out all,$(AGENTS)),$(subst $(comma), ,$(AGENTS))) || true
 	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 90m -v ./interop/agents $(AGENTSFLAGS)
+
+# Has five clients install, disable and uninstall a plugin by their own commands, and compares the
+# skills that each shows its model with knack's list.
+PLUGINS := claude-code,codex,gemini-cli,qwen-code,copilot-cli
+plugins:
+	npm ci --prefix interop --no-audit --no-fund --loglevel=error
+	bash interop/agents/install $(subst $(comma), ,$(PLUGINS)) || true
+	KNACK_AGENTS=$(PLUGINS) go test -count=1 -timeout 30m -v -run TestPlugins ./interop/agents
 
 # knack.exe under Wine, which is installed from Debian; compares with doc/conformance.md.
 # WINDOWSFLAGS=-update writes its table there.

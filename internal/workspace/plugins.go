@@ -65,10 +65,14 @@ func (w *Workspace) withPlugins(l layout) layout {
 				continue
 			}
 			p.byLabel[plugin.Label] = plugin
-			l.roots = append(l.roots, skill.Root{
+			r := skill.Root{
 				Label: plugin.Label, Prefix: plugin.Label, Scope: skill.ScopeGlobal, Dir: plugin.Dir, Plugin: plugin.Name, ShownBy: plugin.Client,
 				Shown: console.DisplayPath(plugin.Dir, l.open, w.o.Env.Home),
-			})
+			}
+			if plugin.State == plugins.Late {
+				r.ShownBy, r.Absent = "", true // nobody waits for its disk
+			}
+			l.roots = append(l.roots, r)
 		}
 	}
 	l.plugins = p

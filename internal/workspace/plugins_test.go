@@ -12,6 +12,9 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/internal/workspace/plugins"
+	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // installing is a home folder in which Claude Code and Qwen Code install plugins.
@@ -150,6 +153,37 @@ func TestPluginsOverHTTP(t *testing.T) {
 		}
 		if len(v.Listed) != want {
 			t.Errorf("at %q, %d skills of plugins are served, want %d", address, len(v.Listed), want)
+		}
+	}
+}
+
+// TestPluginsLate checks that the skills in other folders are served while the files of a client do
+// not answer, and that the root says so.
+func TestPluginsLate(t *testing.T) {
+	t.Parallel()
+	h := installing{t, t.TempDir()}
+	h.skill("plain/one")
+	answered := make(chan struct{})
+	late := pluginRoots{found: &plugins.Found{Answered: answered}, byLabel: map[string]plugins.Plugin{"claude-plugin": {State: plugins.Late}}}
+	source, ok := late.source(dir.Options{Root: skill.Root{Label: "claude-plugin"}})
+	if !ok {
+		t.Fatal("there is no source of late plugins")
+	}
+	plain := dir.New(dir.Options{Root: skill.Root{Label: "plain", Dir: filepath.Join(h.home, "plain")}})
+	c := catalog.New([]catalog.Source{plain, source}, catalog.Options{Patience: 50 * time.Millisecond})
+	for _, want := range []catalog.RootState{catalog.RootReading, catalog.RootUnreadable} {
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		v, err := c.View(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Listed) != 1 || v.Roots[1].State() != want {
+			t.Errorf("%d skills, and the root of late plugins is %q, want %q", len(v.Listed), v.Roots[1].State(), want)
+		}
+		if want == catalog.RootReading {
+			close(answered)
 		}
 	}
 }

@@ -1,0 +1,195 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pluginCommands are a client's own commands for plugins. MARKET stands for the folder of the
+// marketplace, and SOURCE for the plugin's.
+var pluginCommands = []struct {
+	agent   string // its name
+	label   string // of the roots of its plugins
+	install [][]string
+	disable []string // or nil, where the client has no command
+	enable  []string
+	remove  []string
+}{
+	{
+		agent: "Claude Code", label: "claude-plugin", install: [][]string{{"plugin", "marketplace", "add", "MARKET"}, {"plugin", "install", "docs@acme"}},
+		disable: []string{"plugin", "disable", "docs@acme"}, enable: []string{"plugin", "enable", "docs@acme"}, remove: []string{"plugin", "uninstall", "docs@acme"},
+	},
+	{
+		agent: "Codex, other models", label: "codex-plugin", install: [][]string{{"plugin", "marketplace", "add", "MARKET"}, {"plugin", "add", "docs@acme"}},
+		remove: []string{"plugin", "remove", "docs@acme"},
+	},
+	{
+		agent: "Gemini CLI", label: "gemini-plugin", install: [][]string{{"extensions", "install", "SOURCE", "--consent", "--skip-settings"}},
+		disable: []string{"extensions", "disable", "docs", "--scope=workspace"}, enable: []string{"extensions", "enable", "docs", "--scope=workspace"}, remove: []string{"extensions", "uninstall", "docs"},
+	},
+	{
+		agent: "Qwen Code", label: "qwen-plugin", install: [][]string{{"extensions", "install", "MARKET:docs", "--consent"}},
+		disable: []string{"extensions", "disable", "docs", "--scope=workspace"}, enable: []string{"extensions", "enable", "docs", "--scope=workspace"}, remove: []string{"extensions", "uninstall", "docs"},
+	},
+	{
+		agent: "Copilot CLI", label: "copilot-plugin", install: [][]string{{"plugin", "marketplace", "add", "MARKET"}, {"plugin", "install", "docs@acme"}},
+		disable: []string{"plugin", "disable", "docs@acme"}, enable: []string{"plugin", "enable", "docs@acme"}, remove: []string{"plugin", "uninstall", "docs@acme"},
+	},
+}
+
+// inPlugin are the folders of the plugin docs with a skill, and of the plugin ops, which nobody
+// installs.
+var inPlugin = []string{"docs/skills/pdf", "docs/skills/plain-text", "docs/skills/deep/er", "docs/examples/no", "ops/skills/run"}
+
+// ofDocs is the key in Codex's config.toml that enables the plugin, without its value.
+const ofDocs = "[plugins.\"docs@acme\"]\nenabled = "
+
+// described is the description of the skill in a folder.
+func described(folder string) string {
+	return "Stands in the folder " + strings.ReplaceAll(folder, "/", " ") + " of a plugin."
+}
+
+// writeMarketplace makes a marketplace with two plugins, of which the first is an extension too.
+func writeMarketplace(at string) error {
+	files := map[string]string{
+		".claude-plugin/marketplace.json":         `{"name": "acme", "owner": {"name": "Acme"}, "plugins": [{"name": "docs", "source": "./plugins/docs", "description": "Documents."}, {"name": "ops", "source": "./plugins/ops", "description": "Runs."}]}`,
+		"plugins/docs/.claude-plugin/plugin.json": `{"name": "docs", "version": "1.0.0", "description": "Documents."}`,
+		"plugins/docs/gemini-extension.json":      `{"name": "docs", "version": "1.0.0"}`,
+		"plugins/ops/.claude-plugin/plugin.json":  `{"name": "ops", "version": "1.0.0", "description": "Runs."}`,
+	}
+	for _, folder := range inPlugin {
+		files["plugins/"+folder+"/SKILL.md"] = fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nNothing to do.\n", filepath.Base(folder), described(folder))
+	}
+	return write(at, files)
+}
+
+// TestPlugins has each client install a plugin by its own command. knack then lists the skills that
+// the client's model is shown without knack, after each change.
+func TestPlugins(t *testing.T) {
+	value := os.Getenv(which)
+	if value == "" {
+		t.Skipf("real clients run with make plugins, or where %s names them", which)
+	}
+	for _, c := range pluginCommands {
+		a := agents[slices.IndexFunc(agents, func(a agent) bool { return a.name == c.agent })]
+		t.Run(a.title, func(t *testing.T) {
+			if !a.chosen(value) {
+				t.Skipf("%s=%s does not name %s", which, value, a.folder)
+			}
+			a.installed(t)
+			t.Parallel()
+			r := begin(t, a, "plugins", "", &play{})
+			market := filepath.Join(r.dir, "market")
+			if err := writeMarketplace(market); err != nil {
+				t.Fatal(err)
+			}
+			run := func(args []string) {
+				t.Helper()
+				args = slices.Clone(args)
+				for i := range args {
+					args[i] = strings.NewReplacer("MARKET", market, "SOURCE", filepath.Join(market, "plugins", "docs")).Replace(args[i])
+				}
+				if err := r.client(args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			config := filepath.Join(r.home, ".codex", "config.toml")
+			edit := func(old, new string) {
+				t.Helper()
+				data, err := os.ReadFile(config)
+				if err == nil {
+					err = os.WriteFile(config, []byte(strings.Replace(string(data), old, new, 1)), 0o644)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.disable == nil {
+				edit("plugins = false", "plugins = true")
+			}
+			same := func(step string, some bool) {
+				t.Helper()
+				theirs, ours := r.pluginsShown(t), r.pluginsListed(t, c.label)
+				if !slices.Equal(theirs, ours) {
+					t.Errorf("%s: %s lists %q, and knack %q", step, a.title, theirs, ours)
+				}
+				if (len(theirs) > 0) != some {
+					t.Errorf("%s: %s lists %q", step, a.title, theirs)
+				}
+				t.Logf("%s: %q", step, ours)
+			}
+			same("before", false)
+			for _, args := range c.install {
+				run(args)
+			}
+			same("installed", true)
+			if c.disable != nil {
+				run(c.disable)
+			} else {
+				edit(ofDocs+"true", ofDocs+"false")
+			}
+			same("disabled", false)
+			if c.enable != nil {
+				run(c.enable)
+			} else {
+				edit(ofDocs+"false", ofDocs+"true")
+			}
+			same("enabled", true)
+			run(c.remove)
+			same("uninstalled", false)
+		})
+	}
+}
+
+// pluginsShown returns the folders of the plugins' skills of which the client's model is told
+// without knack.
+func (r *session) pluginsShown(t *testing.T) (folders []string) {
+	t.Helper()
+	before := len(r.model.Requests())
+	if err := r.client(r.agent.args(r, prompt)...); err != nil {
+		t.Error(err)
+	}
+	all := r.model.Requests()
+	if len(all) == before {
+		t.Fatalf("%s asked no model: %s%s", r.agent.title, tail(r.stdout), tail(r.stderr))
+	}
+	text := plain(all[before].Text())
+	for _, folder := range inPlugin {
+		if strings.Contains(text, described(folder)) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// pluginsListed returns the folders of the skills that knack lists in the roots of a client's
+// plugins.
+func (r *session) pluginsListed(t *testing.T, label string) (folders []string) {
+	t.Helper()
+	binary, err := knack()
+	if err == nil {
+		err = r.start(binary, "list", "--json", "--no-builtin", "--project", r.project)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct {
+		Skills []struct{ Root, Description string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range inPlugin {
+		for _, s := range v.Skills {
+			if strings.HasPrefix(s.Root, label) && s.Description == described(folder) {
+				folders = append(folders, folder)
+			}
+		}
+	}
+	return folders
+}
