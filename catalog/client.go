@@ -20,6 +20,8 @@ type ClientSkills struct {
 	// Deep is set if the client finds skills at any depth below these folders. Otherwise it finds
 	// only the skills in their child folders.
 	Deep bool
+	// Unlinked is set if the client finds no skill through a link below these folders.
+	Unlinked bool
 	// Off reports whether the client's settings turn a skill off. It must not read the disk. It is
 	// nil if no setting does.
 	Off func(*Entry) bool
@@ -85,8 +87,12 @@ func (s *Snapshot) ListedFor(client string) []*Entry {
 // without returns the listed skills that a client does not show itself.
 func (s *Snapshot) without(own *ClientSkills) []*Entry {
 	shows := func(e *Entry) bool {
-		dir := cmp.Or(own.Real[e.Root.Dir], e.Root.Dir)
-		return (own.Roots[e.Root.Label] || dir != "" && own.has(filepath.Join(dir, filepath.FromSlash(e.Path))) || e.Link() != "" && own.has(e.Link())) && (own.Off == nil || !own.Off(e))
+		link, at := e.Link(), cmp.Or(own.Real[e.Root.Dir], e.Root.Dir)
+		found := own.Roots[e.Root.Label] || link != "" && own.has(link)
+		if at != "" && (link == "" || !own.Unlinked) {
+			found = found || own.has(filepath.Join(at, filepath.FromSlash(e.Path)))
+		}
+		return found && (own.Off == nil || !own.Off(e))
 	}
 	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
 	for _, e := range s.Entries {

@@ -35,7 +35,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		return nil
 	}
 	l := w.inUse.Load()
-	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Roots: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep}}
+	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Roots: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep, Unlinked: agent.Unlinked}}
 	for _, r := range l.roots {
 		if !r.Absent {
 			now.Real[r.Dir] = realpath.Of(r.Dir)

@@ -436,13 +436,15 @@ func testOwn(t *testing.T, a agent, _ string) {
 		ours.WriteString(d)
 	}
 	reads := map[string][]string{}
-	var twice, hidden []string
+	var twice, hidden, layouts []string
 	for _, k := range kept {
 		by, client := strings.Contains(ours.String(), k.name), strings.Contains(v.foreign, k.description)
 		if a.namesAlone {
 			client = strings.Contains(v.foreign, k.name)
 		}
-		if client {
+		if client && k.where == "" {
+			layouts = append(layouts, k.name)
+		} else if client {
 			reads[k.where] = append(reads[k.where], "`"+k.place+"`")
 		}
 		if by && client {
@@ -452,6 +454,7 @@ func testOwn(t *testing.T, a agent, _ string) {
 			hidden = append(hidden, k.name)
 		}
 	}
+	t.Logf("of the layouts it shows %q", layouts)
 	if len(twice) > 0 {
 		t.Errorf("these stand in knack's list and in the client's own: %q", twice)
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -132,7 +133,38 @@ var places = []string{
 // kept is a skill in one of the places.
 type kept struct {
 	name, description string
-	where, place      string // "user" or "project", and one of places
+	where, place      string // "user" or "project", and one of places; "" for a skill of the layouts
+}
+
+// layouts are the places of a project in which skills also lie in other ways: a link to a folder
+// elsewhere, a copy of one that knack finds first, and one folder deeper. Each client reads one of
+// the places.
+var layouts = []string{".agents/skills", ".claude/skills"}
+
+// writeLayouts puts the skills of the layouts into a project.
+func writeLayouts(project string) (all []kept, err error) {
+	for _, place := range layouts {
+		dir, word := filepath.Join(project, filepath.FromSlash(place)), strings.Trim(path.Dir(place), ".")
+		for layout, at := range map[string][]string{
+			"linked": {filepath.Join(project, "elsewhere")},
+			"copied": {dir, filepath.Join(project, ".agent", "skills")},
+			"nested": {filepath.Join(dir, "group")},
+		} {
+			k := kept{name: layout + "-in-" + word, description: fmt.Sprintf("Is %s in %s of the project.", layout, place)}
+			for _, folder := range at {
+				if err := write(filepath.Join(folder, k.name), map[string]string{"SKILL.md": fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nNothing to do.\n", k.name, k.description)}); err != nil {
+					return nil, err
+				}
+			}
+			if layout == "linked" {
+				if err := os.Symlink(filepath.Join("..", "..", "elsewhere", k.name), filepath.Join(dir, k.name)); err != nil {
+					return nil, err
+				}
+			}
+			all = append(all, k)
+		}
+	}
+	return all, nil
 }
 
 // writeEverywhere puts a skill into each of the places.
@@ -148,6 +180,11 @@ func writeEverywhere(home, project string) (all []kept, err error) {
 			all = append(all, k)
 		}
 	}
+	others, err := writeLayouts(project)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, others...)
 	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(a.name, b.name) })
 	return all, nil
 }

@@ -9,8 +9,9 @@
 //   - project: the folder below the project's; with "?" in front it counts only if the agent is
 //     detected, because other programs use this name for other things
 //   - home: the user's folder, as a place
-//   - reads: the labels of all folders that the agent reads; "-" for those of its own rows; the
-//     word "deep" among them if the agent finds skills at any depth, and not only in child folders
+//   - reads: the labels of all folders that the agent reads; "-" for those of its own rows. Words
+//     among them: "deep" if the agent finds skills at any depth, and not only in child folders,
+//     "unlinked" if it follows no link to a skill
 //   - variables: NAME=place for a variable that moves a home; NAME= for one that adds a folder
 //   - detect: places that exist if the agent is used, its own folder first; FILE#key for a key of
 //     "dependencies" in a package.json
@@ -35,6 +36,7 @@ type Agent struct {
 	ID, Name string
 	Reads    []string // labels of the folders that it reads, with "-project" or "-user"
 	Deep     bool     // it finds skills at any depth below these folders, and not only in their child folders
+	Unlinked bool     // it finds no skill through a link
 	Detect   []string // places that exist if the agent is used
 	Off      []string // FILE#key: settings that turn skills off
 	Source   string
@@ -85,9 +87,9 @@ var table = sync.OnceValue(func() (t contents) {
 		if i < 0 {
 			i = len(t.agents)
 			labels := strings.Fields(reads)
-			deep := slices.Contains(labels, "deep")
-			labels = slices.DeleteFunc(labels, func(l string) bool { return l == "deep" })
-			t.agents = append(t.agents, &Agent{ID: id, Name: name, Reads: labels, Deep: deep, Detect: list(detect), Off: list(off), Source: source})
+			deep, unlinked := slices.Contains(labels, "deep"), slices.Contains(labels, "unlinked")
+			labels = slices.DeleteFunc(labels, func(l string) bool { return l == "deep" || l == "unlinked" })
+			t.agents = append(t.agents, &Agent{ID: id, Name: name, Reads: labels, Deep: deep, Unlinked: unlinked, Detect: list(detect), Off: list(off), Source: source})
 		}
 		if label != "" {
 			folder, common := strings.CutPrefix(project, "?")
