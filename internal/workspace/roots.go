@@ -26,6 +26,7 @@ const DirsVariable = "KNACK_DIRS"
 // layout holds the roots in order, and the projects that name some of them.
 type layout struct {
 	open     []string          // the folders of the client's projects
+	partly   bool              // not all sub-packages were looked for
 	projects settings.Projects // empty if the user named every root
 	tools    string            // the set that the projects choose, or ""
 	roots    []skill.Root      // without the roots of followed sources and of the built-in skills
@@ -54,6 +55,14 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	default:
 		l.roots = append(variableRoots(env), dir.WellKnown(open, env.Home, w.Getenv())...)
 		l.roots = append(l.roots, l.projects.Roots(l.roots)...)
+		for _, folder := range open {
+			if len(dir.Project(folder, env.Home)) == 0 {
+				continue // the home folder is no project
+			}
+			below, whole := l.projects.Below(folder, w.o.Below, l.roots)
+			l.roots = append(l.roots, below...)
+			l.partly = l.partly || !whole
+		}
 		for i := range l.roots {
 			r := &l.roots[i]
 			r.Prefix, r.Shown = r.Label, console.DisplayPath(r.Dir, open, env.Home)
@@ -160,6 +169,9 @@ func (w *Workspace) Missing(v catalog.View) (missing []string) {
 		if (filepath.IsAbs(d) || strings.HasPrefix(d, "~")) && gone(fmt.Sprintf("env-%d", i+1)) {
 			missing = append(missing, fmt.Sprintf("there is no folder %s; make it, or remove it from %s", display.Echo(d), DirsVariable))
 		}
+	}
+	if w.layout.partly {
+		missing = append(missing, "the project has too many folders, or its disk is too slow, to find the skills of all sub-packages; name the folders of the others in project.dirs of knack.yaml")
 	}
 	return slices.Concat(missing, w.layout.projects.Missing(gone), w.layout.plugins.damaged())
 }

@@ -47,6 +47,7 @@ type Options struct {
 	Dirs      []string // --dir
 	Source    string   // --source
 	Project   string   // --project
+	Below     bool     // --below
 	Exclude   []string // --exclude
 	NoBuiltin bool     // --no-builtin
 	Config    string   // --config

@@ -13,6 +13,7 @@ import (
 // as the project, which may be a clone. So its folders must be below the file's folder, and it
 // cannot remove the user's roots from lists.
 type Project struct {
+	Below   Word   // "true" for the skills of sub-packages; zero if the file lacks the key
 	Dirs    []Word // slash-separated paths, relative to the file's folder
 	Exclude []Word // labels of the project's roots
 	Tools   Word   // as in --tools; zero if the file lacks the key
@@ -31,6 +32,11 @@ const maxDirs = 16
 var projectLabel = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*-project(-[0-9]+)?$`)
 
 var projectKeys = []key[Project]{
+	{"below", "boolean", "false", "also the skills of sub-packages, as with `--below`", func(d *decoder, v frontmatter.Value, p *Project) {
+		if is := d.boolean("project.below", v); is != nil && *is {
+			p.Below = Word{"true", v.Position}
+		}
+	}},
 	{"dirs", "list", "none", "more folders with skills, below the file's own", func(d *decoder, v frontmatter.Value, p *Project) {
 		p.Dirs = decodeDirs(d, v)
 	}},

@@ -70,6 +70,23 @@ func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 	return roots
 }
 
+// Below returns the folders with skills of the sub-packages of a folder, if flag is set or the file
+// of a project asks for them, in the order of [dir.Below]. Their sources must stay within the
+// folder. whole is false if the search was not completed.
+func (p Projects) Below(folder string, flag bool, known []skill.Root) (roots []skill.Root, whole bool) {
+	if !flag && !slices.ContainsFunc(p.files, func(f *File) bool { return f.Config.Project.Below.Text != "" }) {
+		return nil, true
+	}
+	roots, whole = dir.Below(folder)
+	roots = slices.DeleteFunc(roots, func(r skill.Root) bool {
+		return slices.ContainsFunc(known, func(k skill.Root) bool { return k.Dir == r.Dir || k.Label == r.Label })
+	})
+	for _, r := range roots {
+		p.tops[r.Label] = folder
+	}
+	return roots, whole
+}
+
 // Source makes the source of a root. A root from these files must stay within its project, since
 // the next pull can bring a link.
 func (p Projects) Source(o dir.Options) catalog.Source {
@@ -129,6 +146,7 @@ func (p Projects) Lines() (lines []string) {
 		}
 	}
 	for _, f := range p.files {
+		add(f, "below", f.Config.Project.Below)
 		add(f, "dirs", f.Config.Project.Dirs...)
 		add(f, "exclude", f.Config.Project.Exclude...)
 		add(f, "tools", f.Config.Project.Tools)
