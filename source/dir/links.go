@@ -83,6 +83,8 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	switch bound := w.bound(p); {
 	case w.source.opt.NoLinks:
 		say(ruleLinkIgnored, "links to folders are not followed here", "")
+	case realpath.Within(met.target, p.real()): // of a clone, it could lead to / and so to the whole machine
+		say(ruleLinkLoop, "the link leads to a folder that contains it, and is not followed", "make it lead to the folder of a skill")
 	case bound != "" && !realpath.Within(bound, met.target):
 		say(ruleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")

@@ -172,9 +172,9 @@ func TestScan(t *testing.T) {
 		{
 			name:    "loops end",
 			root:    "r",
-			files:   map[string]string{"r/a/SKILL.md": "", "r/me": "->.", "r/g/up": "->..", "r/x": "->y", "r/y": "->x", "r/top": "->.."},
+			files:   map[string]string{"r/a/SKILL.md": "", "r/me": "->.", "r/g/up": "->..", "r/x": "->y", "r/y": "->x", "r/top": "->..", "beside/SKILL.md": "", "r/b/all": "->../.."},
 			paths:   []string{"a"},
-			notices: []string{"g/up link-duplicate", "me link-duplicate", "top/r link-duplicate", "x link-loop", "y link-loop"},
+			notices: []string{"b/all link-loop", "g/up link-loop", "me link-loop", "top link-loop", "x link-loop", "y link-loop"},
 		},
 		{
 			name:    "links that lead nowhere, links to files",
