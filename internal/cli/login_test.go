@@ -38,12 +38,13 @@ type provider struct {
 	refresh  map[string]bool       // tokens that are valid
 	access   map[string]bool
 	life     int // of an access token, in seconds
+	interval int // of the requests for a device
 	issuer   string
 	renewed  int
 }
 
 func newSignIn(t *testing.T, skills string) *provider {
-	p := &provider{register: true, clients: map[string][]string{}, codes: map[string]url.Values{}, approved: map[string]bool{}, refresh: map[string]bool{}, access: map[string]bool{}, life: 3600}
+	p := &provider{register: true, clients: map[string][]string{}, codes: map[string]url.Values{}, approved: map[string]bool{}, refresh: map[string]bool{}, access: map[string]bool{}, life: 3600, interval: 1}
 	p.Server = httptest.NewServer(http.HandlerFunc(p.answer))
 	p.issuer = p.URL
 	t.Cleanup(p.Close)
@@ -114,7 +115,7 @@ func (p *provider) answer(w http.ResponseWriter, r *http.Request) {
 	case "/device":
 		code := rand.Text()
 		p.codes[code] = r.Form
-		writeJSON(w, map[string]any{"device_code": code, "user_code": "WORD-" + code[:4], "verification_uri": p.URL + "/activate", "expires_in": 600, "interval": 1})
+		writeJSON(w, map[string]any{"device_code": code, "user_code": "WORD-" + code[:4], "verification_uri": p.URL + "/activate", "expires_in": 600, "interval": p.interval})
 	case "/token":
 		switch r.Form.Get("grant_type") {
 		case "authorization_code":
@@ -247,6 +248,10 @@ func TestLogin(t *testing.T) {
 	}, "acme", "--device")
 	if status != 0 || !strings.Contains(said, "/activate") {
 		t.Fatal(status, said)
+	}
+	at.set(func() { at.interval = -1 })
+	if status, said := p.login(func(string) {}, "acme", "--device"); status == 0 || !strings.Contains(said, "names no interval") {
+		t.Error(status, said)
 	}
 	put(t, filepath.Join(dir, "xlsx", "SKILL.md"), "---\nname: xlsx\ndescription: Use xlsx.\n---\nXlsx.\n")
 	p.loads("xlsx", "Xlsx.")

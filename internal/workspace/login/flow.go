@@ -240,6 +240,9 @@ func (f *flow) device(ctx context.Context) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, f.refused(err)
 	}
+	if code.Interval < 0 || code.Interval > int64(patience/time.Second) {
+		return nil, &Error{"the provider " + display.Echo(f.meta.Issuer) + " names no interval at which to ask it", "tell its operator"}
+	}
 	f.o.Show(f.meta.Issuer, code.VerificationURI, code.UserCode)
 	t, err := f.config.DeviceAccessToken(f.context(ctx), code)
 	if err != nil {

@@ -12,11 +12,14 @@ import (
 	"io/fs"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
 
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
@@ -93,6 +96,9 @@ const early = 30 * time.Second
 // ErrEnded says that the provider renews a login no more.
 var ErrEnded = errors.New("the login has ended")
 
+// ends are the codes of RFC 6749 by which a provider says that it renews a login no more.
+var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
+
 // Token returns the access token for a source, which it renews if it ends. "" means that there is no
 // login. Of several processes, one renews it.
 func (s Store) Token(ctx context.Context, name, source string, client func(address string) (*http.Client, error)) (string, error) {
@@ -110,6 +116,9 @@ func (s Store) Token(ctx context.Context, name, source string, client func(addre
 		if err == nil {
 			defer unlock()
 			break
+		}
+		if !errors.Is(err, edit.ErrLocked) {
+			return "", fmt.Errorf("the login cannot be renewed: %w", err)
 		}
 		select { // another process renews it
 		case <-ctx.Done():
@@ -129,11 +138,13 @@ func (s Store) Token(ctx context.Context, name, source string, client func(addre
 	}
 	c := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: l.AuthStyle}}
 	t, err := c.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, web), &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
-	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.Response.StatusCode < 500 {
+	switch refused := (*oauth2.RetrieveError)(nil); {
+	case errors.As(err, &refused) && slices.Contains(ends, refused.ErrorCode):
 		return "", ErrEnded
-	}
-	if err != nil {
-		return "", fmt.Errorf("the provider %s does not renew the login: %w", l.Issuer, err)
+	case refused != nil: // its text has the whole answer, which may repeat the request
+		return "", fmt.Errorf("the provider %s does not renew the login (status %d)", display.Echo(l.Issuer), refused.Response.StatusCode)
+	case err != nil:
+		return "", fmt.Errorf("the provider %s does not renew the login: %w", display.Echo(l.Issuer), httpfetch.Plain(err))
 	}
 	l.take(t)
 	return l.AccessToken, s.Set(name, l)
