@@ -174,15 +174,17 @@ func (s *Snapshot) shadowSameKeys() {
 // the shortest path: servers that follow each other would otherwise pass a skill on for ever, under
 // longer and longer paths.
 func (s *Snapshot) preferNearest(sameKey []*Entry) {
+	first := map[skill.Digest]int{} // by their files
 	for i, e := range sameKey {
 		files, ok := s.files[e.Skill]
 		if !ok || !e.Root.Remote {
 			continue
 		}
-		for j, o := range sameKey[i+1:] {
-			if other, ok := s.files[o.Skill]; ok && o.Root.Remote && other == files && strings.Count(o.Path, "/") < strings.Count(sameKey[i].Path, "/") {
-				sameKey[i], sameKey[i+1+j] = o, sameKey[i]
-			}
+		at, copied := first[files]
+		if !copied {
+			first[files] = i
+		} else if strings.Count(e.Path, "/") < strings.Count(sameKey[at].Path, "/") {
+			sameKey[at], sameKey[i] = e, sameKey[at]
 		}
 	}
 }

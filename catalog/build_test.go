@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -186,5 +188,26 @@ func TestNear(t *testing.T) {
 	diffs(t, "at most one", names(v.Near("git", 1)), []string{"git"})
 	for asked, want := range map[string][]string{"broken-one": {"broken-one"}, "Broken-On": {"broken-one"}, "other-name": {"broken-one"}, "git": nil} {
 		diffs(t, asked, names(v.SkippedNear(asked, 5)), want)
+	}
+}
+
+// TestManyCopies finds the copy with the shortest path among as many as a source may have, in one
+// pass.
+func TestManyCopies(t *testing.T) {
+	const n = 50_000
+	s := &Snapshot{files: map[*skill.Skill]skill.Digest{}}
+	root := &skill.Root{Remote: true}
+	var all []*Entry
+	for i := range n {
+		e := &Entry{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: fmt.Sprintf("a/b/c/%d/SKILL.md", i)}}, Root: root}
+		s.files[e.Skill] = skill.Digest{1}
+		all = append(all, e)
+	}
+	near := all[n/2]
+	near.Path = "a/b/SKILL.md"
+	began := time.Now()
+	s.preferNearest(all)
+	if took := time.Since(began); all[0] != near || took > 5*time.Second {
+		t.Errorf("%s is first, after %s", all[0].Path, took)
 	}
 }
