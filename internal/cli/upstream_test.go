@@ -482,6 +482,48 @@ func TestUpstreamReads(t *testing.T) {
 	}
 }
 
+// TestTokenRepeated removes a token, whole or cut, from the reason of a fault in which its server
+// repeats it. A reason that differs each time is no change of the release.
+func TestTokenRepeated(t *testing.T) {
+	t.Parallel()
+	text := "---\nname: %s\ndescription: Use it.\n---\nOne.\n"
+	at, _ := upstream(t, map[string]string{"pdf/SKILL.md": fmt.Sprintf(text, "pdf"), "bad/SKILL.md": fmt.Sprintf(text, "bad"), "bad/a.txt": "a"}, token)
+	f := newFront(t, at)
+	var refused atomic.Int32
+	f.change = func(request, answer string) string {
+		if !strings.Contains(request, "bad/a.txt") {
+			return answer
+		}
+		var call struct{ ID json.RawMessage }
+		_ = json.Unmarshal([]byte(request), &call)
+		refusal := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"%d: %s or %s%s"}}`, call.ID, refused.Add(1), token, strings.Repeat("x", 140), token)
+		if strings.HasPrefix(answer, "{") {
+			return refusal
+		}
+		return "event: message\ndata: " + refusal + "\n\n"
+	}
+	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+f.URL+"/mcp', token-env: ACME}\npoll: 1s\n")
+	p.setToken(token)
+	p.serve()
+	p.loads("pdf", "One.")
+	testwait.Until(t, func() bool { return refused.Load() >= 4 }, "further polls", p.log.String)
+	all := p.run("doctor") + p.run("doctor", "--json") + p.load("bad")
+	p.stop()
+	if all += p.log.String(); strings.Contains(all, "another release is served") {
+		t.Error(all)
+	}
+	err := filepath.WalkDir(filepath.Join(p.home, "cache"), func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			data, _ := os.ReadFile(name)
+			all += string(data)
+		}
+		return err
+	})
+	if err != nil || !strings.Contains(all, "[redacted] or xxx") || strings.Contains(all, "canary-t") {
+		t.Error(err, all)
+	}
+}
+
 // TestServersFollowEachOther has each skill once in each of three servers that follow one another,
 // for many polls, and after a change too.
 func TestServersFollowEachOther(t *testing.T) {

@@ -28,9 +28,6 @@ func (f *Follower) poll(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err != nil && f.o.Clean != nil {
-		err = cleanError{err, f.o.Clean(err.Error())}
-	}
 	f.keep()
 	now := f.o.Now()
 	f.wait = 0
@@ -370,6 +367,9 @@ func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release,
 
 // failed records why there is no release. id is the requested revision.
 func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, error) {
+	if f.o.Clean != nil && !errors.Is(err, errAsked) {
+		err = cleanError{err, f.o.Clean(err.Error())}
+	}
 	if ctx.Err() != nil {
 		return Failed, err
 	}

@@ -30,6 +30,8 @@ type Puller struct {
 	Trust *trust.Policy
 	// AllowDowngrade takes a release under the tag of another version.
 	AllowDowngrade bool
+	// Clean, if not nil, removes the source's credentials from the reason of a fault.
+	Clean func(text string) string
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	// Progress is called now and then, from several goroutines. It may be nil.
@@ -138,6 +140,11 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 	}
 	if err != nil {
 		return store.Release{}, cmp.Or(ctx.Err(), err)
+	}
+	for i := range r.Skills {
+		if m := &r.Skills[i]; m.Fault != "" && w.Clean != nil {
+			m.Fault = w.Clean(m.Fault)
+		}
 	}
 	slices.SortFunc(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
 	if err := checkCount(r.Skills, w.report.Source); err != nil {
@@ -276,7 +283,8 @@ func checkCount(skills []store.Member, source string) error {
 }
 
 // digestOf returns the name of a release: the digest of its manifest if it has one. Otherwise it
-// is a digest of its source, its revision and its skills.
+// is a digest of its source, its revision and its skills. The words of a fault do not count: they
+// may have a digest or a number that differs each time.
 func digestOf(ref origin.Ref, r store.Release) string {
 	if digest, ok := strings.CutPrefix(r.Revision, "oci:"); ok {
 		return digest
@@ -284,7 +292,7 @@ func digestOf(ref origin.Ref, r store.Release) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q %q\n", ref.Source, ref.Sub, r.Revision)
 	for _, m := range r.Skills {
-		fmt.Fprintf(&b, "%s %q %q\n", m.Skill, m.Fault, m.Path)
+		fmt.Fprintf(&b, "%s %t %q\n", m.Skill, m.Fault != "", m.Path)
 	}
 	return skill.DigestOf([]byte(b.String())).String()
 }

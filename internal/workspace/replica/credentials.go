@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -19,8 +21,8 @@ import (
 const maxTokenFile = 64 << 10
 
 // credentials returns the headers for the origin of a source, read anew for each request, or nil
-// without any. hint follows the message of a refused access.
-func (o Options) credentials(s config.Source, ref origin.Ref) (headers func(context.Context) (http.Header, error), hint string) {
+// without any. hint follows the message of a refused access. sent gets the values that are secret.
+func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (headers func(context.Context) (http.Header, error), hint string) {
 	key := "of the source " + s.Name.Text + " in " + o.File.Shown
 	c := s.Credentials
 	token := httpfetch.Token{Env: c.TokenEnv.Text, File: o.File.Resolve(c.TokenFile.Text), Getenv: o.Env.Getenv, ReadFile: func(path string) ([]byte, error) {
@@ -58,7 +60,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref) (headers func(cont
 				return nil, &tokenError{fmt.Sprintf("%s: run 'knack login %s'", err, s.Name.Text)}
 			}
 		}
-		if text != "" {
+		if sent.add(text); text != "" {
 			all.Set("Authorization", "Bearer "+text)
 		}
 		for _, h := range c.Headers {
@@ -67,6 +69,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref) (headers func(cont
 				if value = strings.TrimSpace(o.Env.Getenv(name)); value == "" {
 					return nil, &tokenError{fmt.Sprintf("the variable %s, which the header %s has, is not set: set it (headers %s)", name, h.Name, key)}
 				}
+				sent.add(value)
 			}
 			all.Set(h.Name, value)
 		}
@@ -85,18 +88,50 @@ type tokenError struct{ message string }
 func (e *tokenError) Error() string        { return e.message }
 func (e *tokenError) Is(target error) bool { return target == httpfetch.ErrAccess }
 
-// hide returns a function that removes the secrets of a source from a text of its server.
-func hide(headers func(context.Context) (http.Header, error), s config.Source) func(text string) string {
-	return func(text string) string {
-		all, err := headers(context.Background())
-		if err != nil {
-			return text
-		}
-		for _, h := range append(s.Credentials.Headers, config.Setting{Name: "Authorization"}) {
-			if secret := strings.TrimPrefix(all.Get(h.Name), "Bearer "); secret != "" && secret != h.Value {
-				text = strings.ReplaceAll(text, secret, "[redacted]")
-			}
-		}
-		return text
-	}
+// secrets are the values that were sent to a source, which its server may repeat in its answers. The
+// last few count: a token may change while an answer is under way.
+type secrets struct {
+	mu   sync.Mutex
+	sent []string
 }
+
+// maxSecrets bounds the values that are remembered, and leastPart the part of one that is removed: a
+// text may be cut anywhere.
+const (
+	maxSecrets = 16
+	leastPart  = 8 // bytes
+)
+
+func (s *secrets) add(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value == "" || slices.Contains(s.sent, value) {
+		return
+	}
+	s.sent = append(s.sent[max(0, len(s.sent)-maxSecrets+1):], value)
+}
+
+// Hide removes the secrets from a text, also if only their beginning is left.
+func (s *secrets) Hide(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range s.sent {
+		begin := secret[:min(leastPart, len(secret))]
+		for from := 0; ; {
+			at := strings.Index(text[from:], begin)
+			if at < 0 {
+				break
+			}
+			at += from
+			end := at + len(begin)
+			for end < len(text) && end-at < len(secret) && text[end] == secret[end-at] {
+				end++
+			}
+			text = text[:at] + redacted + text[end:]
+			from = at + len(redacted)
+		}
+	}
+	return text
+}
+
+const redacted = "[redacted]"

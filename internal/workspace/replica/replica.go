@@ -92,30 +92,45 @@ func Open(o Options) (*Replica, error) {
 		rule, _ := rules.Rule(s.Ref.Source)
 		var f *follow.Follower
 		web := httpfetch.Options{Proxy: env.Proxy, Agent: "knack"}
-		clean := func(text string) string { return text }
+		var sent secrets
 		if o.Flag == "" {
-			from := o.File.Config.Sources[i]
-			if web.Credentials, web.Login = o.credentials(from, s.Ref); web.Credentials != nil {
-				clean = hide(web.Credentials, from)
-			}
+			web.Credentials, web.Login = o.credentials(o.File.Config.Sources[i], s.Ref, &sent)
 		}
 		fetch := httpfetch.New(web)
 		r.servers = append(r.servers, fetch)
 		puller := &pull.Puller{
-			Store: shelf, Trust: rules,
+			Store: shelf, Trust: rules, Clean: sent.Hide,
 			Origins: origins.New(origins.Options{
 				Env: &env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: fetch, Login: web.Login,
-				Warn: func(text string) { o.Log.Warn(clean(text)) },
+				Warn: once(func(text string) { o.Log.Warn(sent.Hide(text)) }),
 			}),
 		}
 		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
 		f = follow.New(s, follow.Options{
 			Puller: puller, Store: shelf, Every: cmp.Or(given.Poll, every), Host: host,
-			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: clean, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
+			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: sent.Hide, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
 		})
 		r.group, r.sources = append(r.group, f), append(r.sources, from)
 	}
 	return r, nil
+}
+
+// maxWarnings bounds the warnings about one source.
+const maxWarnings = 100
+
+// once returns a function that calls warn the first time with each text: a source is asked again
+// and again, and may be hostile.
+func once(warn func(text string)) func(text string) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	return func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(seen) < maxWarnings && !seen[text] {
+			seen[text] = true
+			warn(text)
+		}
+	}
 }
 
 // sources returns the sources to follow.
