@@ -74,7 +74,6 @@ type Follower struct {
 	head      store.Head             // that the store is to remember; its Release is empty while nothing is served. Highest has the versions that were served
 	unsaved   bool                   // the store could not be told
 	lack      skill.UnreachableError // the last argument of Lack
-	failure   *store.Failure         // as the store has it
 
 	mu      sync.Mutex
 	status  Status
@@ -184,7 +183,6 @@ func (f *Follower) start() error {
 		f.o.Log.Error("the store cannot be read", "source", f.source.Name, "reason", err.Error())
 	}
 	f.started = true
-	f.failure = f.o.Store.Failure(f.source.Ref.String())
 	if err != nil {
 		return nil
 	}

@@ -316,6 +316,24 @@ type busy time.Duration
 func (b busy) Error() string             { return "busy" }
 func (b busy) RetryAfter() time.Duration { return time.Duration(b) }
 
+// A failure that another process with the same store has recorded ends with the next answer.
+func TestFailureBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.has("1.0.0", "")
+		w.start()
+		defer w.end()
+		source := w.source.Ref.String()
+		if err := w.store.SetFailure(source, &store.Failure{Reason: "it has no token", Since: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		testwait.Advance(time.Minute)
+		if f := w.store.Failure(source); f != nil {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
 // A source is not asked before the time that it says, but within an hour.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -97,24 +97,24 @@ func (f *Follower) lacks(cause skill.Lack, now time.Time) {
 	f.o.Lack(&lack)
 }
 
-// record tells the store about a failure, if it is a new one, or that it has ended.
+// record tells the store about a failure, if it is a new one, or that it has ended. Another process
+// with the same store may have recorded one since.
 func (f *Follower) record(err error, now time.Time) {
+	source := f.source.Ref.String()
+	was := f.o.Store.Failure(source)
 	var is *store.Failure
 	switch {
-	case err == nil && f.failure == nil:
+	case err == nil && was == nil:
+		return
+	case err != nil && was != nil && was.Reason == err.Error():
 		return
 	case err != nil:
 		is = &store.Failure{Reason: err.Error(), Since: now}
-		if f.failure != nil && f.failure.Reason == is.Reason {
-			return
-		}
-		if f.failure != nil {
-			is.Since = f.failure.Since
+		if was != nil {
+			is.Since = was.Since
 		}
 	}
-	if f.o.Store.SetFailure(f.source.Ref.String(), is) == nil {
-		f.failure = is
-	}
+	_ = f.o.Store.SetFailure(source, is) // the next poll tries it again
 }
 
 // hourly is how often a failure that lasts is logged.

@@ -107,8 +107,7 @@ func (o Options) discover(ctx context.Context) (resource string, scopes []string
 	if err != nil {
 		return "", nil, "", &Error{"the server does not answer: " + display.Excerpt(err.Error()), "try again later"}
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
-	resp.Body.Close()
+	resp.Body.Close() // which may never end
 	if resp.StatusCode != http.StatusUnauthorized {
 		return "", nil, "", &Error{fmt.Sprintf("the server does not ask for a login: it answers with the status %d", resp.StatusCode), "see 'knack doctor' for what is wrong with the source"}
 	}
