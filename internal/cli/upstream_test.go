@@ -504,7 +504,7 @@ func TestTokenRepeated(t *testing.T) {
 	}
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+f.URL+"/mcp', token-env: ACME}\npoll: 1s\n")
 	p.setToken(token)
-	p.serve()
+	p.serve("--log-level", "info")
 	p.loads("pdf", "One.")
 	testwait.Until(t, func() bool { return refused.Load() >= 4 }, "further polls", p.log.String)
 	all := p.run("doctor") + p.run("doctor", "--json") + p.load("bad")
