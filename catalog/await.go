@@ -25,7 +25,7 @@ var busyPatience = 5 * time.Second
 // for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
-	leave, err := v.catalog.enter(ctx, place{e.Root.Label, e.Path})
+	leave, err := v.catalog.enter(ctx, rootPath{e.Root.Label, e.Path})
 	if err != nil {
 		return none, err
 	}
@@ -74,17 +74,17 @@ func InPlace(ctx context.Context) context.Context {
 // reader is a skill being read, or its root. The field root, not the path, tells them apart, so
 // that a read of a root's own skill takes two different slots.
 type reader struct {
-	place
+	rootPath
 	root bool
 }
 
 // enter takes a slot of the skill in a place, then a slot of its root.
-func (c *Catalog) enter(ctx context.Context, at place) (leave func(), err error) {
+func (c *Catalog) enter(ctx context.Context, at rootPath) (leave func(), err error) {
 	leaveSkill, err := c.reads.Enter(ctx, reader{at, false}, readsOfSkill, busyPatience)
 	if err != nil {
 		return nil, err
 	}
-	leaveRoot, err := c.reads.Enter(ctx, reader{place{label: at.label}, true}, readsOfRoot, busyPatience)
+	leaveRoot, err := c.reads.Enter(ctx, reader{rootPath{label: at.label}, true}, readsOfRoot, busyPatience)
 	if err != nil {
 		leaveSkill()
 		return nil, err

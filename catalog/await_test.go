@@ -87,7 +87,7 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = time.Millisecond
 	g := New(nil, Options{})
-	at := func(i int) place { return place{"a", string(rune('0' + i))} }
+	at := func(i int) rootPath { return rootPath{"a", string(rune('0' + i))} }
 	var leave []func()
 	for i := range readsOfRoot {
 		l, err := g.enter(t.Context(), at(i/readsOfSkill))

@@ -45,7 +45,7 @@ func newSnapshot(whole *Snapshot) *Snapshot {
 		indexing: &indexing{done: make(chan struct{})},
 		clashes:  map[skill.Key][]*Entry{},
 		moved:    map[string]*Entry{},
-		reserved: map[place]*Entry{},
+		reserved: map[rootPath]*Entry{},
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *Snapshot) add(e *Entry) {
 		s.spans = append(s.spans, span{e.Root.Label, n - 1, n})
 	}
 	if !e.ModelInvocable {
-		s.reserved[place{e.Root.Label, strings.ToLower(e.Path)}] = e
+		s.reserved[rootPath{e.Root.Label, strings.ToLower(e.Path)}] = e
 	}
 }
 

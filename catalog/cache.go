@@ -23,7 +23,7 @@ func (k cachedSkill) after(t time.Time) bool { return k.read != nil && k.read.Af
 // cachedOf returns the skills of a root as last read, in path order. It ignores the skills of
 // another root that had the label before. The caller holds mu.
 func (c *Catalog) cachedOf(root skill.Root) []cachedSkill {
-	if f := c.current.Load().of(root); f != nil {
+	if f := c.current.Load().rootState(root); f != nil {
 		return f.skills
 	}
 	return nil

@@ -126,8 +126,8 @@ type Catalog struct {
 	notifying   bool
 }
 
-// place identifies a skill's folder across scans.
-type place struct{ label, path string }
+// rootPath identifies a skill's folder across scans.
+type rootPath struct{ label, path string }
 
 // placeIn is a place in one root. Another root may have the label later.
 type placeIn struct {

@@ -36,7 +36,7 @@ func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first boo
 	for r := range found {
 		skills := found[r].skills
 		if found[r].same {
-			if was := now.of(found[r].status.Root); was != nil {
+			if was := now.rootState(found[r].status.Root); was != nil {
 				skills = was.skills
 			}
 		}

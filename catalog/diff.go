@@ -44,7 +44,7 @@ func diff(prev, next *Snapshot) Diff {
 	d := Diff{prev: prev, next: next, Completed: completed(prev.entire(), next.entire()), Listing: !sameListings(prev, next), Invocable: firstOther(prev.Invocable(), next.Invocable())}
 	for i, e := range next.Entries {
 		pause(i)
-		old := prev.at(e)
+		old := prev.samePlace(e)
 		switch {
 		case old == nil:
 			d.Added = append(d.Added, e)
@@ -54,7 +54,7 @@ func diff(prev, next *Snapshot) Diff {
 	}
 	for i, e := range prev.Entries {
 		pause(i)
-		if next.at(e) == nil {
+		if next.samePlace(e) == nil {
 			d.Removed = append(d.Removed, e)
 		}
 	}

@@ -63,7 +63,7 @@ func (s *Snapshot) through(filter *Filter) *Snapshot {
 	if filter == nil || filter.Whole {
 		return s
 	}
-	n := s.filtered.of(filter)
+	n := s.filtered.narrow(filter)
 	n.once.Do(func() {
 		if filter.VisibleIn != nil {
 			filter = &Filter{Visible: filter.VisibleIn(s)}
@@ -73,7 +73,7 @@ func (s *Snapshot) through(filter *Filter) *Snapshot {
 	return n.snapshot
 }
 
-func (s *filterCache) of(filter *Filter) *filteredSnapshot {
+func (s *filterCache) narrow(filter *Filter) *filteredSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := &filteredSnapshot{filter: filter}
@@ -94,19 +94,19 @@ func (s *filterCache) of(filter *Filter) *filteredSnapshot {
 // The part shares everything that no filter can change with the whole: the entries that nothing
 // shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(filter *Filter) *Snapshot {
-	hidden := map[place]bool{} // with the folders around
+	hidden := map[rootPath]bool{} // with the folders around
 	for _, e := range slices.AppendSeq(slices.Clip(s.Entries), maps.Values(s.blocked)) {
-		for at := e.Path; !hidden[place{e.Root.Label, at}] && !filter.Visible(e); at = parent(at) {
-			hidden[place{e.Root.Label, at}] = true
+		for at := e.Path; !hidden[rootPath{e.Root.Label, at}] && !filter.Visible(e); at = parent(at) {
+			hidden[rootPath{e.Root.Label, at}] = true
 		}
 	}
 	out := newSnapshot(s)
 	out.blocked = maps.Clone(s.blocked)
-	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[place{e.Root.Label, e.Path}] })
+	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[rootPath{e.Root.Label, e.Path}] })
 	out.Version, out.longest, out.clients = s.Version, s.longest, s.clients
 	shown := map[string]int{}
 	for _, e := range s.Entries {
-		if hidden[place{e.Root.Label, e.Path}] {
+		if hidden[rootPath{e.Root.Label, e.Path}] {
 			continue
 		}
 		shown[e.Root.Label]++

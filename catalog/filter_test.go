@@ -91,7 +91,7 @@ func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 
 	for _, e := range view(t, all).Entries {
 		hidden := strings.Contains(e.Path, "secret")
-		ways := map[string]*Entry{"in folder": got.InFolder(e.Folder()), "served in folder": got.ServedInFolder(e.Folder()), "at place": got.at(e)}
+		ways := map[string]*Entry{"in folder": got.InFolder(e.Folder()), "served in folder": got.ServedInFolder(e.Folder()), "at place": got.samePlace(e)}
 		if e.Status != Skipped {
 			ways["qualified"], ways["named"] = got.Named(e.qualified()), got.Named(e.Name)
 			ways["at URI"], _ = got.At(e.URI())

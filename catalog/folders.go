@@ -171,14 +171,14 @@ func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	}
 	for i, e := range prev.Entries {
 		pause(i)
-		if now := s.at(e); e.Status != Skipped && (now == nil || now.Status == Skipped) {
+		if now := s.samePlace(e); e.Status != Skipped && (now == nil || now.Status == Skipped) {
 			keep(e.URI().Path(), e)
 		}
 	}
 }
 
 func (s *Snapshot) isBlocked(e *Entry) bool {
-	now := s.at(e)
+	now := s.samePlace(e)
 	if now == nil {
 		return s.deniedAt(e.Root.Label, e.Path) != nil
 	}

@@ -55,7 +55,7 @@ func (s *Snapshot) inRoot(label, name string) *Entry {
 			return e
 		}
 	}
-	if e := s.placed(label, name); e != nil {
+	if e := s.findByPlace(label, name); e != nil {
 		return e
 	}
 	for _, e := range s.inFolder(strings.TrimSpace(name)) {
@@ -81,7 +81,7 @@ func (s *Snapshot) based(path string) *Entry {
 		return s.basedIn(s.spans, path, len(s.Entries))
 	}
 	if e := s.whole.based(path); e != nil {
-		return s.at(e)
+		return s.samePlace(e)
 	}
 	return nil
 }
@@ -104,9 +104,9 @@ func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	return nil
 }
 
-// placed finds the skill of a root by the name of its place: the path of its folder
+// findByPlace finds the skill of a root by the name of its place: the path of its folder
 // with ":" for "/", or its mark.
-func (s *Snapshot) placed(label, name string) *Entry {
+func (s *Snapshot) findByPlace(label, name string) *Entry {
 	if e := s.placedAt(label, strings.ReplaceAll(name, ":", "/")); e != nil && e.Status != Skipped {
 		return e
 	}
@@ -156,7 +156,7 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 		if in := s.placedAt(e.Root.Label, at); in != nil {
 			return in
 		}
-		if in := s.reserved[place{e.Root.Label, strings.ToLower(at)}]; in != nil {
+		if in := s.reserved[rootPath{e.Root.Label, strings.ToLower(at)}]; in != nil {
 			return in
 		}
 	}

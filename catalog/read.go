@@ -47,7 +47,7 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		if r.fresh == e.Skill {
 			return r.data, e, nil
 		}
-		now := v.catalog.update(e, r.fresh, r.begun).through(v.filter).at(e)
+		now := v.catalog.update(e, r.fresh, r.begun).through(v.filter).samePlace(e)
 		switch {
 		case now == nil:
 			return nil, e, fs.ErrNotExist

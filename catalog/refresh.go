@@ -156,7 +156,7 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	if now == nil || r.kept {
 		return false
 	}
-	was := now.of(r.status.Root)
+	was := now.rootState(r.status.Root)
 	switch {
 	case was == nil:
 		return false
@@ -184,7 +184,7 @@ func (c *Catalog) keepUnchanged(found []foundRoot, now *Snapshot) (skills, all b
 			skills = false
 			continue
 		}
-		was := now.of(r.status.Root)
+		was := now.rootState(r.status.Root)
 		skills = skills && i < len(basis) && basis[i].status.Root == r.status.Root
 		if was == nil {
 			skills = false
@@ -198,8 +198,8 @@ func (c *Catalog) keepUnchanged(found []foundRoot, now *Snapshot) (skills, all b
 	return skills, skills && all
 }
 
-// of returns the snapshot's state of a root, or nil.
-func (s *Snapshot) of(root skill.Root) *foundRoot {
+// rootState returns the snapshot's state of a root, or nil.
+func (s *Snapshot) rootState(root skill.Root) *foundRoot {
 	found := s.basis()
 	for i := range found {
 		if f := &found[i]; f.status.Root == root {
@@ -277,14 +277,14 @@ func (c *Catalog) rebuild(found []foundRoot) {
 // another call was faster.
 func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
-	if f := c.current.Load().of(*e.Root); f != nil {
+	if f := c.current.Load().rootState(*e.Root); f != nil {
 		claims = *f
 		claims.claim(cachedSkill{Skill: fresh})
 	}
 	c.mu.Lock()
 	prev := c.current.Load()
 	at := placeIn{*e.Root, e.Path}
-	if now := prev.at(e); now == nil || now.Skill != e.Skill || c.cached(at).after(begun) {
+	if now := prev.samePlace(e); now == nil || now.Skill != e.Skill || c.cached(at).after(begun) {
 		c.mu.Unlock()
 		return prev
 	}
@@ -300,7 +300,7 @@ func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapsho
 		if i < 0 {
 			continue
 		}
-		if gone(fresh) {
+		if isRemoved(fresh) {
 			f.skills = slices.Delete(f.skills, i, i+1)
 			c.gone[at] = begun
 			continue

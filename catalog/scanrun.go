@@ -139,7 +139,7 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	}
 	l.late = true
 	r := foundRoot{status: RootStatus{Root: h.Root(), Err: errUnread}, begun: l.begun}
-	if was := c.current.Load().of(h.Root()); was != nil {
+	if was := c.current.Load().rootState(h.Root()); was != nil {
 		r = *was
 		r.skills, r.same = slices.Clone(was.skills), true
 	}
@@ -206,7 +206,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	}
 	// A file that disappeared between the scan and the read counts as gone, as if the
 	// scan had not seen it. There is nothing left to skip.
-	r.skills = slices.DeleteFunc(r.skills, func(s cachedSkill) bool { return gone(s.Skill) })
+	r.skills = slices.DeleteFunc(r.skills, func(s cachedSkill) bool { return isRemoved(s.Skill) })
 	r.claim(r.skills...)
 	return r, nil
 }
@@ -242,9 +242,9 @@ func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	return ctx.Err()
 }
 
-// gone reports whether the file no longer exists, so that the next scan will not see
+// isRemoved reports whether the file no longer exists, so that the next scan will not see
 // it. A dangling link exists.
-func gone(s *skill.Skill) bool {
+func isRemoved(s *skill.Skill) bool {
 	if s.Fault() != nil {
 		return false
 	}

@@ -149,9 +149,9 @@ type indexing struct {
 	whole     atomic.Bool // no heading is missing from index
 }
 
-// again returns the indexing for the same skills after the status of the roots changed.
+// renew returns the indexing for the same skills after the status of the roots changed.
 // If headings are missing, it returns a new one, since a disk may answer now.
-func (i *indexing) again() *indexing {
+func (i *indexing) renew() *indexing {
 	select {
 	case <-i.done:
 		if !i.whole.Load() {
@@ -350,7 +350,7 @@ type topics struct {
 // topics returns the topics of a SKILL.md. It reports false if the file cannot be read or differs
 // from the entry. The buffer buf is reused from one call to the next.
 func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, ok bool) {
-	leave, err := c.enter(ctx, place{e.Root.Label, e.Path})
+	leave, err := c.enter(ctx, rootPath{e.Root.Label, e.Path})
 	if err != nil {
 		return t, false
 	}

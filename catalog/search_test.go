@@ -301,7 +301,7 @@ func TestSearchWhileSkillsChange(t *testing.T) {
 					return
 				}
 				for _, h := range found.Hits {
-					if v.at(h.Entry) != h.Entry {
+					if v.samePlace(h.Entry) != h.Entry {
 						t.Error("found what is not in the view")
 					}
 				}

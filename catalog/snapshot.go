@@ -230,7 +230,7 @@ type Snapshot struct {
 	named    []*Entry               // served, the first of each key in root order; sorted by key
 	clashes  map[skill.Key][]*Entry // all entries of each ambiguous key, in root order
 	moved    map[string]*Entry      // served, by [Entry.Base], if that is not the path of the folder; empty in a part
-	reserved map[place]*Entry       // withheld from models, by the path in lower case
+	reserved map[rootPath]*Entry    // withheld from models, by the path in lower case
 	longest  int                    // the length of the longest [Entry.Base]
 	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
 
@@ -294,7 +294,7 @@ func (s *Snapshot) basis() []foundRoot {
 func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,
-		searched: s.searched, indexing: s.indexing.again(), spans: s.spans, named: s.named, clashes: s.clashes,
+		searched: s.searched, indexing: s.indexing.renew(), spans: s.spans, named: s.named, clashes: s.clashes,
 		moved: s.moved, reserved: s.reserved, longest: s.longest, blocked: s.blocked, files: s.files,
 	}
 	for _, f := range found {
@@ -335,8 +335,8 @@ type span struct {
 	from, to int
 }
 
-// at finds the entry in the same place in this snapshot.
-func (s *Snapshot) at(e *Entry) *Entry { return s.placedAt(e.Root.Label, e.Path) }
+// samePlace finds the entry in the same place in this snapshot.
+func (s *Snapshot) samePlace(e *Entry) *Entry { return s.placedAt(e.Root.Label, e.Path) }
 
 // placedAt finds the entry of a root by the path of its folder.
 func (s *Snapshot) placedAt(label, path string) *Entry {

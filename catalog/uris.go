@@ -44,7 +44,7 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 		if e.Status == Skipped {
 			continue
 		}
-		for n := 0; s.taken(e, i); {
+		for n := 0; s.hasEarlierPath(e, i); {
 			n = p.give(e, n+1)
 		}
 		if e.Tail != e.Path {
@@ -55,8 +55,8 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 	}
 }
 
-// taken reports whether an entry before the i-th, e, has its path in the URI space.
-func (s *Snapshot) taken(e *Entry, i int) bool {
+// hasEarlierPath reports whether an entry before the i-th, e, has its path in the URI space.
+func (s *Snapshot) hasEarlierPath(e *Entry, i int) bool {
 	roots := s.spans
 	if e.Tail == e.Path {
 		roots = roots[:len(roots)-1] // no other skill of its own root is in its folder

@@ -83,15 +83,15 @@ func New(o Options) *Locks {
 // area is a folder with skills: a root, or the parent folder of the target of a link to a skill.
 type area struct {
 	mu  sync.Mutex // held while waiting for its disk
-	now atomic.Pointer[place]
+	now atomic.Pointer[areaState]
 	// The folders of all locks ever in effect, and of the locks of copies, if locks are enforced.
 	// Guarded by mu.
 	held   []string
 	copies map[string]string // by the real path of the copy
 }
 
-// place is the cached state of an area.
-type place struct {
+// areaState is the cached state of an area.
+type areaState struct {
 	real    string           // without links
 	locks   []*lock          // locks in effect; the first wins
 	copies  map[string]*lock // by the real path of a folder with a copy of a locked skill
@@ -101,7 +101,7 @@ type place struct {
 
 // area returns the state of a folder with skills. For a scan, the state is checked in its turn.
 // Other callers have turn 0, and get the previous state if the disk does not answer.
-func (l *Locks) area(folder string, turn uint64) place {
+func (l *Locks) area(folder string, turn uint64) areaState {
 	l.mu.Lock()
 	a := l.areas[folder]
 	if a == nil {
@@ -124,7 +124,7 @@ func (l *Locks) area(folder string, turn uint64) place {
 	if known = a.now.Load(); known != nil && turn != 0 && known.turn >= turn {
 		return *known
 	}
-	next := &place{real: realpath.Of(folder), checked: l.o.Now(), turn: turn}
+	next := &areaState{real: realpath.Of(folder), checked: l.o.Now(), turn: turn}
 	above, global := l.candidates(folder, next.real)
 	for _, at := range above {
 		lock := l.lockIn(at, turn)
@@ -164,7 +164,7 @@ func (l *Locks) area(folder string, turn uint64) place {
 }
 
 // addCopies adds the copies of a lock that are in the folder.
-func (p *place) addCopies(lock *lock) {
+func (p *areaState) addCopies(lock *lock) {
 	for real := range lock.copies {
 		if realpath.Within(p.real, real) {
 			p.addCopy(real, lock)
@@ -172,7 +172,7 @@ func (p *place) addCopies(lock *lock) {
 	}
 }
 
-func (p *place) addCopy(real string, of *lock) {
+func (p *areaState) addCopy(real string, of *lock) {
 	if p.copies == nil {
 		p.copies = map[string]*lock{}
 	}

@@ -20,11 +20,11 @@ func (l *Locks) Judge() *policy.Judge {
 	if l == nil || !l.o.Enforce {
 		return nil
 	}
-	return &policy.Judge{Judge: l.judge, Now: l.now, Held: func(b *skill.Bundle, why error) { l.drift(b, skill.Reason(why), true) }}
+	return &policy.Judge{Judge: l.compare, Now: l.recompare, Held: func(b *skill.Bundle, why error) { l.drift(b, skill.Reason(why), true) }}
 }
 
-// judge compares a skill with its lock.
-func (l *Locks) judge(ctx context.Context, c *policy.Candidate) policy.Ruling {
+// compare compares a skill with its lock.
+func (l *Locks) compare(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	lock, key := l.find(c.Bundle, c.Scan)
 	if lock == nil {
 		return policy.Ruling{}
@@ -56,8 +56,8 @@ func differsNow(name string, added bool) error {
 	return changed("'" + name + "' differs")
 }
 
-// now compares the last ruling on a skill with the present lock.
-func (l *Locks) now(b *skill.Bundle, last policy.Ruling) (policy.Ruling, bool) {
+// recompare compares the last ruling on a skill with the present lock.
+func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, bool) {
 	lock, key := l.find(b, 0)
 	if lock == nil {
 		return last, false
