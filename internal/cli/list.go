@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/workspace"
@@ -19,19 +21,31 @@ func listCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	var all bool
 	cmd := &cobra.Command{
-		Use:        "list",
+		Use:        "list [SOURCE]",
 		SuggestFor: []string{"ls", "skills", "skill"},
 		Short:      "List the available skills, and with --all the others too",
 		Long: `List the available skills of each root, with descriptions.
 
 With --all, also those that are shadowed, skipped, held back or not read, with
 reasons, the roots, and what knack.lock says about each skill ('knack help
-roots', 'knack help names').`,
+roots', 'knack help names').
+
+With SOURCE, as knack add takes it, list the skills of that source, and the
+plugins that it lists with the skills of each. Nothing is installed.`,
 		Example: `  knack list
+  knack list acme/plugins            # what knack add could install
   knack list --all                   # also what is not available, and why
   knack list --exclude claude-user   # without the skills of one root`,
-		Args: command.ArgCount(0, 0, "no arguments; knack search finds skills by words"),
-		RunE: command.Returning(env, func(cmd *cobra.Command, _ []string) (command.Result, error) {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (strings.ContainsAny(args[0], `/:\`) || args[0] == ".") {
+				return nil
+			}
+			return command.ArgCount(0, 0, "no arguments; knack search finds skills by words")(cmd, args)
+		},
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
+			if len(args) > 0 {
+				return distcmd.ListSource(cmd.Context(), env, from.Config, args[0])
+			}
 			w, err := from.Open()
 			if err != nil {
 				return nil, err

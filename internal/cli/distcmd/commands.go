@@ -33,7 +33,11 @@ A source is one of
   https://…/FILE.zip                an archive: .zip, .skill, .tar.gz, .tgz
   https://HOST                      a site that offers skills
   oci://REGISTRY/REPO[:TAG]         a registry
+  npm:NAME[@VERSION]                a package, as npm is configured
   mcp:https://HOST/mcp              a server with the Skills extension
+
+If a source lists plugins, --skill PLUGIN:SKILL chooses, also if the plugin is
+elsewhere: knack list SOURCE shows them.
 
 If a source has several skills, --skill or --all says which. A skill that was
 changed by hand is left as it is.

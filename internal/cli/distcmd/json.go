@@ -96,13 +96,8 @@ func (o *reportJSON) report(r *report) {
 	o.text = r
 	o.Warnings = append(o.Warnings, r.plan.Notes...)
 	o.Sees = r.sees.json()
-	for _, c := range r.plan.Choices {
-		j := choiceJSON{Source: c.Source, Name: c.Name, Description: c.Description, Path: c.Path}
-		j.Warning = c.Unserved
-		if c.Fault != nil {
-			j.Reason = c.Fault.Error()
-		}
-		o.Choices = append(o.Choices, j)
+	if len(r.plan.Choices) > 0 {
+		o.Choices = choicesJSON(r.plan.Choices)
 	}
 	for _, s := range r.plan.Steps {
 		j := skillJSON{Name: s.Name, Folder: s.Key, Action: string(s.Do), Kept: s.Kept, Clients: spotsJSON(s.Spots), With: s.With, Same: s.Same, Findings: scanFindings(s.Findings), Warnings: s.Warned(false), Drift: changesOf(s.Drift), Signature: string(s.Signature.State)}

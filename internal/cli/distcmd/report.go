@@ -60,21 +60,11 @@ func (r *report) print() {
 			if i == 0 || p.Choices[i-1].Source != c.Source {
 				out.Line("%s has %s:", c.Source, display.Count(has[c.Source], "skill"))
 			}
-			about, whole := display.OneLine(c.Description), false
-			switch {
-			case c.Fault != nil:
-				about, whole = "cannot be installed: "+c.Fault.Error(), true
-			case c.Unserved != "":
-				about, whole = "would not be offered: "+c.Unserved, true
-			}
 			name := c.Name
 			if slices.ContainsFunc(p.Choices, func(o install.Choice) bool { return o.Name == c.Name && o.Path != c.Path }) {
 				name += " (" + c.Path + ")"
 			}
-			if room := out.Room(display.Columns(display.OneLine(name)) + 4); room > 0 && !whole {
-				about = display.CutColumns(about, room)
-			}
-			out.Item(4, "  %s  %s", console.Bold.Of(name), about)
+			printChoice(out, name, c)
 		}
 		err.Text(console.Hint, "choose with --skill NAME, or take them with --all")
 	}
@@ -130,6 +120,21 @@ func (r *report) print() {
 		err.Text(console.Warning, "and "+display.Count(n, "further warning")+": --json has all of them")
 	}
 	r.summary(counts)
+}
+
+// printChoice prints a skill that could be installed, with its description in one line.
+func printChoice(out *console.Printer, name string, c install.Choice) {
+	about, whole := display.OneLine(c.Description), false
+	switch {
+	case c.Fault != nil:
+		about, whole = "cannot be installed: "+c.Fault.Error(), true
+	case c.Unserved != "":
+		about, whole = "would not be offered: "+c.Unserved, true
+	}
+	if room := out.Room(display.Columns(display.OneLine(name)) + 4); room > 0 && !whole {
+		about = display.CutColumns(about, room)
+	}
+	out.Item(4, "  %s  %s", console.Bold.Of(name), about)
 }
 
 // named prefixes a text with a step's skill or source, unless it begins with it. If two skills

@@ -252,6 +252,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 			Fetch: servers,
 		}),
 		Warn:  f.warn,
+		Judge: servers.Judge,
 		Allow: f.allow,
 		Trust: rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,

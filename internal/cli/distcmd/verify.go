@@ -14,7 +14,7 @@ import (
 
 // IsSource reports whether an argument is a source with a scheme, not a skill's name or folder.
 func IsSource(arg string) bool {
-	return strings.Contains(arg, "://") || strings.HasPrefix(arg, "mcp:") || strings.HasPrefix(arg, "file:") || strings.HasPrefix(arg, "git@")
+	return strings.Contains(arg, "://") || strings.HasPrefix(arg, "mcp:") || strings.HasPrefix(arg, "npm:") || strings.HasPrefix(arg, "file:") || strings.HasPrefix(arg, "git@")
 }
 
 // releaseJSON is the result of verify for a source. doc/install.md describes the fields.

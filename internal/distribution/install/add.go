@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -62,10 +63,18 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	return p, nil
 }
 
-// fixOfName is the fix for a name that no skill of the sources has.
-func fixOfName(name string, names []string) string {
+// fixOfNear proposes the nearest of some names, or returns "".
+func fixOfNear(name string, names []string) string {
 	if near := typo.Nearest(name, names); near != "" {
 		return "did you mean " + display.Echo(near) + "?"
+	}
+	return ""
+}
+
+// fixOfName is the fix for a name that no skill of the sources has.
+func fixOfName(name string, names []string) string {
+	if near := fixOfNear(name, names); near != "" {
+		return near
 	}
 	var flags []string
 	for part := range strings.SplitSeq(name, ",") {
@@ -109,31 +118,50 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	if err := in.checkTag(l); err != nil {
 		return err
 	}
-	at := l.Revision()
+	m := readMarket(ctx, l, ref)
 	skills, err := l.Skills(ctx)
-	if err != nil {
+	if err != nil && (m == nil || ctx.Err() != nil) {
 		return err
+	}
+	if m != nil {
+		for _, name := range m.named(q.Skills) {
+			if e := m.plugin(name); e != nil && e.Source.Kind != plugin.Local {
+				asked[name] = true
+				if err := in.addPlugin(ctx, p, q, ref, m, e, name); err != nil {
+					p.Steps = append(p.Steps, failed(display.Echo(name), "", err))
+				}
+			}
+		}
 	}
 	all := len(skills)
 	if skills = in.notInstalled(ref, skills); len(skills) == 0 && all > 0 {
 		return &Problem{Err: fmt.Errorf("%s has only skills that are installed in it", ref), Fix: "name the folder of a skill, to record that one", No: true}
 	}
-	if len(skills) == 0 {
+	switch {
+	case m != nil && (len(skills) == 0 && len(q.Skills) == 0):
+		return m.none(in, ref)
+	case m != nil:
+		p.Notes = append(p.Notes, m.elsewhere(in, ref, q)...)
+		p.names = append(p.names, m.names(skills, ref)...)
+	case len(skills) == 0:
 		return &Problem{Err: fmt.Errorf("no skill was found in %s", ref), Fix: "a skill is a folder with a SKILL.md", No: true}
 	}
 	for _, s := range skills {
 		p.names = append(p.names, nameOf(s, ref))
 	}
-	chosen := choose(skills, ref, q, asked)
+	chosen := choose(skills, ref, q, asked, m)
 	if chosen == nil {
 		if len(q.Skills) > 0 {
 			return nil // another source may have them
 		}
-		for _, s := range skills {
-			p.Choices = append(p.Choices, Choice{Source: ref.String(), Name: nameOf(s, ref), Description: s.Description, Path: s.Path, Unserved: s.Unserved, Fault: s.Fault})
-		}
+		p.Choices = append(p.Choices, choices(skills, ref)...)
 		return nil
 	}
+	return in.addChosen(ctx, p, q, l, ref, skills, chosen)
+}
+
+// addChosen plans to add some of the skills of a source.
+func (in *Installer) addChosen(ctx context.Context, p *Plan, q Request, l *library, ref origin.Ref, skills, chosen []origin.Skill) error {
 	fetched, err := in.take(ctx, l, chosen)
 	if err != nil {
 		return tooMany(err)
@@ -142,7 +170,7 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s origin.Skill) bool { return within(fetched, s.Path) })
 	}
 	for _, same := range byName(chosen, ref) {
-		p.Steps = append(p.Steps, in.stepOf(same, fetched, ref, at, q.Pin, func(step *Step, g got) { step.With = nested(skills, ref, g) })...)
+		p.Steps = append(p.Steps, in.stepOf(same, fetched, ref, l.Revision(), q.Pin, func(step *Step, g got) { step.With = nested(skills, ref, g) })...)
 	}
 	return nil
 }
@@ -263,7 +291,7 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 }
 
 // choose returns the requested skills: every skill with a requested name.
-func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool) (chosen []origin.Skill) {
+func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool, m *market) (chosen []origin.Skill) {
 	switch {
 	case len(q.Skills) > 0:
 	case q.All, len(skills) == 1:
@@ -277,7 +305,7 @@ func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]b
 		return nil
 	}
 	for _, name := range q.Skills {
-		var found []origin.Skill
+		found := m.find(skills, name)
 		for _, by := range []func(origin.Skill) bool{
 			func(s origin.Skill) bool { return s.Path == strings.Trim(name, "/") },
 			func(s origin.Skill) bool { return skill.KeyOf(s.Name) == skill.KeyOf(name) && s.Name != "" },

@@ -114,7 +114,7 @@ func (r *reader) entry(key string, at int) (e Entry) {
 			}
 		case "revision":
 			e.Revision = r.Text("revision")
-			r.kind("revision", e.Revision, "git:", "oci:", "http:")
+			r.kind("revision", e.Revision, "git:", "oci:", "npm:", "http:")
 		case "version":
 			e.Version = r.Text("version")
 		case "pinned":

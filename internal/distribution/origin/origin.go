@@ -22,6 +22,7 @@ const (
 	WellKnown Kind = "well-known" // a site with /.well-known/agent-skills/index.json
 	MCP       Kind = "mcp"        // a server with the Skills extension (SEP-2640)
 	OCI       Kind = "oci"        // a repository of a registry
+	NPM       Kind = "npm"        // a package of the registry that npm is configured for
 )
 
 // Ref is a source as a person wrote it, parsed.
@@ -44,8 +45,9 @@ type Ref struct {
 
 // Revision is the state of a source at one moment.
 type Revision struct {
-	// ID is "git:" and a commit, "oci:" and a manifest digest, or "http:" and the SHA-256 of an archive,
-	// or over the digests of an index or of a server's list. It is "" for a source without a common revision, such as a folder.
+	// ID is "git:" and a commit, "oci:" and a manifest digest, "npm:" and a package's integrity, or
+	// "http:" and the SHA-256 of an archive, or over the digests of an index or of a server's list. It
+	// is "" for a source without a common revision, such as a folder.
 	ID string
 	// Version is the tag or annotation that names a version, or "".
 	Version string
@@ -147,6 +149,13 @@ func (e *Outage) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *Outage) Unwrap() error { return e.Err }
+
+// Reader is a [Library] that also reads single files, such as a list of plugins.
+type Reader interface {
+	// ReadFile returns a regular file of the source. It fails with [fs.ErrNotExist] if there is none,
+	// and reads at most one byte more than most.
+	ReadFile(ctx context.Context, path string, most int64) ([]byte, error)
+}
 
 // Origin reads sources of one kind. Its methods may be called from several goroutines.
 type Origin interface {

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -65,8 +66,8 @@ func parse(text, dir, home string) (Ref, error) {
 		return Ref{}, refuse("a folder of this name is written with ./ in front", "a source cannot begin with a hyphen")
 	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // it may have a password; on Windows it is a folder of the network
 		return Ref{}, refuse("write https:// in front of a server, or one slash in front of a folder", "a source cannot begin with two slashes")
-	case text[0] == '@' && strings.Contains(text, "/"), strings.HasPrefix(text, "npm:"):
-		return Ref{}, refuse("add the package's repository, as OWNER/REPO, or its folder, as ./node_modules/PACKAGE", "this is a package of npm, which is no source of knack")
+	case text[0] == '@' && strings.Contains(text, "/"):
+		return Ref{}, refuse("write npm: in front", "this is a package of npm")
 	case isLocal(text):
 		return parseLocal(text, dir, home)
 	}
@@ -84,6 +85,8 @@ func parse(text, dir, home string) (Ref, error) {
 		return parseOCI(rest)
 	case scheme == "mcp":
 		return parseMCP(rest)
+	case scheme == "npm":
+		return parseNPM(rest)
 	case scheme == "https", scheme == "http":
 		return parseWeb(scheme, rest)
 	case scheme == "ssh", scheme == "git+ssh":
@@ -119,6 +122,8 @@ func Locked(source, want, dir, home string) (Ref, error) {
 			tag, digest = "", want
 		}
 		return ociRef(r, tag, digest)
+	case r.Kind == NPM:
+		return npmRef(r, want)
 	case r.Kind == Git:
 		r.Want = want
 		return r, CheckWant(want)
@@ -304,6 +309,43 @@ func parseMCP(rest string) (Ref, error) {
 		return Ref{}, err
 	}
 	return Ref{Kind: MCP, Source: "mcp:" + u.String(), Location: u.String()}, nil
+}
+
+var (
+	npmName    = lazyregexp.New(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
+	npmVersion = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+)
+
+// parseNPM reads [REGISTRY//]NAME[@VERSION], the name and version as npm writes them.
+func parseNPM(rest string) (Ref, error) {
+	const fix = "write npm:NAME or npm:@SCOPE/NAME, then @VERSION if you mean one"
+	registry := ""
+	if scheme, after, ok := strings.Cut(rest, "://"); ok {
+		at, name, ok := strings.Cut(after, "//")
+		u, err := parseURL(scheme + "://" + at)
+		if err != nil || !ok {
+			return Ref{}, cmp.Or(err, refuse(fix, "the npm: source names a registry and no package"))
+		}
+		registry, rest = u.String()+"//", name
+	}
+	name, want := rest, ""
+	if i := strings.LastIndexByte(rest, '@'); i > 0 {
+		if name, want = rest[:i], rest[i+1:]; want == "" {
+			return Ref{}, refuse(fix, "the version of the npm: source is empty")
+		}
+	}
+	if len(name) > 214 || !npmName().MatchString(name) {
+		return Ref{}, refuse(fix, "the npm: source names no package")
+	}
+	return npmRef(Ref{Kind: NPM, Source: "npm:" + registry + name, Location: "npm:" + registry + name}, want)
+}
+
+func npmRef(r Ref, want string) (Ref, error) {
+	if want != "" && (len(want) > 128 || !npmVersion().MatchString(want)) {
+		return Ref{}, refuse("write one version, as 1.2.0, or a tag, as latest", "the version of the npm: source is neither a version nor a tag")
+	}
+	r.Want = want
+	return r, nil
 }
 
 func errUser() error {

@@ -135,6 +135,8 @@ func checkCredentials(d *decoder, at string, s Source) {
 		fix = "leave them out: git's own credential helpers are asked"
 	case origin.OCI:
 		fix = "leave them out: the login of 'docker login' is used"
+	case origin.NPM:
+		fix = "leave them out: the token in your .npmrc is used"
 	default:
 		fix = "leave them out: a folder needs none"
 	}

@@ -3,8 +3,12 @@
 package origins
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"path/filepath"
 	"sync"
 
 	"github.com/knack-dev/knack/internal/base/console"
@@ -15,8 +19,11 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin/folder"
 	"github.com/knack-dev/knack/internal/distribution/origin/git"
 	"github.com/knack-dev/knack/internal/distribution/origin/mcp"
+	"github.com/knack-dev/knack/internal/distribution/origin/npm"
 	"github.com/knack-dev/knack/internal/distribution/origin/wellknown"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
 )
 
 // Options are the dependencies of the readers.
@@ -49,9 +56,31 @@ var kinds = map[origin.Kind]func(Options) (origin.Origin, error){
 		}), nil
 	},
 	origin.OCI: registries,
+	origin.NPM: func(o Options) (origin.Origin, error) {
+		return npm.New(npm.Options{Fetch: o.Fetch, Spool: o.Store.Spool, Config: o.npm, Offline: o.Offline, Progress: o.Progress}), nil
+	},
 	origin.MCP: func(o Options) (origin.Origin, error) {
 		return mcp.New(mcp.Options{Offline: o.Offline, Progress: o.Progress, Warn: o.Warn, HTTP: o.client, Login: o.Login}), nil
 	},
+}
+
+// npm returns the user's settings of npm.
+func (o Options) npm() (npm.Config, error) {
+	file := o.Env.Variable("npm_config_userconfig")
+	if file == "" && o.Env.Home != "" {
+		file = filepath.Join(o.Env.Home, ".npmrc")
+	}
+	var data []byte
+	var err error
+	if file != "" {
+		data, err = settings.ReadUserFile(o.Env.Absolute(file))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return npm.Config{}, fmt.Errorf("%s cannot be read: %s", o.Env.Shown(file), skill.Reason(err))
+	}
+	c := npm.ParseConfig(data, o.Env.Variable)
+	c.Registry = cmp.Or(o.Env.Variable("npm_config_registry"), o.Env.Variable("NPM_CONFIG_REGISTRY"))
+	return c, nil
 }
 
 // client returns a client for the server at an address that the user named.

@@ -216,6 +216,27 @@ func (l *library) failed(err error) error {
 	return fmt.Errorf("%s: %w", l.where, err)
 }
 
+// ReadFile implements [origin.Reader].
+func (l *library) ReadFile(ctx context.Context, path string, most int64) ([]byte, error) {
+	return ReadFile(ctx, l.spool, l.size, path, most)
+}
+
+// ReadFile reads a regular file of an archive, as [origin.Reader] says.
+func ReadFile(ctx context.Context, r io.ReaderAt, size int64, path string, most int64) (data []byte, err error) {
+	found := false
+	err = packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) (err error) {
+		if e.Path == path && e.Type <= origin.Exec {
+			found = true
+			data, err = io.ReadAll(io.LimitReader(content, most+1))
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = fs.ErrNotExist
+	}
+	return data, err
+}
+
 // maxTexts bounds the names and descriptions in memory of an archive, in bytes.
 const maxTexts = 16 << 20
 

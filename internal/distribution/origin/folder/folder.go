@@ -144,12 +144,17 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 }
 
 func (l *library) read(name string) ([]byte, error) {
+	return l.ReadFile(context.Background(), name, skill.MaxSkillMD)
+}
+
+// ReadFile implements [origin.Reader].
+func (l *library) ReadFile(_ context.Context, name string, most int64) ([]byte, error) {
 	f, err := l.tree.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, skill.MaxSkillMD+1))
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // Fetch sends the files of the skills. A skill fails if one of its files changes before all are

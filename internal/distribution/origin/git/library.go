@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -118,6 +119,19 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	}
 	l.found = found
 	return slices.Clone(found), nil
+}
+
+// ReadFile implements [origin.Reader].
+func (l *library) ReadFile(ctx context.Context, path string, most int64) (data []byte, err error) {
+	i := slices.IndexFunc(l.tree.entries, func(e origin.Entry) bool { return e.Path == path && e.Type <= origin.Exec })
+	if i < 0 {
+		return nil, fs.ErrNotExist
+	}
+	err = l.blobs(ctx, l.tree.ids[i:i+1], func(_ int, _ int64, content io.Reader) (err error) {
+		data, err = io.ReadAll(io.LimitReader(content, most+1))
+		return err
+	})
+	return data, err
 }
 
 // find finds the skills. It reads the targets of links, which git stores as files.

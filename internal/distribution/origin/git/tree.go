@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
 )
@@ -56,7 +58,7 @@ func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 	}
 	t = &tree{}
 	return t, b.list(ctx, commit, sub, func(e origin.Entry, id string) error {
-		if c.keep(e.Path) {
+		if c.keep(e.Path) || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool { return path.Join(sub, f.Path) == e.Path }) {
 			t.add(e, id)
 		}
 		if len(t.ids) > maxKept {

