@@ -207,9 +207,9 @@ func TestCheckPluginsHostile(t *testing.T) {
 		{"names for a terminal", files{"plugin.json": manifest(`,"\u001b[31m":1,"a\u202eb":1`)}, []string{"plugin-field-unknown"}},
 		{"5,000 plugins that lead out", files{claudem: many(5_000, `{"name":"../x","source":"../../x"}`)}, []string{"marketplace-entry", "marketplace-path"}},
 		{"5,000 plugins in one folder", files{claudem: many(5_000, `{"name":"x","source":"./x"}`), "x/plugin.json": manifest("")}, []string{"marketplace-duplicate"}},
-		{"a marketplace in itself", files{claudem: market(`{"name":"x","source":"./"},{"name":"y","source":"./y"}`), "plugin.json": manifest(""), "y": "->."}, []string{"link-duplicate"}},
+		{"a marketplace in itself", files{claudem: market(`{"name":"x","source":"./"},{"name":"y","source":"./y"}`), "plugin.json": manifest(""), "y": "->."}, []string{"link-loop"}},
 		{"links in a circle", files{"plugin.json": manifest(""), "skills/a": "->b", "skills/b": "->a", "mcp.json": "->mcp.json"}, []string{"link-loop", "mcp-file"}},
-		{"a skill in the folder of links to it", files{"plugin.json": manifest(""), "skills/up": "->..", "skills/a/SKILL.md": skillA}, []string{"link-duplicate"}},
+		{"a skill in the folder of links to it", files{"plugin.json": manifest(""), "skills/up": "->..", "skills/a/SKILL.md": skillA}, []string{"link-loop"}},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			home := t.TempDir()

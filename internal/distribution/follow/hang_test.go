@@ -60,6 +60,9 @@ func TestSilent(t *testing.T) {
 		if s := w.f.Status(); s.Failure != "it has not answered for 10 s; see whether it can be reached from this machine" || s.FailingSince.Sub(w.begun) != 10*time.Second || s.Polls[follow.Failed] != 0 {
 			t.Errorf("%+v", s)
 		}
+		if f := w.store.Failure(w.f.Status().From); f == nil || !strings.Contains(f.Reason, "has not answered for 10 s") { // as doctor says
+			t.Errorf("%+v", f)
+		}
 		testwait.Advance(40 * time.Second)
 		w.want("served", &w.served, "1.0.0@50s")
 		if s := w.f.Status(); s.Failure != "" || !s.FailingSince.IsZero() {

@@ -268,6 +268,7 @@ func (f *Follower) silent() {
 	f.update(func(s *Status) { s.Failure, s.FailingSince = err.Error(), now })
 	f.lacks(skill.LackAnswer, now)
 	f.say(Failed, err, was, now)
+	f.record(err, now)
 }
 
 // errAsked ends a poll because a person requested another one: the source may answer by now.
