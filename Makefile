@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents plugins web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents plugins web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full release packages
 
 check:
 	bash .ci/gofmt
@@ -126,6 +126,21 @@ sbom: build
 image:
 	rm -rf dist/image
 	GOTOOLCHAIN=$$(sed -n 's/^toolchain //p' go.mod) go -C deploy/image run . -o '$(CURDIR)/dist/image' $(IMAGEFLAGS)
+
+# Everything that is uploaded for a release, in dist/release: archives, packages of Linux and npm,
+# manifests of package managers, digests. KEY=FILE signs the digests. The commit that is checked out
+# counts, and the same commit gives the same bytes.
+KEY ?=
+release:
+	rm -rf dist/release
+	GOTOOLCHAIN=$$(sed -n 's/^toolchain //p' go.mod) go -C deploy/release run . -version '$(VERSION)' -o '$(CURDIR)/dist/release' $(if $(KEY),-key '$(abspath $(KEY))')
+
+# Makes a release and tests it from its files: a second clone gives the same bytes, install.sh and
+# npx install from a local server, and other people's programs accept the files. With
+# KNACK_RELEASE_ALL=1 none of these programs may be missing.
+packages:
+	$(MAKE) release VERSION=$(or $(VERSION),v0.0.1)
+	KNACK_RELEASE='$(CURDIR)/dist/release' go -C deploy/release test -count=1 -timeout 30m -v ./...
 
 # doc/reliability.md says what each of these counts. safety takes about 45 minutes
 # and writes its table there; SAFETY_SOAK=1m shortens the longest part.

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// made returns the folder of a release that make packages made, and its version.
+func made(t *testing.T) (dir, version string) {
+	t.Helper()
+	dir = os.Getenv("KNACK_RELEASE")
+	if dir == "" {
+		t.Skip("KNACK_RELEASE names no release; use make packages")
+	}
+	var server struct{ Version string }
+	if err := json.Unmarshal(read(t, filepath.Join(dir, "server.json")), &server); err != nil {
+		t.Fatal(err)
+	}
+	return dir, server.Version
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// do runs a program and returns its output and whether it succeeded.
+func do(t *testing.T, dir string, env []string, name string, args ...string) (string, bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return string(out), err == nil
+}
+
+// has skips without a program. With KNACK_RELEASE_ALL a missing one is a failure.
+func has(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		if os.Getenv("KNACK_RELEASE_ALL") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// A second clone of the commit gives the same bytes.
+func TestReproducible(t *testing.T) {
+	dir, version := made(t)
+	again := filepath.Join(t.TempDir(), "again")
+	source := filepath.Join(t.TempDir(), "clone")
+	if out, ok := do(t, "", nil, "git", "clone", "--quiet", "--no-hardlinks", "../..", source); !ok {
+		t.Fatal(out)
+	}
+	if err := run(t.Context(), options{source: source, out: again, version: "v" + version}); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	err := filepath.WalkDir(again, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(again, path)
+		compared++
+		if !bytes.Equal(read(t, path), read(t, filepath.Join(dir, name))) {
+			t.Errorf("%s differs", name)
+		}
+		return nil
+	})
+	if err != nil || compared < 30 {
+		t.Errorf("%d files: %v", compared, err)
+	}
+}
+
+func TestSums(t *testing.T) {
+	dir, _ := made(t)
+	if out, ok := do(t, dir, nil, "sha256sum", "--check", "--strict", "SHA256SUMS"); !ok {
+		t.Error(out)
+	}
+}
+
+// The signature is the one that openssl and cosign verify, and the same each time.
+func TestSign(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte("sums\n")
+	signature, err := sign(key, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sign(key, data)
+	if err != nil || !bytes.Equal(signature, again) {
+		t.Errorf("another signature: %v", err)
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(signature)))
+	digest := sha256.Sum256(data)
+	if err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], raw) {
+		t.Errorf("the signature is invalid: %v", err)
+	}
+	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sign(key, data); err == nil {
+		t.Error("signed without a key")
+	}
+}
+
+// installer is an empty home, and the script that installs into it from a server.
+type installer struct {
+	home, script, url string
+}
+
+func (i installer) run(t *testing.T, args ...string) (string, bool) {
+	t.Helper()
+	env := []string{"HOME=" + i.home, "KNACK_DOWNLOAD=" + i.url, "KNACK_BIN=", "KNACK_MAN="}
+	return do(t, i.home, env, "sh", append([]string{i.script}, args...)...)
+}
+
+// empty reports whether nothing was installed.
+func (i installer) empty(t *testing.T) bool {
+	entries, err := os.ReadDir(i.home)
+	return err == nil && len(entries) == 0
+}
+
+// The script installs the archive of its release, and no other.
+func TestInstall(t *testing.T) {
+	dir, version := made(t)
+	mine := (&release{version: version}).archiveName(target{runtime.GOOS, runtime.GOARCH})
+	other := (&release{version: version}).archiveName(target{"darwin", "arm64"})
+	good := read(t, filepath.Join(dir, mine))
+	var served []byte
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/"+mine || served == nil {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(served)
+	}))
+	defer srv.Close()
+	for _, c := range []struct {
+		name, want string
+		served     []byte
+	}{
+		{"none", "the download failed", nil},
+		{"cut", "its SHA-256 is", good[:len(good)/2]},
+		{"swapped", "its SHA-256 is", read(t, filepath.Join(dir, other))},
+		{"changed", "its SHA-256 is", append(bytes.Clone(good), 0)},
+	} {
+		served = c.served
+		i := installer{t.TempDir(), filepath.Join(dir, "install.sh"), srv.URL}
+		if out, ok := i.run(t); ok || !strings.Contains(out, c.want) || !i.empty(t) {
+			t.Errorf("%s: %t %s", c.name, ok, out)
+		}
+	}
+	served = good
+	for _, args := range [][]string{nil, {filepath.Join(dir, mine)}} {
+		i := installer{t.TempDir(), filepath.Join(dir, "install.sh"), srv.URL}
+		out, ok := i.run(t, args...)
+		bin := filepath.Join(i.home, ".local/bin")
+		if !ok || !strings.Contains(out, `export PATH="`+bin) {
+			t.Fatalf("%v: %s", args, out)
+		}
+		listed(t, i.home, filepath.Join(bin, "knack"))
+		if out, ok := do(t, i.home, []string{"HOME=" + i.home}, filepath.Join(bin, "knack"), "--version"); !ok || !strings.Contains(out, "knack v"+version+" ") {
+			t.Errorf("knack --version: %s", out)
+		}
+		if _, err := os.Stat(filepath.Join(i.home, ".local/share/man/man1/knack.1")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A script that was cut while it was downloaded installs nothing.
+func TestCutScript(t *testing.T) {
+	dir, version := made(t)
+	mine := (&release{version: version}).archiveName(target{runtime.GOOS, runtime.GOARCH})
+	script := read(t, filepath.Join(dir, "install.sh"))
+	last := bytes.LastIndex(script, []byte("main \"$@\""))
+	if last < 0 || last+len("main \"$@\"\n") != len(script) {
+		t.Fatal("the last line does not call main")
+	}
+	i := installer{t.TempDir(), filepath.Join(t.TempDir(), "install.sh"), "http://127.0.0.1:9"}
+	for at := 0; at <= last; at += 97 {
+		if err := os.WriteFile(i.script, script[:at], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		i.run(t, filepath.Join(dir, mine))
+		if !i.empty(t) {
+			t.Fatalf("installed by the first %d bytes", at)
+		}
+	}
+}
+
+// listed checks that a command lists the built-in skills in an empty home.
+func listed(t *testing.T, home, name string, args ...string) {
+	t.Helper()
+	out, ok := do(t, home, []string{"HOME=" + home}, name, append(args, "list")...)
+	if !ok || !strings.Contains(out, "engage") {
+		t.Errorf("%s list: %t %s", name, ok, out)
+	}
+}
+
+// npx runs knack from a registry, with the package of this system alone.
+func TestNpx(t *testing.T) {
+	dir, version := made(t)
+	has(t, "npx")
+	names := []string{npmName}
+	for _, s := range targets {
+		names = append(names, s.npm())
+	}
+	var srv *httptest.Server
+	asked := map[string]int{}
+	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range names {
+			file := npmFile(name, version)
+			switch r.URL.Path {
+			case "/" + name:
+				data := read(t, filepath.Join(dir, file))
+				sum := sha1.Sum(data)
+				manifest := packageJSON(t, data)
+				manifest["dist"] = map[string]string{"tarball": srv.URL + "/-/" + file, "shasum": hex.EncodeToString(sum[:])}
+				_ = json.NewEncoder(w).Encode(map[string]any{"name": name, "dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: manifest}})
+				return
+			case "/-/" + file:
+				asked[name]++
+				_, _ = w.Write(read(t, filepath.Join(dir, file)))
+				return
+			}
+		}
+		http.NotFound(w, r)
+	}))
+	defer srv.Close()
+	home := t.TempDir()
+	env := []string{"HOME=" + home, "npm_config_registry=" + srv.URL, "npm_config_cache=" + filepath.Join(home, "cache"), "npm_config_update_notifier=false"}
+	out, ok := do(t, home, env, "npx", "-y", npmName, "list")
+	if !ok || !strings.Contains(out, "engage") {
+		t.Errorf("npx: %s", out)
+	}
+	if len(asked) != 2 {
+		t.Errorf("downloaded %v", asked)
+	}
+	// The entry of an MCP client.
+	cmd := exec.CommandContext(t.Context(), "npx", "-y", npmName, "serve")
+	cmd.Dir, cmd.Env = home, append(os.Environ(), env...)
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n")
+	answer, err := cmd.Output()
+	if err != nil || !strings.Contains(string(answer), `"serverInfo"`) {
+		t.Errorf("npx serve: %v %s", err, answer)
+	}
+}
+
+// packageJSON returns the package.json of a package.
+func packageJSON(t *testing.T, tgz []byte) map[string]any {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.tgz")
+	if err := os.WriteFile(file, tgz, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, ok := do(t, "", nil, "tar", "-xzOf", file, "package/package.json")
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(out), &fields); !ok || err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	return fields
+}
+
+// The programs of others accept the files.
+func TestAccepted(t *testing.T) {
+	dir, version := made(t)
+	for _, args := range [][]string{
+		{"shellcheck", "install.sh"},
+		{"ruby", "-c", "homebrew/knack.rb"},
+		{"lintian", "--fail-on", "error", fmt.Sprintf("knack_%s_linux_amd64.deb", version)},
+		{"dpkg-deb", "--info", fmt.Sprintf("knack_%s_linux_arm64.deb", version)},
+		{"rpm", "-qip", "--nosignature", fmt.Sprintf("knack_%s_linux_amd64.rpm", version)},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			has(t, args[0])
+			out, ok := do(t, dir, nil, args[0], args[1:]...)
+			if !ok {
+				t.Error(out)
+			}
+			t.Log(out)
+		})
+	}
+}
+
+// The manifests name the digests of the files.
+func TestManifests(t *testing.T) {
+	dir, version := made(t)
+	for _, c := range []struct {
+		manifest string
+		archives []target
+	}{
+		{"install.sh", targets},
+		{"homebrew/knack.rb", targets[:4]},
+		{"scoop/knack.json", targets[4:]},
+		{"winget/knack-dev.knack.installer.yaml", targets[4:]},
+	} {
+		text := strings.ToLower(string(read(t, filepath.Join(dir, c.manifest))))
+		for _, s := range c.archives {
+			name := (&release{version: version}).archiveName(s)
+			if sum := fmt.Sprintf("%x", sha256.Sum256(read(t, filepath.Join(dir, name)))); !strings.Contains(text, sum) {
+				t.Errorf("%s does not have the digest of %s", c.manifest, name)
+			}
+		}
+	}
+}
+
+// The bundle for desktop clients has the program that its manifest starts.
+func TestBundle(t *testing.T) {
+	dir, version := made(t)
+	for _, s := range targets {
+		archive, err := zip.OpenReader(filepath.Join(dir, (&release{version: version}).bundleName(s)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := archive.Open("manifest.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var manifest struct {
+			Server struct {
+				Entry string `json:"entry_point"`
+			}
+		}
+		data, err := io.ReadAll(f)
+		if err := json.Unmarshal(data, &manifest); err != nil {
+			t.Fatal(err)
+		}
+		if _, err2 := archive.Open(manifest.Server.Entry); err != nil || err2 != nil {
+			t.Error(err, err2)
+		}
+		_ = archive.Close()
+	}
+}
