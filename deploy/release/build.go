@@ -57,14 +57,15 @@ func cloneOf(ctx context.Context, source, dir, version string) (*clone, error) {
 	return c, nil
 }
 
-// build compiles the program, as SECURITY.md says, and returns its bytes.
-func (c *clone) build(ctx context.Context, t target, program string) ([]byte, error) {
+// build compiles the program for a system, as SECURITY.md says, unless it is there already.
+func (c *clone) build(ctx context.Context, t target, program string) error {
+	if _, err := os.Stat(program); err == nil {
+		return nil
+	}
 	cross := *c
 	cross.env = append(c.env[:len(c.env):len(c.env)], "GOOS="+t.os, "GOARCH="+t.arch)
-	if _, err := cross.command(ctx, c.dir, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/knack"); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(program)
+	_, err := cross.command(ctx, c.dir, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/knack")
+	return err
 }
 
 // materials returns the bill of materials of the program.
@@ -72,8 +73,9 @@ func (c *clone) materials(ctx context.Context, program string) ([]byte, error) {
 	return c.command(ctx, c.dir, "go", "run", "-trimpath", "./internal/tools/sbom", program)
 }
 
-// documents returns the licence, the manual pages, and the completions of the shells.
-func (c *clone) documents(ctx context.Context) ([]file, error) {
+// documents returns the licence, the manual pages, and the completions of the shells, which program
+// prints.
+func (c *clone) documents(ctx context.Context, program string) ([]file, error) {
 	var docs []file
 	pages, err := filepath.Glob(filepath.Join(c.dir, "doc", "man", "*.1"))
 	if err != nil {
@@ -91,8 +93,7 @@ func (c *clone) documents(ctx context.Context) ([]file, error) {
 		docs = append(docs, file{name, 0o644, data})
 	}
 	for _, shell := range []string{"bash", "fish", "powershell", "zsh"} {
-		// The flags of build, so that nothing is compiled twice.
-		script, err := c.command(ctx, c.dir, "go", "run", "-trimpath", "-ldflags=-s -w", "./cmd/knack", "completion", shell)
+		script, err := c.command(ctx, c.dir, program, "completion", shell)
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,9 @@ func (t target) program() string {
 	return "knack"
 }
 
+// path returns the program's file below the folder of all programs.
+func (t target) path(programs string) string { return filepath.Join(programs, t.os+"-"+t.arch) }
+
 // versions are those that all kinds of packages can write.
 var versions = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$`)
 
@@ -100,22 +104,27 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	r := &release{version: o.version[1:], time: c.time, out: o.out, digests: map[string]string{}}
-	if r.docs, err = c.documents(ctx); err != nil {
+	programs := filepath.Join(scratch, "programs")
+	here := target{runtime.GOOS, runtime.GOARCH}
+	for _, t := range append([]target{here}, targets...) {
+		if err := c.build(ctx, t, t.path(programs)); err != nil {
+			return err
+		}
+	}
+	if r.docs, err = c.documents(ctx, here.path(programs)); err != nil {
+		return err
+	}
+	bom, err := c.materials(ctx, targets[0].path(programs))
+	if err != nil {
+		return err
+	}
+	if err := r.put("knack_"+r.version+".cdx.json", bom); err != nil {
 		return err
 	}
 	for _, t := range targets {
-		binary, err := c.build(ctx, t, filepath.Join(scratch, t.os+"-"+t.arch))
+		binary, err := os.ReadFile(t.path(programs))
 		if err != nil {
 			return err
-		}
-		if t == targets[0] {
-			bom, err := c.materials(ctx, filepath.Join(scratch, t.os+"-"+t.arch))
-			if err != nil {
-				return err
-			}
-			if err := r.put("knack_"+r.version+".cdx.json", bom); err != nil {
-				return err
-			}
 		}
 		if err := r.packages(t, binary, filepath.Join(scratch, "files")); err != nil {
 			return fmt.Errorf("package for %s/%s: %w", t.os, t.arch, err)
