@@ -52,8 +52,9 @@ func cloneOf(ctx context.Context, source, dir, version string) (*clone, error) {
 	if m == nil {
 		return nil, errors.New("go.mod has no toolchain line, which says with which Go a release is built")
 	}
-	// The lowest levels of the processors, since the environment could choose others.
-	c.env = append(c.env, "GOTOOLCHAIN="+string(m[1]), "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0")
+	// The lowest levels of the processors, since the environment could choose others. Without a value,
+	// GOFLAGS would be that of go env -w.
+	c.env = append(c.env, "GOTOOLCHAIN="+string(m[1]), "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0")
 	return c, nil
 }
 
