@@ -14,25 +14,14 @@ import (
 
 // Contract 004.
 
-func withEngage() []*skilltest.Memory {
-	return append(shop(), skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": "\ufeff" + md("engage", "How to")}))
-}
-
 func got(uri, text string) Result {
 	return Result{Text: "URI: " + uri + "\n\n" + text, Object: skillDocument{uri, "text/markdown", text}, WritesIsError: true}
 }
 
 const (
-	gitURI     = "skill://claude-project/git/SKILL.md"
-	builderURI = "skill://claude-user/mcp-builder/SKILL.md"
-	engageURI  = "skill://engage/SKILL.md"
-	shadowURI  = "skill://claude-user/git/SKILL.md"
-	shopURIs   = gitURI + ", skill://claude-project/postgres/SKILL.md, " + builderURI + ", " + engageURI + ", " + shadowURI
+	gitURI    = "skill://claude-project/git/SKILL.md"
+	engageURI = "skill://engage/SKILL.md"
 )
-
-func unsupported(uri string) Result {
-	return Result{IsError: true, Text: "Unsupported skill URI: " + uri + "\nUse list_skills to discover supported URIs. Currently supported: " + shopURIs}
-}
 
 func TestHiddenIsAResource(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}))

@@ -3,6 +3,7 @@ package plugins
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -109,7 +110,10 @@ func (f *finder) names(at string) (out []string) {
 	}
 	defer d.Close()
 	all, err := d.ReadDir(maxEntries)
-	if len(all) == maxEntries {
+	switch {
+	case err != nil && err != io.EOF: // The end of an empty folder.
+		f.fault(at, err)
+	case len(all) == maxEntries:
 		f.fault(at, skill.ErrTooLarge)
 	}
 	for _, e := range all {
