@@ -83,10 +83,15 @@ func Skill(p *console.Printer, e *catalog.Entry, called string, width int) {
 
 func printHidden(p *console.Printer, v catalog.View) {
 	titled := titles(p)
-	for _, e := range v.Entries {
-		if e.Status == catalog.Shadowed || e.Status == catalog.Copy {
-			titled("shadowed")
-			printShadowed(p, v, e)
+	for _, group := range []struct {
+		status catalog.Status
+		title  string
+	}{{catalog.Shadowed, "shadowed"}, {catalog.Copy, "copied"}} {
+		for _, e := range v.Entries {
+			if e.Status == group.status {
+				titled(group.title)
+				printShadowed(p, v, e)
+			}
 		}
 	}
 	for _, e := range v.Entries {
@@ -177,17 +182,23 @@ func Unserved(v catalog.View) (parts []string) {
 	return parts
 }
 
-func summary(v catalog.View, all bool) string {
-	n := judgement.StatusesOf(v)
-	s := display.Count(n.Available, "skill")
+// notAvailable counts the skills in each status but available: ", 1 shadowed, 1 copied".
+func notAvailable(n judgement.Statuses) (s string) {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{n.Shadowed + n.Copies, "shadowed"}, {n.Unlisted, "unlisted"}, {n.Skipped, "skipped"}, {n.Held, "held back"}} {
+	}{{n.Shadowed, "shadowed"}, {n.Copies, "copied"}, {n.Unlisted, "unlisted"}, {n.Skipped, "skipped"}, {n.Held, "held back"}} {
 		if part.n > 0 {
 			s += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
+	return s
+}
+
+func summary(v catalog.View, all bool) string {
+	n := judgement.StatusesOf(v)
+	s := display.Count(n.Available, "skill")
+	s += notAvailable(n)
 	failed, notices := 0, 0
 	for _, r := range v.Roots {
 		notices += len(r.Notices)

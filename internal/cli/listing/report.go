@@ -231,17 +231,9 @@ func fitLine(f tool.Fit) string {
 // summaryLine returns the report in one line.
 func (r report) summaryLine() string {
 	c := r.Count
-	s := fmt.Sprintf("%d available", c.Available)
-	for _, part := range []struct {
-		n    int
-		what string
-	}{
-		{c.Shadowed, "shadowed"}, {c.Copies, "copied"}, {c.Unlisted, "unlisted"}, {c.Skipped, "skipped"}, {c.Held, "held back"},
-		{c.Skills - c.Unlisted - c.Skipped - c.Held - c.Publishable, "not published"},
-	} {
-		if part.n > 0 {
-			s += fmt.Sprintf(", %d %s", part.n, part.what)
-		}
+	s := fmt.Sprintf("%d available", c.Available) + notAvailable(c.Statuses)
+	if n := c.Skills - c.Unlisted - c.Skipped - c.Held - c.Publishable; n > 0 {
+		s += fmt.Sprintf(", %d not published", n)
 	}
 	if c.Errors+c.Warnings > 0 {
 		s += fmt.Sprintf("; %s, %s", display.Count(c.Errors, "error"), display.Count(c.Warnings, "warning"))
