@@ -68,8 +68,9 @@ func writeMarketplace(at string) error {
 	return write(at, files)
 }
 
-// TestPlugins has each client install a plugin by its own command. knack then lists the skills that
-// the client's model is shown without knack, after each change.
+// TestPlugins has each client install a plugin by its own command, with knack connected. After each
+// change, knack knows the skills that the client's own list has in the first request: it lists them
+// for another client, and none of them for this one.
 func TestPlugins(t *testing.T) {
 	value := os.Getenv(which)
 	if value == "" {
@@ -112,9 +113,19 @@ func TestPlugins(t *testing.T) {
 			if c.disable == nil {
 				edit("plugins = false", "plugins = true")
 			}
+			if err := r.connect(); err != nil {
+				t.Fatal(err)
+			}
 			same := func(step string, some bool) {
 				t.Helper()
-				theirs, ours := r.pluginsShown(t), r.pluginsListed(t, c.label)
+				theirs, twice := r.pluginsShown(t)
+				ours, elsewhere := r.pluginsListed(t, c.label), r.pluginsElsewhere(t)
+				if len(twice) > 0 {
+					t.Errorf("%s: knack lists %q for %s", step, twice, a.title)
+				}
+				if !slices.Equal(elsewhere, ours) {
+					t.Errorf("%s: knack lists %q for another client, and knows %q", step, elsewhere, ours)
+				}
 				if !slices.Equal(theirs, ours) {
 					t.Errorf("%s: %s lists %q, and knack %q", step, a.title, theirs, ours)
 				}
@@ -146,25 +157,60 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// pluginsShown returns the folders of the plugins' skills of which the client's model is told
-// without knack.
-func (r *session) pluginsShown(t *testing.T) (folders []string) {
-	t.Helper()
-	before := len(r.model.Requests())
-	if err := r.client(r.agent.args(r, prompt)...); err != nil {
-		t.Error(err)
-	}
-	all := r.model.Requests()
-	if len(all) == before {
-		t.Fatalf("%s asked no model: %s%s", r.agent.title, tail(r.stdout), tail(r.stderr))
-	}
-	text := plain(all[before].Text())
+// pluginsIn returns the folders of the plugins' skills that a text describes, each as often as it
+// does.
+func pluginsIn(text string) (folders []string) {
 	for _, folder := range inPlugin {
-		if strings.Contains(text, described(folder)) {
-			folders = append(folders, folder)
-		}
+		folders = append(folders, slices.Repeat([]string{folder}, strings.Count(text, described(folder)))...)
 	}
 	return folders
+}
+
+// pluginsShown returns the folders of the plugins' skills in the first request to the client's
+// model, and in knack's instructions and list for this client.
+func (r *session) pluginsShown(t *testing.T) (all, ours []string) {
+	t.Helper()
+	before := len(r.model.Requests())
+	w := r.during(t, func() error { return r.client(r.agent.args(r, prompt)...) })
+	requests := r.model.Requests()
+	if len(requests) == before {
+		t.Fatalf("%s asked no model: %s%s", r.agent.title, tail(r.stdout), tail(r.stderr))
+	}
+	return pluginsIn(plain(requests[before].Text())), pluginsIn(w.instructions + w.tools["skill"])
+}
+
+// pluginsElsewhere returns the folders of the plugins' skills in knack's list for another client.
+func (r *session) pluginsElsewhere(t *testing.T) []string {
+	t.Helper()
+	other := "claude-code"
+	if r.agent.id == other {
+		other = "codex-mcp-client"
+	}
+	r.stdin = fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`, other)
+	defer func() { r.stdin = "" }()
+	return pluginsIn(r.during(t, func() error { return r.start(r.recorder, "serve") }).tools["skill"])
+}
+
+// during returns what was on the wire during a run.
+func (r *session) during(t *testing.T, run func() error) wire {
+	t.Helper()
+	if err := os.RemoveAll(r.wire); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(); err != nil {
+		t.Error(err)
+	}
+	w, err := r.read()
+	if err != nil {
+		t.Fatalf("%s did not start knack: %v", r.agent.title, err)
+	}
+	if w.tools["skill"] == "" {
+		t.Errorf("knack was not asked for its tools: %s%s", tail(r.stdout), tail(r.stderr))
+	}
+	return w
 }
 
 // pluginsListed returns the folders of the skills that knack lists in the roots of a client's

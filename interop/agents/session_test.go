@@ -21,6 +21,7 @@ type session struct {
 	recorder                string // what the client starts in place of knack
 	wire                    string
 	model                   *model.Server
+	stdin                   string // of the next program, or empty for none
 	stdout, stderr          string
 }
 
@@ -146,6 +147,9 @@ func (r *session) start(program string, args ...string) error {
 		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"}
 	if r.agent.env != nil {
 		cmd.Env = append(cmd.Env, r.agent.env(r)...)
+	}
+	if r.stdin != "" {
+		cmd.Stdin = strings.NewReader(r.stdin)
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
