@@ -49,7 +49,7 @@ var pluginCases = []struct {
 	want          string
 }{
 	{"4.1.2", "no manifest, but a client's own", files{claudes: `{"name":"p"}`, "skills/a/SKILL.md": skillA}, "absent a/ /"},
-	{"4.1.3", "a link inside the plugin is followed", files{"plugin.json": manifest(""), "real/a/SKILL.md": skillA, "skills/a": "->../real/a"}, "loads a/ / link-duplicate"},
+	{"4.1.3", "a link inside the plugin is followed", files{"plugin.json": manifest(""), "real/a/SKILL.md": skillA, "skills/a": "->../real/a"}, "loads a/ /"},
 	{"4.1 (1)", "a manifest that leads out", files{"plugin.json": "->../out.json", "skills/a/SKILL.md": skillA}, "rejected / / !plugin-file"},
 	{"4.1 (1)", "a manifest that leads nowhere", files{"plugin.json": "->gone.json", "skills/a/SKILL.md": skillA}, "rejected / / !plugin-file link-dangling"},
 	{"4.1 (2)", "skills that lead out", files{"plugin.json": manifest(""), "skills": "->../outside", "mcp.json": mcp(`"s":{"type":"stdio","command":"x"}`)}, "loads / s/ !plugin-skills"},
@@ -131,7 +131,7 @@ var pluginCases = []struct {
 	{"Claude Code", "a deep skill that the manifest names", files{claudes: `{"name":"p","skills":["./skills/deep/a"]}`, "skills/deep/a/SKILL.md": skillA}, "absent / /"},
 	{"Codex", "a manifest that is no JSON", files{".codex-plugin/plugin.json": "{,}", "skills/a/SKILL.md": skillA}, "absent a/ / !plugin-json"},
 	{"marketplace", "plugins in it", files{claudem: market(`{"name":"p","source":"./p"}`), "p/plugin.json": manifest(""), "p/skills/a/SKILL.md": skillA}, "…p/ loads a/ /"},
-	{"4.1.3", "a link out of the plugin into its marketplace", files{claudem: market(`{"name":"p","source":"./p"}`), "p/plugin.json": manifest(""), "p/skills/a": "->../../shared/a", "shared/a/SKILL.md": skillA}, "…p/ loads /a / !plugin-skill-outside link-duplicate"},
+	{"4.1.3", "a link out of the plugin into its marketplace", files{claudem: market(`{"name":"p","source":"./p"}`), "p/plugin.json": manifest(""), "p/skills/a": "->../../shared/a", "shared/a/SKILL.md": skillA}, "…p/ loads /a / !plugin-skill-outside"},
 	{"marketplace", "each client's file", files{claudem: market(`{"name":"p","source":"./p"}`), codexm: `{"name":"acme","plugins":[{"name":"p","source":{"source":"local","path":"./p"}}]}`, cursorm: `{"name":"acme","plugins":[{"name":"p","source":"p"}]}`, "p/plugin.json": manifest("")}, "…p/ …p/ …p/ loads / /"},
 	{"marketplace", "no owner", files{claudem: `{"name":"acme","plugins":[]}`}, "…rejected/ !marketplace-field"},
 	{"marketplace", "a file that leads out", files{claudem: "->../../out.json"}, "…rejected/ !marketplace-file"},

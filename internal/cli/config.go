@@ -14,7 +14,7 @@ func configCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write, show and check knack.yaml, or make a new access token",
-		Example: `  knack config init
+		Example: `  knack config show
   knack config check
   knack config token`,
 		Args: cobra.ArbitraryArgs,

@@ -67,7 +67,7 @@ func TestHelpGroups(t *testing.T) {
 	}
 }
 
-// TestExamples runs every example of every command's help in a shell, in order, in a project
+// TestExamples runs the examples of every command's help but login in a shell, in order, in a project
 // with what they name. Each must succeed. The port is replaced by a free one, a path below /etc or
 // /srv by one below the home folder, and a registry and GitHub by a registry and a repository here.
 func TestExamples(t *testing.T) {
@@ -88,23 +88,26 @@ func TestExamples(t *testing.T) {
 	}
 	local := strings.NewReplacer(
 		"ghcr.io/acme/", host+"/acme/", "registry.example.com/acme/", host+"/acme/",
-		"acme/skills", "git+file://"+w.home+"/library", "/etc/", "~/etc/", "/srv/", "~/srv/",
+		"acme/skills", "git+file://"+w.home+"/library", "acme/plugins", "git+file://"+w.home+"/library", "/etc/", "~/etc/", "/srv/", "~/srv/",
 	)
 	url := w.serve(t, shell, "knack serve --http 0")
 	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1]
 	ran := 0
 	everyCommand(newRoot(&console.Env{}), func(c *cobra.Command) {
 		examples := strings.Split(c.Example, "\n")
-		if n := len(examples); n < 2 || n > 3 {
-			t.Errorf("%s has %d examples, not two or three", c.CommandPath(), n)
+		if n := len(examples); n < 1 || n > 4 {
+			t.Errorf("%s has %d examples, not one to four", c.CommandPath(), n)
 		}
 		for _, line := range examples {
 			if !strings.Contains(line, "knack "+strings.TrimPrefix(c.CommandPath(), "knack")) && !strings.Contains(line, c.CommandPath()) {
 				t.Errorf("%s has an example of something else: %s", c.CommandPath(), line)
 			}
-			if strings.Contains(line, "serve --http 8080") {
+			switch {
+			case c.Name() == "login" || c.Name() == "logout": // TestLogin has a provider.
+				continue
+			case strings.Contains(line, "serve --http 8080"):
 				w.serve(t, shell, strings.Replace(line, "8080", "0", 1))
-			} else {
+			default:
 				line = strings.ReplaceAll(line, ":8080/", ":"+port+"/")
 				w.run(t, shell, local.Replace(line))
 			}
@@ -147,6 +150,8 @@ func exampleWorld(t *testing.T) world {
 		"home/.config/fish/completions/x":                   "",
 		"home/srv/x":                                        "",
 		"home/etc/knack/knack.yaml":                         "log:\n  level: info\n",
+		"project/my-plugin/.claude-plugin/plugin.json":      `{"name": "my-plugin", "description": "Reads PDF files.", "version": "1.0.0"}`,
+		"project/my-plugin/skills/forms/SKILL.md":           "---\nname: forms\ndescription: Reads PDF files. Use when asked to read one.\n---\nRead it.\n",
 		"project/.git/HEAD":                                 "ref: refs/heads/main\n",
 		"project/.claude/skills/review/SKILL.md":            skill,
 		"project/.claude/skills/review/references/style.md": "Be brief.\n",

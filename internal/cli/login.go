@@ -35,8 +35,7 @@ address of this source alone.
 browser. A provider that registers no programs by itself needs client-id in the
 source.`,
 		Example: `  knack login acme
-  knack login acme --device
-  knack logout acme`,
+  knack login acme --device`,
 		Args: command.ArgCount(1, 1, "the name of a source"),
 		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			files := settings.New(env, file)

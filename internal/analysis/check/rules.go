@@ -107,7 +107,7 @@ var rows = []row{
 // import sources.
 var scanRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	ruleLinkOutside, "link-duplicate", "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special", ruleWorktree,
+	ruleLinkOutside, ruleLinkDuplicate, "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special", ruleWorktree,
 }
 
 // Rules is the table of all rules: the rules of package skill, of this package, of the sources, of
@@ -124,7 +124,7 @@ var Rules = func() []Rule {
 	all = append(all, nameDuplicate, uriName)
 	for _, id := range scanRules {
 		severity := skill.SeverityWarning
-		if id == ruleWorktree { // as it should be
+		if id == ruleWorktree || id == ruleLinkDuplicate { // as it should be
 			severity = skill.SeverityInfo
 		}
 		all = append(all, Rule{id, severity, groupScan, "knack", scanTitles[id]})
@@ -145,8 +145,13 @@ var Severities = map[plugin.Effect]skill.Severity{
 	plugin.Skips: skill.SeverityError, plugin.Disables: skill.SeverityError, plugin.Rejects: skill.SeverityError,
 }
 
-// ruleWorktree is the rule of a linked worktree among the skills.
-const ruleWorktree = skill.RuleID("worktree-ignored")
+const (
+	// ruleWorktree is the rule of a linked worktree among the skills.
+	ruleWorktree = skill.RuleID("worktree-ignored")
+	// ruleLinkDuplicate is the rule of a folder that two paths reach, as after an installation for two
+	// clients.
+	ruleLinkDuplicate = skill.RuleID("link-duplicate")
+)
 
 var scanTitles = map[skill.RuleID]string{
 	"folder-unreadable":    "every folder can be read",
@@ -155,7 +160,7 @@ var scanTitles = map[skill.RuleID]string{
 	"notices-cut":          "a scan reports at most 1,000 notices",
 	"folder-name-not-utf8": "the names of folders are UTF-8",
 	ruleLinkOutside:        "links in a skill stay in it",
-	"link-duplicate":       "a folder is reached on one way",
+	ruleLinkDuplicate:      "a folder is reached on one way",
 	"link-dangling":        "links lead somewhere",
 	"link-as-text":         "no file is a link that was stored as text",
 	"link-to-file":         "links among the skills lead to folders",
