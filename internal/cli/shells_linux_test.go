@@ -92,7 +92,7 @@ func testShell(t *testing.T, s *screen) {
 		shown []string
 	}{
 		// Completed and run.
-		{"knack vers\t\r", []string{"knack devel"}},
+		{"knack conf\t pa\t\r", []string{"knack.yaml"}},
 		{"knack show gi\t\r", []string{"BODY0"}},
 		{"knack show git ref\t\r", []string{"STYLE0"}},
 		{"knack show odd\t\r", []string{"BODY2"}},
