@@ -239,7 +239,7 @@ func shownBy(v catalog.View, client string) bool {
 // findReserve is the length of an answer that is reserved for text around the skills.
 const findReserve = 500
 
-// room is what is left for an answer: of a list's characters and of the client's units.
+// room is the space left for an answer: of a list's characters and of the client's units.
 type room struct {
 	list, client int
 	unit         profile.Unit

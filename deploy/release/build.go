@@ -53,7 +53,7 @@ func cloneOf(ctx context.Context, source, dir, version string) (*clone, error) {
 		return nil, errors.New("go.mod has no toolchain line, which says with which Go a release is built")
 	}
 	// The lowest levels of the processors, since the environment could choose others. Without a value,
-	// GOFLAGS would be that of go env -w.
+	// go env -w would set GOFLAGS.
 	c.env = append(c.env, "GOTOOLCHAIN="+string(m[1]), "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0")
 	return c, nil
 }

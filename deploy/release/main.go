@@ -49,7 +49,7 @@ type options struct {
 // target is a system that the release is for.
 type target struct{ os, arch string }
 
-// targets are the systems of a release. The order is that of the files that list them.
+// targets are the systems of a release, in the order of the files that list them.
 var targets = []target{
 	{"linux", "amd64"}, {"linux", "arm64"},
 	{"darwin", "amd64"}, {"darwin", "arm64"},

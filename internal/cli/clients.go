@@ -66,7 +66,7 @@ func heldBack(ctx context.Context, env *console.Env, config string, folders []st
 			}
 		}
 	}
-	if err != nil { // what is not known is not put before a client
+	if err != nil { // An unknown list is not put before a client.
 		for _, folder := range folders {
 			why[folder] = "it cannot be judged: " + err.Error()
 		}

@@ -29,8 +29,8 @@ func configInitCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented knack.yaml to start from",
-		Long: `Write a commented knack.yaml to start from: your own, that of the project in the
-working directory, or one for a server. No file is overwritten.`,
+		Long: `Write a commented knack.yaml to start from: yours, the project's in the working
+directory, or a server's. No file is overwritten.`,
 		Example: `  knack config init                  # your own
   knack config init --for project
   knack config init --for server --to server.yaml`,

@@ -80,7 +80,7 @@ source.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&device, "device", false, "show a code to type on another machine")
-	cmd.Flags().StringVar(&file, "config", "", "the sources are those of `FILE`, not of your knack.yaml")
+	cmd.Flags().StringVar(&file, "config", "", "read the sources from `FILE`, not from your knack.yaml")
 	_ = cmd.MarkFlagFilename("config")
 	return cmd
 }

@@ -61,7 +61,7 @@ func TestMeasures(t *testing.T) {
 	})
 	ours := regexp.MustCompile(`(?m)^knack_(?:http_requests_total\{route="/"|mcp_(?:calls|sessions|streams)|http_refusals|audit|reload_success|mcp_call_duration_seconds_count|tls).*$`).FindAllString(got, -1)
 	want := []string{
-		`knack_http_requests_total{route="/",code="404"} 1`, // the pattern of what is nowhere
+		`knack_http_requests_total{route="/",code="404"} 1`, // the pattern of unknown addresses
 		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="notifications/initialized",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="resources/read",outcome="error"} 1`,

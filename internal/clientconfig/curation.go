@@ -106,7 +106,7 @@ func (c *Curation) Off(s Subject) bool {
 	return slices.Contains(slices.Collect(maps.Values(last)), off)
 }
 
-// overridden judges {"NAME": "on", "name-only", "user-invocable-only" or "off"}. The name is that of
+// overridden judges {"NAME": "on", "name-only", "user-invocable-only" or "off"}. The name is the name of
 // the folder. The client lists a skill by its name alone with "name-only".
 func overridden(value any, s Subject) verdict {
 	names, _ := value.(map[string]any)

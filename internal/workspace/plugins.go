@@ -100,7 +100,7 @@ type lateSource struct {
 
 func (s *lateSource) Root() skill.Root { return s.root }
 
-// Scan waits for the files. A server then replaces the source by those of the plugins.
+// Scan waits for the files. A server then replaces the source by the sources of the plugins.
 func (s *lateSource) Scan(ctx context.Context) (skill.Scan, error) {
 	select {
 	case <-s.answered:

@@ -94,8 +94,8 @@ func TestPluginsWhileServing(t *testing.T) {
 	served()
 }
 
-// TestPluginsOfClient checks that a client's own plugins are not in its list, and those of others
-// are.
+// TestPluginsOfClient checks that a client's own plugins are not in its list, and that the
+// plugins of others are.
 func TestPluginsOfClient(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}

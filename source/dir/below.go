@@ -25,7 +25,7 @@ const (
 	maxIgnoreRules  = 1000
 )
 
-// Below lists the folders in which agents keep the skills of a project's sub-packages: those of
+// Below lists the folders in which agents keep the skills of a project's sub-packages: the folders of
 // [WellKnown] below each folder in the project, in path order, without the project's own. A label
 // is "below-", the folder's path and the label of the row. Names that are common for other things
 // do not count.
@@ -224,7 +224,7 @@ func (f *ignoreFile) matches(folder string) bool {
 	return false
 }
 
-// matchParts reports whether the parts of a pattern match those of a path.
+// matchParts reports whether the parts of a pattern match the parts of a path.
 func matchParts(pattern, parts []string) bool {
 	switch {
 	case len(pattern) == 0:

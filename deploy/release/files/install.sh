@@ -42,7 +42,7 @@ main() {
     download "${from%/}/$name.tar.gz" "$scratch/archive" || fail "the download failed; nothing was installed"
   fi
   got=$(digest "$scratch/archive")
-  [ "$got" = "$want" ] || fail "the archive is not that of knack $version for $system/$arch: its SHA-256 is $got, and should be $want; nothing was installed"
+  [ "$got" = "$want" ] || fail "the archive is not knack $version for $system/$arch: its SHA-256 is $got, and should be $want; nothing was installed"
 
   tar -xzf "$scratch/archive" -C "$scratch"
   mkdir -p "$bin" "$man"

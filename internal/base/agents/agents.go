@@ -9,7 +9,7 @@
 //   - project: the folder below the project's; with "?" in front it counts only if the agent is
 //     detected, because other programs use this name for other things
 //   - home: the user's folder, as a place
-//   - reads: the labels of all folders that the agent reads; "-" for those of its own rows. Words
+//   - reads: the labels of all folders that the agent reads; "-" for the labels of its own rows. Words
 //     among them: "deep" if the agent finds skills at any depth, and not only in child folders,
 //     "unlinked" if it follows no link to a skill
 //   - variables: NAME=place for a variable that moves a home; NAME= for one that adds a folder

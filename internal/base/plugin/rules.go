@@ -10,7 +10,7 @@ var Rules = []Rule{
 	{RuleName, Rejects, "Agent Plugins 5.3, 5.5", "the name of a plugin has 1 to 64 of a-z, 0-9 and single inner hyphens and periods"},
 	{RuleType, Rejects, "Agent Plugins 5.4", "fields of plugin.json have their types"},
 	{RuleAuthor, Rejects, "Agent Plugins 5.4", "author of plugin.json is an object with name, email and url alone"},
-	{RuleUnknown, Ignores, "Agent Plugins 5.2", "fields of plugin.json are those of the specification"},
+	{RuleUnknown, Ignores, "Agent Plugins 5.2", "the specification has the fields of plugin.json"},
 	{RuleExtensions, Ignores, "Agent Plugins 8.1", "extensions of plugin.json maps reverse domain names to objects"},
 	{RulePath, Rejects, "Agent Plugins 4.1", "paths in a client's manifest and in a marketplace's entry stay in the plugin"},
 	{RuleSkills, Disables, "Agent Plugins 4.1, 6.2", "skills is a folder in the plugin, links included"},

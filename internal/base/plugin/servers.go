@@ -263,7 +263,7 @@ func (r *report) remote(v *value, field string, s *Server) {
 	}
 }
 
-// urlFault says why a URL is not that of a server.
+// urlFault says why a URL is not the address of a server.
 func urlFault(raw string) (fault, fix string) {
 	u, err := url.Parse(raw)
 	switch {

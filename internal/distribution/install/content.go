@@ -197,7 +197,7 @@ func lostExec(locked []lockfile.File, c *content) (lost []string) {
 	return lost
 }
 
-// Warned returns the warnings. One lists what is not installed: if short is set, it has the number
+// Warned returns the warnings. One lists the parts that are not installed: if short is set, it has the number
 // and the first.
 func (s *Step) Warned(short bool) []string {
 	n := len(s.dropped)

@@ -16,7 +16,7 @@ type Contents struct {
 	Revision    origin.Revision
 	Marketplace string // its name, if the source lists plugins
 	Plugins     []Plugin
-	Skills      []Choice // those of no plugin
+	Skills      []Choice // outside of plugins
 }
 
 // Plugin is a plugin that a source lists.

@@ -218,7 +218,7 @@ func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
 	if spot.Do != Write && spot.Do != Replace && spot.Do != Delete {
 		return
 	}
-	// The step moves the files, with the same care as those of an installed skill.
+	// The step moves the files, with the same care as the files of an installed skill.
 	place, err := in.place(s.Key)
 	moving := &Step{Name: s.Name, Key: s.Key, Entry: s.Entry, Do: spot.Do, place: spot.Path, from: place, found: spot.found, keep: spot.keep}
 	fail := func(err error) bool {

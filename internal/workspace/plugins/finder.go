@@ -75,7 +75,7 @@ func (f *finder) isDone() bool {
 	}
 }
 
-// late returns the plugin that stands for those of a client that does not answer.
+// late returns the plugin that stands for the plugins of a client that does not answer.
 func (f *finder) late() Plugin {
 	return Plugin{
 		Client: agents.Find(f.agent).Name, State: Late, Label: f.group(), Dir: f.below(f.cache),

@@ -135,7 +135,7 @@ func (c client) group() string { return c.label + "-plugin" }
 // dozens.
 const MostServed = 512
 
-// IsLabel reports whether a label is one of a plugin's root, or the common beginning of those of a
+// IsLabel reports whether a label belongs to a plugin, or is the common beginning of the labels of a
 // client: claude-plugin-docs, claude-plugin.
 func IsLabel(label string) bool { return Group(label) != "" }
 
