@@ -186,9 +186,7 @@ func TestLogin(t *testing.T) {
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+at.server.URL+"/mcp'}\n  - {name: site, from: '"+at.server.URL+"'}\npoll: 1s\n")
 	p.serve()
 	p.loads("pdf", "it refuses access since")
-	if out := p.run("doctor"); !strings.Contains(out, "run 'knack login acme'") {
-		t.Error(out)
-	}
+	p.reports("doctor", "run 'knack login acme'")
 	browse := func(line string) {
 		if !strings.HasPrefix(line, "http") {
 			return
@@ -223,7 +221,7 @@ func TestLogin(t *testing.T) {
 
 	// The provider ends the login, and it is said.
 	at.set(func() { clear(at.refresh); clear(at.access) })
-	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "the login has ended: run 'knack login acme'") }, "the end", func() string { return p.run("doctor") })
+	p.reports("doctor", "the login has ended: run 'knack login acme'")
 	p.loads("pdf", "Of acme.") // from the store
 	if out := p.run("logout", "acme"); !strings.Contains(out, "signed out of acme") {
 		t.Error(out)

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -130,6 +131,17 @@ func (p *person) loads(name, text string) {
 	testwait.Until(p.t, func() bool { answer = p.load(name); return strings.Contains(answer, text) }, name, func() string { return answer + p.log.String() })
 }
 
+// reports waits until a command's output has all texts. A failure is in the store, which commands
+// read, soon after it is in the server's log.
+func (p *person) reports(command string, texts ...string) {
+	p.t.Helper()
+	var out string
+	testwait.Until(p.t, func() bool {
+		out = p.run(command)
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(out, text) })
+	}, command, texts, func() string { return out + p.log.String() })
+}
+
 // upstream starts a knack over HTTP that wants a token, and returns its address.
 func upstream(t *testing.T, skills map[string]string, token string) (address, dir string) {
 	dir = t.TempDir()
@@ -164,15 +176,13 @@ func TestOwnSources(t *testing.T) {
 	}
 	const names = "the variable ACME, which has its token, is not set"
 	testwait.Until(t, func() bool { return strings.Contains(p.log.String(), names) }, "the log", p.log.String)
-	for _, args := range [][]string{{"list"}, {"doctor"}} {
-		if out := p.run(args...); !strings.Contains(out, names) || !strings.Contains(out, "knack.yaml") {
-			t.Errorf("%s: %s", args, out)
-		}
+	for _, command := range []string{"list", "doctor"} {
+		p.reports(command, names, "knack.yaml")
 	}
 
 	// A wrong one, and then the right one, count without a restart.
 	p.setToken(otherToken)
-	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "it refuses the token of the variable ACME") }, "doctor", func() string { return p.run("doctor") })
+	p.reports("doctor", "it refuses the token of the variable ACME")
 	p.setToken(token)
 	p.loads("pdf", "Of acme.")
 	for name, want := range map[string]string{"own": "Own.", "acme:own": "Own of acme.", "acme:pdf": "Of acme."} {
@@ -290,7 +300,7 @@ poll: 1s
 	p.write(".config/knack/token", otherToken+"\n")
 	p.setToken(token)
 	p.serve()
-	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "it refuses the token of the file") }, "the refusal", func() string { return p.run("doctor") })
+	p.reports("doctor", "it refuses the token of the file")
 	p.write(".config/knack/token", token+"\n")
 	p.loads("acme:pdf", "Of acme.")
 	testwait.Until(t, func() bool {
@@ -416,7 +426,7 @@ func TestUpstreamReads(t *testing.T) {
 		return answer
 	}
 	p.serve()
-	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "status 502") }, "the end", func() string { return p.run("doctor") })
+	p.reports("doctor", "status 502")
 	p.stop()
 	_, before := f.seen("s-0")
 	if log := p.log.String(); strings.Contains(log, "skill skipped") {
@@ -455,9 +465,7 @@ func TestUpstreamReads(t *testing.T) {
 	put(t, filepath.Join(dir, "s-05", "SKILL.md"), "---\nname: s-05\ndescription: Use it.\n---\nTwo.\n")
 	p.serve()
 	p.loads("s-05", "Two.")
-	if out := p.run("doctor"); !strings.Contains(out, "could not be fetched: the server sends a file that is not the one of its own list") {
-		t.Error(out)
-	}
+	p.reports("doctor", "could not be fetched: the server sends a file that is not the one of its own list")
 	if answer := p.load("s-04"); !strings.Contains(answer, "could not be fetched") {
 		t.Error(answer)
 	}
@@ -613,10 +621,7 @@ func TestUpstreamEmpty(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "pdf")); err != nil {
 		t.Fatal(err)
 	}
-	testwait.Until(t, func() bool { return strings.Contains(p.run("doctor"), "has no skills") }, "doctor", func() string { return p.run("doctor") + p.log.String() })
-	if out := p.run("doctor"); !strings.Contains(out, "1 skill") || !strings.Contains(out, "a server that asked it failed, since 2") {
-		t.Error(out)
-	}
+	p.reports("doctor", "has no skills", "1 skill", "a server that asked it failed, since 2")
 	p.loads("pdf", "Pdf.")
 	put(t, filepath.Join(dir, "xlsx", "SKILL.md"), "---\nname: xlsx\ndescription: Use xlsx.\n---\nXlsx.\n")
 	p.loads("xlsx", "Xlsx.")
