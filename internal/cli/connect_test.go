@@ -18,6 +18,9 @@ import (
 // TestConnectOfGoRun checks that connect writes no build of go run into a client's file, be it
 // in the folder for temporary files or in the build cache.
 func TestConnectOfGoRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes, in which the race detector sees nothing")
+	}
 	t.Parallel()
 	const advice = "go install ./cmd/knack, then run knack connect cursor --write\n"
 	for folder, temporary := range map[string]bool{

@@ -407,6 +407,9 @@ func (f *front) seen(text string) (lists, reads int) {
 
 // TestUpstreamReads reads of a server what is new, once, and leaves a faulty skill out.
 func TestUpstreamReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads and hashes for seconds")
+	}
 	t.Parallel()
 	skills := map[string]string{}
 	for i := range 30 {
@@ -535,6 +538,9 @@ func TestTokenRepeated(t *testing.T) {
 // TestServersFollowEachOther has each skill once in each of three servers that follow one another,
 // for many polls, and after a change too.
 func TestServersFollowEachOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads and hashes for seconds")
+	}
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	fronts, dirs, addresses := map[string]*front{}, map[string]string{}, map[string]string{}

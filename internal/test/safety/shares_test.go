@@ -147,7 +147,7 @@ func initializes(r *trial) {
 		deep = map[string]any{"": deep} // what takes most
 	}
 	most := int64(0)
-	for i := range 1000 {
+	for i := range r.pick(200, 1000) {
 		id, said, err := begin(w, k, deep)
 		if err == nil && id == "" {
 			err = errors.New(said)
@@ -218,7 +218,7 @@ func rendering(r *trial) {
 	base := strings.TrimSuffix(k.url, "/mcp")
 	most, longest := int64(0), 0
 	for _, b := range all {
-		for _, at := range []string{"/skills/" + b.name + "/", "/skills/" + b.name + "/more.md"} {
+		for _, at := range []string{"/skills/" + b.name + "/", "/skills/" + b.name + "/more.md"}[r.pick(1, 0):] {
 			answer, err := timed(func() (string, error) { return w.get(base + at) })
 			now := k.load().memory
 			most, longest = max(most, now), max(longest, len(answer))
