@@ -39,7 +39,7 @@ const suite = packages + "conformance/dist/index.js"
 
 // scenario runs one scenario against a server. One that was skipped whole is a
 // failure: the suite itself calls it none.
-func scenario(t *testing.T, url, name, version string) (verdict, []string) {
+func scenario(t *testing.T, url, name, version string) verdict {
 	t.Helper()
 	program := node(t, "conformance")
 	out := t.TempDir()
@@ -89,7 +89,7 @@ func scenario(t *testing.T, url, name, version string) (verdict, []string) {
 	if v.passed+v.failed == 0 {
 		t.Errorf("%s at %s checked nothing", name, version)
 	}
-	return v, args
+	return v
 }
 
 // TestInteropConformanceSkills: the three scenarios of SEP-2640 pass with every
@@ -97,7 +97,6 @@ func scenario(t *testing.T, url, name, version string) (verdict, []string) {
 func TestInteropConformanceSkills(t *testing.T) {
 	t.Parallel()
 	node(t, "conformance")
-	binary := knack(t)
 	for _, tree := range trees(t) {
 		url := tree.http(t)
 		for _, version := range []string{legacy, modern} {
@@ -105,7 +104,7 @@ func TestInteropConformanceSkills(t *testing.T) {
 				continue
 			}
 			for _, name := range []string{"sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory"} {
-				v, args := scenario(t, url, name, version)
+				v := scenario(t, url, name, version)
 				var allowed []string
 				if tree.name == "corpus" && name == "sep-2640-skills-enumeration" {
 					// Nine names repeat; nothing is ever dropped for its name.
@@ -119,7 +118,7 @@ func TestInteropConformanceSkills(t *testing.T) {
 					t.Errorf("%s, %s, %s: %v, warnings %q, want %q, skipped %q, want %q, failures %q", tree.name, name, version,
 						v, v.warnings, allowed, v.skipped, absent, v.failures)
 				}
-				matrix.cell(t, "skills", "conformance, "+name, web, version, tree.name, v.String(), command(binary, url, tree.dir, append([]string{"node"}, args...)...))
+				matrix.cell(t, "skills", "conformance, "+name, web, version, tree.name, v.String())
 			}
 		}
 	}
@@ -190,7 +189,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 	if testing.Short() {
 		matrix.skipped()
 	}
-	program, binary := node(t, "conformance"), knack(t)
+	program := node(t, "conformance")
 	list := start(t, program, suite, "list")
 	servers, _, ok := strings.Cut(list.stdout, "\nClient scenarios")
 	if !ok {
@@ -205,10 +204,10 @@ func TestInteropConformanceGeneral(t *testing.T) {
 		case strings.HasPrefix(name, "sep-2640-"):
 			continue // [TestInteropConformanceSkills]
 		case strings.HasPrefix(name, "tasks-"):
-			matrix.cell(t, "general", name, "any", "not run", "of another extension, tasks, which knack does not declare", "")
+			matrix.cell(t, "general", name, "any", "not run", "of another extension, tasks, which knack does not declare")
 			continue
 		case name == "server-sse-polling":
-			matrix.cell(t, "general", name, "any", "not run", "for servers that answer calls as events; knack answers them as JSON", "")
+			matrix.cell(t, "general", name, "any", "not run", "for servers that answer calls as events; knack answers them as JSON")
 			continue
 		}
 		for _, version := range []string{legacy, modern} {
@@ -219,7 +218,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 				continue
 			}
 			n++
-			v, args := scenario(t, url, name, version)
+			v := scenario(t, url, name, version)
 			if want := slices.Sorted(maps.Keys(lacks[name])); !slices.Equal(v.open, want) {
 				t.Errorf("%s at %s: %v: these do not pass: %q, want %q; failures %q", name, version, v, v.open, want, v.failures)
 			}
@@ -230,7 +229,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 			for _, id := range v.open {
 				why = append(why, fmt.Sprintf("%s: wants %s", id, lacks[name][id]))
 			}
-			matrix.cell(t, "general", name, version, v.String(), strings.Join(why, "; "), command(binary, url, tree.dir, append([]string{"node"}, args...)...))
+			matrix.cell(t, "general", name, version, v.String(), strings.Join(why, "; "))
 		}
 	}
 	if n < 15 {

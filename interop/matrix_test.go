@@ -111,21 +111,3 @@ func section(text, table string) (before, rows, after string, err error) {
 	}
 	return head + begin, rows, end + tail, nil
 }
-
-// command is how a cell shows what was run: the folders and ports of one run
-// become names.
-func command(binary, url, dir string, args ...string) string {
-	for i, a := range args {
-		switch {
-		case a == binary:
-			args[i] = "knack"
-		case a == url:
-			args[i] = "URL"
-		case a == dir:
-			args[i] = "DIR"
-		default:
-			args[i] = strings.TrimPrefix(a, packages)
-		}
-	}
-	return "`" + strings.Join(args, " ") + "`"
-}

@@ -38,7 +38,7 @@ type walked struct {
 }
 
 // typescript runs one of our scripts against a tree.
-func typescript(t *testing.T, out any, name, transport string, tree *tree, mode ...string) []string {
+func typescript(t *testing.T, out any, name, transport string, tree *tree, mode ...string) {
 	t.Helper()
 	program, binary, url := node(t, "client"), knack(t), tree.http(t)
 	args := append([]string{script(t, name)}, mode...)
@@ -54,7 +54,6 @@ func typescript(t *testing.T, out any, name, transport string, tree *tree, mode 
 	if err := json.Unmarshal([]byte(r.stdout), out); err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{}, args...)
 }
 
 // TestInteropSkillsClient: the strictest reader lists, gets, reads and walks every
@@ -62,7 +61,6 @@ func typescript(t *testing.T, out any, name, transport string, tree *tree, mode 
 func TestInteropSkillsClient(t *testing.T) {
 	t.Parallel()
 	node(t, "client")
-	binary := knack(t)
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
 			for _, mode := range []string{"legacy", "auto", "modern"} {
@@ -74,7 +72,7 @@ func TestInteropSkillsClient(t *testing.T) {
 					continue
 				}
 				var got walked
-				args := typescript(t, &got, "skills_client.mjs", transport, tree, mode)
+				typescript(t, &got, "skills_client.mjs", transport, tree, mode)
 				if got.Protocol != version || len(got.Problems) > 0 || len(got.Skills) != tree.skills || got.Files != tree.files {
 					t.Errorf("%s, %s, %s: protocol %s, %d skills and %d files, want %d and %d: %q", tree.name, transport, mode,
 						got.Protocol, len(got.Skills), got.Files, tree.skills, tree.files, got.Problems[:min(10, len(got.Problems))])
@@ -83,7 +81,7 @@ func TestInteropSkillsClient(t *testing.T) {
 					t.Errorf("%s, %s, %s: ttlMs and cacheScope are there: %t", tree.name, transport, mode, hints)
 				}
 				result := fmt.Sprintf("%d skills, %d files verified, %d folders walked", len(got.Skills), got.Files, got.Folders)
-				matrix.cell(t, "skills", "TypeScript SkillsClient, "+mode, transport, version, tree.name, result, command(binary, tree.url, tree.dir, append([]string{"node"}, args...)...))
+				matrix.cell(t, "skills", "TypeScript SkillsClient, "+mode, transport, version, tree.name, result)
 			}
 		}
 	}
@@ -93,7 +91,6 @@ func TestInteropSkillsClient(t *testing.T) {
 func TestInteropSDKRaw(t *testing.T) {
 	t.Parallel()
 	node(t, "sdk")
-	binary := knack(t)
 	for _, tree := range trees(t) {
 		for _, transport := range []string{stdio, web} {
 			if tree.name == "generated" && transport == stdio || tree.name == "corpus" && transport == web {
@@ -105,7 +102,7 @@ func TestInteropSDKRaw(t *testing.T) {
 				Problems, Hints             []string
 				Refused                     map[string]any
 			}
-			args := typescript(t, &got, "sdk_raw.mjs", transport, tree)
+			typescript(t, &got, "sdk_raw.mjs", transport, tree)
 			if got.Skills != tree.skills || got.Files != tree.files || len(got.Problems)+len(got.Hints) > 0 || got.Tools != 3 {
 				t.Errorf("%s, %s: %+v", tree.name, transport, got)
 			}
@@ -117,7 +114,7 @@ func TestInteropSDKRaw(t *testing.T) {
 				t.Errorf("%s, %s: refusals: %s", tree.name, transport, diff)
 			}
 			result := fmt.Sprintf("%d skills on %s, %d files verified", got.Skills, plural(got.Pages, "page"), got.Files)
-			matrix.cell(t, "skills", "TypeScript SDK 1, raw requests", transport, legacy, tree.name, result, command(binary, tree.url, tree.dir, append([]string{"node"}, args...)...))
+			matrix.cell(t, "skills", "TypeScript SDK 1, raw requests", transport, legacy, tree.name, result)
 		}
 	}
 }

@@ -139,7 +139,7 @@ sources:
 	for _, transport := range []string{stdio, web} {
 		for _, version := range []string{legacy, modern} {
 			era := map[string]string{legacy: "legacy", modern: "modern"}[version]
-			r, _ := inspect(t, transport, era, program, at, &tree{dir: "."}) // which has a --config of its own
+			r := inspect(t, transport, era, program, at, &tree{dir: "."}) // which has a --config of its own
 			if want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", through.skills, through.files); r.code != 0 || !strings.Contains(r.stderr, want) {
 				t.Errorf("Inspector, %s, %s: exit status %d, want %q: %s", transport, era, r.code, want, tail(r.stderr))
 			}

@@ -92,7 +92,7 @@ func (r *trial) unread(root, set, method string, params map[string]any) {
 		err = errors.New("no call was answered")
 	}
 	r.check(what, err)
-	r.note("%d × %s unread, %d of them answered: at most %d MiB", calls, what, begun.Load(), held>>20)
+	r.Logf("%d × %s unread, %d of them answered: at most %d MiB", calls, what, begun.Load(), held>>20)
 	r.check(what, over(held))
 	k.kill()
 }
