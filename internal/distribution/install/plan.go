@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // Action is the action of a step.
@@ -196,15 +199,33 @@ func (s *Step) driftFrom() {
 }
 
 func (in *Installer) leave(s *Step) {
-	why := "it was changed since it was locked"
+	why, fix := in.changed(s, "--overwrite replaces it, and keeps what is there now")
 	if s.Was == nil {
 		why = "there is another skill in its place, which knack did not install"
 	}
-	fix := "--overwrite replaces it, and keeps what is there now"
 	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) {
 		why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 	}
 	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
+}
+
+// changed returns why a locked skill has other files, and the fix. A change of line ends comes from
+// Git, and would come again.
+func (in *Installer) changed(s *Step, restore string) (why, fix string) {
+	why = "it was changed since it was locked"
+	if s.Was == nil || len(s.found.extra) > 0 {
+		return why, restore
+	}
+	folder, err := dir.OpenTree(s.place, false)
+	if err != nil {
+		return why, restore
+	}
+	defer folder.Close()
+	if !lockfile.OnlyLineEnds(s.Was.Files, s.found.files, func(name string) (io.ReadCloser, error) { return folder.Open(name) }) {
+		return why, restore
+	}
+	return "only its line ends differ from the locked files, as git changes them with core.autocrlf",
+		fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside knack.lock; %s", path.Dir(s.Key), restore)
 }
 
 // The problem of a state that knack fetched and the lock does not have: a command was killed
@@ -248,8 +269,8 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.driftFrom()
 		default:
 			s.driftFrom()
-			in.leave(s)
-			s.Problem.Fix = "--overwrite removes it, and keeps what is there now"
+			why, fix := in.changed(s, "--overwrite removes it, and keeps what is there now")
+			s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 		}
 		if s.Do == Drop || s.Do == Delete {
 			in.planSpots(ctx, s, func(string) lockfile.Form { return "" })
@@ -290,7 +311,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		why, fix := "it was changed since it was locked", in.command("sync", "--overwrite")+" restores it, and keeps what is there now"
+		why, fix := in.changed(s, in.command("sync", "--overwrite")+" restores it, and keeps what is there now")
 		if in.fetched(c) {
 			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}

@@ -3,6 +3,7 @@ package provenance
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
@@ -44,6 +45,9 @@ func differs(s *skill.Skill, entry lockfile.Entry, files []skill.File) *skill.Lo
 	}
 	if lockfile.Digest(now) == entry.Digest {
 		return nil
+	}
+	if lockfile.OnlyLineEnds(entry.Files, now, func(name string) (io.ReadCloser, error) { return s.FS.Open(name) }) {
+		return changed("only line ends, as git changes them with core.autocrlf")
 	}
 	locked := make(map[string]lockfile.File, len(entry.Files))
 	for _, f := range entry.Files {

@@ -1,0 +1,54 @@
+package lockfile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+
+	"github.com/knack-dev/knack/skill"
+)
+
+// largestText bounds the file in which OnlyLineEnds looks for line ends.
+const largestText = 16 << 20
+
+// OnlyLineEnds reports whether files differ from the locked ones in their line ends alone, as Git
+// changes them with core.autocrlf. open opens one of the files; it is called only for one that
+// differs, until one differs otherwise.
+func OnlyLineEnds(locked, now []File, open func(path string) (io.ReadCloser, error)) bool {
+	if len(locked) != len(now) {
+		return false
+	}
+	was := make(map[string]skill.Digest, len(locked))
+	for _, f := range locked {
+		was[f.Path] = f.Digest
+	}
+	changed := false
+	for _, f := range now {
+		digest, has := was[f.Path]
+		switch {
+		case !has:
+			return false
+		case digest != f.Digest && !onlyLineEnds(digest, f, open):
+			return false
+		}
+		changed = changed || digest != f.Digest
+	}
+	return changed
+}
+
+func onlyLineEnds(locked skill.Digest, f File, open func(path string) (io.ReadCloser, error)) bool {
+	if f.Size > largestText {
+		return false
+	}
+	r, err := open(f.Path)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, f.Size))
+	if err != nil {
+		return false
+	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	return sha256.Sum256(data) == locked || sha256.Sum256(bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))) == locked
+}
