@@ -151,10 +151,11 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 		}
 		return clientconfig.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
 	}
-	s := clientconfig.Server{Command: executable(), Args: []string{"serve"}, Chosen: f.chosen, Trust: f.trust}
+	s := ownServer()
 	if f.command != "" {
-		s.Command, s.ReplaceURL = env.Absolute(f.command), true
+		s = clientconfig.Server{Command: env.Absolute(f.command), Args: []string{"serve"}, ReplaceURL: true}
 	}
+	s.Chosen, s.Trust = f.chosen, f.trust
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
 		switch {
@@ -165,7 +166,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 		default:
 			s.Command = at
 		}
-	} else if !filepath.IsAbs(s.Command) {
+	} else if s.Command == "" {
 		return s, command.RunError("give its path with --command", "the path of this executable is not known")
 	}
 	return s, nil

@@ -29,7 +29,7 @@ func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s c
 		return command.RunError(install, "this knack is a temporary build of go run")
 	case isTemporary(s.Command):
 		env.Err().Text(console.Warning, "this knack is a temporary build of go run; "+install)
-	case f.scope == clientconfig.Project && f.command == "" && !kept:
+	case f.scope == clientconfig.Project && f.command == "" && !kept && filepath.IsAbs(s.Command):
 		env.Err().Text(console.Warning, fmt.Sprintf("all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH", s.Command))
 	}
 	return nil

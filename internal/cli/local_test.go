@@ -39,7 +39,7 @@ func TestIsLocal(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		row.f.pages(web.Options{Catalog: catalog.New(nil, catalog.Options{})}).ServeHTTP(w, httptest.NewRequest("GET", "/connect", nil))
-		if got := strings.Contains(w.Body.String(), executable()); got != row.local {
+		if got := strings.Contains(w.Body.String(), ownServer().Command); got != row.local {
 			t.Errorf("%s: the page names the command: %t", name, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/memory"
 	"github.com/knack-dev/knack/internal/cli/observe"
 	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/server/metrics"
 	"github.com/knack-dev/knack/internal/server/usage"
@@ -252,11 +254,12 @@ func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	}
 }
 
-// executable returns the path to write into a client's configuration.
-func executable() string {
+// ownServer returns the entry of a client that starts this knack. Its Command is empty if the path of
+// the executable is unknown.
+func ownServer() clientconfig.Server {
 	path, err := os.Executable()
 	if err != nil {
-		return "knack"
+		path = ""
 	}
-	return path
+	return clientconfig.NewServer(runtime.GOOS, path, buildinfo.Current().Version)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -129,12 +130,15 @@ func skillCount(f *serveFlags, v catalog.View) string {
 	return count
 }
 
-// thisProgram returns the path of this executable, quoted for a shell.
+// thisProgram returns the words that start this knack, quoted for a shell.
 func thisProgram() string {
-	if runtime.GOOS == "windows" { // Windows shells quote differently
-		return executable()
+	words := slices.Clone(ownServer().Program())
+	for i, w := range words {
+		if runtime.GOOS != "windows" { // its shells quote differently
+			words[i] = console.ShellWord(w)
+		}
 	}
-	return console.ShellWord(executable())
+	return strings.Join(words, " ")
 }
 
 // exampleClient returns an installed client that accepts such an entry, or else the first client

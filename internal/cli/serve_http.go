@@ -236,7 +236,7 @@ func (f *httpFlags) pages(o web.Options) http.Handler {
 		o.Verifier, o.SignIn, o.NoTokens = f.gate, f.admission.signIn, f.admission.tokens == nil
 	}
 	if f.isLocal() {
-		o.Command = executable()
+		o.Own = ownServer()
 	}
 	return web.New(o)
 }

@@ -2,7 +2,6 @@ package clientconfig
 
 import (
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 // Server is the server that an entry starts or connects to.
 type Server struct {
-	Command    string   // absolute path of the executable
+	Command    string   // absolute path of the executable, or npx
 	Args       []string // of the command
 	URL        string   // if not empty, a remote server
 	Token      bool     // the server behind the URL requires a token: the entry names its variable or contains a placeholder
@@ -63,19 +62,6 @@ func launch(fields map[string]any) (words []string, url string) {
 	return words, url
 }
 
-// startsKnack reports whether a command line starts knack: a program of that name, or the program
-// of the new entry.
-func startsKnack(words []string, now string) bool {
-	if len(words) == 0 {
-		return false
-	}
-	name := func(at string) string {
-		base := strings.ToLower(path.Base(strings.ReplaceAll(at, `\`, "/")))
-		return strings.TrimSuffix(base, ".exe")
-	}
-	return name(words[0]) == Name || now != "" && name(words[0]) == name(now)
-}
-
 // suspicion returns the reason that an entry in a project's file may start a program that came with
 // the project, or "". A name on PATH is safe, and so is an absolute path outside of the project, or
 // exactly the path in the new entry.
@@ -96,7 +82,10 @@ func suspicion(p Env, have map[string]any, s Server) string {
 		return ""
 	}
 	at := words[0]
+	program, _ := split(words)
 	switch {
+	case len(program) > 1 && !slices.Equal(program, s.Program()):
+		return "npx prefers a package of the project"
 	case strings.ContainsAny(at, "$%"):
 		return "its path has a variable"
 	case isBareName(words) || at == s.Command && filepath.IsAbs(at):
@@ -125,12 +114,13 @@ func inside(folder, at string) bool {
 	return false
 }
 
-// arguments returns the new arguments of an entry whose present arguments are have.
+// arguments returns the new arguments of an entry whose present ones for knack are have.
 func (s Server) arguments(have []string) []string {
 	if s.Chosen != nil {
 		have = append([]string{"serve"}, s.Chosen...)
 	}
-	return mergeArgs(have, s.Args)
+	program, want := split(append([]string{s.Command}, s.Args...))
+	return slices.Concat(program[1:], mergeArgs(have, want))
 }
 
 // mergeArgs returns the arguments of an entry with the entry's name from want, or without one.
@@ -217,14 +207,15 @@ func (c Client) decide(have map[string]any, s Server) change {
 	}
 	words, url := launch(have)
 	switch {
-	case len(words) > 0 && !startsKnack(words, s.Command):
+	case len(words) > 0 && !startsKnack(words, s):
 		return change{state: Foreign}
 	case s.URL == "" && url != "" && len(words) == 0 && !s.ReplaceURL && s.Chosen == nil:
 		return change{state: Connected}
 	}
 	out := change{state: Connected}
 	if s.URL == "" {
-		s.Args = s.arguments(words[min(1, len(words)):])
+		_, have := split(words)
+		s.Args = s.arguments(have)
 		out.set = c.local(s)
 		out.drop = append(slices.Clone(urlKeys), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
 	} else {

@@ -157,14 +157,16 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	}
 	have := at.all[name]
 	words, url := launch(have.fields)
-	if at.scope == Project && !s.ReplaceURL && startsKnack(words, "") && (isBareName(words) || p.isProgram(words[0])) {
-		s.Command = words[0] // the entry is for every user, so this machine's own path is no better
+	if at.scope == Project && have.fields != nil {
+		ch.Suspicion = suspicion(p, have.fields, s)
+	}
+	if at.scope == Project && !s.ReplaceURL && startsKnack(words, Server{}) && (isBareName(words) || p.isProgram(words[0])) {
+		program, _ := split(words)
+		s = s.startedBy(program) // the entry is for every user, so this machine's own path is no better
 	}
 	todo := c.decide(have.fields, s)
-	if at.scope == Project && have.fields != nil {
-		if ch.Suspicion = suspicion(p, have.fields, s); ch.Suspicion != "" {
-			todo = change{state: Foreign}
-		}
+	if ch.Suspicion != "" {
+		todo = change{state: Foreign}
 	}
 	ch.State, ch.Command, ch.URL, ch.Differences = todo.state, words, url, c.differences(have.fields, todo)
 	switch {
@@ -274,7 +276,7 @@ func choose(p Env, all []candidate, s Server, choice Choice) (at int, name strin
 				continue
 			}
 			for _, name := range slices.Sorted(maps.Keys(f.all)) {
-				if words, _ := launch(f.all[name].fields); name != Name && startsKnack(words, "") && slices.Contains(words, "serve") && (f.scope != Project || suspicion(p, f.all[name].fields, s) == "") {
+				if words, _ := launch(f.all[name].fields); name != Name && startsKnack(words, Server{}) && slices.Contains(words, "serve") && (f.scope != Project || suspicion(p, f.all[name].fields, s) == "") {
 					return i, name
 				}
 			}

@@ -161,6 +161,50 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Of a package of npm, npx is the program.
+func TestNPM(t *testing.T) {
+	cache := "/home/me/.npm/_npx/0a/node_modules/@knack-dev/knack-linux-x64/bin/knack"
+	npm := NewServer("linux", cache, "v1.2.0")
+	words := func(s Server) string { return s.Command + " " + strings.Join(s.Args, " ") }
+	for _, c := range []struct{ os, program, want string }{
+		{"linux", "/usr/bin/knack", "/usr/bin/knack serve"},
+		{"linux", cache, "npx -y @knack-dev/knack@1.2.0 serve"},
+		{"windows", "C:/n/node_modules/@knack-dev/knack-win32-x64/bin/knack.exe", "cmd /c npx -y @knack-dev/knack@1.2.0 serve"},
+		{"linux", "/home/linuxbrew/.linuxbrew/Cellar/knack/1.2.0/bin/knack", "/home/linuxbrew/.linuxbrew/opt/knack/bin/knack serve"},
+	} {
+		if got := words(NewServer(c.os, c.program, "v1.2.0")); got != c.want {
+			t.Errorf("%s: %s, want %s", c.program, got, c.want)
+		}
+	}
+	for _, c := range []struct{ have, server, want string }{
+		{`"npx", "args": ["-y", "@knack-dev/knack@1.0.0", "serve", "--dir", "/mine"]`, "npm", "npx -y @knack-dev/knack@1.2.0 serve --dir /mine"},
+		{`"npx", "args": ["@knack-dev/knack", "serve"]`, "npm", "npx -y @knack-dev/knack@1.2.0 serve"},
+		{`"cmd", "args": ["/c", "npx", "-y", "@knack-dev/knack@1.0.0", "serve", "--dir", "/mine"]`, "", "/opt/knack serve --dir /mine"},
+		{`"/old/knack", "args": ["serve", "--dir", "/mine"]`, "npm", "npx -y @knack-dev/knack@1.2.0 serve --dir /mine"},
+		{`"npx", "args": ["-y", "@knack-dev/knack-evil@1.0.0", "serve"]`, "npm", ""},
+		{`"npx", "args": ["-p", "evil", "@knack-dev/knack", "serve"]`, "npm", ""},
+		{`"npx", "args": ["-y", "serve"]`, "npm", ""},
+		{`"cmd", "args": ["/c", "serve"]`, "", ""},
+	} {
+		s := here
+		if c.server == "npm" {
+			s = npm
+		}
+		p := tree(t, map[string]string{"~/.cursor/mcp.json": `{"mcpServers": {"knack": {"command": ` + c.have + `}}}`})
+		cursor, _ := Find("cursor")
+		ch, err := cursor.Plan(p, s, Choice{})
+		if got := strings.Join(ch.CommandAfter, " "); err != nil || c.want != "" && got != c.want || (ch.State == Foreign) != (c.want == "") {
+			t.Errorf("%s is %s and becomes %s, %v; want %s", c.have, ch.State, got, err, c.want)
+		}
+	}
+	// The project's entry stays if it is the one that this knack writes.
+	claude, _ := Find("claude-code")
+	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {"type": "stdio", "command": "npx", "args": ["-y", "@knack-dev/knack@1.2.0", "serve"]}}}`})
+	if ch, err := claude.Plan(p, npm, Choice{Scope: Project}); err != nil || ch.State != Connected {
+		t.Errorf("%s %s, %v", ch.State, ch.Suspicion, err)
+	}
+}
+
 // The user's arguments stay, also the roots that an older knack excluded.
 func TestKeepArgs(t *testing.T) {
 	want := []string{"serve"}
@@ -207,6 +251,7 @@ func TestSuspicion(t *testing.T) {
 		{`"command": "/${X:-proc/self/cwd}/knack"`, Foreign},
 		{`"command": "/opt/knack"`, Outdated},
 		{`"command": "node", "args": ["knack", "serve"]`, Foreign},
+		{`"command": "npx", "args": ["-y", "@knack-dev/knack@1.0.0", "serve"]`, Foreign},
 		{`"command": "knack", "env": {"PATH": "bin"}`, Foreign},
 		{`"command": "knack", "env": {"LD_PRELOAD": "./x.so"}`, Foreign},
 		{`"command": "knack", "env": {"KNACK_X": "y"}`, Outdated},
@@ -214,6 +259,9 @@ func TestSuspicion(t *testing.T) {
 		{`"type": "http", "url": "https://x.example.com"`, Connected},
 	} {
 		p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {` + c.entry + `}}}`, "./knack": "", "~/../link": "->./"})
+		if err := os.Chmod(p.at("./knack"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		claude, _ := Find("claude-code")
 		for _, choice := range []Choice{{}, {Scope: Project}} {
 			ch, err := claude.Plan(p, here, choice)

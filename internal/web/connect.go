@@ -35,10 +35,10 @@ type snippet struct {
 // connect shows ready-made entries for each client: one for this server, and one that
 // starts knack locally.
 func (s *Site) connect(r *request) error {
-	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: s.origin(r) + "/mcp", Local: s.o.Command != "" && !httpguard.Forwarded(r.Header)}
-	command := s.o.Command
+	p := connectPage{frame: s.frame(r, "Connect", "connect"), URL: s.origin(r) + "/mcp", Local: s.o.Own.Command != "" && !httpguard.Forwarded(r.Header)}
+	own := s.o.Own
 	if !p.Local {
-		command = "/path/to/knack"
+		own = clientconfig.Server{Command: "/path/to/knack", Args: []string{"serve"}}
 	}
 	if s.o.SignIn != nil {
 		p.Issuer, p.NoTokens = s.o.SignIn.Issuer(), s.o.NoTokens
@@ -53,8 +53,7 @@ func (s *Site) connect(r *request) error {
 		} else if err != nil {
 			return err
 		}
-		local := clientconfig.Server{Command: command, Args: []string{"serve"}}
-		if w.Stdio, err = c.Entry(local); err != nil {
+		if w.Stdio, err = c.Entry(own); err != nil {
 			return err
 		}
 		if c.Command != nil {

@@ -255,7 +255,7 @@ func TestConnect(t *testing.T) {
 // the command.
 func TestConnectNamesNoPathToOthers(t *testing.T) {
 	f := open(t, files)
-	site := web.New(web.Options{Catalog: f.catalog, Command: "/canary/knack"})
+	site := web.New(web.Options{Catalog: f.catalog, Own: clientconfig.NewServer("linux", "/canary/knack", "")})
 	for header, want := range map[string]bool{"Accept": true, "Forwarded": false, "X-Forwarded-For": false, "X-Forwarded-Proto": false, "Via": false} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/connect", nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/server/httpguard"
 	"github.com/knack-dev/knack/internal/server/metrics"
@@ -35,10 +36,9 @@ type Options struct {
 	// answer of each.
 	Tools   []*tool.Tool
 	Version string
-	// Command is the absolute path of the executable, used in the snippets of clients
-	// on this machine. It is empty if clients run elsewhere, and never shown to a client
-	// behind a proxy.
-	Command string
+	// Own starts this knack, in the snippets of clients on this machine. It is zero if clients
+	// run elsewhere, and never shown to a client behind a proxy.
+	Own clientconfig.Server
 	// Verifier, if set, verifies the tokens with which people sign in. The pages then
 	// say that a token is needed; the server checks the requests.
 	Verifier access.Verifier

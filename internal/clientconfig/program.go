@@ -1,0 +1,80 @@
+package clientconfig
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// npmPackage is knack's package of npm.
+const npmPackage = "@knack-dev/knack"
+
+// NewServer returns the server that starts the knack at the path program. Of a package of npm, which
+// lies in a cache that npm empties, it has npx start the same version. Of Homebrew's, it is the link
+// that stays when the version changes.
+func NewServer(os, program, version string) Server {
+	if prefix, _, ok := strings.Cut(program, "/Cellar/knack/"); ok {
+		program = prefix + "/opt/knack/bin/knack"
+	}
+	s := Server{Command: program, Args: []string{"serve"}}
+	if !strings.Contains(filepath.ToSlash(program), "/node_modules/"+npmPackage+"-") {
+		return s
+	}
+	words := []string{"npx", "-y", npmPackage + "@" + strings.TrimPrefix(version, "v"), "serve"}
+	if os == "windows" { // npx is a batch file, which only a shell starts
+		words = slices.Insert(words, 0, "cmd", "/c")
+	}
+	return Server{Command: words[0], Args: words[1:]}
+}
+
+// split separates the words of a command line that name the program from its arguments. They are
+// the first word, or those with which npx starts knack's package.
+func split(words []string) (program, args []string) {
+	at := 0
+	is := func(names ...string) bool {
+		if at < len(words) && slices.Contains(names, strings.ToLower(words[at])) {
+			at++
+			return true
+		}
+		return false
+	}
+	if is("cmd", "cmd.exe") && !is("/c") || !is("npx", "npx.cmd") {
+		at = 0
+	} else {
+		is("-y", "--yes")
+		if at < len(words) && (words[at] == npmPackage || strings.HasPrefix(words[at], npmPackage+"@")) {
+			return words[:at+1], words[at+1:]
+		}
+	}
+	at = min(1, len(words))
+	return words[:at], words[at:]
+}
+
+// Program returns the words that start knack, without its arguments.
+func (s Server) Program() []string {
+	program, _ := split(append([]string{s.Command}, s.Args...))
+	return program
+}
+
+// startedBy returns the server with another program and the same arguments.
+func (s Server) startedBy(program []string) Server {
+	_, args := split(append([]string{s.Command}, s.Args...))
+	s.Command, s.Args = program[0], slices.Concat(program[1:], args)
+	return s
+}
+
+// startsKnack reports whether a command line starts knack: a program of that name, its package of
+// npm, or the program of the new entry.
+func startsKnack(words []string, s Server) bool {
+	if len(words) == 0 {
+		return false
+	}
+	program, _ := split(words)
+	name := func(at string) string {
+		base := strings.ToLower(path.Base(strings.ReplaceAll(at, `\`, "/")))
+		return strings.TrimSuffix(base, ".exe")
+	}
+	same := s.Command != "" && len(s.Program()) == 1 && name(words[0]) == name(s.Command)
+	return len(program) > 1 || name(words[0]) == Name || same
+}
