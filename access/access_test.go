@@ -129,9 +129,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// A pattern is misspelt if no skill matches it, but one would after the root label is
-// added, removed or replaced, or if case, accents and encoded slashes are spelt as it is. What
-// it would deny is hidden.
+// A pattern is misspelt if no skill matches it, but one would after the root label is added,
+// removed or replaced, or with the skill's case, accents and encoded slashes. The skill is
+// then hidden.
 func TestMisspelt(t *testing.T) {
 	in := func(label, prefix, tail string) *catalog.Entry {
 		return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{Label: label, Prefix: prefix}, Tail: tail, Status: catalog.Available}

@@ -28,8 +28,8 @@ func (f deadFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestReadsOfDeadDiskAreBounded checks that of many calls to a silent disk only few wait in
-// the system. The others get an error, and another root is not affected.
+// TestReadsOfDeadDiskAreBounded checks that only a few of many calls to a silent disk wait
+// in the system. The others get an error, and another root is not affected.
 func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 	defer func(d time.Duration) { busyPatience = d }(busyPatience)
 	busyPatience = 10 * time.Millisecond

@@ -9,7 +9,7 @@ import (
 )
 
 // many returns a source of n skills of ordinary size. Each has a description of 276
-// characters and 5.8 kB in all, the median of what people write by hand.
+// characters and 5.8 kB in all, the median of skills written by hand.
 func many(n int) *memory {
 	m := source("a")
 	body := strings.Repeat("A line of the body of the skill.\n", 165)
@@ -69,7 +69,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// heapOf returns the live heap of n skills, beyond that of an empty catalogue.
+// heapOf returns the live heap of n skills, without the heap of an empty catalogue.
 func heapOf(tb testing.TB, n int) uint64 {
 	tb.Helper()
 	m := many(n)

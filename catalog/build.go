@@ -294,7 +294,7 @@ func byName(a, b *Entry) int {
 }
 
 // Place returns the location of a skill's file as every answer shows it:
-// ".claude/skills/git/SKILL.md", or with the root's label in place of its folder. See
+// ".claude/skills/git/SKILL.md", or with the root's label instead of its folder. See
 // [skill.Root.Name].
 func (e *Entry) Place() string { return e.placeIn(e.Root.Name()) }
 

@@ -50,7 +50,7 @@ func TestMergeReads(t *testing.T) {
 	if k := c.cached(placeIn{root.Root, "d"}); !k.after(time.Unix(4, 0)) || k.after(time.Unix(5, 0)) || c.cached(placeIn{root.Root, "g"}).after(time.Time{}) {
 		t.Error("when it was read")
 	}
-	// What was read or found gone in a root says nothing of another root with its label.
+	// Skills read or found missing in one root do not affect another root with its label.
 	root.Dir = "/other"
 	merged([]foundRoot{{status: root, skills: of("c-y g-y"), begun: time.Unix(5, 0)}}, "c5y g5y")
 }

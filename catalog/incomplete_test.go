@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestIncomplete checks that a view says what it lacks. A list is incomplete until each
-// root was read once. A name is also unsure while a root does not answer, or while an
-// unlisted root is unread.
+// TestIncomplete checks that a view reports whether it is complete. A list is incomplete
+// until each root was read once. A name is also unsure while a root does not answer, or
+// while an unlisted root is unread.
 func TestIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := dead{source("slow", "x/SKILL.md", text("x", "late")), make(chan struct{})}

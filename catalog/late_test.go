@@ -59,8 +59,8 @@ func TestLateRoot(t *testing.T) {
 	})
 }
 
-// TestLateSourceIsQuiet checks that the log has a line about a folder that is late, and none about a
-// source outside that has nothing yet: what follows it has its own.
+// TestLateSourceIsQuiet checks that a late folder is logged and a late source of releases is not:
+// its follower has a log line of its own.
 func TestLateSourceIsQuiet(t *testing.T) {
 	for folder, lines := range map[string]int{"": 0, "/srv/skills": 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -100,7 +100,7 @@ func (p paused) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, err
 }
 
-// TestRefreshDoesNotGoBack checks that a refresh does not undo what a call read from disk
+// TestRefreshDoesNotGoBack checks that a refresh does not undo a read from disk by a call
 // after the refresh began.
 func TestRefreshDoesNotGoBack(t *testing.T) {
 	p := paused{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), make(chan struct{}, 1), make(chan struct{}, 1)}

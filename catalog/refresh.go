@@ -150,7 +150,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	return nil
 }
 
-// sameAsNow reports whether the scan equals the one that the snapshot was built from.
+// sameAsNow reports whether the scan equals the scan from which the snapshot was built.
 func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	now := c.current.Load()
 	if now == nil || r.kept {

@@ -91,8 +91,8 @@ func TestFailingSource(t *testing.T) {
 	diffs(t, "news", *news, []string{"v2 listing=true *y", "v4 listing=true -x", "v5 listing=true +x"})
 }
 
-// TestOtherRootSameLabel checks that the last good skills are those of the same root, not
-// those of another root that had the label before.
+// TestOtherRootSameLabel checks that a failing root does not keep the last good skills of
+// another root that had its label before.
 func TestOtherRootSameLabel(t *testing.T) {
 	a, b := source("project", "x/SKILL.md", text("x", "one")), source("project")
 	a.root.Dir, b.root.Dir = "/one", "/two"

@@ -107,8 +107,8 @@ func weightsOf(q Query) (weights [standings]float32) {
 	return weights
 }
 
-// shadowedWeight ranks a shadowed skill below the one that answers to its name, unless
-// it matches clearly better.
+// shadowedWeight ranks a shadowed skill below the skill that shadows it, unless it
+// matches clearly better.
 const shadowedWeight = 0.8
 
 // all returns the entries that have a weight for the query. The view's snapshot lacks

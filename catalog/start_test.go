@@ -54,7 +54,7 @@ func TestWatchersStartWithTheFirstScan(t *testing.T) {
 func TestBuildAllocates(t *testing.T) {
 	c := catalogOf(t, many(1000))
 	found := c.current.Load().basis()
-	// None for each skill: what finds it is made of pointers to what it has already.
+	// None for each skill: the indexes are made of pointers to existing values.
 	if n := alloctest.Least(5, func() { build(found) }); n > 100 {
 		t.Errorf("%.0f allocations for 1,000 skills", n)
 	}

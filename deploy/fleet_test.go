@@ -34,8 +34,8 @@ type size struct {
 	pairs                                int64
 }
 
-// fleetSize is that of make fleet if KNACK_FLEET has its number of replicas, and else one that go
-// test has the time for.
+// fleetSize is the size of make fleet if KNACK_FLEET has a number of replicas, and else a size
+// that go test has time for.
 func fleetSize(t *testing.T) size {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("KNACK_FLEET"), "0"))
 	must(t, err)
@@ -124,7 +124,7 @@ type pair struct {
 	what         string
 }
 
-// tally counts what clients of a fleet see.
+// tally counts the answers that clients of a fleet get.
 type tally struct {
 	truth
 	pairs, lists, walks, failed atomic.Int64

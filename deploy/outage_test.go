@@ -74,7 +74,7 @@ func watched(r *replica, releases ...int) func() int64 {
 	}
 }
 
-// TestReplicaAlone checks what a replica does without its registry. With an empty store it is
+// TestReplicaAlone checks a replica without its registry. With an empty store it is
 // ready, names the source that is missing, says why once, and serves after the registry is back. With a store it is ready at once,
 // and no call fails for as long as the registry is down.
 func TestReplicaAlone(t *testing.T) {

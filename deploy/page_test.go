@@ -141,7 +141,7 @@ func TestFleetPage(t *testing.T) {
 		t.Error("the release is still refused")
 	}
 
-	// What nobody has signed is refused, and what another registry has keeps digest and signature.
+	// An unsigned release is refused, and a copy in another registry keeps digest and signature.
 	unsigned := digestIn(run("knack publish --json ./skills oci://registry.example.com/acme/skills --tag 1.7.0 --tag prod"))
 	if unsigned != third {
 		testwait.Until(t, func() bool { return metric(r, `knack_source_refused{source="acme",reason="signature"}`) == 1 }, "a release without a signature is not refused", r.said)

@@ -15,9 +15,9 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestRefusals has a registry offer what a replica must not take, for each reason that there is: the
-// metrics, the page /health and the audit log have the reason, and the release before is served. So
-// it is while the registry does not answer.
+// TestRefusals has a registry offer releases that a replica must refuse, one for each reason: the
+// metrics, the page /health and the audit log have the reason, and the release before is served.
+// The same holds while the registry does not answer.
 func TestRefusals(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)

@@ -70,7 +70,7 @@ func (r *replica) note(line string) {
 	r.log.WriteString(line + "\n")
 }
 
-// said returns what the replica has logged.
+// said returns the replica's log.
 func (r *replica) said() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,7 +59,7 @@ func newMachine(t *testing.T) *machine {
 	for _, name := range []string{"systemctl", "journalctl", "apt-get", "groupadd", "chgrp", "chown"} {
 		must(t, os.Symlink(filepath.Join(repository, "deploy/testdata/machine.sh"), filepath.Join(programs, name)))
 	}
-	// What go build writes must not lie in the repository.
+	// The files that go build writes must not stay in the repository.
 	entries, err := os.ReadDir(repository)
 	must(t, err)
 	for _, e := range entries {
@@ -111,7 +111,7 @@ func (m *machine) halt() {
 // places are the folders of a machine that are below m.root instead.
 var places = regexp.MustCompile(`(^|[^\w./-])/(usr/local/bin|etc/knack|etc/prometheus|etc/systemd|srv|var/log/knack|var/lib/knack)\b`)
 
-// run runs a block of commands in the shell, and returns what they print.
+// run runs a block of commands in the shell, and returns their output.
 func (m *machine) run(block string) string {
 	m.Helper()
 	m.ran++
@@ -219,7 +219,7 @@ func namesIn(t *testing.T, answer string) (names []string) {
 }
 
 // checkDashboard runs the queries of deploy/grafana.json. Each must give a number, while clients
-// call the server. Those about sources are those of TestSourceBoard.
+// call the server. TestSourceBoard runs the queries about sources.
 func (m *machine) checkDashboard() {
 	m.Helper()
 	queries := queriesOf(m.T)
@@ -308,7 +308,7 @@ func (m *machine) query(expr string) (some bool, answer string) {
 	return some, body
 }
 
-// journal returns what Prometheus logged.
+// journal returns Prometheus's log.
 func (m *machine) journal() string {
 	data, _ := os.ReadFile(filepath.Join(m.root, "run/prometheus.journal"))
 	return "\n" + string(data)

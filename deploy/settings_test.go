@@ -20,9 +20,9 @@ MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
 `
 
 // TestSettingsStart starts a server with each of the two files as it stands, and requires that
-// config check has nothing to say of it, but of the section project in the second. The port, and
-// the audit log of the second, are those of flags; the files that it names are beside it. In place
-// of its registry, there is a folder.
+// config check reports nothing but the section project of the second. Flags set the port, and
+// the audit log of the second file. The files that a file names are beside it, and a folder
+// replaces its registry.
 func TestSettingsStart(t *testing.T) {
 	binary := knack(t)
 	token, line := access.NewToken()

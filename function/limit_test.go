@@ -61,8 +61,8 @@ func described(t testing.TB, data json.RawMessage) map[string]string {
 }
 
 // TestDescriptionLimit defines every set in every format for few and many skills: each
-// description keeps the limit by the largest count in use, JavaScript's, and what it lacks
-// is said in it with the tool that shows it. OpenAI's form has a limit of its own.
+// description keeps the limit in UTF-16 units, the largest count in use, and a shortened
+// one names the tool that shows the rest. OpenAI's format has a limit of its own.
 func TestDescriptionLimit(t *testing.T) {
 	for _, n := range []int{2, 50, 1000} {
 		h := libraryOf(t, n)
@@ -94,7 +94,8 @@ func TestDescriptionLimit(t *testing.T) {
 	}
 }
 
-// checkList checks that a description with a list of n skills says what the list lacks.
+// checkList checks that a description with a list of n skills says how many skills the
+// list lacks.
 func checkList(t *testing.T, name, text string, n int) {
 	t.Helper()
 	_, list, ok := strings.Cut(text, "<available_skills>\n")
@@ -127,7 +128,7 @@ func TestDescriptionLimitTooLow(t *testing.T) {
 	}
 }
 
-// TestElsewhere checks that tools from elsewhere follow those of the set in every format, with
+// TestElsewhere checks that tools from elsewhere follow the set's tools in every format, with
 // descriptions within the limit, and that nothing is claimed about them.
 func TestElsewhere(t *testing.T) {
 	h, set := libraryOf(t, 2), toolsOf(t, "default")

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// talkative is an endpoint that repeats what it is told, loads a skill, or does not come to an end.
+// talkative is a model's endpoint that repeats the prompt, loads a skill, or never ends its answer.
 func talkative(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Messages []struct{ Role, Content string }

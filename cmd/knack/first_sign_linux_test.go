@@ -17,8 +17,8 @@ import (
 // longest is the time in which every command gives a first sign of life.
 const longest = 500 * time.Millisecond
 
-// firstSigns lists the commands that are measured, each with what is typed when it has shown
-// a text, or with its standard input.
+// firstSigns lists the measured commands, each with its standard input, or with the input to
+// type once a text is shown.
 var firstSigns = []struct{ command, until, input string }{
 	{command: "knack"},
 	{command: "knack version"},

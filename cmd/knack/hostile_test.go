@@ -70,8 +70,8 @@ func TestSixteenMebibytes(t *testing.T) {
 	}
 }
 
-// Whatever is in place of a SKILL.md, the other skills are served without waiting for a
-// writer, and the reason for skipping is reported.
+// TestSpecialFiles checks that a SKILL.md that is no regular file is skipped with a
+// reason, and that the other skills are served at once.
 func TestSpecialFiles(t *testing.T) {
 	posix(t)
 	dir := tree(t, map[string]string{

@@ -22,7 +22,7 @@ import (
 // instrumented one.
 const asKnack = "KNACK_TEST_AS_KNACK"
 
-const patience = 30 * time.Second // for what must happen
+const patience = 30 * time.Second // for an expected event
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asKnack) != "" {

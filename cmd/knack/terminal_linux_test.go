@@ -20,7 +20,7 @@ import (
 // terminal is a command at a terminal of 80 columns.
 type terminal struct {
 	cmd   *exec.Cmd
-	keys  *os.File // the terminal's other end: what a person types and sees
+	keys  *os.File // the terminal's other end, where a person types and reads
 	began time.Time
 	ended chan struct{}
 	mode  *unix.Termios // before the command began
@@ -83,7 +83,7 @@ func (t *terminal) see(b []byte) {
 	}
 }
 
-// screen returns what was shown so far.
+// screen returns all output so far.
 func (t *terminal) screen() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,11 +112,11 @@ func knack(t testing.TB, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// waiting is what a command without its input says at a terminal.
+// waiting is the message of a command that waits for input at a terminal.
 const waiting = "waiting for a tool call on standard input"
 
-// TestProgressAtTerminal checks that a command says what it waits for, and that nothing of
-// that is left when it ends: with its input, or by Ctrl-C.
+// TestProgressAtTerminal checks that a command at a terminal shows that it waits for
+// input, and removes that line when it gets input or Ctrl-C.
 func TestProgressAtTerminal(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"input", "Ctrl-C"} {

@@ -36,7 +36,7 @@ func put(t *testing.T, file, text string) {
 }
 
 // TestCompose has docker compose's own reader load the file and check it against its schema, and
-// requires what the schema does not: the rights of the image, and parts that fit each other.
+// checks two more things: the image's user and rights, and that the parts fit each other.
 func TestCompose(t *testing.T) {
 	composed := func(text string) error {
 		dir := t.TempDir()

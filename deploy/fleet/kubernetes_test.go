@@ -37,15 +37,15 @@ import (
 // strict reads objects as the API server does for kubectl: an unknown or doubled key is an error.
 var strict = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
 
-// objects are those of a manifest.
+// objects are the Kubernetes objects of a manifest.
 type objects struct {
 	deployments []*apps.Deployment
 	services    []*core.Service
 	budgets     []*policy.PodDisruptionBudget
 }
 
-// kubernetes returns what is wrong with a manifest: what the API server and the restricted pod
-// security standard refuse, and where its objects do not fit each other.
+// kubernetes returns an error for a manifest that the API server or the restricted pod
+// security standard refuses, or whose objects do not fit each other.
 func kubernetes(manifest string) error {
 	var found objects
 	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
@@ -109,8 +109,9 @@ func (o *objects) add(document []byte) error {
 	return nil
 }
 
-// fit returns what no object is wrong with alone: a selector that matches no pods, a port without a
-// name, a budget that lets no pod or every pod end, a probe of another path.
+// fit returns an error if objects that are valid alone do not fit together: a selector that matches
+// no pods, a port without a name, a budget that lets no pod or every pod end, a probe of another
+// path.
 func (o *objects) fit() error {
 	if len(o.deployments) != 1 || len(o.services) != 1 {
 		return fmt.Errorf("%d deployments and %d services", len(o.deployments), len(o.services))

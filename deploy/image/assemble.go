@@ -33,7 +33,7 @@ var architectures = []struct{ name, level string }{
 // untagged is an index without entries.
 var untagged = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 
-// user owns the process, and nothing in the image but the folder for what a server keeps.
+// user owns the process, and of the image only the folder for a server's data.
 const user = 65532
 
 // assemble builds knack for each architecture and makes the images of it.
@@ -91,14 +91,13 @@ func assemble(ctx context.Context, o options) (built, error) {
 			Add:        img,
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch.name}},
 		})
-		// Those of both architectures are the same.
+		// Both architectures have the same labels.
 		out.index = mutate.Annotations(out.index, labels).(v1.ImageIndex)
 	}
 	return out, nil
 }
 
-// compile builds the program as SECURITY.md says, and returns what the go command wrote into
-// it.
+// compile builds the program as SECURITY.md says, and returns the build information in it.
 func compile(ctx context.Context, source, program, arch, level string) (*buildinfo.BuildInfo, error) {
 	_, err := goCommand(ctx, source, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, level, "GOEXPERIMENT="},
 		"build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/knack")

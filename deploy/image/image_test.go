@@ -206,12 +206,12 @@ func TestConfig(t *testing.T) {
 			}
 		}
 	}
-	// What docker load reads.
+	// The format that docker load reads.
 	output(t, "skopeo", "--insecure-policy", "copy", "-q", "oci:"+f.layout+":latest", "docker-archive:"+filepath.Join(t.TempDir(), "knack.tar")+":knack:latest")
 }
 
 // In a registry, the bill of materials is found by the digest of the image it belongs to.
-// It lists what is linked into the program of that image, and the certificates.
+// It lists the modules linked into the program of that image, and the certificates.
 func TestMaterials(t *testing.T) {
 	f := theImage(t)
 	ref, err := name.ParseReference(f.pushed)

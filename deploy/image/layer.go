@@ -40,7 +40,7 @@ func base() []file {
 		dir("skills/"),
 		dir("var/"),
 		dir("var/lib/"),
-		{name: "var/lib/knack/", mode: 0o700, owner: user}, // for what a server keeps; a new volume takes its owner
+		{name: "var/lib/knack/", mode: 0o700, owner: user}, // for a server's data; a new volume takes its owner
 	}
 }
 

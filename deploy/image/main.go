@@ -4,8 +4,8 @@
 //
 // The layout has an index of one image for each architecture, and each image's bill of
 // materials as a referrer. The same sources give the same digests. The time in the image is
-// SOURCE_DATE_EPOCH, or else that of the commit. With -push it also sends everything to a
-// registry, with the credentials of docker login.
+// SOURCE_DATE_EPOCH, or else the time of the commit. With -push it also sends everything to
+// a registry, with the credentials of docker login.
 package main
 
 import (
@@ -55,7 +55,7 @@ type options struct {
 	source, out, tag, push, epoch string
 }
 
-// run builds the image, writes it and pushes it. It prints what it made to w.
+// run builds the image, writes it and pushes it. It prints the results to w.
 func run(ctx context.Context, o options, w io.Writer) error {
 	var target name.Reference
 	if o.push != "" {
@@ -127,7 +127,7 @@ func (b built) write(dir, tag string) error {
 }
 
 // push sends the image to a registry, and then the referrers, which are found by the digest
-// of what they refer to.
+// of their subject.
 func (b built) push(ctx context.Context, target name.Reference) error {
 	opts := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
 	if err := remote.WriteIndex(target, b.index, opts...); err != nil {
@@ -145,7 +145,7 @@ func (b built) push(ctx context.Context, target name.Reference) error {
 	return nil
 }
 
-// moment returns the time in the image: epoch in seconds, or else that of the commit.
+// moment returns the time in the image: epoch in seconds, or else the time of the commit.
 func moment(epoch, commit string) (time.Time, error) {
 	if epoch != "" {
 		s, err := strconv.ParseInt(epoch, 10, 64)

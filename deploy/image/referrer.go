@@ -21,8 +21,8 @@ const (
 	rootsModule = "golang.org/x/crypto/x509roots/fallback"
 )
 
-// materials returns the bill of materials of an image: that of its program, and the
-// certificates.
+// materials returns the bill of materials of an image: its program's, with the
+// certificates added.
 func materials(ctx context.Context, source, program string) ([]byte, error) {
 	data, err := goCommand(ctx, source, nil, "run", "./internal/tools/sbom", program)
 	if err != nil {

@@ -47,8 +47,8 @@ func deployment(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 	return d, s
 }
 
-// The manifest asks for what Kubernetes calls the restricted profile, and its parts refer
-// to each other.
+// The manifest has the settings of Kubernetes' restricted profile, and its parts refer to
+// each other.
 func TestKubernetes(t *testing.T) {
 	d, s := deployment(t)
 	if fmt.Sprint(d.APIVersion, d.Kind, s.APIVersion, s.Kind) != "apps/v1Deploymentv1Service" {
@@ -93,8 +93,8 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// inRoot runs knack on a read-only root. What chroot may do ends with the change of user. The mounts are of a name space that ends with
-// the process.
+// inRoot runs knack on a read-only root. The capabilities that chroot needs are lost with the
+// change of user. The mounts are in a namespace that ends with the process.
 const inRoot = `
 mount --bind "$ROOT" "$ROOT"
 mount --bind "$SETTINGS" "$ROOT/etc/knack"

@@ -6,7 +6,7 @@ import (
 )
 
 // npmName is the package that users install. The packages of the systems are its optional
-// dependencies, of which npm installs the one that fits.
+// dependencies, of which npm installs the one for its system.
 const npmName = "@knack-dev/knack"
 
 // npm returns the name of the package of a system, as the launcher makes it too.

@@ -106,7 +106,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// The signature is the one that openssl and cosign verify, and the same each time.
+// The signature is deterministic, and openssl and cosign verify it.
 func TestSign(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

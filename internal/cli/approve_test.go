@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// approving runs knack in a folder with the skill review, and returns its status and what it says.
+// approving runs knack in a folder with the skill review, and returns its status and output.
 func approving(t *testing.T, dir string, args ...string) (int, string) {
 	t.Helper()
 	var out bytes.Buffer

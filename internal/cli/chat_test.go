@@ -54,7 +54,7 @@ func startScripted(t testing.TB, script string) *model.Server {
 }
 
 // modelCommand is model FILE: an endpoint that follows the script in a file, with MODEL as the
-// address of Chat Completions, and MESSAGES that of Messages.
+// address of Chat Completions, and MESSAGES as the address of Messages.
 func modelCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model FILE")
@@ -82,7 +82,7 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("connection refused")
 }
 
-// talks runs knack chat with variables and the servers of this machine, and returns what it wrote.
+// talks runs knack chat with variables and the servers of this machine, and returns its output.
 func talks(t testing.TB, local http.RoundTripper, variables map[string]string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	home := variables["HOME"]
@@ -94,8 +94,8 @@ func talks(t testing.TB, local http.RoundTripper, variables map[string]string, a
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
-// TestChatContracts has the conversation of contracts 000 and 001: the tools and the messages are
-// those of the contracts, and so is what the user sees.
+// TestChatContracts has the conversation of contracts 000 and 001: tools, messages and the user's
+// output are as in the contracts.
 func TestChatContracts(t *testing.T) {
 	t.Parallel()
 	dir := calculator(t)
@@ -231,7 +231,7 @@ func TestChatMany(t *testing.T) {
 	}
 }
 
-// TestChatNoModel checks what a machine without a model says.
+// TestChatNoModel checks the message on a machine without a model.
 func TestChatNoModel(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -254,7 +254,7 @@ func TestChatNoModel(t *testing.T) {
 	}
 }
 
-// places lets the servers of this machine be those of a test: a handler by port.
+// places replaces the local servers of this machine in a test: a handler for each port.
 type places map[string]http.Handler
 
 func (p places) RoundTrip(r *http.Request) (*http.Response, error) {

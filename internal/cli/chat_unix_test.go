@@ -23,8 +23,8 @@ type record struct {
 	IsError              bool
 }
 
-// TestChatKilled kills conversations at arbitrary moments. Their common transcript has whole lines
-// alone, and the next program removes what the last one could not finish.
+// TestChatKilled kills conversations at arbitrary moments. Their common transcript has only whole
+// lines, and the next program removes an unfinished line of the last one.
 func TestChatKilled(t *testing.T) {
 	t.Parallel()
 	kills := 4

@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// counted are what a command says in JSON of some skills.
+// counted has the figures about skills in a command's JSON.
 type counted struct {
 	Count   judgement.Count
 	Summary struct{ Skills, Errors, Warnings, Infos int }
@@ -38,9 +38,9 @@ type counted struct {
 	}
 }
 
-// agree compares what doctor, check and publish say of the skills in a folder: how many there
-// are, in which state, and every finding of each, of the format and of a scan. list, which does not
-// scan, says the same of the format, and calls no skill fine.
+// agree compares the reports of doctor, check and publish about the skills in a folder: the number
+// in each state, and every finding of the format and of a scan. list, which does not scan, has the
+// same findings of the format, and calls no skill fine.
 func agree(t *testing.T, dir string) judgement.Count {
 	t.Helper()
 	said := func(args ...string) (c counted) {
@@ -209,7 +209,7 @@ func TestCountsOfHostileSkills(t *testing.T) {
 }
 
 // inEveryState is a folder of skills of every state: published or not for each reason,
-// shadowed, copied, skipped, and with what a scan meets.
+// shadowed, copied, skipped, and with findings of a scan.
 func inEveryState(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -233,7 +233,7 @@ func inEveryState(t *testing.T) (dir string) {
 }
 
 // Every state at once: published or not for each reason, shadowed, copied, skipped, and
-// what a scan meets.
+// with findings of a scan.
 func TestCountsOfStates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one skill has more files than a manifest may")

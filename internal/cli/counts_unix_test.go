@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Home, health and the API say of skills what doctor, check and publish say of them: how many
-// there are, how each fares, whether it is published, and every problem of it.
+// Home, health and the API agree with doctor, check and publish about skills: their number,
+// the state of each, whether it is published, and every problem.
 func TestCountsOverHTTP(t *testing.T) {
 	testwait.Slow(t)
 	for name, dir := range map[string]func(*testing.T) string{

@@ -78,7 +78,7 @@ func takes(t *testing.T, tl *tool.Tool, arguments map[string]any) bool {
 }
 
 // A command that serves tools has the engage for these tools; one that shows a skill has
-// that of the default set.
+// the engage of the default set.
 func TestEngageByCommand(t *testing.T) {
 	const call = `{"name":"get_skill","arguments":{"skill_name":"engage"}}`
 	dir := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestEvalEnds checks what is printed if a model fails in the middle: what came before, each prompt
-// with as many runs as it had.
+// TestEvalEnds checks the output if a model fails in the middle: the earlier results, each prompt
+// with its finished runs.
 func TestEvalEnds(t *testing.T) {
 	t.Parallel()
 	requests := 0
@@ -76,7 +76,7 @@ func measures(t testing.TB, url, typed string, args ...string) (stdout, stderr s
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
-// TestEvalPage checks that doc/eval.md shows what the commands of its example print; eval_doc.txtar
+// TestEvalPage checks that doc/eval.md shows the output of its example's commands; eval_doc.txtar
 // runs them.
 func TestEvalPage(t *testing.T) {
 	page, err := os.ReadFile("../../doc/eval.md")

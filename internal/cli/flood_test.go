@@ -47,7 +47,7 @@ func newWatched(t *testing.T, rate limit.Rate) *watched {
 	return w
 }
 
-// Record keeps what the audit log writes.
+// Record keeps the events that the audit log writes.
 func (w *watched) Record(e *mcpserver.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

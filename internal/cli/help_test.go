@@ -68,8 +68,9 @@ func TestHelpGroups(t *testing.T) {
 }
 
 // TestExamples runs the examples of every command's help but login in a shell, in order, in a project
-// with what they name. Each must succeed. The port is replaced by a free one, a path below /etc or
-// /srv by one below the home folder, and a registry and GitHub by a registry and a repository here.
+// with the files that they name. Each must succeed. The port is replaced by a free one, a path below
+// /etc or /srv by one below the home folder, and a registry and GitHub by a registry and a repository
+// here.
 func TestExamples(t *testing.T) {
 	testwait.Slow(t)
 	if testing.Short() || runtime.GOOS == "windows" {

@@ -127,6 +127,6 @@ func TestLockEnforced(t *testing.T) {
 	if answer := read(); !strings.Contains(answer, "Reads pdf") {
 		t.Errorf("the restored skill is not read: %s", answer)
 	}
-	put(t, filepath.Join(dir, "knack.lock"), "{") // the text last served is no answer either
+	put(t, filepath.Join(dir, "knack.lock"), "{") // the last good text is not used either
 	testwait.Until(t, func() bool { return !strings.Contains(read(), "Reads pdf") }, "a refusal by the damaged lock")
 }

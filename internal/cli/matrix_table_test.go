@@ -178,7 +178,7 @@ func mcpProbes(tools []*tool.Tool) (all []probe) {
 				var given map[string]any
 				_ = json.Unmarshal([]byte(args), &given)
 				if t.Name == "get_skill" && given[t.Required()[0]] == nil {
-					continue // that of another set
+					continue // a tool of another set
 				}
 				add("tool "+t.Name, "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, t.Name, args), "Mcp-Name: "+t.Name)
 			}
@@ -231,7 +231,8 @@ func TestMatrixIsWhole(t *testing.T) {
 	}
 }
 
-// methods returns the methods in the SDK's sources, and those of the Skills extension.
+// methods returns the methods in the SDK's sources, and the methods of the Skills
+// extension.
 func methods(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/modelcontextprotocol/go-sdk").Output()

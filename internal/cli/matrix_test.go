@@ -34,7 +34,7 @@ import (
 type role struct {
 	name    string
 	headers []string
-	cookie  string    // in place of a header
+	cookie  string    // instead of a header
 	held    [2]string // cookies from before, one for each server
 	known   bool      // may ask
 	again   bool      // asks twice, and by HEAD: the second answer may be a kept one
@@ -50,7 +50,7 @@ type house struct {
 	cursors  map[string]string
 	tag      string            // of the last answer
 	top      string            // status and headers of the last answer, unchanged
-	tags     map[string]string // what roles with access were given, by probe
+	tags     map[string]string // answers to roles with access, by probe
 }
 
 func (h *house) send(r role, p probe) string {
@@ -112,7 +112,7 @@ func (h *house) send(r role, p probe) string {
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
-		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health" || strings.Contains(got.body, used)) { // it counts what is removed below
+		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health" || strings.Contains(got.body, used)) { // it counts bytes that are removed below
 			continue
 		}
 		lines = append(lines, name+": "+strings.Join(got.header[name], ", "))
@@ -133,8 +133,8 @@ func isUnready(body string) bool {
 
 const used = "<dt>Used</dt>" // of the page of a skill
 
-// uneven lists what differs between two servers. An expression is tried only on a text that
-// contains its mark, because thousands of answers contain none.
+// uneven lists the expressions for text that differs between two servers. An expression is
+// tried only on a text that contains its mark, because thousands of answers contain none.
 var uneven = []struct {
 	mark string
 	expr *regexp.Regexp
@@ -142,7 +142,8 @@ var uneven = []struct {
 	{"id: ", regexp.MustCompile(`(?m)^id: \S*$`)},                                                          // of an event
 	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and its requests
 	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // times
-	// Figures of the calls so far, which differ. TestUsageHidesSkills checks what rules do to them.
+	// Figures of the calls so far, which differ. TestUsageHidesSkills checks the effect of rules on
+	// them.
 	{used, regexp.MustCompile(`<dt>Used</dt><dd>.*?</dd>`)},
 	{`<section id="usage">`, regexp.MustCompile(`(?s)<section id="usage">.*?</section>`)},
 	{"knack_reload_timestamp", regexp.MustCompile(`(?m)^knack_reload_timestamp_seconds\S* \S+$`)},

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// TestWithoutAnswers checks what is said if disks do not answer, and that many clients fit.
+// TestWithoutAnswers checks the text if disks do not answer, and that many clients fit.
 func TestWithoutAnswers(t *testing.T) {
 	want := `knack finds no skills so far; not everything could be read in a second.
   knack list       waits until it is

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestIrregularFiles checks that a pipe without a writer, a device or a folder in place of
-// a file is reported at once.
+// TestIrregularFiles checks that a pipe without a writer, a device or a folder where a
+// file should be is reported at once.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "ok.yaml"), filepath.Join(dir, "link.yaml")
@@ -92,7 +92,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 }
 
-// TestTokenInsteadOfHash checks that a token in place of its hash is not shown.
+// TestTokenInsteadOfHash checks that a token written instead of its hash is not shown.
 func TestTokenInsteadOfHash(t *testing.T) {
 	token, line := access.NewToken()
 	dir := t.TempDir()

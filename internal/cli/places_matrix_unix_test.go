@@ -107,8 +107,8 @@ func (a *arranged) expect(code int, has, lacks string, args ...string) {
 	}
 }
 
-// serve starts a server with flags, and returns its list of tools, which names the skills, and what
-// it gives for the skill a.
+// serve starts a server with flags, and returns its list of tools, which names the skills, and its
+// answer for the skill a.
 func (a *arranged) serve(flags ...string) (list, given string) {
 	a.t.Helper()
 	tools, list, given := a.serveFor("x", flags...)

@@ -43,7 +43,7 @@ func (u *user) homes() agents.Homes {
 	return agents.Homes{Home: u.home, Getenv: func(name string) string { return u.vars[name] }}
 }
 
-// run runs knack, and returns what it prints on both streams.
+// run runs knack, and returns its output on both streams.
 func (u *user) run(stdin string, args ...string) (out, errs string) {
 	u.t.Helper()
 	var o, e strings.Builder

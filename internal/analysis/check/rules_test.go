@@ -142,8 +142,8 @@ func TestFileRules(t *testing.T) {
 	}
 }
 
-// A skill that cannot have a folder on Windows is reported: because of its folder's name,
-// that of a parent, or its own.
+// A skill that cannot have a folder on Windows is reported: because of the name of its
+// folder, of a parent, or of the skill itself.
 func TestWindowsFolders(t *testing.T) {
 	for at, want := range map[string]string{
 		"con": "folder can be called 'con', for the name of a device", "a/aux": "'aux'", "lpt9/b": "'lpt9'", "com¹": "'com¹'", "a.": "'a.'",
@@ -216,7 +216,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// doc/check.md lists every rule but those of package scan.
+// doc/check.md lists every rule except package scan's.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../doc/check.md")
 	if err != nil {

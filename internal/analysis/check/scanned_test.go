@@ -13,7 +13,7 @@ import (
 )
 
 // TestScanned checks that a finding to enforce is an error, that one to review is an info, and that
-// Format has those of SKILL.md's characters alone.
+// Format reports only findings about the characters of SKILL.md.
 func TestScanned(t *testing.T) {
 	for _, r := range scan.Rules {
 		if r.ID == "name-near" {

@@ -103,8 +103,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestScanned checks the counts of what scans found, and that they name the rules of each lane. A
-// skill that is not judged whole is not fine.
+// TestScanned checks the counts of the findings of scans, and that they name the rules of each
+// lane. A skill that was not scanned completely is not fine.
 func TestScanned(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b"), "one/bad/SKILL.md": good("bad"), "one/new/SKILL.md": good("new"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	finding := func(rule skill.RuleID, lane scan.Lane) scan.Finding { return scan.Finding{Rule: rule, Lane: lane} }

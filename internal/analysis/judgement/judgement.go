@@ -258,7 +258,7 @@ func (s Summary) State() State {
 	return Fine
 }
 
-// Statuses is a number of skills, by what became of them.
+// Statuses counts skills by status.
 type Statuses struct {
 	Skills    int `json:"skills"` // found, in any status
 	Available int `json:"available"`

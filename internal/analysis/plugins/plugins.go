@@ -1,6 +1,6 @@
-// Package plugins judges plugins and marketplaces on the disk: their files, by package plugin, and the
-// folders to which they refer. A finding says what a client that conforms to Agent Plugins 1.0.0
-// does, and where the clients of today differ. It runs nothing and connects to nothing.
+// Package plugins judges plugins and marketplaces on the disk: their files, by package plugin, and
+// the folders to which they refer. A finding describes how a client that conforms to Agent Plugins
+// 1.0.0 behaves, and how today's clients differ. It runs nothing and connects to nothing.
 package plugins
 
 import (
@@ -27,7 +27,7 @@ type Finding struct {
 	Text *check.Source
 }
 
-// State says what a client that conforms to Agent Plugins does with a plugin.
+// State is how a client that conforms to Agent Plugins treats a plugin.
 type State string
 
 // The states.
@@ -167,7 +167,7 @@ func (j *judge) isPlugin(asked bool) bool {
 	return m == nil || plugin.DeclaresSchema(m.Schema)
 }
 
-// file is a file that was read, with what its faults need.
+// file is a file that was read, with the data for reporting its faults.
 type file struct {
 	path string // below the judged folder
 	data []byte

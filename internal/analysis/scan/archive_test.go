@@ -101,7 +101,7 @@ func claiming() string {
 	return patched(bomb, sigCentral, 24, string(size[:]))
 }
 
-// Entries of archives are judged like files, and what is wrong with an archive is a finding.
+// Entries of archives are judged like files, and a fault of an archive is a finding.
 func TestArchive(t *testing.T) {
 	nested := func(n int) string {
 		out := zipOf("a.txt", "text")
@@ -233,7 +233,7 @@ func TestArchiveScript(t *testing.T) {
 	}
 }
 
-// All archives of a skill share what may be unpacked.
+// All archives of a skill share one budget for unpacking.
 func TestArchiveBudget(t *testing.T) {
 	var lines strings.Builder
 	for i := range 200_000 {

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// reportOf returns a report with findings, each "rule file text" on a line of its own, those of
-// the rule bad in the enforce lane.
+// reportOf returns a report with findings, each "rule file text" on a line of its own. The rule
+// bad is in the enforce lane, all others in the review lane.
 func reportOf(more int, findings ...string) *Report {
 	r := &Report{Review: more}
 	for i, f := range findings {

@@ -58,7 +58,8 @@ func TestHeavyFiles(t *testing.T) {
 	}
 }
 
-// judgeFolder judges the files below a folder, and prints what the process took.
+// judgeFolder judges the files below a folder, and prints the time and memory that the
+// process took.
 func judgeFolder(t *testing.T, dir string) {
 	fsys := os.DirFS(dir)
 	var files []skill.File

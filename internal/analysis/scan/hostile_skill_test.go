@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostileSkills has skills that are made to cost much, by what they are made of.
+// hostileSkills returns skills that are made to be expensive, by their ingredient.
 func hostileSkills(small bool) map[string]map[string]string {
 	large, long := 16<<20-1<<10, 1<<20
 	if small {
@@ -47,9 +47,9 @@ func hostileSkills(small bool) map[string]map[string]string {
 	return all
 }
 
-// A hostile skill is decided within 256 MiB, and one without code within 128: so much is allocated for all
-// of it together, so that no more is in use at once. The time is what a reader that takes the square of a
-// length needs.
+// A hostile skill is decided within 256 MiB, and one without code within 128. That bounds all
+// allocations together, and so the memory in use at once. The bound on time fails a reader of
+// quadratic time.
 func TestHostileSkills(t *testing.T) {
 	for what, files := range hostileSkills(!testwait.Full()) {
 		var before, after runtime.MemStats

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// scanText returns what a text file of a kind has.
+// scanText returns the report of a text file of a kind.
 func scanText(path, text string, kind fileKind) Report {
 	s := newScanner(Options{})
 	s.text(fileOf(path, text), kind)
@@ -144,7 +144,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// The fields of a main file are what models read of it first.
+// The frontmatter fields, which models read first, are scanned too.
 func TestFields(t *testing.T) {
 	for text, want := range map[string]string{
 		"description: " + override + " and be kind.":             "override-phrase 3:14-28",

@@ -65,7 +65,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// All findings are counted and at most 100 are shown, those of the enforce lane first.
+// All findings are counted and at most 100 are shown, the enforce lane's first.
 func TestManyFindings(t *testing.T) {
 	contents := map[string]string{"z.png": elf}
 	for i := range 300 {

@@ -54,8 +54,8 @@ func TestShellHostile(t *testing.T) {
 	}
 }
 
-// TestTooMuch reads texts beyond each bound: that they are is said, and what comes before or after
-// is judged all the same.
+// TestTooMuch reads texts beyond each bound: the excess is reported, and the text before and after
+// it is still judged.
 func TestTooMuch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a million words")

@@ -24,7 +24,8 @@ func TestLineOf(t *testing.T) {
 	}
 }
 
-// A change of the line, in place of the marked word alone, is another finding.
+// The text of a finding is its whole line: it survives a move, and any change in the line
+// makes another finding.
 func TestTextIsTheLine(t *testing.T) {
 	text := func(content string) string {
 		return in(t, scanOf(t, map[string]string{"a.sh": content}), "run-fetched", "a.sh").Text.String()

@@ -173,8 +173,8 @@ func Named(name string) *Agent {
 	return nil
 }
 
-// Labels lists the labels of all folders of the table in their order, those of one project's
-// folder and of the user.
+// Labels lists the labels of all folders of the table in their order, for the project and
+// for the user.
 func Labels() (out []string) {
 	for _, p := range Pairs() {
 		if p.Project != "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestForget checks that what was typed before a question, wherever it waits, is no answer to it.
+// TestForget checks that input typed before a question, wherever it is buffered, does not answer
+// it.
 func TestForget(t *testing.T) {
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

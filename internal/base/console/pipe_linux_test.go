@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWriteNow checks that an output takes what it has room for, and that no write waits.
+// TestWriteNow checks that an output takes as much as it has room for, and that no write
+// waits.
 func TestWriteNow(t *testing.T) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil { // with os.Pipe, the flag would be set already
@@ -22,7 +23,7 @@ func TestWriteNow(t *testing.T) {
 		t.Errorf("the end of a pipe that is for reading took %d bytes", n)
 	}
 	to, end := Start(&Env{Stdout: out})
-	full := make([]byte, 64<<10) // what a pipe holds
+	full := make([]byte, 64<<10) // the capacity of a pipe
 	for _, step := range []struct {
 		what string
 		text []byte

@@ -49,7 +49,7 @@ func screen(text string) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-// TestProgress checks what a person sees, from the first tenths of a second to the end.
+// TestProgress checks the progress line from the first tenths of a second to the end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err shared
@@ -89,7 +89,8 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestProgressEndsWithOutput checks that nothing is in the way of what a command prints.
+// TestProgressEndsWithOutput checks that the progress line is removed before a command's
+// output.
 func TestProgressEndsWithOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all shared
@@ -151,7 +152,7 @@ func TestProgressFirstSign(t *testing.T) {
 	})
 }
 
-// TestProgressParts checks what a terminal shows of a long step.
+// TestProgressParts checks how a terminal shows a long step.
 func TestProgressParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err shared
@@ -171,8 +172,8 @@ func TestProgressParts(t *testing.T) {
 	})
 }
 
-// TestProgressPlain checks that a log gets a line of a long step every 10 s, and none of what is short
-// or over.
+// TestProgressPlain checks that a log gets a line about a long step every 10 s, and none about a
+// short or finished one.
 func TestProgressPlain(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

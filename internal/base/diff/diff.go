@@ -43,7 +43,7 @@ func quoted(name string) string {
 	return `"` + b.String() + `"`
 }
 
-// Part is like [Unified] for a part of a file. It names the part in place of the line numbers, so
+// Part is like [Unified] for a part of a file. It names the part instead of line numbers, so
 // patch cannot apply it.
 func Part(file, part string, old, new []byte) string {
 	d := udiff.UnifiedDiff{From: file, To: file, Hunks: hunks(string(old), string(new), contextLines)}

@@ -21,7 +21,7 @@ var cases = []struct{ old, new, want string }{
 	{"a\na\n", "a\na\na\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n+a\n a\n a\n"},
 }
 
-// TestFarApart checks that what is equal between two changes is not shown as changed.
+// TestFarApart checks that equal lines between two changes are not shown as changed.
 func TestFarApart(t *testing.T) {
 	lines := make([]string, 200)
 	for i := range lines {
@@ -52,7 +52,7 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// TestPart checks that the name of a part is in place of the numbers.
+// TestPart checks that the name of a part replaces the line numbers.
 func TestPart(t *testing.T) {
 	if got, want := diff.Part("f", "a.b", []byte("a\nb\n"), []byte("a\nc\n")), "--- f\n+++ f\n@@ a.b @@\n a\n-b\n+c\n"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -25,7 +25,7 @@ func TestCut(t *testing.T) {
 		{"Version 1.2 of the thing", 14, "Version 1.2…"},
 		{"Really? Yes", 8, "Really?"},
 		{"words, and more", 8, "words…"},
-		{"a longwordwithoutanyblankinside", 20, "a longwordwithoutan…"}, // not half of what fits
+		{"a longwordwithoutanyblankinside", 20, "a longwordwithoutan…"}, // not cut at a blank in the first half
 		{"longwordwithoutanyblankinside", 10, "longwordw…"},
 		{"処理します。そして次の文が続きます", 8, "処理します。"},
 		{"日本語の文章がここにある", 6, "日本語の文…"},

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestFoldCase compares each character with what golang.org/x/text/cases makes of it. Of Cherokee
-// that makes each case the other, so there only the two cases are compared.
+// TestFoldCase compares the folding of each character with golang.org/x/text/cases. That package
+// swaps the two cases of Cherokee, so for Cherokee only the two cases are compared.
 func TestFoldCase(t *testing.T) {
 	folder := cases.Fold()
 	for r := rune(0); r < 0x20000; r++ { // behind that are no letters with a case

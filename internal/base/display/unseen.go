@@ -140,8 +140,8 @@ const (
 	keycap                = "\ufe0f\u20e3"
 )
 
-// joining lists the scripts that use joiners in spelling: the cursive ones, and those of India
-// and its neighbours, which join consonants.
+// joining lists the scripts that use joiners in spelling: the cursive scripts, and the scripts
+// of India and its neighbours, which join consonants.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Mandaic, unicode.Nko, unicode.Mongolian, unicode.Phags_Pa, unicode.Adlam,
 	unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala,

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestAppend adds lines after those that there are, and after what a killed process left.
+// TestAppend adds lines to a file with whole lines, and to one that a killed process left
+// with half a line.
 func TestAppend(t *testing.T) {
 	long := strings.Repeat("x", 200<<10)
 	for before, want := range map[string]string{

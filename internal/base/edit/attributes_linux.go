@@ -54,8 +54,8 @@ var setAttribute = unix.Fsetxattr
 // capabilities(7)).
 var ofContent = map[string]bool{"security.capability": true, "security.ima": true, "security.evm": true}
 
-// attributes returns the extended attributes of a file by name, without those of its
-// content. A file system without attributes yields none.
+// attributes returns the extended attributes of a file by name, except attributes that
+// depend on its content. A file system without attributes yields none.
 func attributes(fd int) (map[string][]byte, error) {
 	names, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
 	if errors.Is(err, unix.ENOTSUP) {

@@ -92,7 +92,7 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	holds(t, path, "new")
 }
 
-// A file without an ACL does not get the one that its folder gives new files.
+// Replacing a file without an ACL does not give it the folder's default ACL.
 func TestReplaceInheritsNoACL(t *testing.T) {
 	path := put(t, "a", "old", 0o640)
 	set(t, filepath.Dir(path), aclOfFolder, acl(7))

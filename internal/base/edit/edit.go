@@ -1,6 +1,7 @@
 // Package edit changes and creates files that the user named: whole or not at all, and only
-// if they still hold what was read. Package audit appends to its log; every other file that
-// knack writes is written here. This package knows nothing about their content.
+// if their content is still the content that was read. Package audit appends to its log;
+// every other file that knack writes is written here. This package knows nothing about
+// their content.
 //
 // No part of a path may be a link. A caller resolves a path once: with [Within] if a clone can
 // have placed links on its way, and with [Named] if the user named it. A function of this package
@@ -175,7 +176,7 @@ const maxBackups = 1000
 // Backup writes data to a new file beside the file at path, with that file's owner,
 // permissions and attributes, so that the backup is as private as the file. The new file is
 // called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. It
-// refuses what [Replace] refuses.
+// refuses the same files as [Replace].
 func Backup(path string, data []byte) (kept string, err error) {
 	writing.RLock()
 	defer writing.RUnlock()

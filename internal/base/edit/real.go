@@ -25,7 +25,7 @@ func realFolder(path string) (*os.Root, error) {
 
 // inFolder calls do with the folder at path. It makes the folder and those above it if they are
 // missing, and refuses a link. It tries again when a [Sweep] of another process has removed the
-// folder, or what do has made in it.
+// folder, or the files that do made in it.
 func inFolder(path string, do func(*os.Root) error) (err error) {
 	for range 100 { // others may be as busy as this process
 		var root *os.Root

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLinksOfClones checks that nothing is written, moved or removed through a link in the place
-// of what this package makes for itself.
+// TestLinksOfClones checks that nothing is written, moved or removed through a link that
+// replaces one of this package's own files or folders.
 func TestLinksOfClones(t *testing.T) {
 	temp := tempPrefix + strings.Repeat("A", 26)
 	for _, at := range []string{"", temp, temp + "/" + heldFile, temp + "/" + newFolder, temp + "/" + swapFolder, temp + "/" + asideWas} {
@@ -66,8 +66,8 @@ func TestLinksOfClones(t *testing.T) {
 	}
 }
 
-// TestLinkMeanwhile checks that a folder that was opened stays the one that is swept and written,
-// whatever takes its place.
+// TestLinkMeanwhile checks that sweeps and writes stay in the folder that was opened, even if
+// another one takes its path.
 func TestLinkMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no folder moves while it is open")
@@ -128,7 +128,8 @@ func TestSweptMeanwhile(t *testing.T) {
 	sweeps.Wait()
 }
 
-// TestSweepsAtOnce checks that of several sweeps one alone looks at a folder, and at all of it.
+// TestSweepsAtOnce checks that only one of several concurrent sweeps looks at a folder, and at
+// all of it.
 func TestSweepsAtOnce(t *testing.T) {
 	const entries = 60
 	for range 20 {
@@ -162,7 +163,7 @@ func TestSweepsAtOnce(t *testing.T) {
 	}
 }
 
-// TestDiscardNothing checks that what is not there is said, and nothing is made for it.
+// TestDiscardNothing checks that discarding a missing folder fails and creates nothing.
 func TestDiscardNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := Discard(filepath.Join(dir, "none"), filepath.Join(dir, ".knack")); !errors.Is(err, fs.ErrNotExist) {

@@ -9,11 +9,11 @@ import (
 	"runtime"
 )
 
-// Sweep removes from a folder for trees what processes that were killed have left there, and
-// the folder itself if it is then empty. It leaves the trees of living processes, and refuses a
-// link. If a process was killed while it exchanged a tree, or before it removed the old folder,
-// Sweep calls keep with the path of a folder that may be the old one. keep may move it away;
-// Sweep removes its remains. If keep fails or is nil, the folder stays.
+// Sweep removes the remains of killed processes from a folder for trees, and the folder itself
+// if it is then empty. It leaves the trees of living processes, and refuses a link. If a
+// process was killed while it exchanged a tree, or before it removed the old folder, Sweep
+// calls keep with the path of a folder that may be the old one. keep may move it away; Sweep
+// removes its remains. If keep fails or is nil, the folder stays.
 func Sweep(parent string, keep func(path string) error) error {
 	root, err := realFolder(parent)
 	if errors.Is(err, fs.ErrNotExist) {

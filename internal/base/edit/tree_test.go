@@ -214,8 +214,8 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestSweep checks that what killed processes left goes, that what they may have had of the
-// user's is kept, and that trees of living processes stay.
+// TestSweep checks that the remains of killed processes are removed, that the user's files
+// among them are kept, and that trees of living processes stay.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "x")
@@ -279,7 +279,8 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSweepFiles checks that the file of a killed process goes, and that of a living one stays.
+// TestSweepFiles checks that the file of a killed process is removed, and that the file of a
+// living one stays.
 func TestSweepFiles(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openFolder(dir)

@@ -132,8 +132,8 @@ func get(t *testing.T, f *Fetcher, source, at string) (string, error) {
 	return string(data), err
 }
 
-// TestRedirects is the table of what a source may lead to. The same address is allowed if it is the
-// source.
+// TestRedirects is the table of the addresses to which a source may redirect. The same address is
+// allowed if it is the source.
 func TestRedirects(t *testing.T) {
 	inside := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") })
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "plain") }))

@@ -18,7 +18,7 @@ import (
 )
 
 // scripted is a client of a server on a pipe, which answers one connection after the other as the
-// script says. Its time is that of the test's bubble.
+// script says. It uses the clock of the test's bubble.
 func scripted(t *testing.T, answers ...func(net.Conn)) *Client {
 	t.Helper()
 	c := newClient(Options{}, "127.0.0.1:80")

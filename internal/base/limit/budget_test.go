@@ -43,7 +43,8 @@ func TestBudgetIsShared(t *testing.T) {
 	}
 }
 
-// TestBudgetIsWaitedFor: a waiter gets what others give back, and is refused after a time.
+// TestBudgetIsWaitedFor: a waiter gets memory that others give back, and is refused after
+// a time.
 func TestBudgetIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100, 10*time.Second)

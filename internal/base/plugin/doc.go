@@ -2,8 +2,8 @@
 // mcp.json of Agent Plugins 1.0.0, the manifests of single clients, and marketplaces. It is the only
 // parser of these files. It opens no file, knows no skills, and follows nothing that it reads.
 //
-// Each parser returns the useful part of a file, and the faults in it. A fault says which clause or
-// client it offends, what a client does then, and how to mend it. A path in a result stays below the
+// Each parser returns the useful part of a file, and the faults in it. A fault names the clause or
+// client that it offends, the client's reaction, and the fix. A path in a result stays below the
 // folder that it belongs to: a path that leads out is a fault, and is left out.
 package plugin
 

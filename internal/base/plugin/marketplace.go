@@ -249,7 +249,8 @@ func (r *report) source(v, entry *value, field, root string, c Client) Source {
 	return s
 }
 
-// fault says what is wrong with a source outside of the marketplace, at which field.
+// fault describes the fault of a source outside of the marketplace, its field and its
+// fix.
 func (s Source) fault(v *value) (fault, at, fix string) {
 	if owner, name, ok := strings.Cut(s.Repo, "/"); s.Kind == GitHub && (!ok || !isFolderName(owner) || !isFolderName(name)) {
 		return fmt.Sprintf("repo %s is not OWNER/NAME", display.Quote(s.Repo)), "repo", `write "repo": "owner/name"`

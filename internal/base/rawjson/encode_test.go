@@ -40,7 +40,7 @@ func (r texted) raw() []byte {
 	return fmt.Appendf(nil, "%q", bytes.Repeat([]byte("r"), min(len(r.data), 2*flushAt)))
 }
 
-// pieces is a writer that keeps what it was given, and counts the pieces.
+// pieces is a writer that keeps all bytes written to it, and counts the writes.
 type pieces struct {
 	bytes.Buffer
 	n       int
@@ -152,7 +152,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestObject writes what encoding/json writes for a struct, of a text of many pieces too.
+// TestObject checks that Object writes the bytes that encoding/json writes for a struct,
+// also for a text of many pieces.
 func TestObject(t *testing.T) {
 	long := strings.Repeat("a\"ä😀\n<&>\u2028", 20_000)
 	object := func(fields ...any) string {
@@ -184,11 +185,11 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// keeper is a writer that fails and goes on reading what it was given, as one does that
+// keeper is a writer that fails but goes on reading its argument, like a write that
 // cannot be interrupted.
 type keeper struct {
 	given []byte
-	then  string // what was given, at that time
+	then  string // the content of given at that time
 }
 
 func (k *keeper) Write(p []byte) (int, error) {

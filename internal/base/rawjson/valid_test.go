@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// checkObject compares Object with the standard library, which knows no levels, and the
-// members with those of Members. Each text is tried as a value too.
+// checkObject compares Object with the standard library, which knows no levels, and its
+// members with the members of Members. Each text is tried as a value too.
 func checkObject(t *testing.T, text []byte) {
 	t.Helper()
 	members := func(each func([]byte, func(_, _ []byte) bool) bool, b []byte) (all []string, ok bool) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestValues counts what a decoder would make something of, in one piece and byte by byte.
+// TestValues counts the values that a decoder would create, in one piece and byte by byte.
 func TestValues(t *testing.T) {
 	for text, want := range map[string]int{
 		`"one"`: 0, `{}`: 1, `{"a":[1,2,{"b":null}]}`: 5, `["[{,","\",[","\\",1]`: 4, `[{},{},0]`: 5,

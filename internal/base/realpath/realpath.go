@@ -50,8 +50,9 @@ func Links(path string) (links []string) {
 }
 
 // IsLink reports whether an entry leads elsewhere, by the mode that Lstat returned. Go calls
-// a junction of Windows irregular (go.dev/doc/go1.23, package os), as it calls what it has
-// no kind for. A folder that a synchronizing program provides is irregular and a folder.
+// a junction of Windows irregular (go.dev/doc/go1.23, package os), as it calls every file of
+// a kind that it does not know. A folder that a synchronizing program provides is irregular
+// and a folder.
 func IsLink(m fs.FileMode) bool {
 	return m&fs.ModeSymlink != 0 || m&fs.ModeIrregular != 0 && !m.IsDir()
 }

@@ -14,7 +14,7 @@ type irregular struct{ fs.FileInfo }
 
 func (irregular) Mode() fs.FileMode { return fs.ModeIrregular }
 
-// Eval follows what looks like a junction as EvalSymlinks follows a symbolic link.
+// Eval follows a file that looks like a junction as EvalSymlinks follows a symbolic link.
 func TestEvalFollowsJunctions(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -18,7 +18,7 @@ package search
 type Doc struct {
 	Name, Description string
 	Tags, Headings    []string
-	Beginning         string // of the text; its words count like those of headings
+	Beginning         string // of the text; its words count like words of headings
 }
 
 // Match is one reason why a document was found.

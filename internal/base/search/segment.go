@@ -13,14 +13,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Bounds of what is indexed of one document: words by field, and bytes of a
-// text. Of 40,217 real skills the longest description has 1,929 characters.
+// Bounds of the index of one document: words by field, and bytes of a text. Of 40,217
+// real skills the longest description has 1,929 characters.
 var maxWords = [fields]int{inName: 32, inTags: 64, inDescription: 500, inHeadings: 500}
 
 const maxFieldBytes = 16 << 10
 
-// maxBeginning is how many words of a document's beginning are indexed, without those of
-// the stop list.
+// maxBeginning is how many words of a document's beginning are indexed, without the words
+// of the stop list.
 const maxBeginning = 50
 
 // termsOfDoc is about how many different words of a skill are indexed.

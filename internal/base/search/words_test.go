@@ -92,8 +92,8 @@ as as is is s s by by c++ c++ v2 v2 größe größe deploys deploy deployments d
 	}
 }
 
-// What the algorithm adds to Porter's: the words of a line are one word, and no line equals
-// another.
+// The algorithm's additions to Porter's: the words of a line are one word, and no line
+// equals another.
 func TestStemTogether(t *testing.T) {
 	lines := map[string]string{}
 	for line := range strings.Lines(`

@@ -131,7 +131,7 @@ func (n names) Models(context.Context) ([]string, error) {
 	return n, nil
 }
 
-// TestChosen checks what becomes of an endpoint without the name of a model.
+// TestChosen checks which model is chosen at an endpoint if none is named.
 func TestChosen(t *testing.T) {
 	many := make(names, 25)
 	for i := range many {

@@ -79,7 +79,7 @@ func newEndpoint(t *testing.T, answers ...[]string) *endpoint {
 	return e
 }
 
-// results returns what the model was given in place of the results of its calls.
+// results returns the results of its calls that the model was given.
 func (e *endpoint) results(t *testing.T) (all []string) {
 	t.Helper()
 	var last struct {
@@ -106,7 +106,7 @@ type world struct {
 	env      *console.Env
 	keys     *io.PipeWriter
 	out, err shared
-	all      string // of err so far, and behind what was waited for
+	all      string // the part of err after the text last waited for
 	seen     string
 }
 
@@ -151,7 +151,7 @@ func (w *world) run(ctx context.Context, t *testing.T, args ...string) error {
 	return command.Interrupted(ctx, cmd.ExecuteContext(ctx)) // as the command line ends it
 }
 
-// waits waits until something is on standard error, behind what was waited for before.
+// waits waits for a text on standard error after the text last waited for.
 func (w *world) waits(t *testing.T, text string) {
 	t.Helper()
 	testwait.Until(t, func() bool {
@@ -225,8 +225,8 @@ func TestServersAsk(t *testing.T) {
 	}
 }
 
-// TestServersOnce asks one question, without a terminal: what no pattern allows is refused, also if
-// a skill asks for it, and a server that dies ends nothing but its call.
+// TestServersOnce asks one question, without a terminal: a tool that no pattern allows is refused,
+// also if a skill asks for it, and the death of a server ends only its call.
 func TestServersOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		allow []string
@@ -268,7 +268,7 @@ func TestServersOnce(t *testing.T) {
 	}
 }
 
-// TestServersRefused ends at the start, with what to do.
+// TestServersRefused checks servers for which chat ends at the start, with a hint.
 func TestServersRefused(t *testing.T) {
 	const none = "servers:\n  files: {command: [knack-no-such-program], use: [tools]}\n  fine: {url: 'http://127.0.0.1:9/mcp', token-env: NOT_SET, use: [tools]}\n"
 	for name, c := range map[string]struct {

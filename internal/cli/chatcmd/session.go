@@ -152,7 +152,7 @@ func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
 	if len(text) > longQuestion {
 		text += "\nThis is a call of " + q.Tool + "."
 	}
-	t.lines.Forget() // input typed before the question is no answer to it
+	t.lines.Forget() // input typed before the question does not answer it
 	t.screen.plain(text)
 	for {
 		line, err := t.lines.Line(ctx, "[y]es, [a]lways this tool, [n]o: ")

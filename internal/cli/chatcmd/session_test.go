@@ -40,7 +40,7 @@ func (s *shared) Write(p []byte) (int, error) {
 	return s.b.Write(p)
 }
 
-// take returns what was written since the last time.
+// take returns the output since its last call.
 func (s *shared) take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func begin(t *testing.T, typed bool, set func(*Options)) *session {
 	return s
 }
 
-// types sends keys, and compares what is shown then.
+// types sends keys, and compares the output that follows.
 func (s *session) types(keys, out, err string) {
 	s.t.Helper()
 	if _, wrong := io.WriteString(s.keys, keys); wrong != nil {
@@ -275,8 +275,8 @@ func TestCtrlC(t *testing.T) {
 	})
 }
 
-// TestTerminated checks that SIGTERM ends a turn, also one that does not end, and what the
-// transcript has then.
+// TestTerminated checks that SIGTERM ends a turn, even one that hangs, and checks the
+// transcript that is left.
 func TestTerminated(t *testing.T) {
 	for words, want := range map[string]string{
 		"wait": "session user assistant error end",

@@ -43,7 +43,7 @@ type Options struct {
 	Prompt string
 	Once   bool
 
-	System         string // in place of chat.DefaultSystem
+	System         string // instead of chat.DefaultSystem
 	Rounds, Tokens int
 	Time           time.Duration
 	Allow          []string

@@ -131,8 +131,8 @@ func ArgCount(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
-// GivenEmpty returns the error of a flag that was given an empty value, which an unset variable leaves
-// behind, or nil. give says what to give, and value what is empty.
+// GivenEmpty returns the error of a flag that was given an empty value, which an unset variable
+// leaves behind, or nil. give names the value to give, and value the empty part.
 func GivenEmpty(cmd *cobra.Command, flag, give, value string) error {
 	if f := cmd.Flags().Lookup(flag); f == nil || !f.Changed || f.Value.String() != "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestRefusedContent checks that what is refused in an archive is named with what to do, and that
+// TestRefusedContent checks that refused content of an archive is named with its fix, and that
 // the other skills are installed.
 func TestRefusedContent(t *testing.T) {
 	s := newShell(t)

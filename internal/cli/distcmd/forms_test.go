@@ -167,7 +167,7 @@ func testForms(t *testing.T, formed map[string]string) {
 			if after, err := os.ReadFile(filepath.Join(project, lockfile.Name)); err != nil || string(after) != string(data) {
 				t.Errorf("update without news wrote the lock: %v\n%s", err, after)
 			}
-			// What is deleted comes back offline, and no server is asked: neither it nor a proxy.
+			// Deleted skills come back offline, without a request to the server or a proxy.
 			if err := os.RemoveAll(filepath.Join(project, ".agents")); err != nil {
 				t.Fatal(err)
 			}

@@ -34,8 +34,8 @@ func (s *shell) interruptAt(name string) {
 	s.ctx = endsAt{ctx, filepath.Join(s.dir, "p", filepath.FromSlash(name)), end}
 }
 
-// A command that is interrupted says how many skills it is done with, and what to do; so does its
-// JSON, with the skills and warnings.
+// A command that is interrupted reports how many skills are done, and a hint; so does its JSON,
+// with the skills and warnings.
 func TestInterrupted(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"a", "b", "c"} {

@@ -65,7 +65,8 @@ func killOften(t *testing.T, git bool, kills int) {
 	}
 }
 
-// killWorld is a project, a source whose skills change, and what may be in the project.
+// killWorld is a project, a source whose skills change, and the states that the project
+// may have.
 type killWorld struct {
 	t                              *testing.T
 	binary, home, project, library string
@@ -153,7 +154,7 @@ func (w *killWorld) text(at string) string {
 	return b.String()
 }
 
-// state returns what is in the project.
+// state returns the content of the project.
 func (w *killWorld) state() string { return w.text(w.project) }
 
 // next changes something, and returns a command with the status that it ends with if nothing
@@ -238,7 +239,8 @@ func (w *killWorld) run(args []string, code int) {
 	var cmd *exec.Cmd
 	var out []byte
 	var begun time.Time
-	// What was killed while it started git lives on, with its lock, until git has begun.
+	// A process that was killed while it started git lives on, with its lock, until git has
+	// begun.
 	for i := 0; i == 0 || i < 1000 && bytes.Contains(out, []byte("another knack command is changing")); i++ {
 		cmd, begun = w.command(args), time.Now()
 		out, _ = cmd.CombinedOutput()
@@ -249,7 +251,8 @@ func (w *killWorld) run(args []string, code int) {
 	}
 }
 
-// check looks at what a command has left; done says that it has ended by itself.
+// check checks the files that a command has left; done reports whether it ended by
+// itself.
 func (w *killWorld) check(args []string, done bool) {
 	w.t.Helper()
 	skills := filepath.Join(w.project, ".agents", "skills")
@@ -282,7 +285,7 @@ func (w *killWorld) check(args []string, done bool) {
 	}
 }
 
-// checkDone looks at what is left when nothing was killed.
+// checkDone checks the files that are left when no command was killed.
 func (w *killWorld) checkDone(skills string, lock *lockfile.Lock) {
 	w.t.Helper()
 	cmd := w.command([]string{"verify"})

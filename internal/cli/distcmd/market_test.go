@@ -192,7 +192,7 @@ func TestMarketplaces(t *testing.T) {
 	})
 	from := "git+" + m.url + "/git/plugins"
 
-	// What there is, without installing.
+	// Listing, without installing.
 	var listed, warned bytes.Buffer
 	env := console.Env{Stdout: &listed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: os.Environ(), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
 	r, err := ListSource(t.Context(), &env, "", from)
@@ -252,7 +252,7 @@ git+URL/git/plugins has 8 skills in 10 plugins
 		t.Errorf("the package is locked at %s %s", e.Revision, e.Version)
 	}
 
-	// What is refused.
+	// Refusals.
 	m.want(1, "runs a program", "add", from, "--skill", "shell:x")
 	m.want(1, "does not have the digest that the marketplace names", "add", from, "--skill", "forged:sum")
 	m.want(3, "private network", "add", from, "--skill", "inside:x")
@@ -272,7 +272,7 @@ git+URL/git/plugins has 8 skills in 10 plugins
 	m.want(0, "restored", "sync", "--offline")
 	m.want(0, "6 skills as locked", "verify")
 
-	// The sources change: what is pinned stays.
+	// The sources change: a pinned plugin stays.
 	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "two")})
 	m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "two")})
 	m.repository("plugins", map[string]string{"plugins/ops/skills/deploy/SKILL.md": skillText("deploy", "two")})

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// A merge of two branches that each added a skill to a new lock conflicts. What the message says
-// mends it: one side of the lock is taken, and the other side's skill is only recorded.
+// A merge of two branches that each added a skill to a new lock conflicts. The advice in the
+// message resolves it: one side of the lock is taken, and the other side's skill is recorded
+// again.
 func TestMergeConflict(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts git")

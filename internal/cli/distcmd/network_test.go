@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A server that cannot be asked is described in words, with what to do, for each kind of source.
+// An error for an unreachable server has plain words and a fix, for each kind of source.
 func TestNetworkInWords(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusNotImplemented) }))
 	defer server.Close()

@@ -61,7 +61,7 @@ func TestPullKilled(t *testing.T) {
 		switch rand.IntN(3) {
 		case 0: // an empty store
 			remove(t, at)
-		case 1: // what is known of layers is lost
+		case 1: // the records of layers are lost
 			remove(t, filepath.Join(at, "layers"))
 		}
 		want := releases[rand.IntN(len(releases))]
@@ -105,8 +105,8 @@ func remove(t *testing.T, at string) {
 	}
 }
 
-// checkStore compares each skill of a store with its digest, and what is recorded with the skills.
-// want is the release that the source's head names; "" for any. It returns the number of skills.
+// checkStore compares each skill of a store with its digest, and the records with the skills. want
+// is the release that the source's head names; "" for any. It returns the number of skills.
 func checkStore(t *testing.T, at, source, want string) int {
 	t.Helper()
 	whole := map[skill.Digest]bool{}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a check advises is what installs the update, also for skills that were changed by hand.
-// A dry run says what becomes of changes by hand.
+// The command that a check advises installs the update, also for skills that were changed by
+// hand. A dry run reports the fate of changes by hand.
 func TestAdvice(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")
@@ -38,7 +38,7 @@ func TestAdvice(t *testing.T) {
 	s.put("p/.agents/skills/xlsx/notes", "mine")
 	say(0, []string{"remove", "xlsx", "--dry-run", "--overwrite"}, "would remove xlsx", "added by hand: notes", "would be kept")
 
-	// A folder that is missing is written, with what is new in it, or restored.
+	// A missing folder is restored, or written with its updates.
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -80,8 +80,8 @@ func (s *secrets) installed(binary, home, project string, write func(at, text st
 }
 
 // served starts a server with the skills of the project, and with sources at a host that repeats the
-// credentials which it gets. It sends the server secrets in headers and queries, and searches what
-// that says anywhere.
+// credentials it gets. It sends the server secrets in headers and queries, and searches all of its
+// output for them.
 func (s *secrets) served(binary, home, project, host string) {
 	t := s.t
 	t.Helper()

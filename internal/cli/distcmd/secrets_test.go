@@ -37,7 +37,8 @@ func (s *secrets) next() string {
 	return secret
 }
 
-// absent checks that a text holds none, plain or as HTTP sends it. kind is that of its place.
+// absent checks that a text has no secret, plain or in the encoding of HTTP. kind is the kind
+// of place of the text.
 func (s *secrets) absent(kind, where, text string) {
 	s.t.Helper()
 	s.places[kind]++
@@ -128,7 +129,7 @@ func TestSecrets(t *testing.T) {
 			run(env, "add", source, "--all", "--json")
 		}
 	}
-	// In the source itself: as a user's, behind ? and #, in what is no source at all.
+	// In the source itself: as a user's, after ? and #, in an invalid source.
 	for _, form := range []string{
 		"https://user:%s@git.example.com/a/b.git", "https://%s@github.com/a/b", "git+https://user:%s@git.example.com/a/b", "ssh://git:%s@git.example.com/a/b",
 		"user:%s@git.example.com:a/b", "git.example.com/a/b?token=%s", "https://x.example/a.zip?token=%s", "https://x.example/a.zip#%s", "https://user:%s@x.example/a.zip",
@@ -138,7 +139,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		add(nil, fmt.Sprintf(form, s.next()))
 	}
-	// What helpers and configurations give to servers that tell it.
+	// Secrets of helpers and configurations, given to servers that repeat them.
 	for _, source := range []string{
 		"git+http://" + host + "/a/b", "git+http://" + host + "/broken/b", "git+http://" + host + "/redirect/b", "git.example.com/a/b", "oci://" + host + "/a", "oci://" + host + "/broken",
 		"oci://" + host + "/redirect", "http://" + host + "/a.zip", "http://" + host + "/broken.zip", "http://" + host + "/redirect.zip", "http://" + host,

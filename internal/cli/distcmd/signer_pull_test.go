@@ -8,7 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// TestPullSigned checks that knack pull obeys the rules, also for what the store has already.
+// TestPullSigned checks that knack pull obeys the rules, also for releases that are in the
+// store already.
 func TestPullSigned(t *testing.T) {
 	s := newSigning(t)
 	source := "oci://" + s.host + "/acme/skills:prod"
@@ -39,8 +40,8 @@ func TestPullSigned(t *testing.T) {
 	expect(1, "has a signature that is of another release")
 }
 
-// TestPullTwice checks that what is found of a release in one repository stays when another one has
-// the same release, of which nothing is known.
+// TestPullTwice checks that the signer found for a release in one repository stays when another
+// repository has the same release without a signature.
 func TestPullTwice(t *testing.T) {
 	s := newSigning(t)
 	digest := s.release("1", "a")
@@ -62,8 +63,8 @@ func TestPullTwice(t *testing.T) {
 	expect("other", `"signature": "unsigned"`, "--offline")
 }
 
-// TestPublishCopySigned checks what is said of a second copy: what was sent, if the source was signed
-// since the first.
+// TestPublishCopySigned checks the report of a second copy: it names the signatures that were sent,
+// if the source was signed since the first.
 func TestPublishCopySigned(t *testing.T) {
 	s := newSigning(t)
 	from, to := "oci://"+s.host+"/acme/skills:prod", "oci://"+s.host+"/mirror/skills:prod"

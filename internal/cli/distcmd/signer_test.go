@@ -86,8 +86,7 @@ func (s *signing) sign(beside, about, key string) {
 	registrytest.Attach(s.t, s.host, "acme/skills", beside, trust.Bundle, bundle)
 }
 
-// expect runs a command, and compares the parts of what it prints. A line of the lock's signer
-// follows.
+// expect runs a command, and compares parts of its output. It also compares the lock's signer.
 func (s *signing) expect(status int, want, signer string, args ...string) {
 	s.t.Helper()
 	for i, a := range args {
@@ -128,7 +127,7 @@ func TestSigners(t *testing.T) {
 	s.release("2", "a")
 	s.expect(0, "1 file, signed by a key that is not trusted here\n", "", "update")
 
-	// With the key, the signer of what is installed already is recorded, and then kept.
+	// With the key, the signer of an installed skill is recorded, and then kept.
 	s.rule("a.pub, b.pub", false)
 	s.expect(0, "locked pdf from oci://HOST/acme/skills", "KEY-a", "update")
 	s.expect(0, "1 skill up to date", "KEY-a", "update")
@@ -163,8 +162,8 @@ func TestSigners(t *testing.T) {
 	}
 }
 
-// TestRequire checks that nothing is taken that a rule requires to be signed and that is not, by
-// no command, and that what is invalid is taken by none.
+// TestRequire checks that no command takes an unsigned release if a rule requires a signature,
+// or a release with an invalid signature.
 func TestRequire(t *testing.T) {
 	s := newSigning(t)
 	const refusal = "is not signed, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\n"
@@ -176,7 +175,7 @@ func TestRequire(t *testing.T) {
 	s.release("2", "b")
 	s.expect(1, "is signed by another key than a.pub, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\n", "", "add", "SOURCE")
 
-	// What was locked without the rule is neither restored nor said to be in order.
+	// A skill that was locked without the rule is neither restored nor verified.
 	s.put("home/.config/knack/knack.yaml", "")
 	s.release("3")
 	s.expect(0, "not signed\n", "", "add", "SOURCE")
@@ -295,8 +294,8 @@ func TestBrokenTrust(t *testing.T) {
 	s.expect(1, "a source of this kind has no signatures, as only registries have them, and ../mine.yaml:2 takes only what home/.config/knack/a.pub signed", "KEY-a", "add", "../src", "--skill", "xlsx", "--config", "../mine.yaml")
 }
 
-// TestSilentRegistry checks what a registry means that does not say whether there are signatures:
-// a warning, or a failure if there is a rule.
+// TestSilentRegistry checks that a registry that does not list signatures causes a warning, or a
+// failure if there is a rule.
 func TestSilentRegistry(t *testing.T) {
 	s := newSigning(t)
 	s.release("1", "a")

@@ -86,7 +86,7 @@ func newProject(t *testing.T) project {
 	return p
 }
 
-// knack runs a command and checks its status and a part of what it says.
+// knack runs a command and checks its status and a part of its output.
 func (p project) knack(status int, says string, args ...string) {
 	p.t.Helper()
 	var out bytes.Buffer
@@ -121,8 +121,8 @@ func files(name, more string) map[string]string {
 	return map[string]string{"SKILL.md": "---\nname: " + name + "\ndescription: Does " + name + ".\n---\n" + more, "run.sh": "#!/bin/sh\n"}
 }
 
-// TestSite installs from a site with an index, updates what changed there and nothing else, and
-// restores what was deleted without it.
+// TestSite installs from a site with an index, updates only the skills that changed there, and
+// restores deleted skills without the site.
 func TestSite(t *testing.T) {
 	s, p := newChanging(t), newProject(t)
 	s.skills["pdf"], s.skills["xlsx"] = files("pdf", ""), files("xlsx", "")
@@ -152,7 +152,7 @@ func TestSite(t *testing.T) {
 		t.Errorf("after the update: %v", now)
 	}
 
-	// The site lies, loses a skill, and goes. What is installed stays.
+	// The site lies, loses a skill, and disappears. Installed skills stay.
 	kept, _ := p.tree()
 	s.skills["pdf"], s.lie = files("pdf", "Yet more.\n"), "pdf"
 	p.knack(3, "other bytes than the index says", "update")
@@ -176,7 +176,8 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestSyncChangedSite restores skills from a site that has others now. Only what is locked is taken.
+// TestSyncChangedSite restores skills from a site that has others now. Only the locked skills are
+// taken.
 func TestSyncChangedSite(t *testing.T) {
 	s, p := newChanging(t), newProject(t)
 	s.skills["pdf"], s.skills["xlsx"] = files("pdf", ""), files("xlsx", "")

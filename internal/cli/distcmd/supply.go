@@ -44,7 +44,7 @@ type Withheld func(ctx context.Context, env *console.Env, project string, folder
 // back, why. config is the value of --config.
 type Held func(ctx context.Context, env *console.Env, config string, folders []string) map[string]string
 
-// Surroundings answer what depends on the skills and clients of this machine. Each may be nil.
+// Surroundings answer questions about the skills and clients of this machine. Each may be nil.
 type Surroundings struct {
 	Withheld Withheld
 	Held     Held

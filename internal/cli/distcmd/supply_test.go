@@ -52,7 +52,7 @@ func (s *shell) put(name, text string) {
 	}
 }
 
-// run runs a command, and returns what it printed and its exit status.
+// run runs a command, and returns its output and exit status.
 func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
@@ -133,7 +133,7 @@ func TestJSON(t *testing.T) {
 		if lock, ok := got["lock"].(string); ok && filepath.Base(lock) != "knack.lock" || !ok && got["reason"] == nil {
 			t.Errorf("%s: lock %v", args, got["lock"])
 		}
-		// What failed before there was a plan says so.
+		// A failure before there is a plan is reported as such.
 		if got["reason"] != nil && (!strings.Contains(stderr, got["reason"].(string)) || got["fix"] == nil) {
 			t.Errorf("%s: %s%s", args, stdout, stderr)
 		}
@@ -174,7 +174,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(0, "remove", "pdf", "xlsx")
-	// What fails before there is a plan.
+	// Failures before there is a plan.
 	s.put("other.json", "{")
 	s.put("q/knack.lock", "{")
 	run(0, "verify")
@@ -204,7 +204,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Statuses are what the page says.
+// Exit statuses are as documented.
 func TestStatuses(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")

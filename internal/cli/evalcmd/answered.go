@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// instead is a skill that a model loaded in place of the right one.
+// instead is a skill that a model loaded instead of the right one.
 type instead struct {
 	Name  string `json:"name"` // "" if none was loaded
 	Times int    `json:"times"`

@@ -1,5 +1,5 @@
 // Package help says how knack is used: the form of each command's help, and short texts about
-// what a user has to know beside the commands. The manual page of knack has the same texts.
+// topics beside the commands. The manual page of knack has the same texts.
 package help
 
 import _ "embed"

@@ -111,7 +111,7 @@ func printHidden(p *console.Printer, v catalog.View) {
 		why, fix := doctor.HeldReason(e)
 		p.Line("  %s: %s (%s)", console.Bold.Of(e.Place()), display.OneLine(why), display.OneLine(fix))
 	}
-	for _, e := range v.Entries { // other spellings of SKILL.md beside the one that is read
+	for _, e := range v.Entries { // other spellings of SKILL.md beside the file that is read
 		if e.Entry != "" && len(e.Others()) > 0 {
 			titled("not read")
 			p.Line("  %s  is beside %s", console.Bold.Of(strings.Join(e.Others(), ", ")), e.Place())

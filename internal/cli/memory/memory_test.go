@@ -75,8 +75,9 @@ func TestTune(t *testing.T) {
 	becomes("with little that lives", 21, 200, softLimit)
 }
 
-// TestReleaseMemory checks that what a flood held is returned once it is over, even if it
-// lived at the last collection, and that a process that needs its memory does not collect.
+// TestReleaseMemory checks that the memory of a flood is returned once it is over, even if
+// it was live at the last collection, and that a process that needs its memory does not
+// collect.
 func TestReleaseMemory(t *testing.T) {
 	var f footprint
 	flood := make([]byte, 2*minReleased)

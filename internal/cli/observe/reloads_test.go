@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestReloads checks the metrics and the audit lines of reloads: a refused one leaves the time of
-// what is in effect, and says why.
+// TestReloads checks the metrics and the audit lines of reloads: a refused one keeps the time of
+// the configuration in effect, and logs the reason.
 func TestReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer

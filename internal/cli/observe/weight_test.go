@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestWeight checks that the size of a store is that of its files, and that it is computed at most
-// once in five minutes, however often the metrics are asked for.
+// TestWeight checks that the size of a store is the size of its files, and that it is computed at
+// most once in five minutes, however often the metrics are asked for.
 func TestWeight(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, bytes int) {

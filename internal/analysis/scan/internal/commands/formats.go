@@ -38,7 +38,7 @@ func (c *codeReader) applied(method string, text value, open, depth int) value {
 	return c.spent(out)
 }
 
-// filledIn returns a Python format string with a value in place of its first %s.
+// filledIn returns a Python format string with a value for its first %s.
 func (c *codeReader) filledIn(text, v value) value {
 	text.text = strings.Replace(text.text, "%s", v.text, 1)
 	text.known = text.known && v.known

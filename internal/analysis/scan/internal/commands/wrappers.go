@@ -105,7 +105,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	return args, in, true
 }
 
-// filledIn returns the words of find -exec with the searched folder in place of {}.
+// filledIn returns the words of find -exec with the searched folder for {}.
 func filledIn(args []value, folder string) []value {
 	if strings.HasPrefix(folder, "-") {
 		return args

@@ -20,7 +20,7 @@ const minHidden = 60
 const maxNotice = 400
 
 // hidden judges a text that people do not see. Findings call it by the name in what. A text of at
-// most least bytes is judged only by the phrases in it that override instructions or hide acts.
+// most least bytes is searched only for phrases that override instructions or hide acts.
 func (m *page) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
