@@ -79,7 +79,7 @@ func crlf(t *testing.T, m *machine, at string) {
 	if a := m.knack(t, at, "show", "one", "ref/a.md"); a.out != "a\r\nb\r\n" {
 		t.Errorf("%q", a.out)
 	}
-	m.knack(t, at, "check").says(t, 1, []string{".claude/skills/two/SKILL.md:3:"}, []string{"error"})
+	m.knack(t, at, "check").says(t, 1, []string{".claude/skills/two/SKILL.md:3:"}, nil)
 	m.knack(t, at, "check", "--fix").says(t, 0, nil, []string{"fixed: .claude/skills/two/SKILL.md:3: "})
 	if got := m.read(t, at+`\.claude\skills\two\SKILL.md`); got != fixed {
 		t.Errorf("--fix wrote %q, want %q", got, fixed)
@@ -105,7 +105,7 @@ func reserved(t *testing.T, m *machine, at string) {
 	}
 	m.knack(t, at, "new", "con-1").says(t, 0, []string{"con-1/SKILL.md"}, []string{"hint"})
 	m.write(t, at, map[string]string{"shared/one/SKILL.md": skillOf("aux"), "shared/one/ref/a.md": ""})
-	m.knack(t, at, "check", "shared").says(t, 1, []string{"shared/one/SKILL.md:2:7: warning: on Windows no folder can be called 'aux', for the name of a device [file-windows]"}, []string{"error"})
+	m.knack(t, at, "check", "shared").says(t, 1, []string{"shared/one/SKILL.md:2:7: warning: on Windows no folder can be called 'aux', for the name of a device [file-windows]"}, nil)
 	made, err := os.ReadDir(m.path(at + `\.agents\skills`))
 	if err != nil || len(made) != 1 {
 		t.Errorf("%v, %v", made, err)
@@ -135,7 +135,7 @@ func knackDirs(t *testing.T, m *machine, at string) {
 
 func settings(t *testing.T, m *machine, at string) {
 	m.write(t, at, map[string]string{".claude/skills/uno/SKILL.md": skillOf("one"), ".claude/skills/uno/ref/a.md": ""})
-	m.knack(t, at, "check").says(t, 1, []string{"[name-folder]", "1 skill: 1 error, 0 warnings"}, []string{"error"})
+	m.knack(t, at, "check").says(t, 1, []string{"[name-folder]", "1 skill: 1 error, 0 warnings"}, nil)
 	file := filepath.Join(m.home, "AppData", "Roaming", "knack", "knack.yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func settings(t *testing.T, m *machine, at string) {
 func connect(t *testing.T, m *machine, at string) {
 	m.write(t, at, map[string]string{"readme": ""})
 	a := m.knack(t, at, "connect", "claude-code")
-	a.says(t, 0, []string{`"command": "C:\\knack\\knack.exe"`}, []string{`claude mcp add -s user knack -- "C:\knack\knack.exe" serve --exclude`})
+	a.says(t, 0, []string{`"command": "C:\\knack\\knack.exe"`}, []string{`claude mcp add -s user knack -- "C:\knack\knack.exe" serve`})
 	for _, c := range []struct{ client, file, before, keeps string }{
 		{"claude-code", ".claude.json", "{\r\n  \"theme\": \"dark\",\r\n  \"mcpServers\": {}\r\n}\r\n", "\"theme\": \"dark\",\r\n"},
 		{"vscode", "AppData/Roaming/Code/User/mcp.json", "{\r\n  // mine\r\n  \"inputs\": []\r\n}\r\n", "// mine\r\n"},
