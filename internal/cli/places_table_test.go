@@ -54,7 +54,7 @@ func (u *user) run(stdin string, args ...string) (out, errs string) {
 	return o.String(), e.String()
 }
 
-// put writes a skill, whose name is that of a root, into a folder.
+// put writes a skill that is named like a root into a folder.
 func (u *user) put(name, folder string) {
 	u.t.Helper()
 	at := filepath.Join(folder, name)
@@ -239,7 +239,7 @@ func TestMovedHomes(t *testing.T) {
 	}
 }
 
-// A value that is no folder moves nothing, and is reported. What is in the project stays the
+// A value that is no folder moves nothing, and is reported. Skills in the project stay the
 // project's.
 func TestMovedBadly(t *testing.T) {
 	u := newUser(t)

@@ -64,7 +64,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 	put(t, at("canary-one", "b-yaml", "SKILL.md"), "---\nname: [b-yaml\n---\n")
 	put(t, at("canary-one", "b-spelt", "sKiLl.md"), "---\nname: b-spelt\ndescription: d\n---\n")
 	put(t, at("canary-one", "b-fence", "SKILL.md"), "name: b-fence\n")
-	// Served, with links, and what a scan notices.
+	// Served, with links, and with findings of a scan.
 	put(t, at("canary-one", "linking", "SKILL.md"), "---\nname: linking\ndescription: Links.\n---\n[out](../../SKILL.md) [in](out.md) [gone](gone.md)\n")
 	link(at("canary-elsewhere", "SKILL.md"), "canary-one", "linking", "out.md")
 	link(at("canary-elsewhere", "none"), "canary-one", "linking", "gone.md")

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// The terminal session in the README shows what a new machine prints, and the test
-// command in it is the one that .ci/run runs.
+// The terminal session in the README shows the output on a new machine, and its test
+// command is the command that .ci/run runs.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

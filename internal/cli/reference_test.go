@@ -108,7 +108,7 @@ func compareSection(t *testing.T, page, name, want string) {
 	}
 }
 
-// updating reports whether the tests rewrite what they compare.
+// updating reports whether the tests rewrite their expected files.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // describe writes the sections of a command and its subcommands. Of the root command
@@ -146,7 +146,7 @@ func subcommands(c *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return sub.Name() == "help" || sub.Hidden })
 }
 
-// longText returns what a command's help says about it.
+// longText returns the long description in a command's help.
 func longText(c *cobra.Command) string {
 	if c.Long == "" {
 		return c.Short + "."

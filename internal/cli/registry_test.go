@@ -17,7 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestScriptRegistry installs from each registry what skopeo and umoci pushed there.
+// TestScriptRegistry installs skills from each registry that skopeo and umoci pushed
+// there.
 func TestScriptRegistry(t *testing.T) {
 	testwait.Slow(t)
 	for _, program := range []string{"docker-registry", "skopeo", "umoci"} {

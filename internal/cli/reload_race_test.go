@@ -32,7 +32,7 @@ type demand struct {
 	path    string
 	body    string
 	headers string // each with its line end
-	leak    string // what no answer may have; the canary if empty
+	leak    string // text that no answer may have; the canary if empty
 	stream  bool   // the answer goes on; its beginning counts
 	carl    bool   // sent with the token that is added and removed
 }

@@ -24,7 +24,7 @@ var marks = []string{"For everybody", "For people", "Not published", "The first 
 // rootCount matches the number of skills that a client sees of the root.
 var rootCount = regexp.MustCompile(`knack_root_skills\{root="(?:acme|dir-[12])"\} [0-9]+`)
 
-// shows returns the marks in an answer. What a request itself says is no mark of the answer.
+// shows returns the marks in an answer. Marks in the request itself do not count.
 func shows(p probe, answer string) string {
 	var found []string
 	for _, mark := range marks {
@@ -154,7 +154,7 @@ func TestRootsShowTheSame(t *testing.T) {
 }
 
 // TestSecondDirOpensNothing checks every surface of a server with a second --dir, before or
-// behind the first: no answer shows what the rules hide with the first alone.
+// behind the first: no answer shows a skill that the rules hide with the first alone.
 func TestSecondDirOpensNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests")

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestReloadKeepsRoots checks that a reload takes over no rules for roots that the server does
-// not serve yet: what is hidden stays hidden, and the log names the line.
+// TestReloadKeepsRoots checks that a reload does not apply rules for roots that the server
+// does not serve yet: hidden skills stay hidden, and the log names the line.
 func TestReloadKeepsRoots(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/open", "acme/vault/a", "tools/open", "tools/vault/a", "more/x"} {
@@ -57,7 +57,8 @@ func TestReloadKeepsRoots(t *testing.T) {
 	if strings.Contains(log(), "were read again") {
 		t.Errorf("it says that it was read:\n%s", log())
 	}
-	// What moves no URI under a rule is taken over, and said to need a restart.
+	// A change of roots that moves no URI under a rule is accepted, and reported to need a
+	// restart.
 	for roots, rules := range map[string]string{
 		"acme=acme tools=tools more=more": "\"skill://acme/vault/**\", \"skill://more/secret\"", "tools=tools acme=acme": "\"skill://acme/vault/**\"",
 	} {
@@ -84,8 +85,8 @@ func TestReloadAddsRoots(t *testing.T) {
 	}
 }
 
-// TestLinksOpenNothing checks that a link in one root shows nothing that the rules hide in
-// another, or elsewhere in the same root, and that other links show what they lead to.
+// TestLinksOpenNothing checks that a link in one root shows no skill that the rules hide
+// in another, or elsewhere in the same root, and that other links show their targets.
 func TestLinksOpenNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/open", "acme/vault/one", "acme/vault/deep/two", "tools/own"} {

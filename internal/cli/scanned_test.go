@@ -77,8 +77,8 @@ func TestScannedShowsProgress(t *testing.T) {
 	})
 }
 
-// What a person at a terminal reads of a server that is still reading is no number of all
-// skills.
+// The banner of a server that is still reading does not present its count as the number
+// of all skills.
 func TestBannerWhileReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := catalog.New([]catalog.Source{slow{time.Minute}}, catalog.Options{Patience: time.Second})

@@ -20,8 +20,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// world is what a random server has: the files of one to three roots by their paths, each
-// below "dir-N", and rules.
+// world is the input of a random server: the files of one to three roots by their paths,
+// each below "dir-N", and rules.
 type world struct {
 	*rand.Rand
 	roots  []string // folders, in the order of the server, whose labels are dir-1 and so on
@@ -199,10 +199,10 @@ func (w *world) probes() (all []probe) {
 // emptyRootRow matches the row of a root without a skill on the health page.
 var emptyRootRow = regexp.MustCompile(`<tr><th scope="row">[^<]*</th><td><code>[^<]*</code></td><td>[^<]*</td><td class="num">0</td><td>read</td></tr>\n\n`)
 
-// TestSeesWhatIsLeft checks that a subject sees what a server without the hidden skills,
-// and without the roots of which none is left, would show. Skills, roots, rules and reloads are random, and every surface is compared.
-// Each skill is named as its folder: the URI of a visible skill with another name can reveal
-// that a hidden one has the URI of that name, as doc/configuration.md says.
+// TestSeesWhatIsLeft checks that a subject gets the same answers as from a server without the hidden
+// skills, and without the roots that are then empty. Skills, roots, rules and reloads are random, and
+// every surface is compared. Each skill is named as its folder: the URI of a visible skill with
+// another name can reveal that a hidden one has the URI of that name, as doc/configuration.md says.
 // KNACK_SEEDS is the number of random servers.
 func TestSeesWhatIsLeft(t *testing.T) {
 	testwait.Slow(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestServeAccess checks that the configuration says what each client sees, and that SIGHUP
-// reads it again: it is taken over whole, or not at all.
+// TestServeAccess checks that the configuration decides which skills a client sees, and
+// that SIGHUP reads it again and applies it whole or not at all.
 func TestServeAccess(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"common", "secret", "more"} {

@@ -52,7 +52,7 @@ func denying(t *testing.T, patterns ...string) config.Access {
 	return config.Access{Policy: access.NewPolicy(true, []access.Rule{rule})}
 }
 
-// ruling is rules over roots, and what they have logged.
+// ruling is rules over roots, and their log.
 type ruling struct {
 	rules
 	roots  []catalog.Source
@@ -86,9 +86,8 @@ func (r *ruling) sees(t *testing.T, uri string) bool {
 	return e != nil
 }
 
-// TestRulesAreJudgedAgain checks that a misspelt deny hides what it means when such a skill
-// comes later, whether the rules are those of the start or of a reload, and that replaced rules
-// have no effect.
+// TestRulesAreJudgedAgain checks that a misspelt deny hides a skill that appears later, whether
+// the rules are from the start or a reload, and that replaced rules have no effect.
 func TestRulesAreJudgedAgain(t *testing.T) {
 	const secret = "skill://two/secret"
 	doc := skilltest.Document("secret", "d")

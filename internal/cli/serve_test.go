@@ -63,8 +63,8 @@ func eventually(t *testing.T, l *locked, want string) {
 	testwait.Until(t, func() bool { return strings.Contains(l.String(), want) }, want, "is not in", l.String)
 }
 
-// On a terminal, serve tells the person what is served, from where, what is not,
-// and how a client connects; stdout stays the protocol's.
+// On a terminal, serve prints to stderr which skills it serves from where, which it
+// skips, and how a client connects. Stdout has only the protocol.
 func TestServeBanner(t *testing.T) {
 	env := environment(t)
 	in, person := io.Pipe()
@@ -125,8 +125,8 @@ func TestServeBannerFlags(t *testing.T) {
 	}
 }
 
-// TestServeGreeting checks what serve over HTTP tells the person at a terminal, and that without
-// one it says where it serves and no more. A line counts what was skipped; the log is silent on it.
+// TestServeGreeting checks the text of serve over HTTP at a terminal, and that without one it
+// prints only its address. A line counts skipped skills; the log does not.
 func TestServeGreeting(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const unitFile = "../../deploy/knack.service"
 
-// unit returns the service with another program in place of the installed one.
+// unit returns the service with another program instead of the installed one.
 func unit(t *testing.T, program string) string {
 	t.Helper()
 	data, err := os.ReadFile(unitFile)

@@ -104,7 +104,7 @@ func testShell(t *testing.T, s *screen) {
 		{"knack connect curs\t --scope us\t\r", []string{"mcpServers"}},
 		{"knack help roo\t\r", []string{"A root is a folder"}},
 		{"knack completion fi\t\r", []string{"complete -c knack"}},
-		// Nothing fits, be it a word of a skill or what stands for one.
+		// No completion fits, of a skill's words or of a file in it.
 		{"knack show zz\t\t\tQ\r", []string{"no skill 'zzQ'"}},
 		{"knack show git references/\t\r", []string{"STYLE0"}},
 		// The choice, with descriptions.
@@ -133,7 +133,7 @@ func testShell(t *testing.T, s *screen) {
 	}
 }
 
-// screen is a shell in a terminal, and what it has printed.
+// screen is a shell in a terminal, and its output.
 type screen struct {
 	shell    string
 	terminal *os.File
@@ -214,7 +214,7 @@ func (s *screen) shows(want string) bool {
 	return true
 }
 
-// sync waits until the shell runs another line, and forgets what was on the screen.
+// sync waits until the shell runs another line, and clears the screen.
 func (s *screen) sync(t *testing.T) {
 	s.syncs++
 	s.send(fmt.Sprintf("printf '%%s\\n' SY''NC%d\r", s.syncs))
@@ -224,10 +224,10 @@ func (s *screen) sync(t *testing.T) {
 	s.all = nil
 }
 
-// controls are what a terminal does not show.
+// controls matches control sequences, which a terminal does not show.
 var controls = regexp.MustCompile(`\x1b\[[0-9;?>=]*[a-zA-Z]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]|\x1b.|[\r\x07\x0f]|.\x08`)
 
-// text is what was printed since the last sync.
+// text returns the output since the last sync.
 func (s *screen) text() string {
 	return string(bytes.ToValidUTF8(controls.ReplaceAll(s.all, nil), nil))
 }

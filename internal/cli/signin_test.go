@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// surfer is a browser without state: the test decides what it sends.
+// surfer is a browser without state: the test sets each of its requests.
 type surfer struct {
 	t    *testing.T
 	base string

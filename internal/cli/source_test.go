@@ -269,7 +269,8 @@ func TestSourceForward(t *testing.T) {
 	s.stop()
 }
 
-// TestSourceSigned serves only what the key of a rule signed, also from a warm store.
+// TestSourceSigned checks that only releases signed with the key of a rule are served,
+// also from a warm store.
 func TestSourceSigned(t *testing.T) {
 	host := registrytest.Start(t).Host
 	digest := publish(t, host, "1.0.0", "One.")

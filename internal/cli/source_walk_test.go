@@ -14,8 +14,7 @@ import (
 )
 
 // TestSourceWalk swaps releases in the middle of walks over all pages of a list. Each walk has
-// every skill that did not change exactly once, and what it reads afterwards is as the new release
-// has it.
+// every unchanged skill exactly once, and later reads get the new release.
 func TestSourceWalk(t *testing.T) {
 	testwait.Slow(t)
 	host := registrytest.Start(t).Host
@@ -66,7 +65,7 @@ func TestSourceWalk(t *testing.T) {
 		if pages < 2 {
 			t.Fatalf("%s has %d pages", method, pages)
 		}
-		for i := 10; i < n; i++ { // the ones that stay
+		for i := 10; i < n; i++ { // the skills that stay
 			uri := fmt.Sprintf("skill://acme/skill-%04d/SKILL.md", i)
 			if k := seen[uri] + seen[strings.TrimSuffix(uri, "/SKILL.md")]; k != 1 {
 				t.Errorf("%s has %s %d times", method, uri, k)

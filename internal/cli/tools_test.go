@@ -13,8 +13,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// session runs knack in a folder, with a skill below s, and returns what it wrote
-// to stdout.
+// session runs knack in a folder, with a skill below s, and returns its stdout.
 func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	t.Helper()
 	put(t, filepath.Join(dir, "s", "git", "SKILL.md"), "---\nname: git\ndescription: Commits & <pushes>\n---\n")
@@ -25,8 +24,8 @@ func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	return []byte(out)
 }
 
-// TestToolsEqualMCP checks that knack tools and knack call print for MCP what a client of
-// knack serve gets.
+// TestToolsEqualMCP checks that knack tools and knack call print the same MCP results as
+// a client of knack serve gets.
 func TestToolsEqualMCP(t *testing.T) {
 	for _, set := range tool.SetNames() {
 		t.Run(set, func(t *testing.T) {

@@ -405,7 +405,8 @@ func (f *front) seen(text string) (lists, reads int) {
 	return f.lists, reads
 }
 
-// TestUpstreamReads reads of a server what is new, once, and leaves a faulty skill out.
+// TestUpstreamReads checks that new content of a server is read once, and that a faulty
+// skill is left out.
 func TestUpstreamReads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads and hashes for seconds")
@@ -421,7 +422,7 @@ func TestUpstreamReads(t *testing.T) {
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+f.URL+"/mcp', token-env: ACME}\npoll: 1s\n")
 	p.setToken(token)
 
-	// The server ends in the middle: what came is not read again.
+	// The server ends in the middle: files that arrived are not read again.
 	f.change = func(request, answer string) string {
 		if strings.Contains(request, "s-17/a.txt") {
 			f.set(func() { f.down = true })
@@ -442,7 +443,7 @@ func TestUpstreamReads(t *testing.T) {
 		t.Errorf("%d reads before the end, %d after it", before, reads)
 	}
 
-	// Nothing is read while nothing changes, and then what changed.
+	// Nothing is read while nothing changes, and then only changed files.
 	lists, before := f.seen("")
 	testwait.Until(t, func() bool { n, _ := f.seen(""); return n >= lists+6 }, "further polls")
 	if _, reads := f.seen(""); reads != before {

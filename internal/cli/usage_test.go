@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestUsageIsKept checks that a server continues the counts of the one before, and that each
-// reader is told of the skills that it sees.
+// TestUsageIsKept checks that a server continues the counts of its predecessor, and that
+// each reader gets counts only of the skills that it sees.
 func TestUsageIsKept(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	for _, name := range []string{"common", "secret"} {

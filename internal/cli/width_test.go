@@ -44,7 +44,7 @@ func TestWidth(t *testing.T) {
 				t.Errorf("%s: exit status %d", command, code)
 			}
 			for line := range strings.Lines(out.String() + told.String()) {
-				line = line[strings.LastIndex(line, "\r")+1:] // behind what said how far it was
+				line = line[strings.LastIndex(line, "\r")+1:] // after the progress line
 				if columns := display.Columns(strings.TrimSuffix(line, "\n")); columns > 80 {
 					wide++
 					if terminal {

@@ -175,7 +175,7 @@ func switched(value any, _ Subject) verdict {
 }
 
 // permitted judges a permission, or {"PATTERN": permission}. The longest pattern that matches counts,
-// and of equals the one that denies.
+// and of equals the one with deny.
 func permitted(value any, s Subject) (out verdict) {
 	patterns, ok := value.(map[string]any)
 	if !ok {

@@ -39,8 +39,9 @@ Authorization = "in-a-header"
 	return data
 }
 
-// TestChosenArguments checks for every client that the user's chosen arguments replace those
-// of an existing entry, that only they change, and that the entry is shown without secrets.
+// TestChosenArguments checks for every client that the user's chosen arguments replace the
+// arguments of an existing entry, that only they change, and that the entry is shown without
+// secrets.
 func TestChosenArguments(t *testing.T) {
 	for _, c := range Clients {
 		t.Run(c.ID, func(t *testing.T) {
@@ -97,7 +98,8 @@ func TestChosenArguments(t *testing.T) {
 	}
 }
 
-// TestChosenArgumentsMerge checks what chosen arguments leave of knack's own.
+// TestChosenArgumentsMerge checks which of knack's own arguments remain beside chosen
+// ones.
 func TestChosenArgumentsMerge(t *testing.T) {
 	want := []string{"serve", "--entry", "team"}
 	for _, tt := range []struct{ chosen, want string }{

@@ -130,7 +130,7 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 }
 
 // MissingError is returned if knack does not create a client's file or its folder, or does not know
-// the folder, for example without HOME. Fix tells the user what to do.
+// the folder, for example without HOME. Fix is advice for the user.
 type MissingError struct{ What, Fix string }
 
 var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME, or name the file with --file"}

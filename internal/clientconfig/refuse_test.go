@@ -81,7 +81,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// What a client asks names the entry, and the settings that the client reads.
+// The next steps for a client name the entry, and the settings file that the client
+// reads.
 func TestNextSteps(t *testing.T) {
 	claude, _ := Find("claude")
 	qwen, _ := Find("qwen")

@@ -26,7 +26,7 @@ type Marketplace struct {
 	Shown string
 }
 
-// pluginRow is the JSON form of a plugin: what a client that conforms to Agent Plugins does with it.
+// pluginRow is the JSON form of a plugin, as a client that conforms to Agent Plugins treats it.
 type pluginRow struct {
 	Folder         string        `json:"folder"`
 	Name           string        `json:"name,omitempty"`
@@ -96,7 +96,7 @@ func masked(names []string) []string {
 // maxPlugins is the number of plugins that are printed one by one.
 const maxPlugins = 10
 
-// printPlugins prints what clients load of the plugins and the marketplaces.
+// printPlugins prints the parts of plugins and marketplaces that clients load.
 func (r *Run) printPlugins(p *console.Printer) {
 	for _, m := range r.Marketplaces {
 		text := display.Count(len(m.Plugins), "plugin")
@@ -116,7 +116,8 @@ func (r *Run) printPlugins(p *console.Printer) {
 	}
 }
 
-// summary says in one line what a client that conforms to Agent Plugins does with a plugin.
+// summary describes in one line how a client that conforms to Agent Plugins treats a
+// plugin.
 func (p Plugin) summary(valid map[string]bool) string {
 	switch p.State {
 	case plugins.Rejected:

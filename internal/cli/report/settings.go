@@ -87,7 +87,7 @@ func (s *Settings) Print(env *console.Env) {
 	}
 }
 
-// secrets returns tokens that were written in place of their hashes.
+// secrets matches tokens that were written instead of their hashes.
 var secrets = lazyregexp.New(`knack_[A-Za-z0-9_-]+`)
 
 // hideTokens replaces possible tokens by stars, to keep them out of terminals and logs.

@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// read returns what an archive holds, "TYPE CONTENT" by path.
+// read returns the entries of an archive, "TYPE CONTENT" by path.
 func read(data []byte) (map[string]string, error) {
 	found := map[string]string{}
 	r := bytes.NewReader(data)
@@ -146,7 +146,7 @@ func TestLongZip(t *testing.T) {
 	}
 }
 
-// TestDescriptors reads a zip that was written to a stream: what follows a file has four forms.
+// TestDescriptors reads a zip that was written to a stream: a file's descriptor has four forms.
 func TestDescriptors(t *testing.T) {
 	values := func(signature string, wide bool, content string) string {
 		b := binary.LittleEndian.AppendUint32([]byte(signature), crcOf(content))

@@ -28,7 +28,7 @@ type hostile struct {
 	name string
 	data []byte
 	// why is a part of the error about the archive or of the fault of its skill, "s". If it is "",
-	// the archive is taken without what is wrong with it.
+	// the archive is accepted without the offending entry.
 	why string
 }
 
@@ -59,7 +59,7 @@ func tarOf(entries ...tar.Header) []byte {
 	return b.Bytes()
 }
 
-// ustar makes a header by hand, since the library refuses what is hostile.
+// ustar makes a header by hand, since the library refuses hostile values.
 func ustar(h tar.Header, content string) []byte {
 	b := make([]byte, 512)
 	copy(b, h.Name)
@@ -173,7 +173,7 @@ func rawZipAround(before, between, behind string, change func(local, central [][
 	return bytes.Join(parts, nil)
 }
 
-// badNames are names of files and what is said about them, in a tar and in a zip.
+// badNames are names of files and the words of their faults, in a tar and in a zip.
 var badNames = []struct{ name, inTar, inZip string }{
 	{"/etc/passwd", "absolute", "absolute"},
 	{"//etc/passwd", "absolute", "absolute"},
@@ -323,7 +323,7 @@ func hostileZips() (all []hostile) {
 		return sigLocator64 + string(binary.LittleEndian.AppendUint64([]byte{0, 0, 0, 0}, uint64(end64))) + "\x01\x00\x00\x00"
 	}
 	streamed := zipOf(zipFile{name: "s/x", content: "y"})
-	behind := bytes.LastIndex(streamed, []byte(sigDescriptor)) // what follows the content of s/x
+	behind := bytes.LastIndex(streamed, []byte(sigDescriptor)) // the descriptor after the content of s/x
 	for at, what := range map[int]string{0: "signature", 4: "checksum", 8: "packed size", 12: "size"} {
 		b := bytes.Clone(streamed)
 		b[behind+at] ^= 1

@@ -38,8 +38,8 @@ type world struct {
 	trusts func(signer string) bool
 
 	mu     sync.Mutex
-	tag    store.Release // what the source has
-	old    store.Release // what it had before
+	tag    store.Release // the release that the source has
+	old    store.Release // the release before
 	err    error         // why it does not answer
 	refuse error         // why it cannot be pulled
 	lost   string        // a revision that it no longer has
@@ -50,7 +50,7 @@ type world struct {
 	looks  int
 	served []string // versions, with their moments
 	events []string
-	lacks  []string // what the follower told
+	lacks  []string // reported by the follower
 	log    bytes.Buffer
 	f      *follow.Follower
 	end    func()
@@ -153,7 +153,7 @@ func (w *world) Pull(ctx context.Context, _ origin.Ref, at origin.Revision) (sto
 	return r, pull.Report{Bytes: 100}, w.store.Record(r)
 }
 
-// Look judges what the source has.
+// Look returns the release of the source, or its errors.
 func (w *world) Look(context.Context, origin.Ref, origin.Revision) (store.Release, pull.Report, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +168,7 @@ func cmpErr(a, b error) error {
 	return b
 }
 
-// has makes a release what the source has.
+// has stores a release and makes it the source's current one.
 func (w *world) has(version, signer string) {
 	w.t.Helper()
 	b, err := w.store.Batch(context.Background())
@@ -196,7 +196,7 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// took returns what was collected in a list, and empties it.
+// took returns a list's items, and empties it.
 func (w *world) took(list *[]string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -310,7 +310,7 @@ func TestFails(t *testing.T) {
 	})
 }
 
-// busy is the error of a source that wants no requests for a time.
+// busy is the error of a source that asks for no requests for a time.
 type busy time.Duration
 
 func (b busy) Error() string             { return "busy" }

@@ -150,8 +150,8 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	f.o.Log.Warn(words, append(about, "reason", err.Error())...)
 }
 
-// ask asks the source, and fetches what it has anew. The error is not nil if the outcome is [Failed]
-// or [Refused].
+// ask asks the source, and fetches its release if it is new. The error is not nil if the outcome is
+// [Failed] or [Refused].
 func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	if !f.started {
 		if err := f.start(); err != nil {

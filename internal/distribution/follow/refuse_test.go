@@ -87,7 +87,8 @@ func TestForwardOnly(t *testing.T) {
 		}
 		w.end()
 
-		// A key that is not trusted any more keeps back none of the others, but what is not signed.
+		// A key that is no longer trusted does not keep releases of other keys back, only unsigned
+		// ones.
 		w.trusts = func(signer string) bool { return signer != "key:a" }
 		w.start()
 		w.took(&w.events)
@@ -102,8 +103,8 @@ func TestForwardOnly(t *testing.T) {
 	})
 }
 
-// With forward-only, a replica that cannot read what it served last takes nothing until it can, or
-// until the record is removed. Without, it begins anew.
+// With forward-only, a replica that cannot read its record of the last served release takes no
+// release until it can, or until the record is removed. Without forward-only, it begins anew.
 func TestHeadUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -153,7 +154,7 @@ func TestHeadUnread(t *testing.T) {
 	})
 }
 
-// pulled makes what the source has the head, as knack pull does beside a server.
+// pulled makes the source's release the head, as knack pull does beside a server.
 func (w *world) pulled() {
 	w.t.Helper()
 	h, err := w.store.Head(w.source.Ref.String())
@@ -167,8 +168,9 @@ func (w *world) pulled() {
 	}
 }
 
-// With forward-only, a server that starts does not serve what knack pull has set back, but the last
-// release that is allowed, nor does its source bring it lower than what knack pull brought first.
+// With forward-only, a server that starts does not serve an older release that knack pull has set,
+// but the last allowed one. Nor does its source bring it below the release that knack pull brought
+// first.
 func TestPulledBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -221,7 +223,8 @@ func TestPulledBeside(t *testing.T) {
 		w.want("events", &w.events, "refuse 1.0.0 version")
 		w.end()
 	})
-	// Without forward-only, what was pulled is served. With it, so is a library without versions.
+	// Without forward-only, a pulled release is served. With it, a library without versions is
+	// served too.
 	for _, forward := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -242,7 +245,7 @@ func TestPulledBeside(t *testing.T) {
 	}
 }
 
-// What the first poll finds of a signature is not written beside another release that knack pull
+// The signature that the first poll finds is not recorded for another release that knack pull
 // has set.
 func TestJudgedBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -359,8 +362,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A release that was refused for good is not fetched again, unless a person asks: what came for its
-// digest may have been the page of a broken proxy.
+// A release that was refused for good is not fetched again, unless a person asks: the bytes
+// received for its digest may have been the page of a broken proxy.
 func TestRefusedUntilAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -419,7 +422,8 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// What is damaged of the served release is fetched even if the tag names one that is refused.
+// Damaged files of the served release are fetched again even if the tag names a release that
+// is refused.
 func TestDamageBesideRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -490,8 +494,8 @@ func TestMovesBack(t *testing.T) {
 	})
 }
 
-// The first poll after a start judges the signature of what is served again, since the section trust
-// may be another one: a key that is no longer trusted is not shown, a new one is.
+// The first poll after a start judges the signature of the served release again, since the section
+// trust may be another one: a key that is no longer trusted is not shown, a new one is.
 func TestJudgedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

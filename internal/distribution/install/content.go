@@ -244,7 +244,7 @@ const (
 	publishedSize  = 16 << 20
 )
 
-// warn notes for new content what is not offered, or not installed.
+// warn notes warnings for new content that is not offered, or not installed.
 func (s *Step) warn(files []lockfile.File, of origin.Skill) {
 	var out []string
 	var size int64

@@ -29,8 +29,8 @@ func otherDisk(t *testing.T) string {
 	return filepath.Join(at, "kept")
 }
 
-// What is taken away is kept on another file system too, with its links, and after a command was
-// killed. A pipe cannot be, and is named.
+// Removed files can be kept on another file system, with their links, and after a command was
+// killed. A pipe cannot be kept, and is named.
 func TestKeptOnAnotherDisk(t *testing.T) {
 	w := newWorld(t, "folder")
 	o := w.options()

@@ -352,8 +352,8 @@ func (in *Installer) notTaken(t *takeover) {
 	}
 }
 
-// ghFolders returns the folders into which gh skill installs for a project, relative to it: those of
-// the agents that it knows, of which all are in the table.
+// ghFolders returns the folders into which gh skill installs for a project, relative to it. The
+// table has all agents that gh skill knows.
 func ghFolders() []string {
 	folders := []string{skillsOfAll}
 	for _, p := range agents.Pairs() {

@@ -32,8 +32,8 @@ func (w *world) lock() *lockfile.Lock {
 	return l
 }
 
-// If the locked commit is gone upstream, sync says which command takes what is there now, for each
-// way in which a skill was added. That command works.
+// If the locked commit is gone upstream, sync names the command that takes the present commit, for
+// each way in which a skill was added. That command works.
 func TestCommitGone(t *testing.T) {
 	w := newWorld(t, "git")
 	repo := strings.TrimPrefix(w.source, "git+file://")
@@ -111,8 +111,8 @@ func TestCommitGone(t *testing.T) {
 	}
 }
 
-// If the branch that a skill follows is gone upstream, update says which command follows what is
-// there now.
+// If the branch that a skill follows is gone upstream, update names the command that follows the
+// present default branch.
 func TestBranchGone(t *testing.T) {
 	w := newWorld(t, "git")
 	w.publish(old)

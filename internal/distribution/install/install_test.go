@@ -98,7 +98,7 @@ func TestAddAsksOnce(t *testing.T) {
 	}
 }
 
-// An editor saves a file at any moment of an update. What it saved is in place afterwards, or
+// An editor saves a file at any moment of an update. Its version is in place afterwards, or
 // is kept. KNACK_SAVES sets how often; the long form has 1,000.
 func TestEditorSaves(t *testing.T) {
 	saves := 40
@@ -353,7 +353,7 @@ func TestDamagedLock(t *testing.T) {
 	}
 }
 
-// If what was changed by hand cannot be kept, it stays in place.
+// If files changed by hand cannot be kept, they stay in place.
 func TestNotKept(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -376,8 +376,8 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// If what was changed by hand can neither be kept nor be put back, it stays in the folder for new
-// trees, where the message says.
+// If files changed by hand can neither be kept nor be put back, they stay in the folder for new
+// trees, which the message names.
 func TestNotPutBack(t *testing.T) {
 	for _, name := range []string{"sync", "remove"} {
 		w := newWorld(t, "folder")

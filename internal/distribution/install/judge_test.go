@@ -65,8 +65,8 @@ func TestNotRecorded(t *testing.T) {
 	}
 }
 
-// A skill whose folder differs from a locked one only in capitals is refused, and what is there
-// stays.
+// A skill whose folder differs from a locked one only in capitals is refused, and the installed
+// files stay.
 func TestTwinOfTheLock(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

@@ -59,7 +59,7 @@ type Step struct {
 	Same     []string  // the folders of its source with the same files
 	Spots    []*Spot   // in the folders of clients
 
-	dropped []string // what is not installed, each with the reason
+	dropped []string // files that are not installed, each with the reason
 
 	place string
 	from  string   // the folder that the files are copied from; "" for the store

@@ -82,7 +82,7 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 	return j, nil
 }
 
-// ofArchive says what else to do if a server does not give an archive.
+// ofArchive adds another way to the error of a server that does not give an archive.
 func ofArchive(ref origin.Ref, err error) error {
 	if ref.Kind != origin.Archive || filepath.IsAbs(ref.Location) {
 		return err

@@ -213,7 +213,7 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Entry
 	return nil
 }
 
-// doSpot does what is planned for a place in a client's folder.
+// doSpot carries out the plan for a place in a client's folder.
 func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
 	if spot.Do != Write && spot.Do != Replace && spot.Do != Delete {
 		return

@@ -100,7 +100,8 @@ func (c *client) do(command string, overwrite bool) (action install.Action, prob
 	return action, problem, p
 }
 
-// state says what is in the client's place: "link", "copy" of the present skill, "none" or "other".
+// state returns the state of the client's place: "link", "copy" of the present skill, "none" or
+// "other".
 func (c *client) state() string {
 	at, spot := c.folders()
 	info, err := os.Lstat(spot)
@@ -121,8 +122,8 @@ func (c *client) state() string {
 	return "other"
 }
 
-// TestClients does what the commands do to the places of a skill in the folders of all clients that
-// have one and do not read the folder of installed skills.
+// TestClients runs the commands on the places of a skill in the folders of all clients that do not
+// read the folder of installed skills.
 func TestClients(t *testing.T) {
 	n := 0
 	for _, a := range agents.All() {
@@ -185,8 +186,8 @@ func lives(c *client) {
 	}
 }
 
-// TestClientPlaces has for what is in the client's place, and for each form and command, the action
-// and what is there afterwards.
+// TestClientPlaces has the action and the resulting state for each state of the client's place,
+// form and command.
 func TestClientPlaces(t *testing.T) {
 	const mine = "---\nname: pdf\ndescription: Mine.\n---\n"
 	before := map[string]func(c *client, at, spot string){
@@ -200,7 +201,7 @@ func TestClientPlaces(t *testing.T) {
 			must(c.t, os.RemoveAll(spot))
 			must(c.t, os.WriteFile(spot, []byte("x"), 0o644))
 		},
-		"equal": func(c *client, at, spot string) { fill(c.t, spot, files(c.t, at)) }, // also what a system without links has
+		"equal": func(c *client, at, spot string) { fill(c.t, spot, files(c.t, at)) }, // also on a system without links
 		"link": func(c *client, at, spot string) {
 			must(c.t, os.RemoveAll(spot))
 			must(c.t, os.Symlink(filepath.Join("..", "..", ".agents", "skills", "pdf"), spot))
@@ -329,8 +330,8 @@ func TestNoLinks(t *testing.T) {
 	}
 }
 
-// TestClientForeign leaves what another program put into the client's folder, and the skills there
-// that knack installed itself.
+// TestClientForeign checks that files of another program in the client's folder stay, and skills
+// there that knack installed itself.
 func TestClientForeign(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "claude-code", lockfile.Link, false)

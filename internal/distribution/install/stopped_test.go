@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// interrupted makes what a command leaves that was killed between exchanging a skill and
-// recording it: old files beside the project's, new ones in place, and the old lock.
+// interrupted makes the remains of a command that was killed between exchanging a skill
+// and recording it: old files beside the project's, new ones in place, and the old lock.
 func interrupted(w *world) (swap string) {
 	w.t.Helper()
 	w.publish(old)
@@ -22,7 +22,7 @@ func interrupted(w *world) (swap string) {
 	w.publish(newer)
 	dry := w.options()
 	dry.DryRun = true
-	_, err = w.update(dry) // fetches what is new
+	_, err = w.update(dry) // fetches the new files
 	must(w.t, err)
 	swap = filepath.Join(w.project(), ".agents", ".knack", ".knack-"+strings.Repeat("A", 26), "swap")
 	must(w.t, os.MkdirAll(filepath.Dir(swap), 0o700))
@@ -42,8 +42,8 @@ func keptAs(t *testing.T, kept, name string) map[string]string {
 	return files(t, found[0])
 }
 
-// After a command was killed before it wrote the lock, the next one says where the old folder
-// is, and update, which records the new one, is what the others advise.
+// After a command was killed before it wrote the lock, the next one names the old folder, and
+// the others advise update, which records the new one.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t, "folder")
 	interrupted(w)
@@ -79,7 +79,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// What cannot be kept, and a project that cannot be locked, is told.
+// A folder that cannot be kept and a project that cannot be locked are reported.
 func TestTold(t *testing.T) {
 	w := newWorld(t, "folder")
 	swap := interrupted(w)

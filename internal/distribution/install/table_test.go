@@ -39,7 +39,8 @@ var cells = []struct {
 	name     string
 	unlocked bool // the lock does not have it
 	there    map[string]string
-	// What the place holds afterwards: "new", "old" (as locked), "same" (as before), "none".
+	// The state of the place afterwards: "new", "old" (as locked), "same" (as before),
+	// "none".
 	add, update, sync, remove string
 	// The same with --overwrite.
 	addOver, updateOver, syncOver, removeOver string
@@ -81,7 +82,8 @@ func TestTable(t *testing.T) {
 					if command == "sync" || command == "remove" {
 						continue
 					}
-					// Without news, add and update do what sync does. Only add knows skills that are not locked.
+					// Without a new version, add and update act like sync. Only add knows skills that are not
+					// locked.
 					same := c.sync
 					if over {
 						same = c.syncOver
@@ -128,7 +130,7 @@ func placed(t *testing.T, kind string, there map[string]string, unlocked bool, n
 	return w
 }
 
-// A check without news says what differs on the disk, and changes nothing.
+// A check without a new version reports differences on the disk, and changes nothing.
 func TestCheckSeesTheDisk(t *testing.T) {
 	for _, c := range cells[:10] {
 		w := placed(t, "folder", c.there, false, nil)
@@ -152,7 +154,7 @@ func TestCheckSeesTheDisk(t *testing.T) {
 	}
 }
 
-// cell runs a command and compares the whole project, and what was kept, with the table.
+// cell runs a command and compares the whole project, and the kept files, with the table.
 func (w *world) cell(command string, over bool, there map[string]string, want string) {
 	t := w.t
 	o := w.options()
@@ -197,7 +199,7 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 			t.Errorf("kept: %s", diff)
 		}
 	}
-	// Nothing else is there, and the lock is what is in place, or as it was.
+	// Nothing else is there, and the lock records the files in place, or is unchanged.
 	for name := range files(t, w.project()) {
 		if name != lockfile.Name && !strings.HasPrefix(name, ".agents/skills/pdf/") {
 			t.Errorf("%s is left", name)

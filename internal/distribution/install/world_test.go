@@ -39,14 +39,14 @@ type world struct {
 	source  string
 	publish func(files map[string]string) // makes these the skill's files in the source
 	clock   time.Time
-	wrap    func(origin.Origin) origin.Origin                              // changes what reads folders, or is nil
+	wrap    func(origin.Origin) origin.Origin                              // wraps the origin of folders, or is nil
 	settle  func(context.Context, *install.Installer, *install.Plan) error // after the plan is done, or nil
 }
 
 // asked counts the requests to the sites of all tests.
 var asked atomic.Int64
 
-// kinds has what makes a source of each kind in a folder.
+// kinds has a function for each kind that makes a source in a folder.
 var kinds = map[string]func(t *testing.T, dir string) (source string, publish func(map[string]string)){
 	"folder": func(t *testing.T, dir string) (string, func(map[string]string)) {
 		at := filepath.Join(dir, "source")
@@ -171,7 +171,7 @@ func (w *world) options() install.Options {
 	}
 }
 
-// run does what one command does.
+// run plans and applies one command.
 func (w *world) run(o install.Options, plan func(context.Context, *install.Installer) (*install.Plan, error)) (*install.Plan, error) {
 	w.t.Helper()
 	shelf, err := store.Open(filepath.Join(w.dir, "store"), store.Options{})

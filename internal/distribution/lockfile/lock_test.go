@@ -74,7 +74,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestDamaged refuses each damaged lock with the place, what is wrong and a fix.
+// TestDamaged refuses each damaged lock with the place, the fault and a fix.
 // testdata/damaged.txt has a line for each.
 func TestDamaged(t *testing.T) {
 	paths, err := filepath.Glob("testdata/damaged/*.lock")
@@ -199,7 +199,7 @@ func TestMerge(t *testing.T) {
 			if _, err := Parse(read(t, filepath.Join(dir, Name))); err == nil || !strings.Contains(err.Error(), "conflict markers") {
 				t.Errorf("a conflict is read: %v", err)
 			}
-			must("checkout", "--ours", Name) // what the fix says
+			must("checkout", "--ours", Name) // as the fix says
 			if lock, err := Parse(read(t, filepath.Join(dir, Name))); err != nil || !reflect.DeepEqual(lock, with(base, ours)) {
 				t.Errorf("one side of a conflict: %v", err)
 			}
@@ -219,8 +219,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any bytes: a fault has a place in the text, and what is read is written and
-// read again the same.
+// FuzzParse reads any bytes: a fault has a place in the text, and a parsed lock is written
+// and read again the same.
 func FuzzParse(f *testing.F) {
 	f.Add(read(f, "testdata/good.lock"))
 	f.Add(sample(2).Bytes())

@@ -10,7 +10,7 @@ import (
 
 // UnreadableError reports a knack.lock that exists and cannot be read.
 type UnreadableError struct {
-	Reason string // what follows its name: "is a link, which knack does not follow there"
+	Reason string // follows its name: "is a link, which knack does not follow there"
 	Fix    string
 }
 
@@ -18,8 +18,8 @@ type UnreadableError struct {
 func (e *UnreadableError) Error() string { return Name + " " + e.Reason }
 
 // Read returns the knack.lock of a folder and its stamp, and no data if it has the stamp known. It
-// follows no link and waits for no pipe: what is there and is no file of its own is an
-// [UnreadableError]. Without a lock the error is [fs.ErrNotExist].
+// follows no link and waits for no pipe: anything but a regular file is an [UnreadableError].
+// Without a lock the error is [fs.ErrNotExist].
 func Read(folder *dir.Tree, known skill.Stamp) (data []byte, stamp skill.Stamp, err error) {
 	f, err := folder.Open(Name)
 	if errors.Is(err, skill.ErrUnstable) {

@@ -11,8 +11,8 @@ import (
 const (
 	// MaxSkills is five times the skills of the largest libraries in use, which have 10,000.
 	MaxSkills = 50_000
-	// MaxEntries bounds the files and folders of these skills: those of the usual 50,000 skills, and 1 GiB
-	// of disk in blocks of 4 KiB if the files are as small as can be.
+	// MaxEntries bounds the files and folders of these skills: enough for 50,000 usual skills, and 1 GiB
+	// of disk in blocks of 4 KiB if the files are minimal.
 	MaxEntries = 1 << 18
 )
 

@@ -54,7 +54,7 @@ func entriesOf(t testing.TB, root string) []origin.Entry {
 	return entries
 }
 
-// scanned returns what a scan of the folder finds, "PATH ENTRY" each.
+// scanned returns the skills that a scan of the folder finds, "PATH ENTRY" each.
 func scanned(t testing.TB, root string) []string {
 	t.Helper()
 	scan, err := dir.New(dir.Options{Root: skill.Root{Label: "r", Dir: root}, NoLinks: true, Required: true}).Scan(t.Context())
@@ -222,8 +222,8 @@ func TestFindFaults(t *testing.T) {
 	}
 }
 
-// TestFindLinks compares skills with links with what is served of the same folders: each file of
-// either is one of the other, with the same bytes.
+// TestFindLinks compares skills with links with the served skills of the same folders: both have
+// the same files with the same bytes.
 func TestFindLinks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes many folders")

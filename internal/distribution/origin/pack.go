@@ -8,7 +8,7 @@ type Pack struct {
 	Size   int64  // in bytes
 }
 
-// Counter is a sink that is told of skills before their files are sent. An error refuses them all.
+// Counter is a sink that learns of skills before their files are sent. An error refuses them all.
 type Counter interface {
 	Sink
 	Expect(skills []Skill) error

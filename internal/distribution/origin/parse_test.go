@@ -155,8 +155,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is no source is refused with a sentence and what to do, and nothing of it that may be a
-// secret is repeated.
+// Text that is not a source is refused with a reason and a fix, and no possible secret in it
+// is repeated.
 func TestParseRefuses(t *testing.T) {
 	const secret = "s3cr3t"
 	for text, want := range map[string]string{

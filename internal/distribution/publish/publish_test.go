@@ -117,7 +117,7 @@ func (m *machine) publish(l library, to publish.Target) *publish.Result {
 	return r
 }
 
-// sink keeps what it is sent, by path; + is behind the path of an executable file.
+// sink keeps the files sent to it, by path; the path of an executable file ends with +.
 type sink map[string]string
 
 func (s sink) File(of string, f origin.File, content io.Reader) error {
@@ -168,7 +168,7 @@ func skills(n int) library {
 }
 
 // Two machines publish equal digests from equal skills, whatever the times of the files; one changed
-// skill is at most three new blobs; and what is published is what was there.
+// skill is at most three new blobs; and the published files equal the local ones.
 func TestRelease(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		one, two := newMachine(t), newMachine(t)
@@ -282,7 +282,7 @@ func (w *writer) WriteAt(p []byte, at int64) (int, error) {
 	return w.Write(p)
 }
 
-// Layers that another version compressed are taken over, if they hold what they should.
+// Layers that another version compressed are reused if their content is right.
 func TestTakeOver(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
@@ -326,8 +326,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A last release that lies about its layers, or that knack did not make, changes nothing of what is
-// published.
+// A last release that lies about its layers, or that knack did not make, does not change the next
+// release.
 func TestHostileLast(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
@@ -372,7 +372,7 @@ func TestHostileLast(t *testing.T) {
 	}
 }
 
-// What cannot be published keeps all back, and the tag is as it was.
+// A skill that cannot be published holds all back, and the tag does not change.
 func TestRefused(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)

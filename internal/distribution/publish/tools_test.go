@@ -166,7 +166,7 @@ func TestCopy(t *testing.T) {
 			source, ctx := m.target(from, "acme/skills", "v1.0.0"), t.Context()
 			first := m.publish(l, source)
 			m.Sign = nil
-			// What cosign 2 leaves is found by a tag made of the digest.
+			// Signatures of cosign 2 are found by a tag made of the digest.
 			data := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`)
 			old := strings.Replace(first.Digest, ":", "-", 1) + ".sig"
 			if _, err := source.Repository.Put(ctx, old, "application/vnd.oci.image.index.v1+json", data); err != nil {
@@ -206,7 +206,7 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// A copy of what was copied before is not unchanged if its source was signed since.
+// A repeated copy is not unchanged if its source was signed since.
 func TestCopySigned(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		m, l := newMachine(t), skills(2)
@@ -321,7 +321,7 @@ func TestLock(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}
-	// The digest of the test's entry is that of all files, and its list has one; so it is only read.
+	// The lock has no entry for changed or missing skills.
 	if text := got[lockfile.Name]; !strings.Contains(text, first.Skills[0].Path) || strings.Contains(text, first.Skills[1].Path) || strings.Contains(text, "gone") {
 		t.Errorf("the lock is %s", text)
 	}

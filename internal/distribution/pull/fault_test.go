@@ -23,8 +23,8 @@ import (
 // always is more often than a request is tried.
 const always = 1000
 
-// Each fault on the way ends with the new release, or with a sentence; the release before it is
-// whole all the time. Once the fault is over, the next attempt fetches what is missing.
+// After each fault there is the new release or an error; the release before it is whole all the
+// time. Once the fault is over, the next attempt fetches what is missing.
 func TestPullFaults(t *testing.T) {
 	registry := registrytest.Start(t)
 	any := func(*http.Request) bool { return true }
@@ -92,8 +92,8 @@ func TestPullFaults(t *testing.T) {
 	}
 }
 
-// A tag that moves between the question and the answer changes nothing: what was resolved is
-// pulled.
+// A tag that moves between the question and the answer changes nothing: the resolved release
+// is pulled.
 func TestTagMoves(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)
@@ -110,7 +110,7 @@ func TestTagMoves(t *testing.T) {
 	}
 }
 
-// What has arrived when a pull fails is not fetched again.
+// Layers that arrived before a pull failed are not fetched again.
 func TestPullResumes(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)

@@ -121,7 +121,8 @@ func TestUnpack(t *testing.T) {
 	unpack(false)
 }
 
-// Of several commands that make one folder at once, one does, and the others say what to do.
+// Of several commands that make one folder at once, one succeeds, and the others fail with a
+// hint.
 func TestUnpackAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	source, to := filepath.Join(dir, "source"), filepath.Join(dir, "skills")
@@ -151,7 +152,7 @@ func TestUnpackAtOnce(t *testing.T) {
 	}
 }
 
-// What knack did not write is never replaced.
+// Files that knack did not write are never replaced.
 func TestUnpackForeign(t *testing.T) {
 	dir := t.TempDir()
 	source, other := filepath.Join(dir, "source"), filepath.Join(dir, "other")

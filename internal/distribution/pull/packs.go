@@ -24,9 +24,9 @@ const (
 	// skillsAtOnce is how many skills of a server or a site are under way: with 500 of two files
 	// each, at 50 ms an answer, 8 at once take 4.5 s and 12 take 3.2.
 	skillsAtOnce = 12
-	// unpacked is how many bytes of disk one packed byte is taken to need, when the disk is asked
-	// for room. Real skills need 4, and small files a block each.
-	// What they do need is known, and asked for, once they are here.
+	// unpacked is the assumed number of bytes on disk for one packed byte, when free space is
+	// checked before a download. Real skills need 4, and small files a block each. The real need
+	// is checked after the download.
 	unpacked = 8
 )
 

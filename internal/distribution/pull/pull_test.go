@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// replica is a store and what pulls into it.
+// replica is a store and a puller into it.
 type replica struct {
 	*pull.Puller
 	t       *testing.T
@@ -84,7 +84,7 @@ func (r *replica) must(source string) (store.Release, pull.Report) {
 	return got, report
 }
 
-// files returns what the store has of a release.
+// files returns the files that the store has of a release.
 func (r *replica) files(of store.Release) registrytest.Skills {
 	r.t.Helper()
 	all := registrytest.Skills{}
@@ -112,7 +112,7 @@ func (r *replica) files(of store.Release) registrytest.Skills {
 	return all
 }
 
-// left lists what is in a folder of the store.
+// left lists the entries of a folder of the store.
 func (r *replica) left(folder string) (names []string) {
 	entries, _ := os.ReadDir(filepath.Join(r.dir, folder))
 	for _, e := range entries {
@@ -199,7 +199,7 @@ func TestPullRelease(t *testing.T) {
 	}
 }
 
-// A skill within a skill is one of its own, and its files are those of both.
+// A skill within a skill is a skill of its own, and its files belong to both.
 func TestPullNested(t *testing.T) {
 	host := registrytest.Start(t).Host
 	registrytest.Release(t, host, "a/b", "prod", 2, registrytest.Skills{"a/SKILL.md": registrytest.Skill("a", ""), "a/b/SKILL.md": registrytest.Skill("b", ""), "a/b/x": "x", "a/z": ""}, nil)
@@ -257,7 +257,7 @@ func TestPullWhole(t *testing.T) {
 	}
 }
 
-// What no release may be is refused, and the reason is told.
+// An invalid release is refused with its reason.
 func TestPullRefused(t *testing.T) {
 	host := registrytest.Start(t).Host
 	one := registrytest.Skills{"a/SKILL.md": registrytest.Skill("a", "")}

@@ -40,7 +40,7 @@ type StatusError struct {
 // RetryAfter returns the wait that the registry asks for, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
-// Error names the failed request, and says what to do.
+// Error names the failed request and a fix.
 func (e *StatusError) Error() string { return e.message }
 
 // try calls f until it succeeds, fails permanently, or has failed 8 times in a row, or 3 times

@@ -63,7 +63,7 @@ func manifest(t *testing.T, config, layer registry.Descriptor, subject *registry
 	return data
 }
 
-// What is pushed can be read, and a second repository takes a blob over.
+// Pushed blobs can be read, and a second repository mounts one.
 func TestPush(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		c, ctx := client(t, ""), t.Context()
@@ -175,8 +175,8 @@ func answers(method string, code int, body string) func(http.ResponseWriter, *ht
 	}
 }
 
-// A registry that does not take an upload is named, with what to do. Its own words are not
-// repeated: they may quote a secret.
+// A registry that refuses an upload is named, with a fix. Its own words are not repeated:
+// they may quote a secret.
 func TestRejected(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

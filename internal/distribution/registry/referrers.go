@@ -26,8 +26,8 @@ func IsAbsent(err error) bool {
 func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 
 // Referrers returns the manifests whose subject has this digest, such as signatures: from the
-// registry's list, and from the index of the fallback tag unless one of the list is wanted. Some
-// registries list only what they were pushed themselves, or with wrong types. A nil wanted wants all
+// registry's list, and from the index of the fallback tag unless the list has a wanted one. Some
+// registries list only manifests that were pushed to them, or wrong types. A nil wanted selects all
 // of both. The descriptors are unverified, so the caller must check each manifest. If some have no
 // usable digest, it returns the others with an error.
 func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(Descriptor) bool) ([]Descriptor, error) {

@@ -377,8 +377,8 @@ func (k *shelf) cut(at string) {
 	must(k.t, os.Truncate(at, 3))
 }
 
-// What a release could not have is skipped with the reason, and so are skills that are found but
-// not valid. A record without main files is served too.
+// Skills that the release records with a fault are skipped with its reason, and so are invalid
+// skills. A record without main files is served too.
 func TestFaults(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(map[string]string{"big/SKILL.md": md("big", strings.Repeat("x", skill.MaxSkillMD)), "none/SKILL.md": "no fence", "pdf/SKILL.md": md("pdf", ""), "pdf/a": "a"})

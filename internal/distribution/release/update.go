@@ -144,7 +144,7 @@ type Request struct {
 	Set func(store.Head) error
 }
 
-// State is what there is of a source before an update.
+// State is the stored state of a source before an update.
 type State struct {
 	Head    store.Head    // zero without one
 	Release store.Release // the head's

@@ -191,7 +191,7 @@ type Fault struct {
 // Unwrap returns the system's error.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Error says what happened and what to do.
+// Error describes the fault and a fix.
 func (f *Fault) Error() string {
 	elsewhere := ""
 	if f.Setting != "" {

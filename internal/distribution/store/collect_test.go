@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Collect keeps the current and the previous release of each source, and what was served lately.
+// Collect keeps the current and the previous release of each source, and releases served lately.
 func TestCollect(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	now := time.Now()

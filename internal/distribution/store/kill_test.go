@@ -23,9 +23,9 @@ import (
 // store's folder.
 const storeChild = "KNACK_TEST_STORE_CHILD"
 
-// TestKilled kills processes that store skills, at random moments, and checks what they leave:
-// no skill that is not whole, and nothing that the next one does not remove. KNACK_KILLS is how
-// many are killed.
+// TestKilled kills processes that store skills, at random moments, and checks their remains:
+// all skills are whole, and the next process removes the rest. KNACK_KILLS is how many are
+// killed.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv(storeChild); dir != "" {
 		storeForever(t, dir)

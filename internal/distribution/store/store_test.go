@@ -129,7 +129,7 @@ func TestStore(t *testing.T) {
 }
 
 // TestBatchRefuses checks that a skill is stored whole or not at all, and that a fault of one
-// skill is not that of another.
+// skill does not affect another.
 func TestBatchRefuses(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	b := begin(t, s)
@@ -215,8 +215,8 @@ func TestBatchCancelled(t *testing.T) {
 	}
 }
 
-// TestFindDamaged checks that a skill whose files are not those of its digest is removed, and
-// can be stored again.
+// TestFindDamaged checks that a skill whose files do not match its digest is removed, and can
+// be stored again.
 func TestFindDamaged(t *testing.T) {
 	damage := map[string]func(dir string) error{
 		"flipped": func(dir string) error {

@@ -80,7 +80,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestRules checks that the first rule that fits a source holds, and what it says of locks.
+// TestRules checks that the first rule that fits a source applies, and how it judges locks.
 func TestRules(t *testing.T) {
 	old, next, other := algorithms[0].make(t), algorithms[1].make(t), algorithms[0].make(t)
 	oldKey, nextKey := publicKey(t, "old.pub", old), publicKey(t, "next.pub", next)
@@ -159,7 +159,7 @@ func TestManySignatures(t *testing.T) {
 }
 
 // FuzzBundle checks that no bytes beside a manifest count as a signature by a key that did not
-// make them, and that each refusal says what to do.
+// make them, and that each refusal has a fix.
 func FuzzBundle(f *testing.F) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	f.Add(ours(f, key, digest).Data, "")

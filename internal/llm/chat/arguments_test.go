@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// asked has the model call a tool of another server with these arguments. It returns what the
-// user is asked, what the server gets, and what the model gets.
+// asked has the model call a tool of another server with these arguments. It returns the
+// question to the user, the arguments sent to the server, and the result for the model.
 func asked(t testing.TB, arguments string) (question, sent, result string) {
 	t.Helper()
 	m := (&scripted{}).calls("", "files__write", arguments).says("Well.")
@@ -34,8 +34,8 @@ func asked(t testing.TB, arguments string) (question, sent, result string) {
 	return question, sent, m.requests[1].Messages[2].Results[0].Text
 }
 
-// TestArguments checks that a question shows what is sent, in one line that no argument can forge
-// or steer.
+// TestArguments checks that a question shows the arguments that are sent, in one line that no
+// argument can forge.
 func TestArguments(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"{}": "",
@@ -72,8 +72,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// FuzzQuestion checks that a question has no character that steers a terminal, and that what is
-// sent is the value that the model gave.
+// FuzzQuestion checks that a question has no character that steers a terminal, and that the
+// sent value is the value that the model gave.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte(`{"path":"a\u202e.txt","n":[1,2.5e3,null,true,{"a":"b"}]}`))
 	f.Add([]byte("{\"a\":\"\xff\x7f\"}"))

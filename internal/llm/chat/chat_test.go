@@ -72,7 +72,7 @@ func (s *scripted) waits(text string, told chan<- struct{}) *scripted {
 	return s
 }
 
-// seen is what the user sees, and the transcript.
+// seen is the user's output, and the transcript.
 type seen struct {
 	text    strings.Builder
 	events  []string

@@ -274,7 +274,7 @@ func TestSkillAsks(t *testing.T) {
 	}
 }
 
-// TestForeign checks what the model gets of another server.
+// TestForeign checks the results that the model gets from another server.
 func TestForeign(t *testing.T) {
 	m := (&scripted{}).calls("", "files__read", `{"path":1}`, "files__write", `{}`, "files__delete", `[1]`, "files__read_all", `{}`).says("Well.")
 	var s seen

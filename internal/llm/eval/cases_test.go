@@ -129,7 +129,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that what is read has a query and a line, and that a fault has a place.
+// FuzzParse checks that each parsed case has a query and a line, and that a fault has a
+// place.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`[{"query": "fill in", "should_trigger": true, "x": [{"y": -1.5e3}, "\ud83d\ude00"]}]`))
 	f.Add([]byte("[\n{\"query\": \"a\", \"should_trigger\": false},\n]"))

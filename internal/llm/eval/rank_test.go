@@ -48,7 +48,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// The intervals are those of the Wilson score interval without a correction, by hand.
+// The intervals are Wilson score intervals without a correction, computed by hand.
 func TestRate(t *testing.T) {
 	for _, tt := range []struct {
 		rate      eval.Rate

@@ -35,7 +35,8 @@ func pidIn(t *testing.T, file string) (pid int) {
 	return pid
 }
 
-// TestNoProcessIsLeft ends programs that obey nothing, and what they have started.
+// TestNoProcessIsLeft checks that programs which ignore signals are ended, with their
+// children.
 func TestNoProcessIsLeft(t *testing.T) {
 	for _, kind := range []string{"stubborn", "forks"} {
 		file := filepath.Join(t.TempDir(), "pid")

@@ -238,7 +238,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestDeaf ends a program that does not read what it is sent.
+// TestDeaf ends a program that does not read its input.
 func TestDeaf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a second")
@@ -260,8 +260,8 @@ func TestDeaf(t *testing.T) {
 	}, "the program is still used")
 }
 
-// TestStandardError tells what a program says, in lines that are cut, without secrets and without
-// end.
+// TestStandardError checks that a program's stderr is reported in cut lines, without secrets, and
+// bounded.
 func TestStandardError(t *testing.T) {
 	t.Setenv("ACME_TOKEN", canary)
 	var lines, size atomic.Int64

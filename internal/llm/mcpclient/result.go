@@ -53,7 +53,7 @@ func refusal(err error) string {
 	return fmt.Sprintf("%s (%d)", of.Message, of.Code)
 }
 
-// textOf joins the texts of a result, and puts a short name in place of other contents. Secrets
+// textOf joins the texts of a result, and replaces other contents with a short name. Secrets
 // are hidden before texts are cut or encoded.
 func (s secrets) textOf(r *mcp.CallToolResult) string {
 	var parts []string

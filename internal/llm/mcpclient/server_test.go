@@ -166,7 +166,7 @@ func play(kind string) {
 					}
 				}
 				answer(`""`)
-			case "deaf": // for what comes next
+			case "deaf": // to later requests
 				answer(`{"content":[]}`)
 				out.Flush()
 				<-time.After(time.Hour)
@@ -250,7 +250,7 @@ func tools(canary string) *mcp.Server {
 	return s
 }
 
-// options are those of a test.
+// options returns options for a test.
 func options(t *testing.T) Options {
 	f := httpfetch.New(httpfetch.Options{Agent: "knack"})
 	t.Cleanup(f.Close)

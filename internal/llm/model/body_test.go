@@ -52,7 +52,8 @@ func TestBody(t *testing.T) {
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"# PDF","is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":true},{"type":"text","text":"And?"},{"type":"text","text":"Well?"}]}]}`)
 }
 
-// TestBodyExtra leaves out what is not set, and keeps what the user adds.
+// TestBodyExtra checks that unset fields are left out, and that fields of the user are
+// kept.
 func TestBodyExtra(t *testing.T) {
 	extra := members{"temperature": json.RawMessage("0.10"), "stream": json.RawMessage("false"), "max_tokens": json.RawMessage("7")}
 	for wire, want := range map[Wire]string{
@@ -77,7 +78,8 @@ func TestBodyExtra(t *testing.T) {
 	}
 }
 
-// TestBack: what came goes back unchanged, and an endpoint that refuses less is satisfied.
+// TestBack: an answer is sent back unchanged, without the fields that strict endpoints
+// refuse.
 func TestBack(t *testing.T) {
 	for _, f := range []struct {
 		name   string
@@ -134,7 +136,7 @@ func TestBack(t *testing.T) {
 					all = append(all, results)
 				}
 			}
-			// Another endpoint gets what every endpoint understands.
+			// Another endpoint gets only common fields.
 			other, err := New(Endpoint{Wire: OpenAI, URL: "http://other/v1", Model: "m"}, Options{}).Body(Request{Messages: all})
 			if err != nil || strings.Contains(string(other), "signature") || strings.Contains(string(other), "reasoning") || strings.Contains(string(other), "thinking") {
 				t.Errorf("another endpoint would get %s, %v", other, err)
@@ -151,7 +153,7 @@ func decodedText(raw []byte) []byte {
 	return out
 }
 
-// TestUsage: what the endpoint reports counts, and else 4 characters are a token.
+// TestUsage: the endpoint's report counts; without one, 4 characters are a token.
 func TestUsage(t *testing.T) {
 	a, err := ask(t, Endpoint{}, &script{replies: []reply{{body: stream(delta(`{"content":"Hello"}`), stopped("stop"), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}`, "[DONE]")}}})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// endless writes the same again and again until the client has enough, and returns what it wrote.
+// endless writes the same text until the client disconnects, and adds the number of bytes to n.
 func endless(text string, n *int) func(http.ResponseWriter, *http.Request) {
 	text = strings.Repeat(text, 64<<10/len(text))
 	return func(w http.ResponseWriter, r *http.Request) {

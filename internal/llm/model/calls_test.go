@@ -201,7 +201,7 @@ func TestStreamOverHTTP(t *testing.T) {
 	}
 }
 
-// Ids that are made are not those of calls before.
+// Generated ids differ from the ids of earlier calls.
 func TestMadeIDs(t *testing.T) {
 	a, _, err := taken(chat{}, stream(streams[6].events...))
 	if err != nil {
@@ -220,7 +220,7 @@ func TestMadeIDs(t *testing.T) {
 	}
 }
 
-// Bad streams have an error that says what came.
+// Bad streams cause an error that describes the bad event.
 func TestBadStreams(t *testing.T) {
 	many := make([]string, maxCalls+1)
 	for i := range many {

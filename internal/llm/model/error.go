@@ -24,8 +24,8 @@ const (
 	Shape    Category = "shape"     // the response is not a model's answer
 )
 
-// Error is the reason why there is no answer. Its texts never have the key or parts of the
-// request.
+// Error is the reason why there is no answer. Its texts never contain the key or parts of
+// the request.
 type Error struct {
 	Category Category
 	// Status is the status of the response, or 0 without one.
@@ -65,7 +65,7 @@ func (c *Client) fail(category Category, what string) *Error {
 	return &Error{Category: category, Host: c.base.Host, KeyName: c.endpoint.KeyName, keyless: c.keyless, what: what}
 }
 
-// Error returns one line that says what happened, where, and what to do.
+// Error returns one line with the failure, the host and a fix.
 func (e *Error) Error() string {
 	what, advice := e.what, ""
 	switch e.Category {

@@ -31,7 +31,7 @@ var (
 	keyWord = lazyregexp.New(`(?i)api[ _-]?key`)
 )
 
-// failure is a failure that an endpoint reports in place of an answer.
+// failure is an error object that an endpoint sends instead of an answer.
 type failure struct{ raw json.RawMessage }
 
 func (f *failure) Error() string { return "the endpoint reports a failure" }

@@ -14,8 +14,8 @@ import (
 
 var lineEnd = regexp.MustCompile("\r\n|\n|\r")
 
-// eventsOf is the definition of a stream, written in another way: its lines first, and then
-// those of each event.
+// eventsOf is the definition of a stream, written in another way: it splits all lines
+// first, and then groups them into events.
 func eventsOf(body string) (all []string) {
 	var data []string
 	lines := lineEnd.Split(body, -1)
@@ -37,7 +37,7 @@ func eventsOf(body string) (all []string) {
 	return all
 }
 
-// FuzzEvents: the events of a stream are those of its definition, in whatever pieces it comes.
+// FuzzEvents: the events of a stream are as the definition says, in whatever pieces it comes.
 func FuzzEvents(f *testing.F) {
 	f.Add("data: a\n\ndata:b\r\ndata: c\r\r: d\rdata", byte(3))
 	f.Add("data\n\nevent: x\ndata:  y\nid: 7\n\n\n\ndata: z", byte(0))
@@ -70,7 +70,7 @@ type pieces struct {
 func (p pieces) Read(b []byte) (int, error) { return p.from.Read(b[:min(len(b), p.n)]) }
 
 // FuzzCalls: an answer of Chat Completions is refused, or has calls with names, arguments and
-// ids that no other call has; and what goes back is read as the same answer.
+// ids that no other call has; and the message that is sent back is read as the same answer.
 func FuzzCalls(f *testing.F) {
 	for _, s := range streams {
 		f.Add([]byte(stream(s.events...)))
@@ -86,7 +86,7 @@ func FuzzTurns(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkAnswer(t, messages{}, body) })
 }
 
-// checkAnswer reads an answer, and again what goes back of it.
+// checkAnswer reads an answer, and then the message that is sent back for it.
 func checkAnswer(t *testing.T, w wire, body []byte) {
 	used := map[string]bool{"call_1": true}
 	shown := ""
@@ -139,7 +139,7 @@ func sameValue(a, b json.RawMessage) bool {
 	return bytes.Equal(decodedText(a), decodedText(b))
 }
 
-// One byte at a time is what the fuzzer's pieces come down to.
+// The fuzzer's smallest pieces: one byte at a time.
 func TestEvents(t *testing.T) {
 	body := "\n: x\ndata: a\r\n\r\nevent: e\rdata: b\rdata\rdata:c\r\rdata: d"
 	e := newEvents(bufio.NewReader(iotest.OneByteReader(strings.NewReader(body))))

@@ -30,7 +30,7 @@ var turns = []struct {
 	text   string
 	calls  []string
 	stop   string
-	// content is what goes back.
+	// content is the content that is sent back.
 	content string
 }{
 	{"a text", blockOf(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"Hel"}`, `{"type":"text_delta","text":"lo"}`), "end_turn", "Hello", nil, StopEnd,
@@ -116,7 +116,7 @@ func TestTurnsWhole(t *testing.T) {
 	}
 }
 
-// TestBadTurns: streams of Messages that are no answer.
+// TestBadTurns: streams of Messages that are not a valid answer.
 func TestBadTurns(t *testing.T) {
 	text := blockOf(0, `{"type":"text","text":"Hel"}`)
 	for _, f := range []struct {

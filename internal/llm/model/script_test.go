@@ -26,7 +26,7 @@ type script struct {
 	asked   []request
 }
 
-// reply is what an endpoint answers.
+// reply is an endpoint's answer.
 type reply struct {
 	status int // 0 is 200
 	header string
@@ -35,7 +35,7 @@ type reply struct {
 	then func(w http.ResponseWriter, r *http.Request)
 }
 
-// request is what an endpoint was asked.
+// request is a request to an endpoint.
 type request struct {
 	method, path, query string
 	header              http.Header

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCanaries: an endpoint that repeats the key and the request in each of its answers gets
-// neither into an error, nor into any print of what has the key.
+// neither into an error, nor into a printed value that has the key.
 func TestCanaries(t *testing.T) {
 	const (
 		key      = "sk-canary-7f3a9b2c4d5e6f708192"

@@ -29,7 +29,7 @@ func TestFailures(t *testing.T) {
 		e        Endpoint
 		status   int
 		body     string
-		models   string // what /models answers, "" is 404
+		models   string // the body of /models, "" is 404
 		category Category
 		says     string // after the host
 	}{
@@ -101,7 +101,7 @@ func TestLongMessage(t *testing.T) {
 	diff(t, "the message", failed(t, err, Refused).Message, strings.Repeat("å ", 249)+"å…")
 }
 
-// TestTries: what may be different in a second is asked for three times.
+// TestTries: a request with a transient failure is sent three times.
 func TestTries(t *testing.T) {
 	bad := func(status int, header string) reply {
 		return reply{status: status, header: header, body: jsonError("Wait")}
@@ -260,7 +260,8 @@ func TestNoConnection(t *testing.T) {
 			if err != nil {
 				return
 			}
-			// What comes before the request would be an answer to none, and tried again.
+			// Bytes before the request would be an unsolicited answer, and the request would be tried
+			// again.
 			_, _ = c.Read(make([]byte, 1))
 			_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
 			c.Close()
@@ -342,7 +343,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// What an endpoint refuses once, it does not get again.
+// A field that an endpoint refuses once is not sent again.
 func TestDropped(t *testing.T) {
 	s := &script{replies: []reply{{body: answered}}}
 	c := New(Endpoint{URL: listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -379,8 +380,8 @@ func TestDropped(t *testing.T) {
 	sameJSON(t, "the fifth body", s.asked[4].body, want)
 }
 
-// An endpoint that always refuses the same is not asked again and again, and what the user
-// wrote stays in.
+// An endpoint that always refuses the same is not asked again and again, and fields of the
+// user stay in.
 func TestNotDropped(t *testing.T) {
 	s := &script{replies: []reply{{status: 400, body: jsonError("stream_options is not supported")}}}
 	_, err := ask(t, Endpoint{}, s)

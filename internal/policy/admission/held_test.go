@@ -83,7 +83,7 @@ func packed(name, text string) string {
 	return b.String()
 }
 
-// TestVerdicts: which files a policy holds a skill back for, and what it says of them.
+// TestVerdicts: the files for which a policy holds a skill back, and the reasons.
 func TestVerdicts(t *testing.T) {
 	enforce := admission.Policy{Mode: admission.Enforce}
 	lanes := func(rules map[skill.RuleID]scan.Lane) admission.Policy {
@@ -151,7 +151,7 @@ func TestAccept(t *testing.T) {
 			list = append(list, skill.File{Path: name, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
 		}
 	}
-	set := skill.SetOf(list) // that of mine too
+	set := skill.SetOf(list) // mine has the same set
 	accept := func(a ...admission.Accept) admission.Policy {
 		return admission.Policy{Mode: admission.Enforce, Accept: a}
 	}

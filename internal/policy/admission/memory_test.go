@@ -35,8 +35,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// TestBook: what a damaged, edited, emptied or missing file of approvals says approves nothing, and the
-// whole file again does, without a restart.
+// TestBook: a damaged, edited, emptied or missing file of approvals approves nothing, and the
+// restored file does again, without a restart.
 func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), approvals.Name)
 	const uri = "skill://acme/pdf/SKILL.md"
@@ -89,7 +89,7 @@ func TestBook(t *testing.T) {
 	is("approved again", true)
 }
 
-// TestBookChanged: a server that runs is told of new approvals, once.
+// TestBookChanged: a running server is notified of new approvals, once.
 func TestBookChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), approvals.Name)
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,8 @@ import (
 
 const document = "\ufeff---\r\nname: pdf\r\ndescription: Reads files.\r\nmetadata:\r\n  github-ref: v1\r\n---\r\n"
 
-// files are those of a library: one skill with another in it, and one that has a link.
+// files are the files of a library: one skill with another in it, and one that has a
+// link.
 var files = []struct{ path, content string }{
 	{"lib/README.md", "no skill"},
 	{"lib/pdf/SKILL.md", document},

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// memory keeps what a library sends.
+// memory keeps the files that a library sends.
 type memory struct {
 	files  map[string]string
 	failed map[string]string

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// The answer to one request is that of git, and git is asked if there is none.
+// One request gives the same answer as git, and git is asked if it gives none.
 func TestAdvertised(t *testing.T) {
 	u := newUpstream(t)
 	u.library()

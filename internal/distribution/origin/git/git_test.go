@@ -79,7 +79,7 @@ func TestFetch(t *testing.T) {
 			if c.http {
 				t.Log(server.asked())
 			}
-			// Again, from what is there.
+			// Again, from the store.
 			g.opts.Offline = true
 			_, got = take(t, New(g.opts), ref, origin.Revision{ID: "git:" + commit})
 			if diff := cmp.Diff(libraryFiles, got.files); diff != "" {
@@ -202,7 +202,7 @@ func TestSHA256(t *testing.T) {
 }
 
 // Two commands that fetch from one repository at the same time both get everything, and so does
-// one that finds what a killed command left behind.
+// a command that finds the remains of a killed one.
 func TestConcurrentCommands(t *testing.T) {
 	u := newUpstream(t)
 	u.library()

@@ -56,7 +56,8 @@ func (u *upstream) hostile() (check func()) {
 		}
 	}
 	u.git("-c", "core.hooksPath=/dev/null", "update-ref", "refs/heads/--upload-pack="+command, "HEAD")
-	// What a working tree would not take, or lead out of: links, a submodule, and its settings.
+	// Entries that a working tree would refuse, or that lead out of it: links, a submodule, and
+	// its settings.
 	blob, main := u.blob("/etc/passwd"), u.blob(pdf)
 	modules := u.blob("[submodule \"x\"]\n\tpath = module/sub\n\turl = ext::" + command + "\n")
 	top := strings.Split(u.gitIn("", "ls-tree", "-z", "HEAD"), "\x00")
@@ -189,7 +190,7 @@ func TestTreesThatLeadOut(t *testing.T) {
 	}
 }
 
-// A repository with what old programs wrote is read, although git fsck complains.
+// A repository with objects of old programs is read, although git fsck complains.
 func TestOldObjects(t *testing.T) {
 	u := newUpstream(t)
 	id, _ := hex.DecodeString(u.blob(pdf))
@@ -303,7 +304,7 @@ func hideSecrets(t *testing.T, err error, secrets ...string) {
 	}
 }
 
-// A git that is absent or too old is named, with what can be done without it.
+// A git that is absent or too old is named, with an alternative.
 func TestProgram(t *testing.T) {
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("starts a script")
@@ -330,7 +331,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// An interrupt ends git and what git started, although a server does not answer.
+// An interrupt ends git and its children, although a server does not answer.
 func TestInterrupt(t *testing.T) {
 	u := newUpstream(t)
 	for _, terminal := range []bool{false, true} {
@@ -418,7 +419,7 @@ var (
 
 const straced = "KNACK_TEST_STRACED"
 
-// TestStraced is what TestPrograms watches.
+// TestStraced is the process that TestPrograms traces.
 func TestStraced(t *testing.T) {
 	location := os.Getenv(straced)
 	if location == "" {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A server that does not come to an end is left after a time, and what git started ends too.
+// A request to a server that never finishes is ended after a time, with git's children.
 func TestLimit(t *testing.T) {
 	u := newUpstream(t)
 	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {

@@ -19,7 +19,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// This file has what the tests share: real repositories, a real server, and a sink.
+// This file has the shared helpers of the tests: real repositories, a real server, and a
+// sink.
 
 // upstream is a repository that a test makes.
 type upstream struct {
@@ -180,7 +181,7 @@ func (s *setting) now() string {
 	return text
 }
 
-// sink keeps what it is sent.
+// sink keeps all files sent to it.
 type sink struct {
 	files map[string]string // by skill and path, with ! in front if executable
 	fails map[string]error

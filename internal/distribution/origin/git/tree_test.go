@@ -18,8 +18,8 @@ import (
 // long makes the tests use trees of the full size.
 func long() bool { return os.Getenv("KNACK_LONG") != "" }
 
-// Of a tree that is larger than what is kept as it is, the same skills are found as in a small
-// one, in bounded memory.
+// The skills of a tree that is too large to keep whole are found as in a small one, in bounded
+// memory.
 func TestLargeTree(t *testing.T) {
 	testwait.Slow(t)
 	u := newUpstream(t)
@@ -103,7 +103,8 @@ func TestTreeOfTrees(t *testing.T) {
 	}
 }
 
-// A large tree keeps what Find needs: with and without leaving out entries, it finds the same.
+// The entries that are kept of a large tree suffice for Find: it finds the same skills as in
+// all entries.
 func TestCandidates(t *testing.T) {
 	entries := []origin.Entry{}
 	for _, p := range []string{

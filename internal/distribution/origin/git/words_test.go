@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What git says is shown without secrets, and in one line.
+// Git's output is shown without secrets, and in one line.
 func TestClean(t *testing.T) {
 	const canary = "hunter2hunter2"
 	for line, want := range map[string]string{

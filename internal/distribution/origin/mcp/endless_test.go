@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A list that does not end is left, whether it is of skills or of a folder, and without keeping
-// what the server sends.
+// Reading an endless list, of skills or of a folder, ends with an error, and without keeping
+// the server's data.
 func TestEndless(t *testing.T) {
 	for name, c := range map[string]struct {
 		list, cursor string

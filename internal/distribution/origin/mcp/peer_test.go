@@ -27,8 +27,8 @@ type server struct {
 	*httptest.Server
 	mu       sync.Mutex
 	files    map[string]string // by URI
-	listed   func() []any      // the entries of skills/list, if they are not those of the files
-	got      func() []any      // those of skills/get
+	listed   func() []any      // the entries of skills/list, if they are not made from the files
+	got      func() []any      // the entries of skills/get
 	folders  bool
 	no       bool                                                   // it does not have the extension
 	guard    func(http.ResponseWriter, *http.Request) bool          // answers instead
@@ -397,7 +397,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A server that cannot be used is named, with the reason and what to do.
+// An unusable server is named, with the reason and a fix.
 func TestUnusable(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*server)

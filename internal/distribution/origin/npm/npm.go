@@ -123,7 +123,7 @@ func (p *Origin) get(ctx context.Context, at place, u *url.URL, accept string) (
 	return nil, err
 }
 
-// ask returns what the registry knows of a package.
+// ask returns the registry's metadata of a package.
 func (p *Origin) ask(ctx context.Context, ref origin.Ref) (at place, m metadata, err error) {
 	if at, err = p.locate(ref); err != nil {
 		return at, m, fmt.Errorf("%s: %w", ref.Source, err)

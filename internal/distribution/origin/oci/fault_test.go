@@ -53,7 +53,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *proxy) host() string { return strings.TrimPrefix(p.URL, "http://") }
 
-// answer is what the registry would say.
+// answer returns the registry's own answer.
 func (p *proxy) answer(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	p.registry.ServeHTTP(w, r)
@@ -313,7 +313,8 @@ func TestPartsIgnored(t *testing.T) {
 	}
 }
 
-// A tag that moves between the question and the answer does not change what is fetched.
+// A tag that moves between the question and the answer does not change the fetched
+// release.
 func TestTagMoves(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	p := publisher{t: t, host: host}

@@ -258,7 +258,7 @@ func TestManyLayers(t *testing.T) {
 	}
 }
 
-// FuzzManifest reads what a registry may send as a manifest.
+// FuzzManifest reads any bytes as a manifest.
 func FuzzManifest(f *testing.F) {
 	digest := "sha256:" + strings.Repeat("0", 64)
 	for _, text := range []string{

@@ -24,8 +24,8 @@ const (
 	containerConf = "application/vnd.oci.image.config.v1+json"
 )
 
-// Artifacts as other tools make them install, with each registry that takes them. The versions
-// are those of the sources from which the layouts were taken.
+// Artifacts in the layouts of other tools can be installed from each registry that takes them.
+// The layouts were taken from the tools' sources in these versions.
 func TestPeers(t *testing.T) {
 	tree := []string{"SKILL.md", skillMD("pdf"), "references/a.md", "# A\r\n", "+scripts/fill.py", "print()\n"}
 	packed := func(prefix string) []byte {
@@ -292,7 +292,7 @@ func TestOddManifests(t *testing.T) {
 	}
 }
 
-// What the packages of other tools push installs.
+// Artifacts that the packages of other tools push can be installed.
 func TestPublishers(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		folder := filepath.Join(t.TempDir(), "pdf")
@@ -339,7 +339,7 @@ func TestPublishers(t *testing.T) {
 	})
 }
 
-// Programs that people use push what knack reads.
+// knack reads artifacts pushed by common programs.
 func TestPrograms(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	for _, program := range []string{"skopeo", "umoci"} {

@@ -162,7 +162,7 @@ func (s spool) Close() error {
 	return s.File.Close()
 }
 
-// options returns what knack passes, with a clock that does not wait.
+// options returns knack's own options, with a clock that does not wait.
 func options(t *testing.T) (Options, *[]time.Duration) {
 	dir := t.TempDir()
 	t.Cleanup(func() {
@@ -192,7 +192,8 @@ func options(t *testing.T) (Options, *[]time.Duration) {
 	}, waits
 }
 
-// sink keeps what it is sent: content by "SKILL: PATH", with a + if it is executable.
+// sink keeps the files sent to it: content by "SKILL: PATH", with a + if it is
+// executable.
 type sink struct {
 	files  map[string]string
 	failed map[string]error

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// signatures returns what is beside a manifest.
+// signatures returns the signatures of a manifest.
 func signatures(t *testing.T, source string) ([]trust.Signature, error) {
 	t.Helper()
 	opts, _ := options(t)
@@ -57,7 +57,7 @@ func TestSignatures(t *testing.T) {
 		if want := "one  false false, two  false false, three AAAA true true"; err != nil || strings.Join(got, ", ") != want {
 			t.Errorf("%v\ngot  %s\nwant %s", err, strings.Join(got, ", "), want)
 		}
-		// A tag in place of the digest is found too.
+		// Signatures are found for a digest instead of a tag too.
 		if found, err := signatures(t, host+"/acme/pdf@"+digest); err != nil || len(found) != 3 {
 			t.Errorf("%v %v", found, err)
 		}

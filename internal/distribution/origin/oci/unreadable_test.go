@@ -45,7 +45,7 @@ func TestUnreadableSignature(t *testing.T) {
 	for name, c := range map[string]struct {
 		manifest string // of the signature that cannot be read
 		older    string // the same, as cosign wrote it before
-		entry    string // of the list, in place of that of the manifest
+		entry    string // of the list, instead of the manifest's
 		want     string
 	}{
 		"no JSON":          {manifest: "{", want: "has a signature that is no JSON as bundles have it"},
