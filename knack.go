@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 func (l *Library) Close() { l.stop() }
 
 // Skills returns the skills that a model may load, in the order of their folders. Of several with
-// one name it returns the one that the name loads.
+// one name it returns the skill that the name loads.
 func (l *Library) Skills(ctx context.Context) ([]Skill, error) {
 	v, err := l.host.Catalog.View(ctx)
 	if err != nil {

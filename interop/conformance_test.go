@@ -77,7 +77,7 @@ func scenario(t *testing.T, url, name, version string) verdict {
 			v.warnings = append(v.warnings, c.ID)
 			v.open = append(v.open, c.ID)
 		case "INFO":
-		default: // SKIPPED, and what a later suite invents
+		default: // SKIPPED, and statuses of later suites
 			v.skipped = append(v.skipped, c.ID)
 			v.open = append(v.open, c.ID)
 		}

@@ -45,5 +45,5 @@ func TestInteropInspector(t *testing.T) {
 	}
 }
 
-// tail is the end of what a client said.
+// tail returns the end of a client's output.
 func tail(s string) string { return s[max(0, len(s)-2000):] }

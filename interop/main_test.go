@@ -25,8 +25,8 @@ const (
 	web   = "HTTP"
 )
 
-// work holds what tests share and what TestMain throws away: the binary, the
-// generated skills, the clients' home.
+// work is the folder that tests share and TestMain removes: the binary, the generated
+// skills, the clients' home.
 var work string
 
 // children are the servers that tests share.
@@ -78,13 +78,13 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// lock is read so that the test cache looks at what was installed.
+// lock is read so that the test cache depends on the installed packages.
 var lock = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("package-lock.json") })
 
 const packages = "node_modules/@modelcontextprotocol/"
 
-// node finds the Node that npm ci installed, which is newer than what systems
-// have, and one of the packages.
+// node finds the Node that npm ci installed, which is newer than the system's, and one of
+// the packages.
 func node(t *testing.T, pkg string) string {
 	t.Helper()
 	if _, err := lock(); err != nil {
@@ -145,7 +145,7 @@ type tree struct {
 	dir  string
 	// skills and files are how many are published, counted by who made the folder.
 	skills, files int
-	flags         []string // of knack serve, in place of --dir
+	flags         []string // of knack serve, instead of --dir
 
 	once sync.Once
 	url  string

@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "write what was seen into doc/conformanc
 
 const document = "../doc/conformance.md"
 
-// record is what a run of the suite saw, and what doc/conformance.md says it
-// sees. The tables in the document stand between two comments with their name.
+// record has the results of a run of the suite, and the expected ones of
+// doc/conformance.md. Each table in the document is between two comments with its name.
 type record struct {
 	sync.Mutex
 	seen    map[string][]string // rows by table, as in the document
@@ -98,7 +98,7 @@ func (m *record) close(passed bool) error {
 	return nil
 }
 
-// tables are those of the document that are checked against what was seen.
+// tables are the tables of the document that are compared with the results.
 var tables = []string{"skills", "general", "reference"}
 
 // section cuts a document at one table.

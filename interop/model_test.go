@@ -71,8 +71,8 @@ func written(t *testing.T, name, text string) string {
 	return name
 }
 
-// talk has a conversation with a model until it makes no more calls, and returns what it said
-// and called.
+// talk has a conversation with a model until it makes no more calls, and returns its texts
+// and calls.
 func talk(t *testing.T, e model.Endpoint, tools, prompt string) (said []string) {
 	t.Helper()
 	c := model.New(e, model.Options{})

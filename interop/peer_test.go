@@ -91,8 +91,8 @@ func fetchAll(t *testing.T, tree *tree, url string) (to *peers, found int) {
 	return to, len(skills)
 }
 
-// peers compares what arrives with the disk. A skill whose URI ends with its name, and not with the
-// folder's, is only counted.
+// peers compares the received files with the disk. A skill whose URI ends with its name, and not
+// with the folder's, is only counted.
 type peers struct {
 	t           *testing.T
 	dir         string

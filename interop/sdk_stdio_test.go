@@ -12,7 +12,7 @@ import (
 	_ "github.com/knack-dev/knack/internal/cli"
 )
 
-// seen is what sdk_stdio.mjs prints.
+// seen is the output of sdk_stdio.mjs.
 type seen struct {
 	Server       struct{ Name string }
 	Capabilities struct {
@@ -60,8 +60,7 @@ const (
 	nestedMD = "---\nname: hooks\ndescription: Nested.\n---\n"
 )
 
-// fixture is a tree whose odd file names sort first, so that they are what the
-// script asks for.
+// fixture is a tree whose odd file names sort first, so that the script asks for them.
 func fixture(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

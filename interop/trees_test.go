@@ -15,7 +15,7 @@ import (
 	realcorpus "github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// trees are what the clients are pointed at. The corpus is not always there.
+// trees returns the trees that the clients read. The corpus is not always there.
 func trees(t *testing.T) []*tree {
 	t.Helper()
 	out := []*tree{fixtures(t)}

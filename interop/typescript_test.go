@@ -27,7 +27,7 @@ func (e *entry) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &e.value)
 }
 
-// walked is what skills_client.mjs prints.
+// walked is the output of skills_client.mjs.
 type walked struct {
 	Protocol              string
 	Files, Bytes, Folders int
@@ -119,8 +119,8 @@ func TestInteropSDKRaw(t *testing.T) {
 	}
 }
 
-// warned are the reference's reasons to leave a skill out, by what its warning
-// says, and what knack does with the skill.
+// warned are the reference's reasons to leave a skill out, by the text of its warning,
+// and how knack treats the skill.
 var warned = []struct{ text, reason string }{
 	{"must match the last path segment", "in knack's list alone: the name differs from the folder; knack's URI ends with the name, the reference leaves the skill out"},
 	{"description must be 1-1024 characters", "in neither list: the description is longer than 1,024 characters"},
@@ -147,8 +147,8 @@ func encoded(entry any) any {
 	return out
 }
 
-// TestInteropReference: what the TypeScript SDK's own server lists too is equal as
-// JSON, and each skill that one of the two leaves out has a reason.
+// TestInteropReference: an entry that the TypeScript SDK's own server lists too is equal
+// as JSON, and each skill that one of the two leaves out has a reason.
 func TestInteropReference(t *testing.T) {
 	t.Parallel()
 	program := node(t, "server")

@@ -20,7 +20,7 @@ import (
 
 // TestInteropUpstreams: one knack follows another knack, the TypeScript SDK's own server, a site, a
 // release and a repository. Every file of each arrives as it is on the disk, and third-party clients
-// find what it passes on conformant.
+// find the result conformant.
 func TestInteropUpstreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")

@@ -25,8 +25,8 @@ import (
 // opinion is a verdict on one skill, in the Inspector's codes.
 type opinion []string
 
-// codes are the Inspector's for what check finds in a SKILL.md. Rules that it does
-// not have are not here.
+// codes are the Inspector's codes for the findings of check in a SKILL.md. Rules that the
+// Inspector lacks are not here.
 var codes = map[skill.RuleID]string{
 	frontmatter.NameMissing: "missing-name", frontmatter.NameSyntax: "missing-name", frontmatter.NameControl: "malformed-name",
 	frontmatter.NameType:    "missing-name", // the listing has no string to show
@@ -70,9 +70,9 @@ func list(t *testing.T, root string) *unfiltered {
 	return u
 }
 
-// listedFrontmatter is what was read, without a name or description that is no string:
-// such an entry would break the list, and every entry with it. dropped: there was
-// one, which the Inspector then misses in the list.
+// listedFrontmatter returns the parsed frontmatter without a name or description that is
+// no string: such an entry would break the list, and every entry with it. dropped: there
+// was one, which the Inspector then misses in the list.
 func listedFrontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
 	t.Helper()
 	fields := map[string]json.RawMessage{}
@@ -185,8 +185,8 @@ func inspected(t *testing.T, url string) map[string]opinion {
 	return out
 }
 
-// explained are the skills of the edge cases about which the two differ: what the
-// Inspector says, and why.
+// explained are the skills of the edge cases about which the two differ: the Inspector's
+// opinion, and the reason.
 var explained = map[string]struct {
 	theirs opinion
 	why    string
@@ -201,9 +201,8 @@ var explained = map[string]struct {
 		"frontmatter without anything in it is no mapping to knack, and an empty one to the Inspector"},
 }
 
-// TestInteropVerdicts: on a list that leaves nothing out, of all edge cases and all
-// real skills, the Inspector thinks of each name, description and frontmatter what
-// check says of it.
+// TestInteropVerdicts: on a list that leaves nothing out, of all edge cases and all real
+// skills, the Inspector agrees with check about each name, description and frontmatter.
 func TestInteropVerdicts(t *testing.T) {
 	t.Parallel()
 	c := corpus()

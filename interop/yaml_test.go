@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// foreign is what yaml_blocks.mjs says of one block.
+// foreign is the result of yaml_blocks.mjs for one block.
 type foreign struct {
 	Whole  foreignFields // as the library reads the block
 	Fields foreignFields // each field alone, a faulty one as text
@@ -48,7 +48,7 @@ func (s *foreignScalar) holds() bool {
 	return s != nil && slices.Contains([]string{"text", "indented", "raw", "alias"}, s.Kind) && strings.TrimSpace(s.Text) != ""
 }
 
-// block is one frontmatter with what both readers say of it.
+// block is one frontmatter with the results of both readers.
 type block struct {
 	line  int // in the corpus, from 1
 	text  string

@@ -19,9 +19,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Two who hold a token: all sees everything, some must not see what is hidden.
-// Everything hidden has the word zebra in it; aardvark is a word of nothing, as
-// long and as far from every other name.
+// Two token holders: all sees everything, some must not see hidden skills. Every hidden
+// text has hiddenWord in it. absentWord is in no text; it is as long, and as far from
+// every other name.
 const (
 	hiddenWord = "zebra"
 	absentWord = "aardv"
@@ -260,7 +260,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		c.call("logging/setLevel", map[string]any{"level": "debug"})
 		who = append(who, name+" modern", name+" legacy")
 	}
-	// until gathers what a stream says until the end of the change in sight.
+	// until gathers the messages of a stream up to the end of the expected change.
 	until := func(from <-chan message, last func(message) bool) (said []string) {
 		deadline := time.After(20 * time.Second)
 		for {
@@ -288,7 +288,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 			until(streams[name], func(m message) bool { return m.Method == "notifications/resources/updated" })
 		}
 	}
-	testwait.Within(500*time.Millisecond, func() bool { // what should not come would be on its way
+	testwait.Within(500*time.Millisecond, func() bool { // an unwanted message would arrive by now
 		return slices.ContainsFunc(who, func(name string) bool { return strings.HasPrefix(name, "some") && len(streams[name]) > 1 })
 	})
 	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
@@ -388,7 +388,7 @@ func TestRestrictTells(t *testing.T) {
 				next(who)
 			}
 		}
-		testwait.Within(100*time.Millisecond, func() bool { // what should not come would be on its way
+		testwait.Within(100*time.Millisecond, func() bool { // an unwanted message would arrive by now
 			for _, stream := range streams {
 				if len(stream) > 0 {
 					return true
@@ -484,7 +484,7 @@ func TestGroupTakenAway(t *testing.T) {
 	listen("")
 	put(t, w.dir, map[string]string{"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra/zebra.txt": "another", "zebra-new/SKILL.md": skillText("zebra-new", "A zebra.")})
 	must(t, w.catalog.Refresh(t.Context()))
-	must(t, os.RemoveAll(filepath.Join(w.dir, "zebra"))) // who lost sight of it hears of no end either
+	must(t, os.RemoveAll(filepath.Join(w.dir, "zebra"))) // a client that lost sight of it is not notified of its end either
 	must(t, w.catalog.Refresh(t.Context()))
 	rewrite(t, w.dir, "open/notes.txt", "told to all")
 	listen(updated)

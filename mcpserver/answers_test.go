@@ -143,8 +143,8 @@ func session(t testing.TB, run func(context.Context, *mcpserver.StdioTransport) 
 const pipeHello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-// TestAnswersFollowTheDisk changes what an answer was made from: the next answer to the
-// same request is of the new state.
+// TestAnswersFollowTheDisk changes the files of an answer: the next answer to the same
+// request has the new state.
 func TestAnswersFollowTheDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, params string
@@ -200,7 +200,7 @@ func TestAnswersFollowTheDisk(t *testing.T) {
 	}
 }
 
-// oneHolder takes every token for that of one subject, whose name can change.
+// oneHolder takes every token for the token of one subject, whose name can change.
 type oneHolder struct {
 	mu   sync.Mutex
 	name string

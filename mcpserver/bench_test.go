@@ -83,8 +83,8 @@ func BenchmarkRefresh(b *testing.B) {
 	within(b, limitRefresh)
 }
 
-// BenchmarkLiveHeap is what a hundred skills keep of the heap, above a server
-// without any.
+// BenchmarkLiveHeap measures the live heap of a server with a hundred skills, above a
+// server without any.
 func BenchmarkLiveHeap(b *testing.B) {
 	root, empty := hundred(b), tree(b, nil)
 	var megabytes float64

@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// history is what a file was, and when. A version may be seen from the moment
-// its change began until the moment the next change was done.
+// history is the versions of a file, with their times. A version may be seen from the
+// moment its change began until the moment the next change was done.
 type history struct {
 	mu       sync.Mutex
 	versions []version
@@ -74,7 +74,7 @@ type library struct {
 	busy    atomic.Int64    // answers that say so
 
 	catalog *catalog.Catalog
-	tool    *tool.Tool      // the one that lists the skills
+	tool    *tool.Tool      // the tool that lists the skills
 	lists   [2]atomic.Int64 // judged by a snapshot; at which too many came and went
 }
 
@@ -138,7 +138,7 @@ func (l *library) churn(ctx context.Context) error {
 	return nil
 }
 
-// ask makes one call and says what is wrong with the answer.
+// ask makes one call and returns an error if the answer is wrong.
 func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 	i := rand.N(librarySize)
 	h := l.skills[i]
@@ -204,8 +204,8 @@ func (l *library) isBusy(i int, answer string) bool {
 	return is
 }
 
-// judgeSnapshot: the list is, to the last character, that of a snapshot which was
-// published during the call, or before it and then was the newest.
+// judgeSnapshot: the list equals, to the last character, the list of a snapshot that was
+// published during the call, or of the newest one before it.
 func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.View) error {
 	after, err := l.catalog.View(ctx)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// FuzzCursor: a cursor is refused, or names the place that cursorAfter made it for;
-// what it names is a URI that leads nowhere else.
+// FuzzCursor: a cursor that is accepted has a URI in normal form, and each URI comes back
+// from its cursor.
 func FuzzCursor(f *testing.F) {
 	for _, c := range []string{"", "x", "MSBza2lsbDovL2EvU0tJTEwubWQ", cursorAfter(1, "skill://a/SKILL.md"), cursorAfter(1<<40, "skill://a/%2e%2e/SKILL.md"), cursorAfter(0, ""), cursorAfter(7, "skill://a/b c"), cursorAfter(7, "SKILL://a/SKILL.md"), "LTEgeA"} {
 		f.Add(c)

@@ -30,8 +30,8 @@ func (s steady) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.Source.Scan(ctx)
 }
 
-// The first answers of a session are of all skills, as long as the reading of them goes
-// on; what takes too long, or does not go on, is said to be missing.
+// The first answers of a session wait for all skills while reading makes progress. If it
+// takes too long or hangs, they say that skills are still being read.
 func TestFirstAnswersAreWhole(t *testing.T) {
 	const hung = 1000 * time.Hour
 	for name, row := range map[string]struct {

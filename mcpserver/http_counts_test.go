@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestRefusalsOfTooMuch: what is refused since there is too much at once is recorded as
-// that, and not as a client that asks too often.
+// TestRefusalsOfTooMuch: a refusal for too many requests at once is recorded as such, and
+// not as a client that asks too often.
 func TestRefusalsOfTooMuch(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

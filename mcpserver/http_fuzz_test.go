@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// fuzzMethods are what a shape may name, so that a body need not be found to be a
-// call: the fuzzer then looks for what is done with its parameters.
+// fuzzMethods are the methods that a shape may name, so that the fuzzer need not find a
+// valid call first, and varies the parameters.
 var fuzzMethods = []string{
 	"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "resources/directory/read", "resources/subscribe", "resources/unsubscribe",
 	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "skills/list", "skills/get", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
@@ -34,9 +34,8 @@ const (
 	shapes
 )
 
-// FuzzHTTPBody: whatever body arrives in either era, within a session or without,
-// there is one answer, which is no failure of the server, and what is JSON by its
-// header is JSON.
+// FuzzHTTPBody: whatever body arrives in either era, within a session or without, there
+// is one answer, which is no failure of the server, and is JSON if its header says so.
 func FuzzHTTPBody(f *testing.F) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
 	for shape := range byte(shapes) {

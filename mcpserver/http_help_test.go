@@ -29,8 +29,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// What every test over HTTP begins with: a folder of skills, a server on the
-// loopback, and clients of both eras that are written here and know no SDK.
+// Helpers of every test over HTTP: a folder of skills, a server on the loopback, and
+// clients of both eras that are written here without an SDK.
 
 const (
 	legacy = "2025-11-25"

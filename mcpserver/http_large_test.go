@@ -67,8 +67,9 @@ func TestBodyIsBounded(t *testing.T) {
 	}
 }
 
-// TestHeadersAreEnough checks what is refused before a body is waited for: a body that
-// says that it is too large, and a foreign host, even of a request without a path.
+// TestHeadersAreEnough checks the requests that are refused before their body arrives: a
+// body that says that it is too large, and a foreign host, even of a request without a
+// path.
 func TestHeadersAreEnough(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})

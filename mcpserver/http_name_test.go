@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A name that no header can carry comes in Base64, and is that of the body.
+// A name that no header can carry comes in Base64, and must equal the body's.
 func TestEncodedName(t *testing.T) {
 	const odd = "Été CI/CD"
 	w := start(t, setting{files: map[string]string{"odd/SKILL.md": skillText(odd, "Not ASCII."), "plain/é.md": "e", "plain/SKILL.md": skillText("plain", "P.")}})

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// discovered is what a client without a token reads at an address.
+// discovered returns the answer to a client without a token at an address.
 func discovered(t *testing.T, h http.Handler, method, path string) (int, http.Header, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -43,8 +43,8 @@ func TestNoAuthorizationServer(t *testing.T) {
 	}
 }
 
-// TestProtectedResource: where tokens have an issuer, a client without one finds it
-// as RFC 9728 has it. The SDK's own client reads what it finds.
+// TestProtectedResource: if tokens have an issuer, a client without a token finds it by
+// RFC 9728. The SDK's own client reads the metadata.
 func TestProtectedResource(t *testing.T) {
 	tokens, c := guarded(t)
 	server := httptest.NewUnstartedServer(nil)

@@ -97,7 +97,7 @@ func TestHandshakesGiveWay(t *testing.T) {
 	used.result("ping", nil, nil)
 }
 
-// What comes without a session, and begins none, is refused before it makes one.
+// A request without a session that begins none is refused before it makes one.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -172,8 +172,8 @@ func TestPlaceIsHeldByTheHandler(t *testing.T) {
 	awaitFree(t, c)
 }
 
-// A call that is answered here ends with its request: what hangs on a disk then holds no
-// place, and there are bounds of the catalogue's own for it.
+// A call's place ends with its request, even if its work still hangs on a disk: the
+// catalogue bounds such work itself.
 func TestPlaceEndsWithTheRequest(t *testing.T) {
 	for _, era := range eras {
 		for method, params := range map[string]map[string]any{"resources/read": slowFile(), "resources/directory/read": {"uri": "skill://slow"}} {

@@ -20,7 +20,7 @@ import (
 
 const listBody = `{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 
-// plain makes a modern request that is well formed but for what the test changes.
+// plain makes a modern request that is well formed except for the test's change.
 func plain(w *site, method string, change func(*http.Request)) *http.Response {
 	w.t.Helper()
 	c := &client{site: w, era: modern}

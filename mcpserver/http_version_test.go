@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What is answered to a header and a body that name protocol versions, with a
-// session and without one. All refusals have the status 400 and the call's id.
+// TestHTTPVersions has the answers to a header and a body that name protocol versions,
+// with a session and without one. All refusals have the status 400 and the call's id.
 func TestHTTPVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})

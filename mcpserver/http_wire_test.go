@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestHTTPWire replays requests, one file a protocol era, and compares statuses,
-// headers and bodies with those in the file. A file holds skills, and last the session:
+// TestHTTPWire replays requests, one file a protocol era, and compares statuses, headers
+// and bodies with the file. A file holds skills, and last the session:
 //
 //	> a body to POST; with a method before it, that method: > DELETE
 //	header NAME: VALUE for the next request alone; without a value the header is left out
@@ -26,8 +26,8 @@ import (
 //	write PATH changes the skills; the file is in NEW/
 //	< status, headers by name, and the lines of the body
 //
-// Every other header is the era's. $SESSION, $EVENT and $TIME stand for what differs
-// from run to run, $LAST for the last event that was heard.
+// Every other header is the era's. $SESSION, $EVENT and $TIME stand for values that
+// differ from run to run, $LAST for the last event that was heard.
 func TestHTTPWire(t *testing.T) {
 	transcripts(t, "testdata/http", func(t *testing.T, era string, now, later map[string]string, session string) string {
 		w := start(t, setting{files: now})
@@ -124,8 +124,8 @@ func (h *heard) last() string {
 	return h.id
 }
 
-// until reads events until each of the notifications has come. Those of a list come
-// in any order, each from a timer of its own; they are written by name.
+// until reads events until each of the notifications has come. List notifications come in
+// any order, each from a timer of its own; they are sorted by name.
 func (h *heard) until(methods []string) []string {
 	h.t.Helper()
 	timeout := time.AfterFunc(30*time.Second, func() { h.body.Close() })

@@ -33,8 +33,8 @@ func TestInstructionsAreKept(t *testing.T) {
 	}
 }
 
-// TestToldClientsShareAnAnswer checks that clients whose instructions have what they would have
-// now get the tools/list of those without a session, without another allocation.
+// TestToldClientsShareAnAnswer checks that clients whose instructions are still current get the
+// tools/list of clients without a session, without another allocation.
 func TestToldClientsShareAnAnswer(t *testing.T) {
 	tools, err := tool.ParseSets("default")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// baseDirectories are what the tool skill and a prompt name as the folder of a skill.
+// baseDirectories returns the folder of a skill that the tool skill and a prompt name.
 func baseDirectories(t *testing.T, c *client) (dirs [2]string) {
 	t.Helper()
 	for i, text := range []string{

@@ -68,7 +68,7 @@ func TestAnswersTakeRoom(t *testing.T) {
 	if n := busy.Load(); n != 4 {
 		t.Errorf("%d refusals are recorded, want 4", n)
 	}
-	for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // what was read is released at once
+	for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // memory of reads is released at once
 		if time.Now().After(end) {
 			t.Fatalf("%d bytes are held after all answers", room.Held())
 		}
@@ -187,7 +187,7 @@ func (w *weighed) Write(p []byte) (int, error) {
 	return w.discard.Write(p)
 }
 
-// TestAnswersKeepRoom: an answer holds room for what is in memory until it is written.
+// TestAnswersKeepRoom: an answer reserves room for its memory until it is written.
 func TestAnswersKeepRoom(t *testing.T) {
 	t.Parallel()
 	const large = 600_000

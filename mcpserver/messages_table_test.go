@@ -45,7 +45,7 @@ func oddCalls() (all []oddCall) {
 	return all
 }
 
-// oddMetas are what a call may say about itself, by name; the empty one says nothing.
+// oddMetas are values of a call's _meta, by name; the empty one is no _meta.
 var oddMetas = map[string]string{
 	"":                    ``,
 	"modern":              doorMeta,

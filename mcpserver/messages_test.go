@@ -71,7 +71,8 @@ func callText(id, method, params string) string {
 	return text + "}"
 }
 
-// modernHeaders are those of a request of 2026-07-28 that say what its body says.
+// modernHeaders returns the headers of a request of 2026-07-28 that repeat parts of its
+// body.
 func modernHeaders(body string) map[string]string {
 	headers := map[string]string{"Mcp-Protocol-Version": modern}
 	var m struct {

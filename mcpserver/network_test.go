@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// The addresses of one /64 of IPv6, which one customer has, share what one client may
-// have of the sessions; those of another network do not.
+// The addresses of one /64 of IPv6, which one customer has, share one client's share of
+// the sessions; addresses of another network do not.
 func TestShareOfNetwork(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(nil, catalog.Options{})

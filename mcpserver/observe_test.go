@@ -27,7 +27,7 @@ type eventLog struct {
 	all []mcpserver.Event
 }
 
-// Record keeps what the audit log writes.
+// Record keeps the events that the audit log writes.
 func (h *eventLog) Record(of *mcpserver.Event) {
 	if of.Unlogged {
 		return
@@ -37,10 +37,10 @@ func (h *eventLog) Record(of *mcpserver.Event) {
 	h.all = append(h.all, *of)
 }
 
-// recordedOnly leaves out what the audit log does not write.
+// recordedOnly ignores fields that the audit log does not write.
 var recordedOnly = cmpopts.IgnoreFields(mcpserver.Event{}, "View", "Route", "Took", "Refusal")
 
-// take returns what was heard since it was last taken.
+// take returns the events since its last call.
 func (h *eventLog) take() []mcpserver.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +50,7 @@ func (h *eventLog) take() []mcpserver.Event {
 }
 
 // TestEventsOfCalls makes the same call three times: each is one event, with the digest
-// of what was loaded.
+// of the loaded file.
 func TestEventsOfCalls(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{events: &events, audit: true})
@@ -99,9 +99,8 @@ func TestEventsOfFailures(t *testing.T) {
 	})
 }
 
-// TestEventsOverStdio: each call has one event, also one that is refused before a method has
-// it, and one that its client takes back. What was loaded is in the events of those alone that
-// were answered with it.
+// TestEventsOverStdio: each call has one event, also a call that is refused early, and one
+// that its client cancels. Only events of answered calls have the loaded files.
 func TestEventsOverStdio(t *testing.T) {
 	var events eventLog
 	s := serve(t, scanned(t, folder(tree(t, fixtures()))), func(o *mcpserver.Options) { o.Events, o.Audit = []mcpserver.Sink{&events}, true })
@@ -151,8 +150,8 @@ func TestEventsOverStdio(t *testing.T) {
 	}
 }
 
-// Each subject has its own limit, whatever its address. Clients whose token is refused have
-// that of their address, which takes nothing from the clients that are let in.
+// Each subject has its own limit, whatever its address. Clients whose token is refused
+// share the limit of their address, which does not affect admitted clients.
 func TestLimits(t *testing.T) {
 	var events eventLog
 	anna, annaLine := access.NewToken()

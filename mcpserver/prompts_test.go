@@ -107,8 +107,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// A prompt asks for what the person writes behind its name in the way in which the
-// client gives it.
+// A prompt declares its argument in the way in which the client passes the text after the
+// prompt's name.
 func TestPromptArgumentsByClient(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})
 	for client, want := range map[string][]*mcp.PromptArgument{
@@ -130,7 +130,8 @@ func TestPromptArgumentsByClient(t *testing.T) {
 	}
 }
 
-// TestPromptArgumentsUnknown checks that of several unknown arguments the same one is named.
+// TestPromptArgumentsUnknown checks that the same one of several unknown arguments is always
+// named.
 func TestPromptArgumentsUnknown(t *testing.T) {
 	session := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})))), eras[0], nil)
 	for range 20 {

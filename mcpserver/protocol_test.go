@@ -44,8 +44,8 @@ func TestUnknownNotifications(t *testing.T) {
 	})
 }
 
-// Over pipes a client may ask what the server speaks, and then begin a session of whichever
-// version it likes.
+// Over pipes a client may discover the server's versions, and then begin a session of any
+// of them.
 func TestInitializeAfterDiscover(t *testing.T) {
 	w := start(t, setting{})
 	to, from, end := session(t, w.server.Run)
@@ -76,8 +76,8 @@ func TestInitializeAfterDiscover(t *testing.T) {
 	ask(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
 }
 
-// An initialize that is refused gives no session away: neither one that is dead, nor the
-// one that it was sent to.
+// An initialize that is refused reveals no session: neither a dead one, nor the session
+// that it was sent to.
 func TestRefusedInitializeHasNoSession(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})

@@ -131,7 +131,7 @@ func TestReadResource(t *testing.T) {
 	}
 }
 
-// An error names the URI in two places, and in neither what may be a secret.
+// An error names the URI in two places, and a possible secret in neither.
 func TestUnknownResourceIsRedacted(t *testing.T) {
 	client := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})))), "2025-11-25", nil)
 	for uri, shown := range map[string]string{

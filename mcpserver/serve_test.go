@@ -63,7 +63,7 @@ func skillMD(name, description, body string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n" + body
 }
 
-// folder is a real source with a fixed place in what people are shown.
+// folder is a real source whose place is shown as "skills".
 func folder(root string) catalog.Source {
 	return dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}, Required: true})
 }
@@ -145,8 +145,7 @@ func (p *lines) ask(t testing.TB, line string) string {
 	return answer
 }
 
-// end sends the last lines, closes the input and returns what is answered, in order of the
-// text.
+// end sends the last lines, closes the input and returns the answers, sorted by text.
 func (p *lines) end(t testing.TB, lines ...string) string {
 	t.Helper()
 	go func() {

@@ -57,7 +57,8 @@ func TestCapabilitiesDeclareTheExtensionInline(t *testing.T) {
 	}
 }
 
-// hints: what belongs to the modern era is there, and to the legacy one is not.
+// checkEra checks that members of the modern era are there, and in the legacy one are
+// not.
 func checkEra(t *testing.T, era string, members map[string]json.RawMessage, ttl, scope string) {
 	t.Helper()
 	want := map[string]string{"resultType": `"complete"`, "ttlMs": ttl, "cacheScope": `"` + scope + `"`}

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// follow opens what brings notifications in the era, for some files.
+// follow opens a stream of notifications in the era, for some files.
 func follow(t *testing.T, c *client, uris ...string) <-chan message {
 	t.Helper()
 	if c.era == legacy {
@@ -190,7 +190,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		}
 		testwait.Until(t, func() bool { return w.server.Subscriptions() == 0 }, "subscriptions are left of a session that has ended")
 	}
-	for i := range all/own + 1 { // at once they share what there is
+	for i := range all/own + 1 { // at once they share all places
 		c := w.dial(legacy)
 		for j := range own {
 			if m := c.call("resources/subscribe", map[string]any{"uri": spellings(i*own + j)}); (m.code() == -32000) != (i == all/own) {

@@ -48,8 +48,8 @@ func topics(text string) (names map[string]bool, more int) {
 	return names, more
 }
 
-// A session gets its instructions once. After a change each skill still has its name in them or in the
-// description of the tool, and in one alone; what has no room is counted in the description.
+// A session gets its instructions once. After a change each skill still has its name in them or in
+// the description of the tool, and in one alone; names without room are counted in the description.
 func TestNamesAfterAChange(t *testing.T) {
 	t.Parallel()
 	for what, row := range map[string]struct {

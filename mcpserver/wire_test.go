@@ -45,7 +45,7 @@ func TestWire(t *testing.T) {
 }
 
 // transcripts replays every file of a folder, at least one for each era, and compares the
-// session with what the file has. The file's skills are of now, or of later below NEW/.
+// session with the file. The file's skills are of now, or of later below NEW/.
 func transcripts(t *testing.T, dir string, replay func(t *testing.T, name string, now, later map[string]string, session string) string) {
 	t.Helper()
 	t.Parallel()
@@ -85,7 +85,7 @@ func transcripts(t *testing.T, dir string, replay func(t *testing.T, name string
 type wire struct {
 	t       *testing.T
 	root    string
-	changes map[string]string // what write writes, by path
+	changes map[string]string // the content for write, by path
 	catalog *catalog.Catalog
 	in      *io.PipeWriter
 	lines   chan string
@@ -116,8 +116,8 @@ func newWire(t *testing.T, now, later map[string]string) *wire {
 	return w
 }
 
-// replay sends what the session has the client say, and returns the session with
-// what the server says now.
+// replay sends the client's lines of the session, and returns the session with the
+// server's present answers.
 func (w *wire) replay(session string) string {
 	var out bytes.Buffer
 	for line := range strings.Lines(session) {

@@ -1,4 +1,4 @@
-// Package skill defines what a skill is.
+// Package skill defines skills.
 //
 // A skill is a folder with a SKILL.md: YAML frontmatter between two lines of three dashes,
 // then Markdown. A source finds it as a [Bundle], and [Load] reads and judges it. The

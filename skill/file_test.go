@@ -174,7 +174,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// failing is a file system in which what is called "fails" cannot be opened.
+// failing is a file system in which files named "fails" cannot be opened.
 type failing struct {
 	fs.FS
 	err error

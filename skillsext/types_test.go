@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestResultsAreWritten checks that the hand-written encoding of results equals that of
-// encoding/json, member for member.
+// TestResultsAreWritten checks that the hand-written encoding of results equals
+// encoding/json's, member for member.
 func TestResultsAreWritten(t *testing.T) {
 	const front = `{"name":"a","description":"x <y> & \u2028 \"z\"","n":1.50}`
 	whole := &Skill{URI: "skill://a/SKILL.md", Frontmatter: Frontmatter(front), Resources: StaticResources(

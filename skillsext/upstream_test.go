@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// These tests hold as long as the SDK (v1.8.0) does what the workarounds in
-// doc/conformance.md are there for. When one fails, the SDK has fixed something.
+// These tests pass as long as the SDK (v1.8.0) needs the workarounds in
+// doc/conformance.md. When one fails, the SDK has fixed something.
 
 type (
 	upstreamParams struct{ mcp.ParamsBase }

@@ -55,7 +55,7 @@ type problem struct {
 }
 
 // findResult is the answer of find_skills. Its text is complete: some clients show a model
-// an object in place of the text, if there is one, and others show both.
+// an object instead of the text, if there is one, and others show both.
 type findResult struct {
 	skills     []findRow
 	total      int

@@ -81,7 +81,7 @@ func TestFitsOfManyCostLittle(t *testing.T) {
 	}
 }
 
-// TestPresence checks that what PresenceOf says of a skill is in the description.
+// TestPresence checks that PresenceOf describes how a skill appears in the description.
 func TestPresence(t *testing.T) {
 	long := "Does one thing. " + strings.TrimSpace(strings.Repeat("word ", 60))
 	view := func(n int) catalog.View {

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
-// errorLines bounds the lines of an error. Those of contract 003 also have the list, and
-// what to do.
+// errorLines bounds the lines of an error. Errors of contract 003 also have the list, and
+// a hint.
 func errorLines(tool string) int {
 	if tool == "Skill" {
 		return 16

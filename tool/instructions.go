@@ -29,10 +29,11 @@ const (
 )
 
 // Instructions returns the text that tells a model at the start of a session which skills
-// this server has, when to use them and what to call. The first line, of at most 240
+// this server has, when to use them and which tool to call. The first line, of at most 240
 // characters, is complete by itself: it has the names of skills or their topics, and the tool
 // that loads them. The rest is for clients that show more: as many names with descriptions as
-// fit, the project's skills first, and then what is missing. Notes are sentences for the end.
+// fit, the project's skills first, and then a note on the rest. Notes are sentences for the
+// end.
 //
 // The text is Markdown in which a skill cannot begin a line. With the zero View it says that
 // the skills are still being read.
@@ -221,7 +222,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	return text + cmp.Or(summary, ".") + load, named
 }
 
-// usage returns what does not fit into the head.
+// usage returns the sentences after the head: how the skills are used.
 func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	var s []string
 	if len(skills) > 0 { // else the head says it
@@ -263,8 +264,8 @@ func (g guide) searchName() string {
 // the descriptions of all skills in the description of the tool, the list has the names alone,
 // or nothing if all of them are in the head.
 //
-// The model is to see as many names as possible. So those that the description of the tool
-// leaves out come first, and if there is no room for all, those of the head are not repeated.
+// The model is to see as many names as possible. So names that the tool's description leaves
+// out come first, and if there is no room for all, names of the head are not repeated.
 func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, named []string, used int) string {
 	if len(skills) == 0 {
 		return ""

@@ -29,7 +29,8 @@ func readers() (all []profile.Client) {
 	return append(all, profile.Client{}, profile.Client{Name: "an-agent", Version: "1"}, profile.Client{Name: "qwen-cli-mcp-client-" + strings.Repeat("x", 1<<16), Version: strings.Repeat("9", 1<<16)})
 }
 
-// seventeen are made up; their names are as long as those of a real repository.
+// seventeen returns invented skills whose names are as long as the names in a real
+// repository.
 func seventeen(scope func(i int) skill.Scope) (out []*catalog.Entry) {
 	for i, s := range [][2]string{
 		{"bake-bread", "Bakes bread from flour, water and salt. Use when somebody wants a loaf, rolls or a pizza base."},
@@ -231,8 +232,9 @@ func namesInHead(head string) []string {
 }
 
 // A client that shows the description and the instructions sees each name in one of them, and
-// its own limits are kept. While anything is cut, the places hold 85 % of what the client shows
-// or of the budget of all lists. A client that shows one place sees as many names in that.
+// its limits are kept. If anything is cut, the two places fill at least 85 % of the client's
+// room or of the budget of all lists. A client that shows one place sees as many names in that
+// one.
 func TestOneList(t *testing.T) {
 	for _, count := range []int{1, 17, 60, 130, 190, 400, 1000, 2000} {
 		skills := append(thousand(), thousand()...)[:count]
@@ -289,8 +291,8 @@ func TestPromptFillsItsList(t *testing.T) {
 	}
 }
 
-// TestHugeLibraries checks that 10,000 skills of any script fill what a client shows, as the
-// client counts, and never more, whatever version the client claims to be.
+// TestHugeLibraries checks that 10,000 skills of any script fill the room that a client
+// shows, in its own units, and never more, whatever version the client claims to be.
 func TestHugeLibraries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it lays lists of 10,000 skills out")

@@ -14,8 +14,8 @@ import (
 // instructions are two places of one list.
 
 const (
-	// endReserve and notesReserve are the lengths of the instructions that are reserved at most
-	// for what is missing, and always for notes.
+	// endReserve and notesReserve are the lengths of the instructions that are reserved: at
+	// most for the note on missing skills, and always for notes.
 	endReserve, notesReserve = 500, 60
 	// repeatedInstructions bounds the instructions for a client that repeats them with each tool.
 	repeatedInstructions = 1000
@@ -38,9 +38,9 @@ type layKey struct {
 	told                      profile.Told // the skills to leave out
 }
 
-// layOut lays the skills out for a client. The description has other characters besides. If
-// the client shows both places, what has no room in the description comes into the
-// instructions, as far as the budget of all lists allows; otherwise each place has its own list.
+// layOut lays the skills out for a client. The description has other characters besides. If the
+// client shows both places, skills without room in the description come into the instructions,
+// as far as the budget of all lists allows; otherwise each place has its own list.
 //
 // A session gets its instructions once. If they had other skills than they would have now, the
 // description has all skills that they did not have, as far as it has room.

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Limited tools keep the limit for every client, one that shows less included, and the
-// instructions name first what their list omits.
+// Limited tools keep the limit for every client, even one that shows less, and the
+// instructions first name the skills that their list omits.
 func TestLimit(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	for _, set := range SetNames() {

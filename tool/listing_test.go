@@ -28,7 +28,7 @@ func TestSkillListBudgets(t *testing.T) {
 	tests := []struct {
 		n, size int
 		client  profile.Client
-		want    string // what the list ends with, and so which stage it is in
+		want    string // the end of the list, which shows its stage
 		names   int
 	}{
 		{20, 200, profile.Client{}, "</skill>", 20},

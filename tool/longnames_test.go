@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestLongNames checks that a name or path of 4 MB gets the contract's own answer, that of a name
-// just over the limit, and costs next to nothing.
+// TestLongNames checks that a name or path of 4 MB gets the same answer as a name just over the
+// limit, and costs next to nothing.
 func TestLongNames(t *testing.T) {
 	testwait.Slow(t)
 	h, _ := onDisk(t, 100)

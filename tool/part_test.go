@@ -244,7 +244,7 @@ func TestReadOnNotes(t *testing.T) {
 		"pdf/SKILL.md": md("pdf", "d"), "pdf/a.md": "one\ntwo\nthree\n", "pdf/b.txt": strings.Repeat("x", 12_000) + "\nend\n",
 		"pdf/c d\"e.md": strings.Repeat("line\n", 4000),
 	}))
-	room := func(file string) int { // what a note of the greatest length leaves of 11,800 bytes
+	room := func(file string) int { // the rest of 11,800 bytes beside the longest note
 		return 11_800 - len(longestNote(profile.Client{Name: "codex-mcp-client"}.Profile(), "pdf", file)) - len("\n")
 	}
 	letters, lines := room("b.txt"), room("c d\"e.md")/len("line\n")
@@ -303,7 +303,7 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// A list in an answer is no longer than what the client shows.
+// A list in an answer is no longer than the client's limit.
 func TestAnswersFitClients(t *testing.T) {
 	tree := map[string]string{}
 	for i := range 400 {

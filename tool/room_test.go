@@ -40,8 +40,8 @@ func TestDocumentationTakesRoom(t *testing.T) {
 	}
 }
 
-// TestAnswersTakeRoomOnce checks that a call reserves what its answer takes before it reads,
-// if the answer has the text twice too. Calls that ask for more later wait for each other.
+// TestAnswersTakeRoomOnce checks that a call reserves its answer's memory before it reads,
+// even if the answer has the text twice. Calls that ask for more later wait for each other.
 func TestAnswersTakeRoomOnce(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"large/SKILL.md": "---\nname: large\ndescription: d\n---\n" + strings.Repeat("text\n", 100_000)}))
 	for _, c := range []struct {

@@ -44,8 +44,8 @@ func missing(name, list string, hints ...string) Result {
 		"\n\nUse the exact skill name (case-insensitive) to load a skill." + strings.Join(append([]string{""}, hints...), "\n")}
 }
 
-// sameIn compares an answer with the one of contract 002. The default set words not-found answers
-// by itself: the hints come first, and a few names are in place of the list.
+// sameIn compares an answer with contract 002's. The default set words not-found answers by
+// itself: the hints come first, and a few names replace the list.
 func sameIn(t *testing.T, set string, got, want Result) {
 	t.Helper()
 	if before, rest, ok := strings.Cut(want.Text, "\n\nAvailable skills:\n"); ok && set == "default" {

@@ -68,7 +68,7 @@ type Tool struct {
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
 // program 2.1.197 and 2.1.330): the tool is in the prompt from the start, and the given
-// number of characters of its result is shown in place of a file's name.
+// number of characters of its result is shown instead of a file's name.
 const (
 	alwaysLoadKey = "anthropic/alwaysLoad"
 	resultSizeKey = "anthropic/maxResultSizeChars"

@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// bad is what the judge of these tests holds a skill back for.
+// bad is a text for which the judge of these tests holds a skill back.
 const bad = "BAD"
 
 // A reader judges as a real judge does: by the files that a candidate lists, each read whole, and it
@@ -218,7 +218,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestBetween: what changes between two scans cannot be read, and what is added is not listed.
+// TestBetween: a file that changes between two scans cannot be read, and an added one is not
+// listed.
 func TestBetween(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "pdf/sub/a.txt": "a", "pdf/.env": bad})
 	e := k.view().Entries[0]
@@ -240,11 +241,11 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestNested: the files of a skill are those of the skills around it too.
+// TestNested: the files of a skill also belong to the skills around it.
 func TestNested(t *testing.T) {
 	k := newTree(t, map[string]string{"SKILL.md": md("whole", ""), "out/SKILL.md": md("out", ""), "out/mid/in/SKILL.md": md("in", ""), "out/mid/in/x.sh": "echo", "by/SKILL.md": md("by", "")})
 	k.want("all good", k.view(), "a/. whole: available", "a/by by: available", "a/out out: available", "a/out/mid/in in: available")
-	k.judge.also = "out/mid/in" // what is found in it is accepted in the skills around it
+	k.judge.also = "out/mid/in" // its findings are accepted in the skills around it
 	v := k.view()
 	k.want("the innermost is held back", v, "a/. whole: held back: it contains 'out/mid/in', which is held back", "a/by by: available", "a/out out: held back: it contains 'out/mid/in', which is held back", "a/out/mid/in in: held back: it is bad")
 	for _, e := range v.Entries {

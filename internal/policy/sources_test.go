@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// TestRelease: the skills of a source's releases are judged as those of a folder.
+// TestRelease: the skills of a source's releases are judged like the skills of a folder.
 func TestRelease(t *testing.T) {
 	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
 	must(t, err)
@@ -67,8 +67,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLockToo: with lock: enforce, a skill is served if it is as locked and passes, and its operator
-// is told of the lock first.
+// TestLockToo: with lock: enforce, a skill is served if it is as locked and passes, and a fault of
+// the lock is reported first.
 func TestLockToo(t *testing.T) {
 	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
 	lock := func(script string) {
@@ -174,8 +174,8 @@ func (b between) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// TestLoadedBefore: a SKILL.md that its source has read before it was judged is listed only if that
-// is what was judged.
+// TestLoadedBefore: a SKILL.md that its source read before the judgement is listed only if the same
+// bytes were judged.
 func TestLoadedBefore(t *testing.T) {
 	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
 	k := &tree{t: t, judge: newReader()}

@@ -87,7 +87,8 @@ func (s *Site) compareView(r *request, v catalog.View, e *catalog.Entry, data []
 	return nil
 }
 
-// relatives returns the other skills of the same name, first the one that the name loads.
+// relatives returns the other skills of the same name, first the skill that the name
+// loads.
 func relatives(v catalog.View, e *catalog.Entry) (out []*catalog.Entry) {
 	if e.By != nil {
 		out = append(out, e.By)

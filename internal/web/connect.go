@@ -72,7 +72,7 @@ func (s *Site) connect(r *request) error {
 // either, but they affect only the address that this client sees.
 func (s *Site) origin(r *request) string {
 	scheme := "http"
-	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // the first of several proxies is the one that the client reached
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // the client reached the first of several proxies
 	if r.TLS != nil || s.secureSession(r) || strings.EqualFold(strings.TrimSpace(first), "https") {
 		scheme = "https"
 	}

@@ -14,7 +14,7 @@ import (
 
 // search returns all skills that match a query, ranked as find_skills ranks them, including those
 // that only people may invoke. After them come copies, unlisted and skipped skills whose names
-// match, which the search does not rank. Without a query it returns all skills, first the ones
+// match, which the search does not rank. Without a query it returns all skills, first the skills
 // that models see.
 func search(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {

@@ -163,7 +163,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestHeaders checks that every answer forbids what it does not need.
+// TestHeaders checks that every answer forbids the browser features that it does not
+// need.
 func TestHeaders(t *testing.T) {
 	f := open(t, files)
 	const (

@@ -59,7 +59,7 @@ func TestRootUp(t *testing.T) {
 }
 
 // TestNoticesOfRootsStayHidden checks that only clients that see all skills see notices
-// and errors of roots. These name what other clients may not see.
+// and errors of roots. These name skills that other clients may not see.
 func TestNoticesOfRootsStayHidden(t *testing.T) {
 	_, site := rooted(t)
 	ask := func(path, deny string) string {

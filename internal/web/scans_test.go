@@ -219,7 +219,8 @@ func TestScanAPI(t *testing.T) {
 	}
 }
 
-// TestApproval checks what shows of a policy of approvals alone, in which nothing is scanned.
+// TestApproval checks how pages show a policy of approvals alone, in which nothing is
+// scanned.
 func TestApproval(t *testing.T) {
 	approve, err := access.ParsePattern("skill://one/fine")
 	if err != nil {

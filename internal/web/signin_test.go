@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// redirections maps targets, including those of an attacker's link, to the address that
+// redirections maps targets, including targets of an attacker's link, to the address that
 // sign-in redirects to.
 var redirections = map[string]string{
 	"":                              "/",

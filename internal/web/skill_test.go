@@ -60,7 +60,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestAbout checks what the page says of the skill's place.
+// TestAbout checks the page's facts about the skill's place.
 func TestAbout(t *testing.T) {
 	f := open(t, map[string]string{
 		"one/team/git/SKILL.md":   "---\nname: git\ndescription: d\ntags: Vcs, daily\n---\nUse `code-review`, not `git` or `none-such`; see [that](../notes/SKILL.md).\n",

@@ -22,7 +22,7 @@ const (
 	signer = "key:ab12cd34ef560000000000000000000000000000000000000000000000000000"
 )
 
-// TestSources checks what each state of a source shows: its row on the health page, the facts of
+// TestSources checks how each state of a source is shown: its row on the health page, the facts of
 // its skills, the API and the metrics. A client that rules restrict gets the sources of roots that
 // it sees, without reasons.
 func TestSources(t *testing.T) {

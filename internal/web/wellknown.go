@@ -70,9 +70,9 @@ func (s *Site) wellKnownIndex(r *request) error {
 	return answerTagged(r, "application/json", discoveryOf(v, fields, archives))
 }
 
-// archives returns the digests of the archives of skills with several files. That of a skill that
-// cannot be read for the moment is zero: the index leaves the skill out, since a client would take
-// SKILL.md alone for all of it.
+// archives returns the digests of the archives of skills with several files. The digest is zero
+// for a skill that cannot be read for the moment: the index leaves the skill out, since a client
+// would take SKILL.md alone for all of it.
 func (s *Site) archives(r *request, v catalog.View) (map[*catalog.Entry]skill.Digest, error) {
 	ctx := r.Context()
 	if err := limit.Reserve(ctx, skill.FolderMemory+skill.MaxFile); err != nil {

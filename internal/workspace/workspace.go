@@ -93,8 +93,7 @@ type Workspace struct {
 	judge   *admission.Judge
 }
 
-// Open resolves the settings. Its skills are the ones that pass the operator's policy and the
-// locks.
+// Open resolves the settings. Its skills pass the operator's policy and the locks.
 func Open(o Options) (*Workspace, error) { return open(o, false) }
 
 // OpenUnguarded is Open without the operator's policy, for commands that inspect held-back skills:

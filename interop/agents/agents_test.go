@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// prompt is what the user says. The model follows its script whatever it reads.
+// prompt is the user's message. The model follows its script whatever it reads.
 const prompt = "Follow the skills that fit this task, and then say what you have read."
 
 // scenario sees one row of a table, which begins with the client's name and a suffix.
@@ -35,8 +35,8 @@ var scenarios = []scenario{
 	{"sizes", "sizes", "", testSizes},
 }
 
-// TestAgents runs each client and compares what its model is shown with
-// doc/clients.md, and with what it must be shown at least.
+// TestAgents runs each client and compares the model's view with doc/clients.md, and with
+// the least that it must have.
 func TestAgents(t *testing.T) {
 	value := os.Getenv(which)
 	if value == "" {
@@ -131,8 +131,8 @@ func begin(t *testing.T, a agent, scenario, ruler string, p *play) *session {
 	return r
 }
 
-// play runs the client until its model has made its calls, and returns what was on the
-// wire.
+// play runs the client until its model has made its calls, and returns the recorded
+// messages.
 func (r *session) play(t *testing.T, p *play) wire {
 	t.Helper()
 	if err := r.connect(); err != nil {
@@ -342,8 +342,8 @@ func testNames(t *testing.T, a agent, version string) {
 
 var topicsOf = regexp.MustCompile("^[0-9]+ skills: (.*)[.…] Others, with `find_skills`: (.*)[.…] First load ")
 
-// checkLine checks the first line of the instructions. Half of what its fixed words leave
-// of 240 characters is for names: at least as many as there are that fit, the shortest
+// checkLine checks the first line of the instructions. Half of the room beside its fixed
+// words, of 240 characters, is for names: at least as many as fit if the shortest come
 // first. The other names have topics, the words of most of them first.
 func checkLine(text string, of []listed) error {
 	line, _, _ := strings.Cut(text, "\n")
@@ -379,7 +379,7 @@ func checkLine(text string, of []listed) error {
 	return nil
 }
 
-// command is what was run, in the words of a person.
+// command returns the command line that was run, for people.
 func (a agent) command(r *session) string {
 	args := a.args(r, "PROMPT")
 	for i, arg := range args {

@@ -12,7 +12,7 @@ type agent struct {
 	title   string
 	folder  string // below clients
 	program string // below its node_modules/.bin
-	// id is the client's name in knack connect, and flags are what connect gets beside
+	// id is the client's name in knack connect, and flags are passed to connect beside
 	// --write. Without an id, entry adds the entry.
 	id    string
 	flags []string
@@ -21,11 +21,11 @@ type agent struct {
 	prepare func(r *session) error
 	env     func(r *session) []string
 	args    func(r *session, prompt string) []string
-	// tool is what the client calls knack's tool skill.
+	// tool is the client's name for knack's tool skill.
 	tool string
-	// list is the client's own command that lists servers, and working is its word for one
-	// that works. add is its own command that adds one, and team the one that adds one to
-	// the project's file; approve makes it start that one. They are nil for none.
+	// list is the client's own command that lists servers, and working is its word for a
+	// working one. add is its own command that adds one, and team the command that adds one
+	// to the project's file; approve makes the client start that one. They are nil for none.
 	list    []string
 	working string
 	add     []string
@@ -43,7 +43,7 @@ type agent struct {
 	want want
 }
 
-// want is what the model must see at least.
+// want is the least that the model must see.
 type want struct {
 	names, descriptions int
 	// described is how many of 200 skills are described at least, where the client shows too little

@@ -57,7 +57,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// knack is the binary to test: the one that is given, or one that is built once.
+// knack is the binary to test: the given one, or one that is built once.
 var knack = sync.OnceValues(func() (string, error) {
 	if at := os.Getenv(given); at != "" {
 		if _, err := os.Stat(at); err != nil || !filepath.IsAbs(at) {

@@ -18,7 +18,7 @@ type step struct {
 
 	name    string   // the client's name of the tool; empty where the model never saw it
 	found   bool     // by the client's own search for tools
-	answers []string // what came back, one for each call
+	answers []string // results, one for each call
 }
 
 // play is the scripted model: it makes the calls of its steps one after the other,
@@ -34,7 +34,7 @@ type play struct {
 	pending *model.Call
 	looking bool              // the pending call is a search for the tool
 	looked  int               // searches for it
-	hints   map[string]string // what a search said of tools that stay hidden: the client's name by knack's
+	hints   map[string]string // found by a search for hidden tools: the client's name by knack's
 }
 
 // next is the model's turn.
@@ -66,7 +66,7 @@ func (p *play) next(req model.Request) model.Reply {
 	return model.Reply{Text: "All read."}
 }
 
-// take takes what came back from the pending call.
+// take takes the result of the pending call.
 func (p *play) take(answer string) {
 	if p.looking {
 		p.looking = false
@@ -95,8 +95,8 @@ func (p *play) done() {
 	}
 }
 
-// call calls the tool that is wanted: by itself, or through what the client has for tools
-// that stay hidden. It reports whether the model can.
+// call calls the wanted tool, directly or through the client's own tool for hidden tools.
+// It reports whether the model can.
 func (p *play) call(req model.Request, s *step) bool {
 	name, hint := "", p.hints[p.tool]
 	if t, ok := find(req.Tools, p.tool); ok {
@@ -120,7 +120,7 @@ func (p *play) call(req model.Request, s *step) bool {
 	return true
 }
 
-// search is a call of what the client has for finding hidden tools.
+// search returns a call of the client's own search for hidden tools.
 func search(tools []model.Tool, name string) *model.Call {
 	if t, ok := named(tools, "ToolSearch"); ok {
 		return &model.Call{Name: t.Name, Args: object{"query": "knack " + name, "max_results": 5}}
@@ -178,8 +178,8 @@ func shownName(t model.Tool) string {
 	return t.Name
 }
 
-// readOn reads in the end of an answer which call gets what it left out: the name of the
-// tool, and behind it the arguments as an object with an offset.
+// readOn parses the call for the omitted rest from the end of an answer: the name of the
+// tool, followed by the arguments as an object with an offset.
 func readOn(answer string) (args object, ok bool) {
 	at := strings.LastIndex(answer, "read_file_in_skill")
 	if at < 0 {

@@ -194,7 +194,7 @@ func (r *session) pluginsElsewhere(t *testing.T) []string {
 	return pluginsIn(r.during(t, func() error { return r.start(r.recorder, "serve") }).tools["skill"])
 }
 
-// during returns what was on the wire during a run.
+// during returns the messages recorded during a run.
 func (r *session) during(t *testing.T, run func() error) wire {
 	t.Helper()
 	if err := os.RemoveAll(r.wire); err != nil {

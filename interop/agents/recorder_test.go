@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// recorder is the program that a client starts in place of knack: the test binary under
+// recorder is the program that a client starts instead of knack: the test binary under
 // another name. A file beside it has its settings, since clients pass on only a part of the
 // environment.
 type recorder struct {

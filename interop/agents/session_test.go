@@ -18,15 +18,15 @@ import (
 type session struct {
 	agent                   agent
 	dir, home, project, tmp string
-	recorder                string // what the client starts in place of knack
+	recorder                string // the program that the client starts instead of knack
 	wire                    string
 	model                   *model.Server
 	stdin                   string // of the next program, or empty for none
 	stdout, stderr          string
 }
 
-// open makes the folders, starts the model server and writes the client's settings.
-// Where ruler is not empty, the client is given a ruler with that text in place of knack.
+// open makes the folders, starts the model server and writes the client's settings. If
+// ruler is not empty, the client gets a ruler with that text instead of knack.
 func open(a agent, scenario, ruler string, next func(model.Request) model.Reply) (*session, error) {
 	dir := filepath.Join(work, a.name, scenario)
 	r := &session{agent: a, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), tmp: filepath.Join(dir, "tmp"),
@@ -166,10 +166,10 @@ func (r *session) start(program string, args ...string) error {
 	return nil
 }
 
-// tail is the end of what a program said.
+// tail returns the end of a program's output.
 func tail(s string) string { return s[max(0, len(s)-3000):] }
 
-// close ends the model server and keeps what it saw.
+// close ends the model server and writes its requests to a file.
 func (r *session) close() error {
 	r.model.Close()
 	var out bytes.Buffer

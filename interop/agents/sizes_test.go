@@ -111,8 +111,8 @@ func (b *baselines) size(t *testing.T, a agent) int {
 	return b.sizes[a.name]
 }
 
-// sample returns so many skills of the corpus: those of [repository] first, then the others by a
-// hash of their names. Beyond the corpus the same ones follow under other names.
+// sample returns so many skills of the corpus: the skills of [repository] first, then the others
+// by a hash of their names. Beyond the corpus the same skills follow under other names.
 func sample(t *testing.T, n int) []listed {
 	t.Helper()
 	first, err := list(corpus.Dir(t, "skills", repository))
@@ -158,7 +158,7 @@ func writeSample(dir string, of []listed) error {
 	return nil
 }
 
-// shownList is what a model sees of a list.
+// shownList is the part of a list that a model sees.
 type shownList struct {
 	names, described int
 	characters       int // of all descriptions together
@@ -232,8 +232,8 @@ func bounded(text string, from, to int) bool {
 // openings is the number of bytes of a description that a list may leave out at its beginning.
 const openings = 100
 
-// begins returns how many characters of a description are behind a name, without what a list puts
-// between the two: marks, or tags. The description may lack words at its beginning.
+// begins returns how many characters of a description follow a name, not counting the marks or
+// tags that a list puts between the two. The description may lack words at its beginning.
 func begins(behind, description string) (most int) {
 	for range 4 { // </name><description>, or the name of a key
 		behind = strings.TrimLeftFunc(behind, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

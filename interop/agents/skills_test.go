@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// repository is the one of the corpus that has 17 skills. Their names are like no
-// other words, so that a name in a request is that of the skill.
+// repository is the repository of the corpus with 17 skills. Their names are unlike other
+// words, so that a name in a request can only be the skill's.
 const repository = "hashicorp+agent-skills"
 
 // listed is a skill that the model should see.
@@ -49,7 +49,7 @@ func list(dir string) ([]listed, error) {
 // long is the generated skill with long files.
 const long = "long-read"
 
-// sizes are those of the generated files, in thousands of bytes.
+// sizes are the sizes of the generated files, in thousands of bytes.
 var sizes = []int{9, 20, 28, 40}
 
 // oneLine is the name of a generated file of 30 kB in one line.

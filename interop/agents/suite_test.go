@@ -103,7 +103,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestMeasure counts names, and what is shown of descriptions in the forms of several lists.
+// TestMeasure counts the names and the shown characters of descriptions in several forms of
+// lists.
 func TestMeasure(t *testing.T) {
 	of := []listed{{Name: "pdf", Description: "When the user wants to fill in forms, merge files or read tables."}, {Name: "pdf-forms", Description: "Writes <b> & reads short texts."}}
 	for text, want := range map[string]shownList{

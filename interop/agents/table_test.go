@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "write what was seen into the document")
 // document is where the tables are: doc/clients.md, or another file to compare with.
 var document = flag.String("document", "../../doc/clients.md", "the document with the tables")
 
-// record is what a run saw: the rows of each table by the client, which is a row's first
-// cell. A table is in the document between two comments with its name.
+// record has the results of a run: the rows of each table by the client, which is a row's
+// first cell. A table is in the document between two comments with its name.
 type record struct {
 	sync.Mutex
 	rows map[string]map[string]string

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/interop/agents/model"
 )
 
-// wire is what knack and a client said to each other.
+// wire is the recorded traffic between knack and a client.
 type wire struct {
 	starts       int    // of knack
 	client       string // name and version, as the client gives them
@@ -22,7 +22,7 @@ type wire struct {
 	tools        map[string]string // description by name
 }
 
-// read reads what the recorder kept of all servers that the client started.
+// read reads the recordings of all servers that the client started.
 func (r *session) read() (wire, error) {
 	w := wire{tools: map[string]string{}}
 	data, err := os.ReadFile(r.wire)
@@ -79,11 +79,11 @@ func (r *session) read() (wire, error) {
 
 type info struct{ Name, Version string }
 
-// view is what the model is shown before it does anything.
+// view is the content of the model's first request.
 type view struct {
 	all, messages string // as [model.Request.Text] has it, in plain words
-	foreign       string // without what comes from knack
-	ours          string // what comes from knack
+	foreign       string // without text from knack
+	ours          string // text from knack
 	instructions  int    // characters of knack's instructions
 	described     bool   // knack's tool skill is described
 }
@@ -153,7 +153,7 @@ type arrival struct {
 	first    int  // bytes of it at the beginning of the first answer
 }
 
-// arrived compares what came with the text that should have come.
+// arrived compares the received text with the expected one.
 func (s *step) arrived() arrival {
 	a := arrival{parts: len(s.answers)}
 	if a.parts == 0 {
@@ -201,7 +201,7 @@ func (a arrival) String() string {
 	return "cut"
 }
 
-// end is the end of the first answer, where a client says what it left out.
+// end returns the end of the first answer, where a client notes an omission.
 func (s *step) end() string {
 	if len(s.answers) == 0 {
 		return ""

@@ -1,4 +1,4 @@
-// Package cosign compares the signatures of knack with those of cosign, in both directions.
+// Package cosign compares the signatures of knack and cosign, in both directions.
 package cosign
 
 import (
@@ -27,7 +27,7 @@ type bench struct {
 	here, elsewhere string
 }
 
-// run runs a program in the folder, and returns what it prints and whether it succeeded.
+// run runs a program in the folder, and returns its output and whether it succeeded.
 func (b *bench) run(program string, args ...string) (string, bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
@@ -103,8 +103,8 @@ func (b *bench) knackAccepts(ref, key, other string) {
 	}
 }
 
-// TestCosign has cosign 3.1.3 verify what knack signs, and knack what cosign signs, also after the
-// release was copied to another registry with oras 1.3.0. make cosign builds the two.
+// TestCosign has cosign 3.1.3 verify signatures of knack, and knack signatures of cosign, also
+// after the release was copied to another registry with oras 1.3.0. make cosign builds the two.
 func TestCosign(t *testing.T) {
 	programs := os.Getenv("KNACK_COSIGN")
 	if programs == "" {

@@ -1,5 +1,5 @@
-// Command mcpgo drives a server with mcp-go, a client that shares no code with
-// knack's, and prints what it saw as one JSON object.
+// Command mcpgo drives a server with mcp-go, a client that shares no code with knack, and
+// prints its results as one JSON object.
 //
 //	mcpgo VERSION URL
 //	mcpgo VERSION COMMAND [ARG]…

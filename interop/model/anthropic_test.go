@@ -57,7 +57,8 @@ var anthropicConversations = []conversation{
 	{"a refusal", "You help.", []string{"No", "Please"}, true, [][]string{turn("refusal", textBlock("I will not.")), turn("max_tokens", textBlock("I will"))}},
 }
 
-// statedMessages takes out of a body of Messages what the clients write differently on purpose:
+// statedMessages normalizes the parts of a body of Messages that the clients write differently
+// on purpose:
 //
 //   - The result of a call is a string, as function.Call writes it, and not a list with one text.
 func statedMessages(o object) object {

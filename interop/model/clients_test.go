@@ -1,5 +1,5 @@
-// Package model compares the requests of knack's own client of language models with those of the
-// vendors' clients. It is a module of its own, so that knack's has no such dependencies.
+// Package model compares the requests of knack's own client of language models with the vendors'
+// clients. It is a module of its own, so that knack's module has no such dependencies.
 package model
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/llm/model"
 )
 
-// endpoint answers with the next of its streams, and keeps what it was asked.
+// endpoint answers with the next of its streams, and keeps the requests.
 type endpoint struct {
 	mu      sync.Mutex
 	streams []string
@@ -61,8 +61,8 @@ func listen(t *testing.T, answers [][]string, named bool) (*endpoint, string) {
 	return e, s.URL
 }
 
-// conversation is what is said to a model, and what it answers. Each call of an answer gets a
-// result; after an answer without calls the next prompt follows.
+// conversation is a list of prompts to a model, and its answers. Each call of an answer gets
+// a result; after an answer without calls the next prompt follows.
 type conversation struct {
 	name    string
 	system  string
@@ -78,7 +78,7 @@ func result(id, name string) (text string, failed bool) {
 
 const schema = `{"type":"object","properties":{"name":{"type":"string","description":"A <name> & more"}},"required":["name"],"additionalProperties":false}`
 
-// talk has the conversation with our client, and returns what the endpoint was asked.
+// talk has the conversation with our client, and returns the requests to the endpoint.
 func talk(t *testing.T, wire model.Wire, url, tools string, c conversation, e *endpoint) (bodies [][]byte) {
 	t.Helper()
 	client := model.New(model.Endpoint{Wire: wire, URL: url, Model: "a-model", Key: "key"}, model.Options{})

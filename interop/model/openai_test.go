@@ -58,7 +58,8 @@ var openaiConversations = []conversation{
 	{"a refusal", "You help.", []string{"No"}, true, [][]string{{chunk(`{"role":"assistant","content":null,"refusal":""}`, ""), chunk(`{"refusal":"I will"}`, ""), chunk(`{"refusal":" not."}`, "stop"), "[DONE]"}}},
 }
 
-// stated takes out of a body of Chat Completions what the clients write differently on purpose:
+// stated normalizes the parts of a body of Chat Completions that the clients write differently
+// on purpose:
 //
 //   - The results of calls have a name, as contract 001 has it.
 //   - A content that came as null goes back as null, not left out.

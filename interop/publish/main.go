@@ -66,7 +66,7 @@ func toolHive(ctx context.Context, folder, ref string) error {
 	return registry.Push(ctx, store, made.IndexDigest, ref)
 }
 
-// orasPush does what the program oras does with "push REPOSITORY:TAG FOLDER".
+// orasPush pushes like the program oras with "push REPOSITORY:TAG FOLDER".
 func orasPush(ctx context.Context, folder, repository, tag string) error {
 	files, err := file.New(filepath.Dir(folder))
 	if err != nil {

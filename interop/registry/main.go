@@ -4,8 +4,8 @@
 //	registry [-address ADDRESS] [-folder DIR] [HTPASSWD-FILE]
 //
 // It listens on a free port of the loopback unless an address is given, prints its address on a
-// line, and ends with its standard input. What it holds is in memory, or in a folder. With a file,
-// it wants a name and a password from it.
+// line, and ends with its standard input. Its content is in memory, or in a folder. With a
+// password file, it requires a name and a password from that file.
 package main
 
 import (

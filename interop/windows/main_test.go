@@ -1,5 +1,5 @@
-// Package windows runs knack.exe under Wine, as a user of Windows runs it, and compares what
-// comes of it with the table in doc/conformance.md. Use make windows to run it.
+// Package windows runs knack.exe under Wine, as a user of Windows runs it, and compares the
+// results with the table in doc/conformance.md. Use make windows to run it.
 package windows
 
 import (
@@ -42,7 +42,7 @@ func install(t *testing.T) *machine {
 	m := &machine{prefix: filepath.Join(t.TempDir(), "wine")}
 	m.env = append(os.Environ(), "WINEPREFIX="+m.prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "KNACK_DIRS=", "XDG_CONFIG_HOME=")
 	m.do(t, exec.Command("wine", "wineboot", "--init"))
-	t.Cleanup(func() { // ends what Wine has started for this prefix; it fails if that has ended
+	t.Cleanup(func() { // ends the processes of Wine for this prefix; it fails if they have ended
 		kill := exec.Command("wineserver", "-k")
 		kill.Env = m.env
 		_ = kill.Run()
@@ -97,7 +97,7 @@ func (m *machine) read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// answer is what a program printed, and its exit status.
+// answer is a program's output and exit status.
 type answer struct {
 	out, err string
 	status   int
@@ -153,7 +153,7 @@ func (a answer) says(t *testing.T, status int, out, errs []string) {
 	}
 }
 
-// TestWindows runs each case on one machine, and compares the table of what passed.
+// TestWindows runs each case on one machine, and compares the table of the results.
 func TestWindows(t *testing.T) {
 	if os.Getenv("KNACK_WINDOWS") == "" {
 		t.Skip("make windows runs knack.exe under Wine")

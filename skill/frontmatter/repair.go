@@ -273,7 +273,7 @@ func (c chunk) read() (part, *yamlFault) {
 	return p, nil
 }
 
-// unspacedFault names the character in place of the blank: another kind of space looks like
+// unspacedFault names the character instead of the blank: another kind of space looks like
 // one.
 func (c chunk) unspacedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])

@@ -46,8 +46,8 @@ func (*Source) Root() skill.Root {
 }
 
 // Scan yields every built-in skill, in path order. Each has the path of its folder
-// ("engage"), no Dir, and a stamp that changes only with the binary. The only error is that
-// of ctx: this package's tests check the embedded files.
+// ("engage"), no Dir, and a stamp that changes only with the binary. The only error is
+// ctx's: this package's tests check the embedded files.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err := ctx.Err(); err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
@@ -98,7 +98,7 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 }
 
 // triggers holds prompts for the built-in skills, one file for each folder. They are beside the
-// skills and not in them, so that no agent is served what only measures them.
+// skills and not in them, so that no agent gets text that only measures them.
 //
 //go:embed triggers
 var triggers embed.FS

@@ -147,8 +147,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestTriggers checks that every skill has prompts, some of which are for another, and that they
-// are in no skill: agents are not served what measures them.
+// TestTriggers checks that every skill has prompts, some of which should load another skill, and
+// that the prompts are in no skill.
 func TestTriggers(t *testing.T) {
 	for _, b := range scan(t) {
 		var cases []struct {

@@ -42,7 +42,8 @@ func longWay(ctx context.Context, s *skill.Skill) ([]skill.File, error) {
 
 const main = "---\nname: s\ndescription: S.\n---\n"
 
-// TestWholeIsTheManifest checks that one pass finds what the long way does.
+// TestWholeIsTheManifest checks that the single pass finds the same files as the general
+// walk.
 func TestWholeIsTheManifest(t *testing.T) {
 	files := map[string]string{
 		"SKILL.md": main, "skill.md": "another spelling", "empty": "", "a/b/c.txt": "deep", "a.txt": "sorted before a/",

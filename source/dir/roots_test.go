@@ -35,7 +35,8 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// listed shows roots as "label scope path", those of the first rows only.
+// listed returns roots as "label scope path", only those whose label begins with one of
+// labels.
 func listed(base string, roots []skill.Root, labels ...string) []string {
 	var out []string
 	for _, r := range roots {

@@ -270,8 +270,8 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// Skills hold the bundles that they were read from, and the source holds those of its
-// last scan. An unchanged bundle exists once.
+// Skills hold the bundles that they were read from, and the source holds the bundles of
+// its last scan. An unchanged bundle exists once.
 func TestBundlesAreShared(t *testing.T) {
 	for doorName, d := range doors() {
 		root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x", "c/SKILL.md": "x", "c/skill.md": "x"})

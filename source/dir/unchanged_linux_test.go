@@ -140,8 +140,8 @@ func TestAgain(t *testing.T) {
 // the time at which the kernel last changed a file's inode.
 func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
 
-// TestAgainRandom changes trees at random: a scan finds what a new source finds,
-// whatever was added, removed or changed before it.
+// TestAgainRandom changes trees at random: a scan finds the same skills as a new source,
+// whatever was added, removed or changed before.
 func TestAgainRandom(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()

@@ -105,7 +105,8 @@ func put(root, name string, i int, makes ...func(at string) error) error {
 	return os.Rename(tmp, filepath.Join(root, name))
 }
 
-// again gives what was made another name, or makes another if the system cannot.
+// again links the made file under another name, or makes another one if the system
+// cannot.
 func again(made, at string, makes func(at string) error) error {
 	if unix.Linkat(unix.AT_FDCWD, made, unix.AT_FDCWD, at, 0) == nil {
 		return nil

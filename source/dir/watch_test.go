@@ -120,7 +120,7 @@ func TestWatch(t *testing.T) {
 	expect(t, found, "a b/c/d b/c/d/n")
 	must(t, os.Rename(filepath.Join(root, "b"), filepath.Join(root, "z")))
 	expect(t, found, "a z/c/d z/c/d/n")
-	add(t, root, map[string]string{"z/c/d/n/o/SKILL.md": "x"}) // below what was renamed
+	add(t, root, map[string]string{"z/c/d/n/o/SKILL.md": "x"}) // below the renamed folder
 	expect(t, found, "a z/c/d z/c/d/n z/c/d/n/o")
 	must(t, os.RemoveAll(filepath.Join(root, "z")))
 	expect(t, found, "a")

@@ -167,9 +167,9 @@ func TestWatchesComeAndGo(t *testing.T) {
 	}
 }
 
-// A link on the way to a root, or in its place, is noticed at once if its target
-// changes. This holds in place of the root itself or further up, for an existing or a
-// missing root. Other events beside it are not reported.
+// A change of the target of a link on the way to a root is noticed at once. The link may
+// be the root itself or a folder above, and the root may be missing. Other events beside
+// it are not reported.
 func TestWatchesSeeLinksRetargeted(t *testing.T) {
 	base := tree(t, map[string]string{
 		"one/a/SKILL.md": "x", "two/b/SKILL.md": "x", "one/deep/skills/c/SKILL.md": "x", "two/deep/skills/d/SKILL.md": "x",

@@ -48,14 +48,14 @@ type Finder struct {
 // bytes, and a search for skills goes down at most 12 folders.
 const maxName = 4 << 10
 
-// Bounded returns what is looked up of a name, path or URI that a client gave: all of it, or its
-// beginning, which no skill has, if it is longer than 4 KiB. An answer echoes 256 bytes of either.
+// Bounded returns a client's name, path or URI for looking it up: whole, or, if it is longer than
+// 4 KiB, only its beginning, which no skill has. An answer echoes 256 bytes of either.
 func Bounded(name string) string {
 	if len(name) <= maxName {
 		return name
 	}
 	cut := display.CutBytes(name, maxName+1)
-	if strings.Contains(name[len(cut):], "@") { // so that an echo leaves out what is before it
+	if strings.Contains(name[len(cut):], "@") { // so that an echo leaves out the text before it
 		cut += "@"
 	}
 	return cut
@@ -155,5 +155,5 @@ func NotForModels(name string) string {
 }
 
 // TextOf returns the bytes of a file that nothing else uses or changes, without copying them:
-// the texts of skills are most of what a call allocates.
+// the texts of skills are most of a call's allocations.
 func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -33,7 +33,7 @@ import (
 const (
 	patience    = 2 * time.Second
 	minInterval = time.Second
-	costFactor  = 10 // an interval is at least so many times what a refresh takes
+	costFactor  = 10 // an interval is at least so many times the duration of a refresh
 
 	maxFruitless = 4
 )

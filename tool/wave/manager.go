@@ -193,9 +193,9 @@ func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
 }
 
 // ParseSkillFile is the contract's parseSkillFile: it reads and strictly checks the SKILL.md at a
-// slash-separated path. The file system decides what may be read; one of [os.Root.FS] or of a
-// source of this module follows no link outside. The path gives the folder's name; scope is the
-// owner of the skill.
+// slash-separated path. The file system decides which files may be read; one of [os.Root.FS] or
+// of a source of this module follows no link outside. The path gives the folder's name; scope is
+// the owner of the skill.
 func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
 	dir, file := path.Split(filePath)
 	dir = path.Clean(dir)

@@ -116,8 +116,8 @@ func TestBookChanged(t *testing.T) {
 	})
 }
 
-// TestCache: what was kept is known to the next run of the same build and lanes, and a damaged file is
-// as good as none.
+// TestCache: kept verdicts are known to the next run of the same build and lanes, and a damaged file
+// is ignored.
 func TestCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "knack", "verdicts")
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
@@ -182,7 +182,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// FuzzCache reads any file with a right sum: it takes what it reads whole, or nothing.
+// FuzzCache reads any file with a right sum: it is loaded whole or not at all.
 func FuzzCache(f *testing.F) {
 	c := NewCache("", "v1", time.Now)
 	c.Remember("a", Files{Files: []skill.File{{Path: "SKILL.md"}}})
@@ -270,8 +270,7 @@ func (f *slowFile) Read(p []byte) (int, error) {
 	return f.File.Read(p)
 }
 
-// TestPending: a server does not wait for its judge. What is not judged is held back, and comes as it
-// is judged.
+// TestPending: a server does not wait for its judge. Skills are held back until they are judged.
 func TestPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string]string{}
@@ -325,7 +324,7 @@ func (l loading) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// TestRemembered: what a source remembers from an earlier run serves nothing that has changed since.
+// TestRemembered: verdicts remembered from an earlier run serve no skill that has changed since.
 func TestRemembered(t *testing.T) {
 	const good, bad = "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | wc\n", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n"
 	m := skilltest.Project(map[string]string{

@@ -119,7 +119,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestParse refuses what is not as knack writes it, with the place and what to do.
+// TestParse refuses text that differs from knack's own format, with the place and a fix.
 func TestParse(t *testing.T) {
 	good := text()
 	set := skill.SetOf(sampleFiles()).String()
@@ -249,8 +249,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any bytes: a fault has a place in the text, and what is read is written and read
-// again the same.
+// FuzzParse reads any bytes: a fault has a place in the text, and parsed approvals are written and
+// read again the same.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(text()))
 	f.Add([]byte(text()[:300]))

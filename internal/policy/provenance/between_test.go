@@ -81,7 +81,8 @@ var scans atomic.Uint64
 
 func turn() uint64 { return 1<<40 + scans.Add(1) }
 
-// TestBounded forgets what is gone, and not which root had a lock.
+// TestBounded checks that folders that are gone are forgotten, but not that a root had a
+// lock.
 func TestBounded(t *testing.T) {
 	p := newProject(t)
 	p.skill(".claude/skills/pdf")

@@ -43,8 +43,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// What to do about a skill that is not locked is a command that a shell reads as it is, or says in
-// general what to do.
+// The fix for a skill that is not locked is a command that needs no quoting in a shell, or general
+// advice.
 func TestAddFix(t *testing.T) {
 	for _, c := range []struct{ folder, shown, key, want string }{
 		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records"},

@@ -239,8 +239,8 @@ func TestDamagedLock(t *testing.T) {
 	}
 }
 
-// enforced is a step of TestEnforce: a change on the disk, and what is wrong with the skill
-// afterwards.
+// enforced is a step of TestEnforce: a change on the disk, and the reason for skipping the
+// skill afterwards.
 type enforced struct {
 	name   string
 	change func(*project)
@@ -387,8 +387,9 @@ func TestEnforceLinks(t *testing.T) {
 	}
 }
 
-// TestEnforceLinkOut skips what a link brings into a root with a lock from a place without one,
-// unless the lock has it under the link's name. Then it is locked by whatever path it is found.
+// TestEnforceLinkOut skips a skill that a link brings into a root with a lock from a place
+// without one, unless the lock has it under the link's name. Then it is locked by whatever path
+// it is found.
 func TestEnforceLinkOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -540,7 +541,8 @@ func TestEnforceManifest(t *testing.T) {
 	}
 }
 
-// TestEnforceRace reads while another program writes: what is read is as locked.
+// TestEnforceRace reads while another program writes: all bytes that are read are as
+// locked.
 func TestEnforceRace(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)

@@ -80,7 +80,7 @@ func start(to sink, o Options) *Log {
 	return l
 }
 
-// Record queues an event and returns at once. It redacts what a client has sent. A nil log records
+// Record queues an event and returns at once. It redacts the client's texts. A nil log records
 // nothing.
 func (l *Log) Record(of *event.Event) {
 	if l == nil || of.Unlogged {

@@ -41,7 +41,8 @@ type Event struct {
 	Unlogged bool `json:"-"`
 }
 
-// Sink takes events. Record runs in the goroutine of the request; it copies what it keeps.
+// Sink takes events. Record runs in the goroutine of the request; it copies data that it
+// keeps.
 type Sink interface{ Record(e *Event) }
 
 // Sinks are all sinks of a server.

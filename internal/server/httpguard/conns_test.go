@@ -24,8 +24,8 @@ type socket struct {
 
 func (s *socket) Close() error { close(s.closed); return nil }
 
-// TestArriving checks that of too many connections without a request the oldest is closed, and
-// none that has had one.
+// TestArriving checks that too many connections without a request cost only the oldest of
+// them, and never one that has had a request.
 func TestArriving(t *testing.T) {
 	a := newArriving(2)
 	open := func() *socket {

@@ -123,8 +123,8 @@ func (f forms) Open(_ http.ResponseWriter, r *http.Request) (who access.Subject,
 	return who, false
 }
 
-// TestShareOfSignIns checks that the forms of one network leave room for those of others, and
-// that the sign-in page and the files of pages need no place.
+// TestShareOfSignIns checks that the forms of one network leave room for the forms of others,
+// and that the sign-in page and the files of pages need no place.
 func TestShareOfSignIns(t *testing.T) {
 	pages := forms{arriving: make(chan string), released: make(chan struct{})}
 	g, err := New(Options{
@@ -256,7 +256,8 @@ func TestBodiesGiveBack(t *testing.T) {
 	taken.Close()
 }
 
-// TestShareOfBodies: a client whose bodies do not arrive leaves places for those of others.
+// TestShareOfBodies: a client whose bodies do not arrive leaves places for the bodies of
+// others.
 func TestShareOfBodies(t *testing.T) {
 	g, send := bodies(t, limit.NewBudget(64<<20, 0))
 	for size, of := range map[int]*limit.Budget{smallBody: g.small, smallBody + 1: g.large} {

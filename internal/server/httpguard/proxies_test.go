@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestProxies: what a proxy says about its client counts only from a trusted one, and only as
-// far as trusted ones say it.
+// TestProxies: forwarding headers count only from a trusted proxy, and only back to the first
+// untrusted one.
 func TestProxies(t *testing.T) {
 	const own, other = "skills.example.com", "evil.example"
 	for name, row := range map[string]struct {

@@ -118,7 +118,7 @@ func TestForgedTokens(t *testing.T) {
 }
 
 // attacks on the way of a browser, by name. Each gets the server with a victim's browser that has
-// not signed in, and reports what it achieved.
+// not signed in, and reports its success, or "".
 var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	"no state": func(_ *company, v *browser) string {
 		return v.back(v.begin("/"), func(q url.Values) { q.Del("state") })
@@ -365,7 +365,8 @@ func (b *browser) back(at *url.URL, change func(url.Values)) (achieved string) {
 	return b.achieved(b.get(at.String()))
 }
 
-// achieved says what an answer means to an attacker who wants a session.
+// achieved returns the success of an attacker who wants a session, by the server's
+// answer, or "".
 func (b *browser) achieved(r reply) string {
 	b.c.t.Helper()
 	switch {

@@ -191,7 +191,7 @@ func (b *browser) isIn() bool {
 	return b.get("/").code == 200
 }
 
-// cookies are what the browser has for the server, by name.
+// cookies returns the browser's cookies for the server, by name.
 func (b *browser) cookies() map[string]string {
 	u, err := url.Parse(b.c.base)
 	if err != nil {
@@ -212,8 +212,8 @@ func (b *browser) set(name, value string) {
 	b.jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// sessionCookie is the name of the cookie of a session, and attemptCookie that of a sign-in
-// that was begun.
+// sessionCookie is the name of the cookie of a session, and attemptCookie the name of the
+// cookie of a sign-in that was begun.
 func (c *company) sessionCookie() string { return "knack-" + c.port() }
 func (c *company) attemptCookie() string { return "knack-signin-" + c.port() }
 

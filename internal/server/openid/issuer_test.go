@@ -26,7 +26,7 @@ import (
 // claims is a JSON object.
 type claims = map[string]any
 
-// issuer is a provider that keeps the protocol, except for what a test changes.
+// issuer is a provider that keeps the protocol, except for a test's changes.
 type issuer struct {
 	t      *testing.T
 	url    string
@@ -140,7 +140,7 @@ func (i *issuer) exchange(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(claims{"access_token": "opaque", "token_type": "Bearer", "expires_in": 60, "id_token": token})
 }
 
-// claims are those of a token without a fault.
+// claims returns the claims of a valid token.
 func (i *issuer) claims() claims {
 	c := maps.Clone(i.person)
 	maps.Copy(c, claims{"iss": i.url, "aud": "knack", "sub": "1", "exp": i.now().Add(time.Hour).Unix(), "iat": i.now().Unix()})

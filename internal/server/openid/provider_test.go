@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/server/openid"
 )
 
-// TestSignIn: a person signs in with a browser, sees what their groups may see, and signs out.
+// TestSignIn: a person signs in with a browser, sees the skills that their groups may see, and
+// signs out.
 func TestSignIn(t *testing.T) {
 	c := newCompany(t)
 	b := c.browser()
@@ -105,7 +106,8 @@ func TestProviderDown(t *testing.T) {
 	if b.signIn().code != 303 || !b.isIn() {
 		t.Error("it does not recover")
 	}
-	// What it has said stays valid while it is down again: people and clients go on.
+	// The provider's metadata and keys stay valid while it is down again: people and clients
+	// go on.
 	if !c.bears(c.issuer.sign(c.issuer.claims())) {
 		t.Error("a client is refused")
 	}
@@ -298,7 +300,8 @@ func TestCookies(t *testing.T) {
 	if _, _, err := again.Finish(w, answer); !errors.As(err, &no) || no.Status != http.StatusBadRequest {
 		t.Errorf("a restarted server goes on with the sign-in: %v", err)
 	}
-	// Under another name the browser is first led to the one that the provider knows.
+	// Under another host name the browser is first redirected to the name that the provider
+	// knows.
 	r.Host = "other.example.com"
 	if at, err := p.Begin(w, r, "/x"); err != nil || at != "https://skills.example.com/signin/begin?again=1&to=%2Fx" {
 		t.Error(at, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/skilltest"
 )
 
-// BenchmarkCounting measures what counting adds to a call.
+// BenchmarkCounting measures the cost of counting a call.
 func BenchmarkCounting(b *testing.B) {
 	v, c := view(b), New()
 	arguments := []byte(`{"name":"git"}`)

@@ -197,7 +197,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoreBounds checks what a file with too much in it, or from a wrong clock, brings.
+// TestRestoreBounds checks the bounds on restoring a file with too many entries, or from a
+// wrong clock.
 func TestRestoreBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()

@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Arguments that are no object, lack what is required, have another type or a key
-// too many, or are huge: each contract answers in its own words and shape, over MCP
-// as in function calls.
+// TestMalformed checks that each contract answers bad arguments in its own words and
+// shape, over MCP and in function calls: no object, a missing or surplus key, a wrong
+// type, a huge value.
 func TestMalformed(t *testing.T) {
 	const noObject = "they must be one JSON object"
 	huge := strings.Repeat("x", 1<<17)
@@ -20,7 +20,7 @@ func TestMalformed(t *testing.T) {
 		id, set, tool string
 		w             *world
 		noObject      answer
-		empty         answer            // no arguments, or null, or without what is required
+		empty         answer            // no arguments, or null, or without required keys
 		wrongType     map[string]answer // by the key that has another type
 		more          answer            // to extra
 		extra, null   string            // arguments with a key too many, and with null for the first key

@@ -252,7 +252,7 @@ func (w *slowWorld) items(name string) map[string]func() reply {
 	return all
 }
 
-// denials are what no answer may say while skills are still being read.
+// denials are texts that no answer may have while skills are still being read.
 var denials = []string{"(none)", "o skill is served", "here are no skills", "no skills", "o skill has", "not found", "None:", "None.", "Unknown prompt", "Resource not found", `"skills":[]}`, `"resources":[]`, `"prompts":[]`}
 
 // incomplete checks an answer that was given while skills were still being read. If marked is
@@ -312,7 +312,7 @@ func slowWorldOf(t *testing.T, patience time.Duration, sources ...catalog.Source
 	return w, func() { stop(); <-ended }
 }
 
-// slowSession is a session over stdio that keeps what it was sent.
+// slowSession is a session over stdio that keeps its input.
 type slowSession struct {
 	*session
 	sent  *strings.Builder

@@ -15,7 +15,7 @@ import (
 // File is a file of a skill, and the name of its shape.
 type File struct{ Name, Path, Text string }
 
-// Head is the frontmatter of a SKILL.md, which those of [Files] lack if they do not begin with "---".
+// Head is the frontmatter of a SKILL.md, for files of [Files] that do not begin with "---".
 func Head(name string) string {
 	return "---\nname: " + name + "\ndescription: A file that costs much.\n---\n"
 }

@@ -21,7 +21,7 @@ type Proxy struct {
 	log      []string
 }
 
-// Fault answers a request in place of the registry, or returns false. n counts the requests for
+// Fault answers a request instead of the registry, or returns false. n counts the requests for
 // the same path since the fault was set.
 type Fault func(w http.ResponseWriter, r *http.Request, p *Proxy, n int) (answered bool)
 
@@ -64,7 +64,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Answer returns what the registry says to a request.
+// Answer returns the registry's own answer to a request.
 func (p *Proxy) Answer(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	p.registry.ServeHTTP(w, r)
@@ -95,7 +95,7 @@ func Status(code int, headers ...string) Fault {
 	}
 }
 
-// changed answers with what the registry says, after change has changed it.
+// changed returns a fault that sends the registry's answer with change applied.
 func changed(change func(head http.Header, body []byte) []byte) Fault {
 	return func(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
 		from := p.Answer(r)

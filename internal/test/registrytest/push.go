@@ -25,8 +25,9 @@ func Skill(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Does what " + name + " is for.\n---\n" + text + "\n"
 }
 
-// Release pushes a release: skills in packs, each skill in the one that the hash of its outermost
-// folder says, behind a layer that no replica needs. It returns the manifest's digest.
+// Release pushes a release: skills in packs, each skill in the pack that the hash of its
+// outermost folder selects, after a layer that no replica needs. It returns the manifest's
+// digest.
 func Release(t testing.TB, host, repo, tag string, packs int, skills Skills, annotations map[string]string) (digest string) {
 	t.Helper()
 	files := make([]Skills, packs)

@@ -12,7 +12,7 @@ import (
 )
 
 // Registry is Debian's docker-registry in a process of its own, or the program of interop/registry
-// whose path KNACK_REGISTRY has. What it holds outlives a stop.
+// whose path KNACK_REGISTRY has. Its content survives a stop.
 type Registry struct {
 	Host string // its address, the same after each start
 

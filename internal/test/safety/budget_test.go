@@ -21,9 +21,9 @@ import (
 	"time"
 )
 
-// mostInFlight bounds the memory of a server whose clients ask for everything large. It
-// includes what the Go runtime takes beyond the memory in use. The system kills the server
-// at hardLimit, which is the MemoryMax of deploy/knack.service.
+// mostInFlight bounds the memory of a server whose clients ask for everything large, with
+// the overhead of the Go runtime. The system kills the server at hardLimit, which is the
+// MemoryMax of deploy/knack.service.
 const (
 	mostInFlight = 256 << 20
 	hardLimit    = 384 << 20
@@ -137,7 +137,7 @@ func inFlight(r *trial) {
 		}
 		return calls(50, small, func() bool { return done.Load() >= int64(3*len(all)) })
 	}
-	// A plain server of the same files shows what the machine and the clients themselves take.
+	// A plain server of the same files shows the time that the machine and the clients need.
 	floor := read(get, func(i int) *http.Request { return get(files[i/4%len(files)]) })
 	rough := read(small, func(i int) *http.Request { return all[i%len(all)]() })
 	held := highest(k.cmd.Process.Pid)
@@ -237,10 +237,10 @@ type delay struct{ p99, worst time.Duration }
 
 func (d delay) times(calm delay) float64 { return float64(d.p99) / float64(calm.p99) }
 
-// delayed says that another client waits for large answers. Twice its time without them is
-// fine, and so is what a busy machine takes: a multiple of what the client of a plain server
-// of the same files waits in the same minute. The slowest call alone shows a server that
-// stops, because the client makes its next call only after an answer.
+// delayed returns an error if another client waits for large answers. Twice its time without
+// them is fine, and so is a multiple of the time that a plain server of the same files takes
+// in the same minute. The slowest call alone shows a server that stops, because the client
+// makes its next call only after an answer.
 func delayed(rough, calm, floor delay) error {
 	if rough.p99 <= max(2*calm.p99, 10*floor.p99) && rough.worst <= max(2*calm.worst, 20*floor.worst) {
 		return nil

@@ -196,7 +196,7 @@ func audits(r *trial) {
 	lines := r.auditLines("forged names", file)
 	var err error
 	asked := 0
-	for _, one := range lines { // beside those of the beginning
+	for _, one := range lines { // beside the lines of the beginning
 		if one["method"] == "tools/call" || one["method"] == "resources/read" {
 			asked++
 		}

@@ -29,11 +29,11 @@ func heldPart() part {
 // decodes is a script with a finding to enforce.
 const decodes = "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n"
 
-// heldPolicy holds back what the lane enforce finds.
+// heldPolicy holds back skills with findings in the enforce lane.
 const heldPolicy = "scan:\n  mode: enforce\n"
 
-// A heldSkill is held back for what is in bad, and is served once good replaces that. Its folder,
-// its name and its files begin with zorv, as nothing else does.
+// A heldSkill is held back for its files in bad, and is served once good replaces them. Only its
+// folder, name and files begin with zorv.
 type heldSkill struct {
 	folder, name string
 	files        map[string]string // beside bad
@@ -87,7 +87,7 @@ func (h heldSkill) paths() []string {
 	return slices.Concat(slices.Collect(maps.Keys(h.files)), slices.Collect(maps.Keys(h.bad)), []string{"SKILL.md", "", ".", "zorvscripts", "zorvdata.zip!zorvinner.sh", "none.md"})
 }
 
-// names returns what a client may call the skill.
+// names returns the names that a client may use for the skill.
 func (h heldSkill) names() (all []string) {
 	for _, name := range []string{h.folder, h.name} {
 		if name == "" {
@@ -109,7 +109,7 @@ var (
 	zorv     = regexp.MustCompile(`(?i)zorv[a-z]*`)
 )
 
-// tells returns an error if an answer has something of a held skill beside what was asked.
+// tells returns an error if an answer reveals more of a held skill than the request named.
 func (c canary) tells(answer, asked string) error {
 	if err := leaks(answer, map[string]canary{"a held skill": c}); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (w *heldWorld) toolsOf(v via) (names []string) {
 	return names
 }
 
-// lists asks for what shows all skills, by way.
+// lists returns the requests that list all skills, by name.
 func (w *heldWorld) lists() map[string]func() (string, error) {
 	all := map[string]func() (string, error){}
 	for _, v := range w.vias {
@@ -276,7 +276,7 @@ func (w *heldWorld) absent(when string, skills []heldSkill) {
 				for _, p := range webPlaces {
 					at := p.at(folder, path)
 					answer, err := w.ways.get(base + at)
-					if err == nil { // pages are for operators, and say what is held back and why
+					if err == nil { // pages are for operators, and name held skills with reasons
 						err = leaks(answer, map[string]canary{"a held skill": w.canary})
 					}
 					if err == nil && p.reads && strings.HasPrefix(answer, "200") {
@@ -382,7 +382,7 @@ func heldProjects(r *trial) {
 	}
 }
 
-// told changes held skills, and requires that no client is told of that.
+// told changes held skills, and requires that no client is notified.
 func (w *heldWorld) told(when string) {
 	for i, k := range w.sets {
 		_, _ = k.call("logging/setLevel", map[string]any{"level": "debug"})
@@ -427,7 +427,8 @@ func (w *heldWorld) told(when string) {
 	w.r.check(when+", told over HTTP", err)
 }
 
-// listen subscribes to every change, and to held files too, over HTTP, and returns what is told.
+// listen subscribes to every change, and to held files too, over HTTP, and returns the
+// notifications.
 func (w *heldWorld) listen() <-chan string {
 	files := []string{"skill://common/a.md"}
 	for _, h := range w.skills {
@@ -447,7 +448,7 @@ func (w *heldWorld) listen() <-chan string {
 			if err != nil {
 				return
 			}
-			if !strings.Contains(line, "subscriptions/acknowledged") { // it repeats what was asked
+			if !strings.Contains(line, "subscriptions/acknowledged") { // it repeats the request
 				told <- line
 			}
 		}
@@ -455,7 +456,7 @@ func (w *heldWorld) listen() <-chan string {
 	return told
 }
 
-// commands asks the commands that show what is served.
+// commands runs the commands that show the served skills.
 func (w *heldWorld) commands() {
 	set := setting{home: w.home}
 	canaries := map[string]canary{"a held skill": w.canary}

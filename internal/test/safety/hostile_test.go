@@ -70,7 +70,7 @@ func (f *forest) judge(answer string, e entry, w way) error {
 	return nil
 }
 
-// decodedBlobs decodes what an answer carries in base64.
+// decodedBlobs decodes the base64 content of an answer.
 func decodedBlobs(answer string) string {
 	_, rest, ok := strings.Cut(answer, `"blob":"`)
 	if !ok {

@@ -17,9 +17,9 @@ import (
 // A mutation is one fault in knack, and the test that must notice it.
 type mutation struct {
 	name    string
-	promise string // what breaks
+	promise string // that breaks
 	by      string // a part, as hostile-tree/entries, or a package and the tests of it: ./tool TestX
-	says    string // what the failure contains: a test that fails for another reason has not noticed
+	says    string // text in the failure: a test that fails for another reason has not noticed
 	changes []change
 }
 

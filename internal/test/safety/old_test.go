@@ -89,7 +89,7 @@ func swapsOfOld(r *trial) {
 	pause(aged)
 	type question struct {
 		name     string
-		swaps    string // what is exchanged below it
+		swaps    string // the entry exchanged below it
 		versions [2]version
 		ask      func() (string, error)
 	}

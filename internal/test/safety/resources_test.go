@@ -375,7 +375,7 @@ func soak(r *trial) {
 			what  string
 			of    func(sample) int64
 			unit  int64
-			slack int64 // an answer of 2 MiB and its copies, and what lists of skills are made of
+			slack int64 // an answer of 2 MiB and its copies, and the rows of lists of skills
 		}{
 			{"MiB live", func(s sample) int64 { return s.live }, 1 << 20, 16 << 20},
 			{"thousand objects", func(s sample) int64 { return s.objects }, 1000, 20_000},

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package safety counts what knack promises about hostile skills, faulty disks and heavy
-// load. Each property has parts, each part makes cases, and each case drives the built
-// binary. TestMutations breaks knack once for each promise and requires that a test notices.
+// Package safety counts how often knack keeps its promises about hostile skills, faulty
+// disks and heavy load. Each property has parts, each part makes cases, and each case drives
+// the built binary. TestMutations breaks knack once for each promise and requires that a
+// test notices.
 //
 //	SAFETY=fast go test -run TestSafety ./internal/test/safety      what CI runs
 //	SAFETY=full go test -run TestSafety ./internal/test/safety      what make safety runs
@@ -35,7 +36,7 @@ type property struct {
 // A part is one kind of cases of a property.
 type part struct {
 	name    string // of the subtest
-	promise string // what it counts, a row of the second table
+	promise string // the promise it counts, a row of the second table
 	run     func(*trial)
 	// slow parts run with SAFETY=full alone.
 	slow bool
@@ -47,7 +48,7 @@ type trial struct {
 	fast bool
 	race bool // the binary has the race detector
 
-	changes []change       // what the binary is built with
+	changes []change       // applied before the binary is built
 	says    *regexp.Regexp // the failure that a mutation must cause
 	noticed string
 
@@ -229,7 +230,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// knackBinary builds what the trial drives, once.
+// knackBinary builds the binary of the trial, once.
 func (r *trial) knackBinary() string {
 	r.buildOne.Do(func() {
 		bin, err := build(r.changes, r.race)

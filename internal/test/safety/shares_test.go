@@ -144,7 +144,7 @@ func initializes(r *trial) {
 	}
 	var deep any = strings.Repeat("x", 1<<20)
 	for range 110 {
-		deep = map[string]any{"": deep} // what takes most
+		deep = map[string]any{"": deep} // the most expensive value
 	}
 	most := int64(0)
 	for i := range r.pick(200, 1000) {

@@ -122,8 +122,8 @@ func readPage() (before, after string, lines map[string]line, err error) {
 	return before, after, lines, nil
 }
 
-// record writes the rows of this run into the page, and keeps those of parts that did not
-// run.
+// record writes the rows of this run into the page, and keeps the rows of parts that did
+// not run.
 func record(rows []row) error {
 	before, after, known, err := readPage()
 	if err != nil {

@@ -275,8 +275,8 @@ func request(k *knack, era, session, method string, params map[string]any) (*htt
 	return req, nil
 }
 
-// headerText is what a header can carry; if it differs from the body, the server refuses,
-// which is an answer too.
+// headerText returns s with ? for characters that a header cannot carry; if it differs
+// from the body, the server refuses, which is an answer too.
 func headerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

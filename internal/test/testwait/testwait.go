@@ -13,7 +13,8 @@ import (
 // Patience is how long Until waits. Only a failure takes that long.
 const Patience = time.Minute
 
-// Full reports whether tests do all of their work, even what takes minutes: with SAFETY=full.
+// Full reports whether tests do all of their work, even if it takes minutes: with
+// SAFETY=full.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
 // SecondLane reports whether tests of the second lane run: with KNACK_SLOW, as `make slow` sets it.
@@ -53,7 +54,7 @@ func Within(d time.Duration, ok func() bool) bool {
 		if time.Now().After(end) {
 			return ok()
 		}
-		time.Sleep(pause) // nothing announces what another process or a disk does
+		time.Sleep(pause) // nothing announces the work of another process or a disk
 	}
 	return true
 }

@@ -6,9 +6,10 @@
 //	go run ./internal/tools/bench -old BINARY        another knack in turn with it
 //	go run ./internal/tools/bench -quick             small, for trying: not fit for the page, and not written there
 //
-// It measures the built binary as a process and sends what clients send: each call names
-// another skill, and has an id and metadata of its own. The search and the web pages have
-// benchmarks beside their code (make bench-go). It needs Linux and two processors.
+// It measures the built binary as a process and sends requests like a client's: each call
+// names another skill, and has an id and metadata of its own. The search and the web
+// pages have benchmarks beside their code (make bench-go). It needs Linux and two
+// processors.
 package main
 
 import (

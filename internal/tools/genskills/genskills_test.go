@@ -31,7 +31,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Medians and 95th percentiles match those of real skills.
+// Medians and 95th percentiles match real skills.
 func TestFigures(t *testing.T) {
 	testwait.Slow(t)
 	const n = 4000

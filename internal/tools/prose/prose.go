@@ -19,7 +19,7 @@ const longSentence = 45
 type pattern struct {
 	name   string
 	expr   *regexp.Regexp
-	better string // what to write in its place
+	better string // the words to write instead
 }
 
 // patterns are the turns of phrase that are counted. The comments of cobra, fsnotify,
@@ -56,7 +56,7 @@ type count struct{ sentences, marks int }
 // rate is the number of marks per 1,000 sentences.
 func (c count) rate() float64 { return 1000 * float64(c.marks) / float64(max(c.sentences, 1)) }
 
-// report is what [read] found below a folder.
+// report has the findings of [read] below a folder.
 type report struct {
 	comments count
 	folders  map[string]count // of the comments, by folder
@@ -194,7 +194,7 @@ func sentences(text string) (out []sentence) {
 	return out
 }
 
-// page splits a Markdown page into the sentences of its text and those of its tables' cells,
+// page splits a Markdown page into the sentences of its text and of its tables' cells,
 // without code blocks and headings. A list item ends at the next one. Lines count from 1.
 func page(markdown string) (running, cells []sentence) {
 	var text strings.Builder

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Limits of what is counted. A limit that is above its goal is a ratchet: lower it
-// to the new figure when a change improves it, and never raise it.
+// Limits of the counts. A limit that is above its goal is a ratchet: lower it to the new
+// figure when a change improves it, and never raise it.
 const (
 	maxRate         = 10  // marks per 1,000 comment sentences
 	maxSleeps       = 14  // calls of time.Sleep in tests
@@ -23,7 +23,7 @@ const (
 // generated matches the part of a page that a test writes.
 var generated = regexp.MustCompile(`(?s)<!-- \w+ -->.*<!-- /\w+ -->`)
 
-// project is what all tests read.
+// project is the report that all tests use.
 var project = sync.OnceValues(func() (*report, error) { return read("../../..") })
 
 func TestProse(t *testing.T) {

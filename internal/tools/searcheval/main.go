@@ -177,7 +177,7 @@ func view(ctx context.Context, at string) (catalog.View, error) {
 	return v, err
 }
 
-// document is what both engines see of a skill.
+// document is the part of a skill that both engines index.
 type document struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`

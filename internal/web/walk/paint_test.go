@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/internal/tools/genskills"
 )
 
-// TestFirstPaint checks that the first page of a large catalogue is painted about as soon
-// as that of a small one. It takes the shortest times of many, since other work on the
-// machine only makes them longer. A busy one makes them longer all the same, so the test runs
-// on request alone.
+// TestFirstPaint checks that the first page of a large catalogue is painted about as soon as
+// a small one's. It takes the shortest times of many, since other work on the machine only
+// makes them longer. A busy machine still makes them longer, so the test runs only on
+// request.
 func TestFirstPaint(t *testing.T) {
 	if os.Getenv("KNACK_PAINT") == "" {
 		t.Skip("compares times; KNACK_PAINT=1 runs it on a quiet machine")

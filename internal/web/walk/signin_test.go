@@ -59,8 +59,8 @@ func dex(t *testing.T, redirect string) string {
 	return strings.TrimSpace(issuer)
 }
 
-// TestWalkSignIn signs in at Dex with Debian's Chromium: groups decide what is seen, and signing
-// out ends it.
+// TestWalkSignIn signs in at Dex with Debian's Chromium: groups decide which skills are seen,
+// and signing out ends it.
 func TestWalkSignIn(t *testing.T) {
 	chromium := driven(t, "signin.mjs")
 	url, issuer := serveBehindDex(t)

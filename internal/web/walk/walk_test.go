@@ -338,7 +338,7 @@ func use(t *testing.T, url, token string) {
 
 type report struct{ Faults, Done []string }
 
-// run runs a script with a plan, and decodes what it prints.
+// run runs a script with a plan, and decodes its output.
 func run(t *testing.T, script string, plan, result any) {
 	t.Helper()
 	data, err := json.Marshal(plan)

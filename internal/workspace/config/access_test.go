@@ -54,8 +54,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessOmits checks that a file replaces another unless it reveals, by a missing key,
-// what the other hides.
+// TestAccessOmits checks that a configuration replaces another unless a missing key in it
+// would reveal skills that the other hides.
 func TestAccessOmits(t *testing.T) {
 	const rules = "rules: [{subjects: [ann], deny: [\"skill://vault/**\"]}]"
 	const opens, closes = "access: {default: allow, " + rules + "}", "access: {default: deny, rules: [{allow: [\"skill://**\"]}]}"

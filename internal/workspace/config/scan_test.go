@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestScan reads the section, and refuses what would accept more than it says.
+// TestScan reads the section, and refuses faulty entries.
 func TestScan(t *testing.T) {
 	today = func() time.Time { return time.Date(2026, 11, 24, 23, 59, 0, 0, time.UTC) }
 	t.Cleanup(func() { today = time.Now })

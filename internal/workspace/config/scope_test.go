@@ -22,7 +22,7 @@ var samples = map[string]string{
 // TestScopes compares, for each section, the kinds of files in which it counts, and those in which
 // it counts for servers over standard input and output (s) and over HTTP (h).
 func TestScopes(t *testing.T) {
-	want := map[string]string{ // in a project's file, the user's, and that of --config
+	want := map[string]string{ // in a project's file, the user's, and the file of --config
 		"check": "yes/yes/yes", "project": "yes s/no/no",
 		"store": "no/yes s/yes s", "lock": "no/yes s/yes s", "trust": "no/yes s/yes s", "scan": "no/yes s/yes s", "approvals": "no/yes s/yes s",
 		"roots": "no/yes h/yes s", "sources": "no/yes s/yes s", "poll": "no/yes s/yes s", "log": "no/yes h/yes s", "audit": "no/yes h/yes s",

@@ -79,8 +79,8 @@ func (f *finder) claude() {
 	f.orphans(func(id, at string) bool { return used[at] })
 }
 
-// installedIn returns the entry of a plugin that counts in a project, or nil: the one for the user
-// in the project, for the project, or for the user. Of several, the one that was installed last
+// installedIn returns the entry of a plugin that counts in a project, or nil: the entry for the
+// user in the project, for the project, or for the user. Of several, the last installed one
 // counts.
 func installedIn(all []any, project string) (entry object) {
 	rank := func(e object) int { return slices.Index(scopes, cmp.Or(text(e, "scope"), "user")) }

@@ -228,8 +228,8 @@ func (f *finder) load(id string, enabled bool, by string, place, within string, 
 	f.add(p)
 }
 
-// places returns the places in which a client looks for the skills of a plugin. notes say what is
-// not served.
+// places returns the places in which a client looks for the skills of a plugin. notes name the
+// parts that are not served.
 func (f *finder) places(at string, entry *plugin.Entry) (places []dir.Place, notes []string, err error) {
 	manifest := &plugin.Manifest{}
 	own := "" // the manifest's path

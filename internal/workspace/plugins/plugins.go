@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// State says what a client does with a plugin.
+// State is how a client treats a plugin.
 type State string
 
 // The states. Only the skills of an enabled plugin are served.
@@ -42,7 +42,7 @@ type Plugin struct {
 	ID     string // NAME@MARKETPLACE, or the name alone; "" for a fault of the client's own files
 	Name   string
 	State  State
-	Reason string // why it is not enabled, or what of it is not served
+	Reason string // why it is not enabled, or which part of it is not served
 	Fix    string
 
 	Dir    string      // its folder
@@ -85,8 +85,8 @@ type client struct {
 	// manifests are the files that describe a plugin, the first one counts.
 	manifests []string
 	skills    skills
-	enable    string // what enables a plugin, given its ID
-	install   string // what installs it again, given its ID
+	enable    string // the command that enables a plugin, given its ID
+	install   string // the command that installs it again, given its ID
 }
 
 // skills says in which folders of a plugin a client looks for skills. All look in "skills".

@@ -53,7 +53,7 @@ func claudeOne(entry string) map[string]string {
 
 const installed = `{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/1"}`
 
-// TestFind checks which plugins are enabled, and what is said of the others.
+// TestFind checks which plugins are enabled, and the reasons of the others.
 func TestFind(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the files have slashes")
@@ -94,7 +94,7 @@ func TestFind(t *testing.T) {
 			want: "docs@acme|enabled|claude-plugin-docs|the path '../../x' leads out of the plugin, and no client may follow it; " +
 				"the path '/etc' leads out of the plugin, and no client may follow it; the folder link of its skills leads out of it, and is not served\n",
 		},
-		"two versions at once": { // the one that was installed last
+		"two versions at once": { // the last installed one counts
 			files: with(claudeOne(`{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/gone", "lastUpdated": "2026-01-01T00:00:00Z"}, `+
 				`{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/1", "lastUpdated": "2026-02-01T00:00:00Z"}`), "x", ""),
 			want: "docs@acme|enabled|claude-plugin-docs|\n",

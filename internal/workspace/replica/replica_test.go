@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestStore checks which store a server has: that of --config, or of the user's own file, also if a
-// client starts it with --source alone.
+// TestStore checks which store a server has: the store of --config, or of the user's own file, also
+// if a client starts it with --source alone.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

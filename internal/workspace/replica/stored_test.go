@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/replica"
 )
 
-// TestOf checks what a store has of three sources: one that a server has served, one that it
+// TestOf checks the stored state of three sources: one that a server has served, one that it
 // never had, and one whose release is lost.
 func TestOf(t *testing.T) {
 	dir := t.TempDir()

@@ -148,7 +148,7 @@ func TestSecondRootOpensNothing(t *testing.T) {
 	}
 }
 
-// TestRefusals checks what a refusal says.
+// TestRefusals checks the texts of refusals.
 func TestRefusals(t *testing.T) {
 	named := func(label string, t tree) *skilltest.Memory {
 		return t.root(skill.Root{Label: label, Prefix: label, Publisher: &skill.Publisher{}})

@@ -15,7 +15,8 @@ MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
 -----END PUBLIC KEY-----
 `
 
-// TestTrust reads the rules of the user's file with keys beside it, and of that of --config.
+// TestTrust reads the rules of the user's file with keys beside it, and of the file of
+// --config.
 func TestTrust(t *testing.T) {
 	env := environment(t)
 	if p, err := New(env, "").Trust(); p != nil || err != nil {
@@ -23,7 +24,7 @@ func TestTrust(t *testing.T) {
 	}
 	write(t, filepath.Join(env.Home, ".config", "knack", "keys", "acme.pub"), somePublicKey)
 	write(t, filepath.Join(env.Home, ".config", "knack", "knack.yaml"), "trust:\n  - from: oci://r.example/acme/**\n    keys: [keys/acme.pub]\n    require: true\n")
-	// That of the project is not read.
+	// The project's file is not read.
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "trust:\n  - {from: \"**\", keys: [none.pub]}\n")
 	p, err := New(env, "").Trust()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// server is what a server has of the counts.
+// server is the part of a server that keeps the counts.
 type server struct {
 	t      *testing.T
 	tally  *usage.Tally
@@ -65,8 +65,8 @@ func (s *server) loaded(want uint64) {
 	}
 }
 
-// said checks that the log has each text once, and that the page says what becomes of the
-// counts.
+// said checks that the log has each text once, and that the page says how the counts are
+// kept.
 func (s *server) said(keeping usage.Keeping, texts ...string) {
 	s.t.Helper()
 	for _, text := range texts {
@@ -137,8 +137,8 @@ func TestKeeps(t *testing.T) {
 	})
 }
 
-// TestUnreadable checks that a server starts with any file, says what is wrong with it, and
-// overwrites nothing that it could not read.
+// TestUnreadable checks that a server starts with any file, reports its fault, and never
+// overwrites a file that it could not read.
 func TestUnreadable(t *testing.T) {
 	whole := string(usage.New().Encode())
 	for name, c := range map[string]struct{ text, reason string }{

@@ -1,6 +1,6 @@
-// Package model is a model server that follows a script. It answers in the forms of
-// four vendors, streamed as each of them streams, and keeps every request, so that a
-// test sees exactly what a model would have seen.
+// Package model is a model server that follows a script. It answers in the forms of four
+// vendors, streamed as each of them streams, and keeps every request, so that a test sees
+// exactly what a model would see.
 package model
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// Reply is what the model says next: a text, or one call of a tool.
+// Reply is the model's next message: a text, or one call of a tool.
 type Reply struct {
 	Text string
 	Call *Call
@@ -39,8 +39,8 @@ const (
 	ToolSearch Kind = "tool_search_call"
 )
 
-// Server answers each request that offers tools with what Next returns. A request
-// without tools is a client's own errand, a title for example, and gets a fixed text.
+// Server answers each request that offers tools with the reply of Next. A request without
+// tools is a client's own errand, a title for example, and gets a fixed text.
 type Server struct {
 	// Next chooses the reply. Calls of it never overlap.
 	Next func(Request) Reply
@@ -77,8 +77,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Errands returns what else the client asked for: a line for each request, and one
-// "CONNECT host" for each host that it wanted to reach through the proxy.
+// Errands returns the client's other requests: a line for each request, and one "CONNECT
+// host" for each host that it wanted to reach through the proxy.
 func (s *Server) Errands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func apiOf(path string) (API, bool) {
 	return "", false
 }
 
-// other answers what clients ask for beside a model's turn.
+// other answers the requests of clients beside a model's turn.
 func other(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// vendors are the four forms: where a turn is asked for, a request with one tool and one
-// result, and what the stream of each says in the end.
+// vendors has for each of the four vendors' APIs the path of a turn, a request with one
+// tool and one result, and the end of its stream.
 var vendors = []struct {
 	api  API
 	path string

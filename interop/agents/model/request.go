@@ -152,8 +152,8 @@ func shown(v any, skip func(key string) bool) (out []string) {
 	return out
 }
 
-// Result is what the model is told about a call, and whether it is told anything. Where
-// the client sent no id along, it is the last result.
+// Result returns the result of a call that the client sent, and whether there is one. If
+// the client sent no id, it is the last result.
 func (r Request) Result(id string) (string, bool) {
 	var found, last []string
 	var walk func(v any)

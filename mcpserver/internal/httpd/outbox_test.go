@@ -26,8 +26,8 @@ func (o *outbox) sendMany(from, to int) {
 	}
 }
 
-// TestResume: a client gets what came after the last event that it names, with the same numbers,
-// as long as that is kept. A stream that is opened anew has nothing past, and counts from 0.
+// TestResume: a client gets the events after the last one that it names, with the same numbers,
+// as long as they are kept. A new stream has no past events, and counts from 0.
 func TestResume(t *testing.T) {
 	o := newOutbox()
 	anew := func() {

@@ -140,7 +140,7 @@ func TestOneFile(t *testing.T) {
 }
 
 // TestShares checks the bounds: a session has MaxOwn subscriptions, a client leaves a quarter
-// to others, and what ends is free again.
+// to others, and an ended subscription frees its place.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 8, 2)

@@ -21,7 +21,7 @@ func TestStdioCancellationsNameTheirCall(t *testing.T) {
 	}
 }
 
-// A call whose work hangs, as that of a disk does, is answered once it is taken back, and only
+// A call whose work hangs, for example on a disk, is answered once it is cancelled, and only
 // then. Its place and its id are free again.
 func TestStdioStuckCallIsTakenBack(t *testing.T) {
 	server := newStdioTools()

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	stdioPatience = 20 * time.Second // for what must happen
+	stdioPatience = 20 * time.Second // for an expected event
 	stdioInit     = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}}`
 	stdioReady    = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	stdioModern   = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
@@ -309,7 +309,7 @@ func (s *stdioSession) initialize() {
 	s.want(`"init"`, 0)
 }
 
-// end closes the input and returns what Run returned.
+// end closes the input and returns the error of Run.
 func (s *stdioSession) end() error {
 	s.t.Helper()
 	if s.in != nil {

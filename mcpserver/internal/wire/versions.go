@@ -36,7 +36,7 @@ var Sessionless = sync.OnceValue(func() []string {
 	return slices.DeleteFunc(slices.Clone(Versions()), func(v string) bool { return v < skillsext.Since })
 })
 
-// Negotiate returns the version of a session, for the one that its client proposes.
+// Negotiate returns the version of a session, given the version that its client proposes.
 func Negotiate(proposed string) string {
 	switch {
 	case proposed == batched:

@@ -50,8 +50,8 @@ func saysNothing(name, text string) bool {
 	return telling < 2
 }
 
-// TestShortDescriptionsSaySomething checks that of the first 190 real descriptions, cut to 64
-// characters, at most 5 say nothing, and of all not a larger share: plain cuts leave 26. A description
+// TestShortDescriptionsSaySomething checks that at most 5 of the first 190 real descriptions say
+// nothing when cut to 64 characters, and no larger share of all. Plain cuts leave 26. A description
 // that fits is never changed.
 func TestShortDescriptionsSaySomething(t *testing.T) {
 	corpus.Dir(t)

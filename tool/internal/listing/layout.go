@@ -44,7 +44,7 @@ type Place struct {
 // The list takes the first form that fits: whole descriptions; descriptions that are cut
 // evenly, the longest first, and none to less than 30 characters; these for the most telling
 // skills and names for the rest; names; the most telling names and the topics of the rest.
-// One line of the first place says what was shortened.
+// One line of the first place says how the list was shortened.
 func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Place) ([]string, Arrangement) {
 	l := layout{entries: entries, unit: unit, places: places, items: make([]item, 0, min(len(order), Budget)), used: make([]int, len(places))}
 	texts := make([]string, len(places))
@@ -114,7 +114,7 @@ type layout struct {
 	places  []Place
 	items   []item // the most telling first
 	used    []int  // of each place
-	note    string // what was shortened
+	note    string // how the list was shortened
 	topics  []string
 }
 
@@ -260,7 +260,7 @@ func (l *layout) replace(it *item, by item) {
 	}
 }
 
-// room returns what is left of a place.
+// room returns the free units of a place.
 func (l *layout) room(p int) int { return l.places[p].Budget - l.used[p] }
 
 // fewer lays out the most telling names, if not all fit, with the topics of the others.
@@ -338,7 +338,8 @@ func (it *item) brief(n int) string {
 	return text
 }
 
-// length returns what an item takes of a place, with the line end or the comma before it.
+// length returns the units that an item takes in a place, with the line end or the comma
+// before it.
 func (l *layout) length(p int, it *item) int {
 	if !it.isRow {
 		return l.nameLength(p, it)
@@ -355,7 +356,7 @@ func (l *layout) nameLength(p int, it *item) int {
 	return l.unit.Length(l.places[p].Row.escape(it.name)) + len(", ")
 }
 
-// noteLength returns the length of the line that says what was shortened.
+// noteLength returns the length of the line that says how the list was shortened.
 func (l *layout) noteLength(p int) int {
 	if p > 0 || l.note == "" {
 		return 0
@@ -379,7 +380,7 @@ func (l *layout) write(p, left int) string {
 		line := strings.Join(names, ", ")
 		if len(lines) > 0 {
 			line = othersByName + line
-		} else { // in place of the comma that the first name does not have
+		} else { // for the comma that the first name does not have
 			line = l.places[p].Row.begin(line)
 		}
 		lines = append(lines, line)

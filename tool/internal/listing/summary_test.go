@@ -59,8 +59,8 @@ func TestSummary(t *testing.T) {
 		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", ": a-skill, 123, …"},
 		{of(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
 		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", ": CI/CD Pipeline, <b>&."},
-		// The words of many names come before those of one, also if another word stands for
-		// all of the many; of two that always come together there is one.
+		// Words of many names come before words of one name, also if another word stands for all
+		// of the many. Of two words that always come together only one is used.
 		{clouds, 60, "`f`", ". Topics, with `f`: azure, blob, storage, keyvault, queue, …"},
 		{manyFamilies(), 120, "`f`", ". Topics, with `f`: deploy, audit, report, import, weather, kitchen, payments, garden, fonts, maps, mail, trains, cloud."},
 	} {

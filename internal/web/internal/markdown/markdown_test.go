@@ -178,7 +178,7 @@ func TestBusy(t *testing.T) {
 }
 
 // TestRealText checks that Markdown files of real skills are rendered and contain only
-// what the table allows.
+// elements that the table allows.
 func TestRealText(t *testing.T) {
 	testwait.Slow(t)
 	m, at, n := New(), here("SKILL.md"), 0
