@@ -17,6 +17,7 @@ type sourceJSON struct {
 	Marketplace string       `json:"marketplace,omitempty"`
 	Plugins     []pluginJSON `json:"plugins,omitempty"`
 	Skills      []choiceJSON `json:"skills"`
+	Warnings    []string     `json:"warnings,omitempty"`
 
 	contents install.Contents
 }
@@ -42,7 +43,7 @@ func ListSource(ctx context.Context, env *console.Env, config, source string) (c
 	if err != nil {
 		return nil, failure(err)
 	}
-	out := &sourceJSON{Source: c.Source, Revision: c.Revision.ID, Version: c.Revision.Version, Marketplace: c.Marketplace, Skills: choicesJSON(c.Skills), contents: c}
+	out := &sourceJSON{Source: c.Source, Revision: c.Revision.ID, Version: c.Revision.Version, Marketplace: c.Marketplace, Skills: choicesJSON(c.Skills), Warnings: c.Unread, contents: c}
 	failed := false
 	for _, p := range c.Plugins {
 		j := pluginJSON{Name: p.Name, Description: p.Description, Version: p.Version, At: p.Where, Skills: choicesJSON(p.Skills)}
@@ -92,6 +93,9 @@ func (o *sourceJSON) Print(env *console.Env) {
 	}
 	for _, s := range c.Skills {
 		printChoice(out, s.Name, s)
+	}
+	for _, u := range c.Unread {
+		env.Err().Text(console.Warning, u)
 	}
 	summary := display.Count(total, "skill")
 	if n := len(c.Plugins); n > 0 {

@@ -119,11 +119,12 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		return err
 	}
 	m := readMarket(ctx, l, ref)
-	skills, err := l.Skills(ctx)
+	skills, aside, err := l.skills(ctx)
 	if err != nil && (m == nil || ctx.Err() != nil) {
 		return err
 	}
 	if m != nil {
+		m.aside = aside
 		for _, name := range m.named(q.Skills) {
 			if e := m.plugin(name); e != nil && e.Source.Kind != plugin.Local {
 				asked[name] = true
@@ -144,12 +145,16 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 		p.Notes = append(p.Notes, m.elsewhere(in, ref, q)...)
 		p.names = append(p.names, m.names(skills, ref)...)
 	case len(skills) == 0:
+		p.Notes = append(p.Notes, aside.Unread...)
 		return &Problem{Err: fmt.Errorf("no skill was found in %s", ref), Fix: "a skill is a folder with a SKILL.md", No: true}
 	}
 	for _, s := range skills {
 		p.names = append(p.names, nameOf(s, ref))
 	}
 	chosen := choose(skills, ref, q, asked, m)
+	if chosen == nil || len(q.Skills) == 0 {
+		p.Notes = append(p.Notes, aside.Unread...)
+	}
 	if chosen == nil {
 		if len(q.Skills) > 0 {
 			return nil // another source may have them

@@ -17,6 +17,7 @@ type Contents struct {
 	Marketplace string // its name, if the source lists plugins
 	Plugins     []Plugin
 	Skills      []Choice // outside of plugins
+	Unread      []string // the places in which no skills are looked for, see [origin.Aside]
 }
 
 // Plugin is a plugin that a source lists.
@@ -44,14 +45,16 @@ func (in *Installer) List(ctx context.Context, text string) (Contents, error) {
 	defer l.Close()
 	c.Revision = l.Revision()
 	m := readMarket(ctx, l, ref)
-	skills, err := l.Skills(ctx)
+	skills, aside, err := l.skills(ctx)
 	if err != nil && (m == nil || ctx.Err() != nil) {
 		return c, ProblemOf(err)
 	}
+	c.Unread = aside.Unread
 	if m == nil {
 		c.Skills = choices(skills, ref)
 		return c, nil
 	}
+	m.aside = aside
 	c.Marketplace = m.Name
 	taken := map[string]bool{}
 	var outside []int

@@ -21,6 +21,7 @@ type market struct {
 	*plugin.Marketplace
 	at     string // its folder in the source; "." for the source itself
 	faults []plugin.Fault
+	aside  origin.Aside
 }
 
 // readMarket reads the list of plugins of a source. It returns nil if there is none.
@@ -36,7 +37,7 @@ func readMarket(ctx context.Context, l *library, ref origin.Ref) *market {
 			continue
 		}
 		if m, faults := plugin.ParseMarketplace(data, file.Client); m != nil && len(m.Plugins) > 0 {
-			return &market{m, at, faults}
+			return &market{Marketplace: m, at: at, faults: faults}
 		}
 	}
 	return nil
@@ -62,7 +63,8 @@ func (m *market) named(names []string) []string {
 }
 
 // skillsOf returns the skills of a plugin in the marketplace's own source: those that the entry
-// names, and else those in the plugin's folder that are in no other plugin's folder within it.
+// names, and else those in the plugin's folder, also through a link, that are in no other plugin's
+// folder within it.
 func (m *market) skillsOf(e *plugin.Entry, skills []origin.Skill) (found []origin.Skill) {
 	base := path.Join(m.at, e.Source.Path)
 	inner := func(at string) bool {
@@ -71,15 +73,16 @@ func (m *market) skillsOf(e *plugin.Entry, skills []origin.Skill) (found []origi
 			return o.Source.Kind == plugin.Local && other != base && isBelow(base, other) && isBelow(other, at)
 		})
 	}
-	for _, s := range skills {
+	has := func(of string) bool {
 		listed := slices.ContainsFunc(e.Skills, func(named string) bool {
 			at := path.Join(base, named)
-			return s.Path == at || path.Dir(s.Path) == at
+			return of == at || path.Dir(of) == at
 		})
-		own := e.Strict && path.Dir(s.Path) == path.Join(base, plugin.SkillsFolder) && base != m.at
-		switch {
-		case !isBelow(base, s.Path):
-		case len(e.Skills) > 0 && (listed || own), len(e.Skills) == 0 && !inner(s.Path):
+		own := e.Strict && path.Dir(of) == path.Join(base, plugin.SkillsFolder) && base != m.at
+		return isBelow(base, of) && (len(e.Skills) > 0 && (listed || own) || len(e.Skills) == 0 && !inner(of))
+	}
+	for _, s := range skills {
+		if slices.ContainsFunc(m.aside.Through(s.Path), has) {
 			found = append(found, s)
 		}
 	}

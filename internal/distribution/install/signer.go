@@ -22,6 +22,15 @@ type library struct {
 // Revision returns the library's revision, with the version that its signature covers.
 func (l *library) Revision() origin.Revision { return l.at }
 
+// skills returns the skills of the library, and its places with other skills.
+func (l *library) skills(ctx context.Context) ([]origin.Skill, origin.Aside, error) {
+	skills, err := l.Skills(ctx)
+	if p, ok := l.Library.(origin.Parted); ok && err == nil {
+		return skills, p.Aside(), nil
+	}
+	return skills, origin.Aside{}, err
+}
+
 // checkTag refuses a library whose tag is another version than its content states, unless the user
 // accepts that.
 func (in *Installer) checkTag(l *library) error {

@@ -81,6 +81,7 @@ type library struct {
 	progress origin.Progress
 	entries  []origin.Entry
 	listed   []dir.TreeEntry // at the same places
+	found    []origin.Skill
 }
 
 func (l *library) list(ctx context.Context) error {
@@ -126,6 +127,7 @@ func (l *library) Close() error { return l.tree.Close() }
 // Skills finds the skills, and reads the name and description of each.
 func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	skills := origin.FindAt(l.at, l.entries, "")
+	l.found = skills
 	for i := range skills {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -142,6 +144,9 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	}
 	return skills, nil
 }
+
+// Aside implements [origin.Parted].
+func (l *library) Aside() origin.Aside { return origin.AsideOf(l.entries, l.found, nil) }
 
 func (l *library) read(name string) ([]byte, error) {
 	return l.ReadFile(context.Background(), name, skill.MaxSkillMD)

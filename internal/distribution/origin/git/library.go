@@ -27,6 +27,7 @@ type library struct {
 	repo     *bare
 	tree     *tree
 	found    []origin.Skill
+	modules  map[string]string // the addresses of submodules by path
 }
 
 // generations bounds the repositories that are tried one after the other, see [Origin.bare].
@@ -134,7 +135,8 @@ func (l *library) ReadFile(ctx context.Context, path string, most int64) (data [
 	return data, err
 }
 
-// find finds the skills. It reads the targets of links, which git stores as files.
+// find finds the skills. It reads the targets of links, which git stores as files, and the addresses
+// of submodules.
 func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 	found := origin.Find(l.tree.entries, l.ref.Sub)
 	all := origin.Select(found)
@@ -144,21 +146,47 @@ func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 		if e.Type != origin.Link {
 			continue
 		}
+		read := origin.MayLeadToSkills(e)
 		for range all.Holders(e.Path) {
-			ids, links = append(ids, l.tree.ids[i]), append(links, i)
+			read = true
 			break
+		}
+		if read {
+			ids, links = append(ids, l.tree.ids[i]), append(links, i)
+		}
+	}
+	if slices.ContainsFunc(l.tree.entries, func(e origin.Entry) bool { return e.Type == origin.Submodule }) {
+		if i := slices.IndexFunc(l.tree.entries, func(e origin.Entry) bool { return e.Path == modulesFile && e.Type <= origin.Exec }); i >= 0 {
+			ids, links = append(ids, l.tree.ids[i]), append(links, i)
 		}
 	}
 	if len(links) == 0 {
 		return found, nil
 	}
 	err := l.blobs(ctx, ids, func(i int, _ int64, content io.Reader) error {
+		e := &l.tree.entries[links[i]]
+		if e.Type != origin.Link {
+			text, err := io.ReadAll(io.LimitReader(content, maxModules))
+			l.modules = origin.ParseModules(string(text))
+			return err
+		}
 		target, err := io.ReadAll(io.LimitReader(content, maxTarget))
-		l.tree.entries[links[i]].Target = string(target)
+		e.Target = string(target)
 		return err
 	})
 	return origin.Find(l.tree.entries, l.ref.Sub), err
 }
+
+// Aside implements [origin.Parted].
+func (l *library) Aside() origin.Aside {
+	return origin.AsideOf(l.tree.entries, l.found, l.modules)
+}
+
+// The file with the addresses of submodules, and its read bytes.
+const (
+	modulesFile = ".gitmodules"
+	maxModules  = 64 << 10
+)
 
 // maxTarget bounds the text of a link, in bytes: PATH_MAX of common systems.
 const maxTarget = 4096

@@ -58,7 +58,7 @@ func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 	}
 	t = &tree{}
 	return t, b.list(ctx, commit, sub, func(e origin.Entry, id string) error {
-		if c.keep(e.Path) || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool { return path.Join(sub, f.Path) == e.Path }) {
+		if c.keep(e.Path) || e.Type == origin.Submodule || origin.MayLeadToSkills(e) || e.Path == modulesFile || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool { return path.Join(sub, f.Path) == e.Path }) {
 			t.add(e, id)
 		}
 		if len(t.ids) > maxKept {
