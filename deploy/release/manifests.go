@@ -65,8 +65,8 @@ func (r *release) fill(name string) ([]byte, error) {
 		"archive": archive,
 		"url":     r.url,
 		"digest":  func(name string) string { return r.digests[name] },
-		"targets": func() (list []string) {
-			for _, t := range targets {
+		"tarballs": func() (list []string) { // of the systems with a shell
+			for _, t := range targets[:4] {
 				list = append(list, archive(t.os, t.arch))
 			}
 			return list

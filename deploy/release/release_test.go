@@ -9,7 +9,6 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
@@ -106,8 +105,9 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// The signature is deterministic, and openssl and cosign verify it.
-func TestSign(t *testing.T) {
+// newKey returns the file of a new private key, and its public key.
+func newKey(t *testing.T) (file string, public []byte) {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -116,28 +116,65 @@ func TestSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := filepath.Join(t.TempDir(), "key.pem")
-	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	data := []byte("sums\n")
-	signature, err := sign(key, data)
+	other, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := sign(key, data)
-	if err != nil || !bytes.Equal(signature, again) {
-		t.Errorf("another signature: %v", err)
-	}
-	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(signature)))
-	digest := sha256.Sum256(data)
-	if err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], raw) {
-		t.Errorf("the signature is invalid: %v", err)
-	}
-	if err := os.WriteFile(key, []byte("no key"), 0o600); err != nil {
+	file = filepath.Join(t.TempDir(), "knack.key")
+	write(t, file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	return file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: other})
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sign(key, data); err == nil {
+}
+
+// The commands of SECURITY.md verify a release, and refuse one that was changed. The same key gives
+// the same signature.
+func TestSign(t *testing.T) {
+	has(t, "openssl")
+	_, text, _ := strings.Cut(string(read(t, "../../SECURITY.md")), "## Checking a release")
+	_, text, _ = strings.Cut(text, "```sh\n")
+	commands, _, ok := strings.Cut(text, "```")
+	if !ok {
+		t.Fatal("SECURITY.md has no commands")
+	}
+	key, public := newKey(t)
+	_, another := newKey(t)
+	for _, c := range []struct {
+		name         string
+		public, file []byte
+		want         bool
+	}{
+		{"good", public, []byte("a file\n"), true},
+		{"another key", another, []byte("a file\n"), false},
+		{"another file", public, []byte("another\n"), false},
+	} {
+		r := &release{out: t.TempDir(), digests: map[string]string{}}
+		for range 2 {
+			if err := r.put("file", []byte("a file\n")); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.ReadFile(filepath.Join(r.out, "SHA256SUMS.sig"))
+			r.digests = map[string]string{"file": r.digests["file"]}
+			if err := r.sums(key); err != nil {
+				t.Fatal(err)
+			}
+			if after := read(t, filepath.Join(r.out, "SHA256SUMS.sig")); before != nil && !bytes.Equal(before, after) {
+				t.Error("another signature of the same bytes")
+			}
+		}
+		write(t, filepath.Join(r.out, "file"), c.file)
+		write(t, filepath.Join(r.out, "knack.pub"), c.public)
+		if out, ok := do(t, r.out, nil, "sh", "-e", "-c", commands); ok != c.want {
+			t.Errorf("%s: %t %s", c.name, ok, out)
+		}
+	}
+	write(t, key, []byte("no key"))
+	if _, err := sign(key, nil); err == nil {
 		t.Error("signed without a key")
 	}
 }
@@ -329,7 +366,7 @@ func TestManifests(t *testing.T) {
 		manifest string
 		archives []target
 	}{
-		{"install.sh", targets},
+		{"install.sh", targets[:4]},
 		{"homebrew/knack.rb", targets[:4]},
 		{"scoop/knack.json", targets[4:]},
 		{"winget/knack-dev.knack.installer.yaml", targets[4:]},

@@ -91,8 +91,8 @@ func TestPreCommitHooks(t *testing.T) {
 			}
 		}
 		words := strings.Fields(h.Entry)
-		if h.Language != "golang" || h.Name == "" || words[0] != "knack" {
-			t.Errorf("%+v", h)
+		if info, err := os.Stat(filepath.Join("../..", words[0])); h.Language != "script" || h.Name == "" || err != nil || info.Mode()&0o100 == 0 && runtime.GOOS != "windows" {
+			t.Errorf("%+v %v", h, err)
 		}
 		if _, stderr, code := ran(t, t.TempDir(), words[1], "--help"); code != 0 {
 			t.Errorf("%s: %s", h.ID, stderr)
@@ -123,8 +123,8 @@ func underHyphen(t *testing.T, dir string) string {
 }
 
 type step struct {
-	Name, Uses, Shell, Run string
-	Env, With              map[string]string
+	Name, Uses, Shell, Run, If string
+	Env, With                  map[string]string
 }
 
 // The action parses and pastes no input into a script, and its scripts work on this
@@ -141,7 +141,7 @@ func TestAction(t *testing.T) {
 		}
 	}
 	readYAML(t, atRoot(t, "action.yml"), &action)
-	if action.Runs.Using != "composite" || action.Name == "" || len(action.Inputs) != 4 || len(action.Runs.Steps) != 3 {
+	if action.Runs.Using != "composite" || action.Name == "" || len(action.Inputs) != 4 || len(action.Runs.Steps) != 4 {
 		t.Fatalf("%+v", action)
 	}
 	used := map[string]bool{}
@@ -179,7 +179,20 @@ func TestAction(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := script(t.TempDir(), action.Runs.Steps[1]); err != nil {
+	// This repository has no release, so the action builds; deploy/release has the tests of downloads.
+	outputs := filepath.Join(temp, "outputs")
+	if out, err := script(t.TempDir(), action.Runs.Steps[0], "VERSION=main", "GITHUB_OUTPUT="+outputs); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if data, err := os.ReadFile(outputs); err != nil || string(data) != "build=true\n" {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	for _, s := range action.Runs.Steps[1:3] {
+		if s.If != "steps.download.outputs.build == 'true'" {
+			t.Errorf("%s is for %q", s.Name, s.If)
+		}
+	}
+	if out, err := script(t.TempDir(), action.Runs.Steps[2]); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := exec.CommandContext(t.Context(), filepath.Join(temp, "knack-bin", "knack"), "version").Output(); err != nil {
@@ -189,16 +202,16 @@ func TestAction(t *testing.T) {
 	inputs := func(path, format, output string) []string {
 		return []string{"INPUT_PATH=" + path, "INPUT_FORMAT=" + format, "INPUT_STRICT=true", "INPUT_OUTPUT=" + output}
 	}
-	if out, err := script(dir, action.Runs.Steps[2], inputs("good\n", "github", "")...); err != nil {
+	if out, err := script(dir, action.Runs.Steps[3], inputs("good\n", "github", "")...); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := script(dir, action.Runs.Steps[2], inputs("good\nbad\n", "github", "")...); err == nil || !strings.Contains(out, "::error ") {
+	if out, err := script(dir, action.Runs.Steps[3], inputs("good\nbad\n", "github", "")...); err == nil || !strings.Contains(out, "::error ") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := script(dir, action.Runs.Steps[2], inputs(underHyphen(t, dir)+"\n", "github", "")...); err == nil || !strings.Contains(out, "title=name-missing::") {
+	if out, err := script(dir, action.Runs.Steps[3], inputs(underHyphen(t, dir)+"\n", "github", "")...); err == nil || !strings.Contains(out, "title=name-missing::") {
 		t.Errorf("a path that looks like a flag: %v\n%s", err, out)
 	}
-	if out, err := script(dir, action.Runs.Steps[2], inputs(".", "sarif", "out.sarif")...); err == nil {
+	if out, err := script(dir, action.Runs.Steps[3], inputs(".", "sarif", "out.sarif")...); err == nil {
 		t.Errorf("nothing is found: %s", out)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "out.sarif")); err != nil || !strings.Contains(string(data), `"2.1.0"`) {

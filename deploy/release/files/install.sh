@@ -17,19 +17,19 @@ main() {
   case $(uname -s) in
   Linux) system=linux ;;
   Darwin) system=darwin ;;
-  *) fail "there is no knack for $(uname -s) here: see https://github.com/knack-dev/knack/releases" ;;
+  *) none "there is no knack for $(uname -s) here: see https://github.com/knack-dev/knack/releases" ;;
   esac
   case $(uname -m) in
   x86_64 | amd64) arch=amd64 ;;
   aarch64 | arm64) arch=arm64 ;;
-  *) fail "there is no knack for $(uname -m): build it from source" ;;
+  *) none "there is no knack for $(uname -m): build it from source" ;;
   esac
   name=knack_${version}_${system}_$arch
   case $name.tar.gz in
-<<- range targets>>
+<<- range tarballs>>
   <<.>>) want=<<digest .>> ;;
 <<- end>>
-  *) fail "this script has no digest for $name.tar.gz" ;;
+  *) none "this script has no digest for $name.tar.gz" ;;
   esac
 
   scratch=$(mktemp -d)
@@ -65,6 +65,12 @@ main() {
 fail() {
   echo "install.sh: $*" >&2
   exit 1
+}
+
+# The status says that knack is not built for this system.
+none() {
+  echo "install.sh: $*" >&2
+  exit 3
 }
 
 download() {
