@@ -154,3 +154,32 @@ func cuts(other int) []Fit {
 	}
 	return out
 }
+
+// charactersPerToken is the number of characters that count as one token, as usual for English.
+const charactersPerToken = 4
+
+// ListTokens returns about how many tokens the lists of skills take in a client's context, given its
+// name in the table of agents: its own list of the skills that it shows itself, with whole
+// descriptions, and the list that it gets from the default tools.
+func ListTokens(v catalog.View, agent string) (own, knack int) {
+	added, isAdded := v.ListedFor(agent), map[*catalog.Entry]bool{}
+	for _, e := range added {
+		isAdded[e] = true
+	}
+	skills := slices.DeleteFunc(slices.Clone(v.Listed), func(e *catalog.Entry) bool { return isAdded[e] })
+	if len(skills) > 0 {
+		own = listing.Of(skills).Length(listing.EscapedBullets)
+	}
+	if len(added) > 0 {
+		c := profile.Client{}
+		for _, k := range profile.Known() {
+			if k.Agent() == agent {
+				c = k
+				break
+			}
+		}
+		l := layOut(v, c, display.Length(defaultHead)+display.Length(skillTail))
+		knack = display.Length(l.description) + display.Length(l.instructions)
+	}
+	return own / charactersPerToken, knack / charactersPerToken
+}

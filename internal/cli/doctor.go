@@ -20,19 +20,21 @@ import (
 
 func doctorCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
-	var verbose bool
+	var all, verbose bool
 	cmd := &cobra.Command{
 		Use:        "doctor [SKILL]",
 		SuggestFor: []string{"diagnose", "status", "why", "debug"},
 		Short:      "Explain what became of each skill, and why one is missing",
-		Long: `Explain where skills are looked for, what became of each one found, and what
-clients see of them.
+		Long: `Report the problems of the skills here, the worst first, each with its fix, and
+where skills are looked for. With --all, also explain what became of each skill
+and what clients see of them.
 
 With SKILL, explain that name alone: every skill with that name or a similar
 one, its faults, and what to write instead. SKILL is a name, a folder's name,
 LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load
 it.`,
 		Example: `  knack doctor
+  knack doctor --all                     # every skill, root and list
   knack doctor review                    # what has this name, and what loads
   knack doctor ~/.claude/skills/review   # the skill in this folder`,
 		Args: command.ArgCount(0, 1, "the name of one skill, or nothing"),
@@ -51,19 +53,27 @@ it.`,
 			if len(args) == 1 {
 				return explainSkill(cmd.Context(), v, o, args[0])
 			}
+			o.Clients = doctorClients(cmd.Context(), env, w, from.Project)
 			ctx, done := showJudging(cmd.Context(), env, v)
 			defer done()
 			r, err := doctor.Examine(ctx, v, o)
 			if err != nil {
 				return nil, workspace.Interrupted(err)
 			}
-			return command.Forms{Value: r, Text: func(env *console.Env) { listing.PrintReport(env.Out(), r) }}, nil
+			return command.Forms{Value: r, Text: func(env *console.Env) {
+				if all || verbose {
+					listing.PrintReport(env.Out(), r)
+				} else {
+					listing.PrintBrief(env.Out(), r)
+				}
+			}}, nil
 		}),
 		ValidArgsFunction: from.CompleteSkill(selection.Nothing),
 	}
 	from.Register(cmd, env)
 	from.RegisterConfig(selection.RootsUsage)
-	cmd.Flags().BoolVar(&verbose, "verbose", false, "also list the roots that are not there")
+	cmd.Flags().BoolVar(&all, "all", false, "every skill, and what each client is shown")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "as --all, and also list the roots that are not there")
 	cmd.Flags().Bool("json", false, "print JSON")
 	return cmd
 }
@@ -81,6 +91,28 @@ func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name st
 		err = command.Fail(command.No, errors.New(why), "")
 	}
 	return command.Forms{Value: s, Text: func(env *console.Env) { listing.PrintExplanation(env.Out(), s) }}, err
+}
+
+// doctorClients returns the clients on this machine, with the command that connects one that lacks
+// skills.
+func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace, project string) (out []doctor.Client) {
+	f := connectFlags{project: project}
+	all, err := f.all(*env)
+	if err != nil {
+		return nil
+	}
+	addGains(ctx, env, w, all)
+	for _, c := range all {
+		if !c.Here && !c.Works() {
+			continue
+		}
+		one := doctor.Client{Client: c.Client, Name: c.Name, Connected: c.Works(), Status: c.Status(), Skills: c.Gain.String()}
+		if !c.Works() && c.Gain != nil && c.Gain.Adds > 0 {
+			one.Fix = "knack connect " + c.Client + " --write"
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doctor.Options {

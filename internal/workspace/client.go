@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -68,6 +69,13 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 	}
 	w.clients.Store(client, now)
 	return now.ClientSkills
+}
+
+// ForClient returns the view with the lists for a client, given its name in the table of agents. It
+// must follow [Workspace.View] or [Workspace.Scan].
+func (w *Workspace) ForClient(ctx context.Context, client string) (catalog.View, error) {
+	w.catalog.AddClient(client)
+	return w.catalog.View(ctx)
 }
 
 // curation reads the settings with which an agent turns skills off.

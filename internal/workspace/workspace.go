@@ -247,7 +247,11 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if w.catalog != nil {
 		return w.catalog.View(ctx)
 	}
-	c, err := w.guarded(Serving{Catalog: catalog.Options{Patience: w.o.Patience}}, true)
+	s := Serving{Catalog: catalog.Options{Patience: w.o.Patience}}
+	if w.address == "" {
+		s.Catalog.ClientSkills = w.clientSkills
+	}
+	c, err := w.guarded(s, true)
 	if err != nil {
 		return v, err
 	}

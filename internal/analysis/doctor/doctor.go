@@ -32,6 +32,8 @@ type Options struct {
 	// Serving returns the command that serves a folder in addition to the others, given its
 	// absolute path.
 	Serving func(folder string) string
+	// Clients are the clients on this machine.
+	Clients []Client
 	// Verbose makes the text of a report name the missing roots.
 	Verbose bool
 	// Settings are lines that describe the settings of a project's file, with their position.
@@ -55,6 +57,7 @@ type Report struct {
 	Settings []string            `json:"projectSettings,omitempty"`
 	Followed []Followed          `json:"sources,omitempty"`
 	Plugins  []Plugin            `json:"plugins,omitempty"`
+	Clients  []Client            `json:"clients,omitempty"`
 	Locks    []LockStatus        `json:"locks,omitempty"`
 	Scan     judgement.ScanCount `json:"scan"`
 	Limits   []string            `json:"limits"` // bounds, of knack or of the specification, that were reached
@@ -65,6 +68,16 @@ type Report struct {
 	Verdicts map[*catalog.Entry]*judgement.Verdict `json:"-"`
 	// RunnerLoads reports whether the tool set runner loads a skipped skill.
 	RunnerLoads bool `json:"-"`
+}
+
+// Client is a client on this machine.
+type Client struct {
+	Client    string `json:"client"`
+	Name      string `json:"name"`
+	Connected bool   `json:"connected"`
+	Status    string `json:"status"`           // in words
+	Skills    string `json:"skills,omitempty"` // those that it reads itself and those that knack adds, in words
+	Fix       string `json:"fix,omitempty"`    // the command that connects it, if that adds skills
 }
 
 // Root is a root and the way in which its changes are noticed.
@@ -121,7 +134,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 
 // blank returns a report before any judgement.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, Plugins: o.Plugins, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, Plugins: o.Plugins, Clients: o.Clients, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
 // runnerLoads reports whether the tool set runner loads a skill that is skipped. That set

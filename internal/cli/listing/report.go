@@ -21,7 +21,7 @@ import (
 // report is the text of a report.
 type report struct{ *doctor.Report }
 
-// PrintReport prints a report of doctor.
+// PrintReport prints a whole report of doctor.
 func PrintReport(p *console.Printer, d *doctor.Report) {
 	r := report{d}
 	p.Line("roots; of skills with the same name, the first one is loaded")
@@ -61,10 +61,18 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 	p.Line("%s", r.summaryLine())
 }
 
+// briefState describes a root that was read, without the way in which changes are noticed.
+func (r report) briefState(root catalog.RootStatus) string {
+	return fmt.Sprintf("%s, %s%d found", root.Scope, readBy(r.root(root.Label).Clients), root.Count)
+}
+
+func (r report) root(label string) doctor.Root {
+	return r.Roots[slices.IndexFunc(r.Roots, func(w doctor.Root) bool { return w.Label == label })]
+}
+
 // rootState describes a root that was read.
 func (r report) rootState(root catalog.RootStatus) string {
-	watch := r.Roots[slices.IndexFunc(r.Roots, func(w doctor.Root) bool { return w.Label == root.Label })]
-	s := fmt.Sprintf("%s, %s%d found", root.Scope, readBy(watch.Clients), root.Count)
+	watch, s := r.root(root.Label), r.briefState(root)
 	hidden := 0
 	for _, k := range r.Skills {
 		if k.Root == root.Label {

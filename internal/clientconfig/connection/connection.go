@@ -38,6 +38,8 @@ type Connection struct {
 	Entry   string      `json:"entry,omitempty"`
 	Written bool        `json:"written,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
+	// Gain is what the client reads itself and what knack adds, if it was computed.
+	Gain *Gain `json:"skills,omitempty"`
 
 	client clientconfig.Client
 	change clientconfig.Change

@@ -1,0 +1,233 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/skill"
+)
+
+// Trouble is one thing that costs the user something: a skill, a root or a file, with the fix.
+type Trouble struct {
+	At, Why string
+	Fix     string // in words, or ""
+	Run     string // the command that fixes it, or ""
+}
+
+// Troubles are the things of one kind.
+type Troubles struct {
+	Title string
+	All   []Trouble
+}
+
+// Troubles returns everything that costs the user something, the worst first: skills that no agent
+// gets, dangerous and changed ones, skills that another one replaces, and faults.
+func (r *Report) Troubles() (out []Troubles) {
+	for _, t := range []Troubles{
+		{Title: "not read", All: r.unread()},
+		r.skipped(),
+		{Title: "held back by the operator's policy: no agent can load these", All: r.held()},
+		{Title: "dangerous by a scan", All: r.dangerous()},
+		{Title: "different from their lock", All: r.drifted()},
+		{Title: "loaded only by a longer name, since another skill answers to theirs", All: r.shadowed()},
+		{Title: "not as it should be on disk", All: r.notices()},
+		{Title: "plugins whose skills are not served", All: r.plugins()},
+		{Title: "not published by the Skills extension; the tools have them", All: r.unpublished()},
+		r.faulty(),
+	} {
+		if len(t.All) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// unread returns the roots, sources and locks that cannot be read.
+func (r *Report) unread() (out []Trouble) {
+	for _, root := range r.View.Roots {
+		if root.Err == nil {
+			continue
+		}
+		reason, fix := root.Reason()
+		out = append(out, Trouble{At: Heading(root.Root), Why: reason, Fix: fix})
+	}
+	for _, f := range r.Followed {
+		if why := cmp.Or(f.Error, f.Failure); why != "" {
+			out = append(out, Trouble{At: f.Name + " (" + f.From + ")", Why: why, Fix: f.Fix})
+		}
+	}
+	for _, l := range r.Locks {
+		if l.Error != "" {
+			out = append(out, Trouble{At: l.File, Why: l.Error, Fix: l.Fix})
+		}
+	}
+	return out
+}
+
+// skipped returns the skills that no agent can load.
+func (r *Report) skipped() Troubles {
+	t := Troubles{Title: "skipped: no agent can load these"}
+	if r.RunnerLoads {
+		t.Title += ", except with --tools runner"
+	}
+	skipped, _ := SplitSkipped(r.View)
+	for _, e := range skipped {
+		reason, _ := e.SkipReason()
+		at := e.Place()
+		if pos := reason.Position.String(); pos != "" {
+			at += ":" + pos
+		}
+		t.All = append(t.All, Trouble{At: at, Why: reason.Message, Fix: reason.Fix, Run: r.fixCommand(e, reason.Rule)})
+	}
+	return t
+}
+
+// fixCommand returns the command that fixes a finding of a rule in a skill, or "" if knack cannot.
+func (r *Report) fixCommand(e *catalog.Entry, rule skill.RuleID) string {
+	for _, f := range r.Verdicts[e].Findings {
+		switch {
+		case f.Rule == rule && f.Fixable == check.Certain:
+			return "knack check --fix " + r.target(e)
+		case f.Rule == rule && f.Fixable == check.Guess:
+			return "knack check --fix=guess " + r.target(e)
+		}
+	}
+	return ""
+}
+
+// target returns a skill as an argument of a command.
+func (r *Report) target(e *catalog.Entry) string {
+	if e.Dir() == "" {
+		return console.ShellWord(cmp.Or(e.Name, e.Folder()))
+	}
+	return console.ShellWord(r.Options.Shown(e.Dir()))
+}
+
+func (r *Report) held() (out []Trouble) {
+	_, held := SplitSkipped(r.View)
+	for _, e := range held {
+		why, fix := HeldReason(e)
+		out = append(out, Trouble{At: e.Place(), Why: why, Fix: fix + "; knack scan " + r.target(e) + " shows it"})
+	}
+	return out
+}
+
+// dangerous returns the served skills with a finding to enforce.
+func (r *Report) dangerous() (out []Trouble) {
+	for _, e := range r.View.Entries {
+		if e.HeldBack() {
+			continue
+		}
+		for _, f := range r.Verdicts[e].Findings {
+			if f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
+				out = append(out, Trouble{At: e.Place(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: "knack scan " + r.target(e)})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// drifted returns the skills that differ from their lock, and the locked ones that are not there.
+func (r *Report) drifted() (out []Trouble) {
+	for _, e := range r.View.Entries {
+		if l := r.Verdicts[e].Locked; l.Fix != "" {
+			out = append(out, Trouble{At: path.Dir(e.Place()), Why: cmp.Or(l.Reason, l.Words()), Fix: l.Fix})
+		}
+	}
+	for _, l := range r.View.Locks() {
+		if l.NMissing > 0 {
+			var names []string
+			for _, m := range l.Missing {
+				names = append(names, m.Name)
+			}
+			out = append(out, Trouble{At: l.Name, Why: display.Count(l.NMissing, "locked skill") + " missing: " + FirstOf(names), Run: l.Restore})
+		}
+	}
+	return out
+}
+
+func (r *Report) shadowed() (out []Trouble) {
+	for _, e := range r.View.Entries {
+		if e.Status == catalog.Shadowed {
+			out = append(out, Trouble{At: e.Place(), Why: "has the same name as " + e.By.Place(), Fix: "load it as " + r.View.Called(e) + ", or rename it"})
+		}
+	}
+	return out
+}
+
+// notices returns the notices of roots that are no infos, and the files that an interrupted knack
+// left.
+func (r *Report) notices() (out []Trouble) {
+	for _, root := range r.View.Roots {
+		for _, n := range root.Notices {
+			if check.OfNotice(n).Severity != skill.SeverityInfo {
+				out = append(out, Trouble{At: Below(root.Root, n.Path), Why: n.Message, Fix: n.Fix})
+			}
+		}
+	}
+	for _, e := range r.View.Entries {
+		if left := r.Verdicts[e].Left; len(left) > 0 {
+			out = append(out, Trouble{At: path.Dir(e.Place()), Why: LeftOver(left)})
+		}
+	}
+	return out
+}
+
+// plugins returns the plugins with a fault. One that is merely disabled is none.
+func (r *Report) plugins() (out []Trouble) {
+	for _, p := range r.Plugins {
+		if p.Reason != "" && p.Fix != "" {
+			out = append(out, Trouble{At: p.Title(), Why: p.State + ": " + p.Reason, Fix: p.Fix})
+		}
+	}
+	return out
+}
+
+func (r *Report) unpublished() (out []Trouble) {
+	for _, e := range r.View.Entries {
+		if why := r.Verdicts[e].Unpublished(); len(why) > 0 && e.Status == catalog.Available {
+			at := e.Place()
+			if pos := why[0].Position.String(); pos != "" {
+				at += ":" + pos
+			}
+			fix, _, _ := strings.Cut(why[0].Fix, "\n")
+			out = append(out, Trouble{At: at, Why: why[0].Message, Fix: fix, Run: r.fixCommand(e, why[0].Rule)})
+		}
+	}
+	return out
+}
+
+// faulty counts by root the errors and warnings of the skills that have no trouble of their own.
+func (r *Report) faulty() (t Troubles) {
+	t.Title = "with other errors or warnings"
+	for _, root := range r.View.Roots {
+		var s judgement.Severities
+		skills := 0
+		for _, e := range r.View.Entries {
+			if e.Root.Label != root.Label || e.Status != catalog.Available || len(r.Verdicts[e].Unpublished()) > 0 {
+				continue
+			}
+			if d := r.Verdicts[e].Summary(); d.Errors+d.Warnings > 0 {
+				skills++
+				s.Merge(d.Severities)
+			}
+		}
+		if skills > 0 {
+			at := root.Label
+			if root.Dir != "" {
+				at = console.ShellWord(r.Options.Shown(root.Dir))
+			}
+			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: fmt.Sprintf("%s: %s, %s", display.Count(skills, "skill"), display.Count(s.Errors, "error"), display.Count(s.Warnings, "warning")), Run: "knack check " + at})
+		}
+	}
+	return t
+}
