@@ -10,19 +10,28 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// printHome prints five lines about the skills here and the next step. Unlike other commands, it
-// does not wait for slow disks.
+// printHome prints an overview of the skills here, and the next step. Unlike other commands, it does
+// not wait for slow disks.
 func printHome(ctx context.Context, env *console.Env) error {
-	v, _ := selection.InTime(ctx, func(ctx context.Context) (v catalog.View) {
+	type found struct {
+		w *workspace.Workspace
+		v catalog.View
+	}
+	here, inTime := selection.InTime(ctx, func(ctx context.Context) (f found) {
 		if w, err := workspace.Open(workspace.Options{Env: env, Patience: selection.RootPatience}); err == nil {
-			v, _ = w.View(ctx) // an error counts as a late view
+			if f.v, err = w.View(ctx); err == nil { // an error counts as a late view
+				f.w = w
+			}
 		}
-		return v
+		return f
 	})
-	all, _ := selection.InTime(ctx, func(context.Context) []connection.Connection {
+	all, _ := selection.InTime(ctx, func(ctx context.Context) []connection.Connection {
 		var f connectFlags
 		all, _ := f.all(*env)
+		if inTime && here.w != nil {
+			addGains(ctx, env, here.w, all)
+		}
 		return all
 	})
-	return console.PrintText(env, Text(v, all))
+	return console.PrintText(env, Text(here.v, all))
 }

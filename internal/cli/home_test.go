@@ -48,10 +48,10 @@ func testHome(t *testing.T) {
 		}
 	}
 	check(`knack finds no skills here, besides the 2 built in.
-  knack add SOURCE installs some, and knack new NAME writes one
-  knack doctor     says where skills are looked for, and what became of each
-  knack connect    connects a client; none was found here
-  knack --help     shows all commands
+Next:
+  knack add OWNER/REPOSITORY  installs skills from GitHub
+  knack new NAME              writes one to start from
+  knack --help                shows all commands
 `)
 	for _, name := range []string{".claude/skills/one", ".claude/skills/two", ".codex/skills/one", ".codex/skills/three"} {
 		put(name+"/SKILL.md", "---\nname: "+filepath.Base(name)+"\ndescription: d\n---\n")
@@ -61,11 +61,18 @@ func testHome(t *testing.T) {
 		put(file, "{}")
 	}
 	put(".codex/config.toml", "")
-	check(`knack finds 3 skills in 2 roots here, besides the 2 built in.
-  knack list       shows them
-  knack doctor     says why: 1 skill skipped
-  knack connect    connects Claude Code, Cursor, Codex
-  knack --help     shows all commands
+	check(`knack finds 3 skills here, besides the 2 built in.
+Found in:
+  ~/.claude/skills  3 skills
+  ~/.codex/skills   2 skills
+Seen by:
+  Claude Code  2 of 3
+  Cursor       all, without knack
+  Codex        2 of 3
+Next:
+  knack connect claude-code --write  gives Claude Code 1 more skill
+  knack doctor                       says why: 1 skill skipped
+  knack --help                       shows all commands
 `)
 	for _, id := range []string{"cursor", "claude-code", "codex"} {
 		run("connect", id, "--write")
@@ -73,19 +80,31 @@ func testHome(t *testing.T) {
 	if err := os.Remove(filepath.Join(home, ".claude/skills/bad/SKILL.md")); err != nil {
 		t.Fatal(err)
 	}
-	check(`knack finds 3 skills in 2 roots here, besides the 2 built in.
-  knack list       shows them
-  knack doctor     says where skills are looked for, and what became of each
-  knack connect    lists the clients; connected: Claude Code, Cursor, Codex
-  knack --help     shows all commands
+	check(`knack finds 3 skills here, besides the 2 built in.
+Found in:
+  ~/.claude/skills  2 skills
+  ~/.codex/skills   2 skills
+Seen by:
+  Claude Code  all, 1 of them through knack
+  Cursor       all, without knack
+  Codex        all, 1 of them through knack
+Next:
+  knack list    shows the skills
+  knack --help  shows all commands
 `)
 	// A skill that the user's policy holds back is no skill that there is.
 	put(".config/knack/knack.yaml", "scan: {mode: enforce}\n")
 	put(".claude/skills/two/run.sh", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n")
-	check(`knack finds 2 skills in 2 roots here, besides the 2 built in.
-  knack list       shows them
-  knack doctor     says why: 1 skill held back
-  knack connect    lists the clients; connected: Claude Code, Cursor, Codex
-  knack --help     shows all commands
+	check(`knack finds 2 skills here, besides the 2 built in.
+Found in:
+  ~/.claude/skills  2 skills
+  ~/.codex/skills   2 skills
+Seen by:
+  Claude Code  all, 1 of them through knack
+  Cursor       all, without knack
+  Codex        all, without knack
+Next:
+  knack doctor  says why: 1 skill held back
+  knack --help  shows all commands
 `)
 }

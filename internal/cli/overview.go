@@ -11,80 +11,116 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Text describes the skills of a view and the connected clients. An argument that came too late is
-// empty.
+// mostLines bounds the roots and the clients that the overview names.
+const mostLines = 5
+
+// Text describes the skills of a view, where they were found, what the clients here see of them, and
+// the one command that helps most. An argument that came too late is empty.
 func Text(v catalog.View, all []connection.Connection) string {
 	late := v.Snapshot == nil || v.Incomplete() != nil
-	skills, own, roots, broken := 0, 0, 0, 0
+	skills, broken := 0, 0
+	var roots [][2]string
 	if v.Snapshot != nil {
 		for _, e := range v.Entries {
-			switch {
-			case e.Status != catalog.Available:
-			case e.Root.Scope == skill.ScopeBuiltin:
-				own++
-			default:
+			if e.Status == catalog.Available && e.Root.Scope != skill.ScopeBuiltin {
 				skills++
 			}
 		}
 		for _, r := range v.Roots {
 			if r.Count > 0 && r.Scope != skill.ScopeBuiltin {
-				roots++
+				roots = append(roots, [2]string{r.Name(), display.Count(r.Count, "skill")})
 			}
 			if s := r.State(); s == catalog.RootUnreadable || s == catalog.RootUnreachable {
 				broken++
 			}
 		}
 	}
-	lines := make([]string, 5)
-	found, list := "no skills", "knack add SOURCE installs some, and knack new NAME writes one"
+	found := "no skills"
 	if skills > 0 {
-		found, list = display.Count(skills, "skill")+" in "+display.Count(roots, "root"), "knack list       shows them"
+		found = display.Count(skills, "skill")
 	}
-	lines[0] = fmt.Sprintf("knack finds %s here, besides the %d built in.", found, own)
-	if late {
-		lines[0] = "knack finds " + found + " so far; not everything could be read in a second."
-		list = "knack list       waits until it is"
+	var b strings.Builder
+	switch {
+	case late:
+		fmt.Fprintf(&b, "knack finds %s so far; not everything could be read in a second.\n", found)
+	case skills == 0:
+		b.WriteString("knack finds no skills here, besides the 2 built in.\n")
+	default:
+		fmt.Fprintf(&b, "knack finds %s here, besides the 2 built in.\n", found)
 	}
-	lines[1] = list
-	lines[2] = "knack doctor     says where skills are looked for, and what became of each"
+	rows(&b, "Found in", roots)
+	rows(&b, "Seen by", seen(skills, all))
 	wrong := listing.Unserved(v)
 	if broken > 0 {
 		wrong = append(wrong, display.Count(broken, "root")+" unreadable")
 	}
-	if len(wrong) > 0 {
-		lines[2] = "knack doctor     says why: " + strings.Join(wrong, ", ")
+	next := [][2]string{}
+	switch best := mostGaining(all); {
+	case late:
+		next = append(next, [2]string{"knack list", "waits until everything is read"})
+	case best != nil:
+		next = append(next, [2]string{"knack connect " + best.Client + " --write", "gives " + best.Name + " " + display.Count(best.Gain.Adds, "more skill")})
+	case skills == 0 && len(wrong) == 0:
+		next = append(next, [2]string{"knack add OWNER/REPOSITORY", "installs skills from GitHub"}, [2]string{"knack new NAME", "writes one to start from"})
+	case len(wrong) == 0:
+		next = append(next, [2]string{"knack list", "shows the skills"})
 	}
-	lines[3] = "knack connect    " + connected(all)
-	lines[4] = "knack --help     shows all commands"
-	return strings.Join(lines, "\n  ") + "\n"
+	if len(wrong) > 0 {
+		next = append(next, [2]string{"knack doctor", "says why: " + strings.Join(wrong, ", ")})
+	}
+	rows(&b, "Next", append(next, [2]string{"knack --help", "shows all commands"}))
+	return b.String()
 }
 
-// connected names the clients of this machine that are connected, and those that are not.
-func connected(all []connection.Connection) string {
-	var with, without []string
+// rows writes lines of two columns below a title.
+func rows(b *strings.Builder, title string, all [][2]string) {
+	width := 0
+	for _, r := range all[:min(len(all), mostLines)] {
+		width = max(width, display.Columns(r[0]))
+	}
+	for i, r := range all {
+		if i == 0 {
+			b.WriteString(title + ":\n")
+		}
+		if i == mostLines {
+			fmt.Fprintf(b, "  and %d more\n", len(all)-i)
+			return
+		}
+		fmt.Fprintf(b, "  %s%s  %s\n", r[0], strings.Repeat(" ", width-display.Columns(r[0])), r[1])
+	}
+}
+
+// seen says for each client on this machine how many of the skills it sees.
+func seen(skills int, all []connection.Connection) (out [][2]string) {
 	for _, c := range all {
-		switch {
+		words := "not connected"
+		if c.Works() {
+			words = "connected"
+		}
+		switch g := c.Gain; {
+		case !c.Here && !c.Works():
+			continue
+		case skills == 0 || g == nil:
+		case g.Adds == 0:
+			words = "all, without knack"
 		case c.Works():
-			with = append(with, c.Name)
-		case c.Here:
-			without = append(without, c.Name)
+			words = fmt.Sprintf("all, %d of them through knack", g.Adds)
+		default:
+			words = fmt.Sprintf("%d of %d", g.Own, g.Own+g.Adds)
+		}
+		out = append(out, [2]string{c.Name, words})
+	}
+	return out
+}
+
+// mostGaining returns the client here that is not connected and to which knack adds most skills, or
+// nil.
+func mostGaining(all []connection.Connection) (best *connection.Connection) {
+	for i := range all {
+		c := &all[i]
+		if c.Here && !c.Works() && c.Gain != nil && c.Gain.Adds > 0 && (best == nil || c.Gain.Adds > best.Gain.Adds) {
+			best = c
 		}
 	}
-	switch {
-	case len(without) > 0:
-		return "connects " + few(without)
-	case len(with) > 0:
-		return "lists the clients; connected: " + few(with)
-	case len(all) > 0:
-		return "connects a client; none was found here"
-	}
-	return "shows how the clients here are connected"
-}
-
-// few returns the names of the first few clients.
-func few(names []string) string {
-	if n := len(names); n > 3 {
-		return fmt.Sprintf("%s and %d more", names[0], n-1)
-	}
-	return strings.Join(names, ", ")
+	return best
 }
