@@ -10,7 +10,7 @@ import (
 )
 
 // TestAlerts has Prometheus check deploy/alerts.yaml, and evaluate each alert on figures for which
-// it fires, and others for which it does not. Each metric of an alert is in doc/running.md, and each
+// it fires, and others for which it does not. Each metric of an alert is in doc/operating.md, and each
 // alert in doc/fleet.md.
 func TestAlerts(t *testing.T) {
 	if _, err := exec.LookPath("promtool"); err != nil {
@@ -46,11 +46,11 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s in place of %s is not noticed: %s", to, from, out)
 		}
 	}
-	page, err := os.ReadFile("../doc/running.md")
+	page, err := os.ReadFile("../doc/operating.md")
 	must(t, err)
 	for _, name := range regexp.MustCompile(`knack_\w+`).FindAllString(string(rules), -1) {
 		if !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("%s is not in doc/running.md", name)
+			t.Errorf("%s is not in doc/operating.md", name)
 		}
 	}
 	fleet, err := os.ReadFile("../doc/fleet.md")

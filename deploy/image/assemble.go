@@ -66,7 +66,7 @@ func assemble(ctx context.Context, o options) (built, error) {
 			vendor + "title":         "knack",
 			vendor + "description":   "Serves the skills of folders to any agent that speaks MCP.",
 			vendor + "source":        "https://github.com/knack-dev/knack",
-			vendor + "documentation": "https://github.com/knack-dev/knack/blob/main/doc/running.md",
+			vendor + "documentation": "https://github.com/knack-dev/knack/blob/main/doc/container.md",
 			vendor + "licenses":      "Apache-2.0",
 			vendor + "version":       out.version,
 			vendor + "created":       created.Format(time.RFC3339),

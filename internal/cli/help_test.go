@@ -82,17 +82,7 @@ func TestExamples(t *testing.T) {
 		t.Skip("there is no bash here")
 	}
 	w := exampleWorld(t)
-	w.run(t, shell, "git -C ~/library init -qb main && git -C ~/library add . && git -C ~/library -c user.name=a -c user.email=a@example.com commit -qm x && git -C ~/library tag v1.2.0")
-	host := registrytest.Start(t).Host
-	for _, tag := range []string{"v1.2.0", "prod"} {
-		registrytest.Release(t, host, "acme/skills", tag, 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "Read.")}, nil)
-	}
-	local := strings.NewReplacer(
-		"ghcr.io/acme/", host+"/acme/", "registry.example.com/acme/", host+"/acme/",
-		"acme/skills", "git+file://"+w.home+"/library", "acme/plugins", "git+file://"+w.home+"/library", "/etc/", "~/etc/", "/srv/", "~/srv/",
-	)
-	url := w.serve(t, shell, "knack serve --http 0")
-	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1]
+	w.connect(t, shell)
 	ran := 0
 	everyCommand(newRoot(&console.Env{}), func(c *cobra.Command) {
 		examples := strings.Split(c.Example, "\n")
@@ -109,8 +99,7 @@ func TestExamples(t *testing.T) {
 			case strings.Contains(line, "serve --http 8080"):
 				w.serve(t, shell, strings.Replace(line, "8080", "0", 1))
 			default:
-				line = strings.ReplaceAll(line, ":8080/", ":"+port+"/")
-				w.run(t, shell, local.Replace(line))
+				w.run(t, shell, w.local(line))
 			}
 			ran++
 		}
@@ -118,8 +107,30 @@ func TestExamples(t *testing.T) {
 	t.Logf("%d examples", ran)
 }
 
-// world is a home folder and a project in which the examples run.
-type world struct{ home, project, model string }
+// world is a home folder and a project in which the examples run, with a model, a registry and a
+// server.
+type world struct{ home, project, model, registry, port string }
+
+// connect makes the repository and the releases that examples name, and starts the server.
+func (w *world) connect(t *testing.T, shell string) {
+	w.run(t, shell, "git -C ~/library init -qb main && git -C ~/library add . && git -C ~/library -c user.name=a -c user.email=a@example.com commit -qm x && git -C ~/library tag v1.2.0")
+	w.registry = registrytest.Start(t).Host
+	for _, tag := range []string{"v1.2.0", "1.2.0", "prod"} {
+		registrytest.Release(t, w.registry, "acme/skills", tag, 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "Read.")}, nil)
+		registrytest.Release(t, w.registry, "staging/skills", tag, 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "Read.")}, nil)
+	}
+	w.port = regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(w.serve(t, shell, "knack serve --http 0"))[1]
+}
+
+// local returns a command with places of this world in place of GitHub, registries, the port of the
+// server, and folders below /etc and /srv.
+func (w *world) local(line string) string {
+	library := "git+file://" + w.home + "/library"
+	return strings.NewReplacer(
+		"ghcr.io/acme/", w.registry+"/acme/", "registry.example.com/acme/", w.registry+"/acme/", "staging.example.com/acme/", w.registry+"/staging/",
+		"acme/skills", library, "acme/plugins", library, "/etc/", "~/etc/", "/srv/", "~/srv/", ":8080/", ":"+w.port+"/",
+	).Replace(line)
+}
 
 // scriptedModel is a model that loads the skill review first, and then answers.
 func scriptedModel(t *testing.T) (url string) {
@@ -136,11 +147,11 @@ func scriptedModel(t *testing.T) (url string) {
 	return s.URL
 }
 
-func exampleWorld(t *testing.T) world {
+func exampleWorld(t *testing.T) *world {
 	top := t.TempDir()
-	w := world{filepath.Join(top, "home"), filepath.Join(top, "project"), scriptedModel(t)}
+	w := &world{home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), model: scriptedModel(t)}
 	skill := "---\nname: review\ndescription: Reviews a pull request. Use when asked for a review.\n---\nSee [the style](references/style.md).\n"
-	for file, text := range map[string]string{
+	w.write(t, map[string]string{
 		"home/.claude/skills/review/SKILL.md":               skill,
 		"home/.claude/skills/review/references/style.md":    "Be brief.\n",
 		"home/skills/deploy/SKILL.md":                       "---\nname: deploy\ndescription: d\n---\n",
@@ -163,8 +174,14 @@ func exampleWorld(t *testing.T) world {
 		"project/question.txt":                              "Is this change good?\n",
 		"project/call.json":                                 `{"id":"1","type":"function","function":{"name":"find_skills","arguments":"{}"}}`,
 		"project/content.json":                              `[{"type":"tool_use","id":"1","name":"find_skills","input":{}}]`,
-	} {
-		file = filepath.Join(top, filepath.FromSlash(file))
+	})
+	return w
+}
+
+// write writes files below the folder around home and project.
+func (w *world) write(t *testing.T, files map[string]string) {
+	for file, text := range files {
+		file = filepath.Join(filepath.Dir(w.home), filepath.FromSlash(file))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -172,11 +189,10 @@ func exampleWorld(t *testing.T) world {
 			t.Fatal(err)
 		}
 	}
-	return w
 }
 
 // command returns a line of a shell. The knack in PATH is this test: see TestMain.
-func (w world) command(ctx context.Context, shell, line string) (*exec.Cmd, *bytes.Buffer) {
+func (w *world) command(ctx context.Context, shell, line string) (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.CommandContext(ctx, shell, "--norc", "-euo", "pipefail", "-c", line)
 	cmd.Dir = w.project
 	cmd.Env = append(os.Environ(), "HOME="+w.home, "XDG_CONFIG_HOME=", "KNACK_DIRS=", "KNACK_TOKEN=", "LLM_API_BASE_URL="+w.model, "LLM_MODEL_NAME=scripted", "LLM_API_KEY=")
@@ -185,7 +201,7 @@ func (w world) command(ctx context.Context, shell, line string) (*exec.Cmd, *byt
 	return cmd, &out
 }
 
-func (w world) run(t *testing.T, shell, line string) {
+func (w *world) run(t *testing.T, shell, line string) {
 	cmd, out := w.command(t.Context(), shell, line)
 	if err := cmd.Run(); err != nil {
 		t.Errorf("%s: %v\n%s", strings.TrimSpace(line), err, out)
@@ -193,7 +209,7 @@ func (w world) run(t *testing.T, shell, line string) {
 }
 
 // serve runs a server until the test ends, and returns its address once it has said it.
-func (w world) serve(t *testing.T, shell, line string) (url string) {
+func (w *world) serve(t *testing.T, shell, line string) (url string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd, _ := w.command(ctx, shell, "exec "+strings.TrimSpace(line))
 	cmd.Stderr = nil

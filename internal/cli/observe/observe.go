@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// Measures returns the server's metrics apart from the web pages' own; doc/running.md lists them.
+// Measures returns the server's metrics apart from the web pages' own; doc/operating.md lists them.
 // expiry is the end of the TLS certificate, or the zero time without one.
 func Measures(h *mcpserver.HTTP, counts *metrics.Counts, log *audit.Log, reloads *Reloads, expiry time.Time) (all []metrics.Measure) {
 	if h == nil {

@@ -74,9 +74,23 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-var pageLink = regexp.MustCompile(`\]\(([^)#\s]+)`)
+var (
+	pageLink = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]+)?`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	code     = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	unsaid   = regexp.MustCompile(`[^\w\- ]`)
+)
 
-// Every relative link of a page leads to a file.
+// anchors returns the anchors of a page's headings, as GitHub makes them.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
+		all["#"+strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return all
+}
+
+// Every relative link of a page leads to a file, and to a heading of it.
 func TestLinks(t *testing.T) {
 	r, err := project()
 	if err != nil {
@@ -88,13 +102,21 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range pageLink.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range pageLink.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(m[1], ":") {
 				continue
 			}
 			checked++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), filepath.FromSlash(m[1]))); err != nil {
+			target := file
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(file), filepath.FromSlash(m[1]))
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s, which does not exist", file, m[1])
+			} else if m[2] != "" && strings.HasSuffix(target, ".md") {
+				if page, err := os.ReadFile(target); err != nil || !anchors(string(page))[m[2]] {
+					t.Errorf("%s links to %s%s: %s has no such heading", file, m[1], m[2], target)
+				}
 			}
 		}
 	}
