@@ -74,6 +74,12 @@ func (c *clone) materials(ctx context.Context, program string) ([]byte, error) {
 	return c.command(ctx, c.dir, "go", "run", "-trimpath", "./internal/tools/sbom", program)
 }
 
+// image writes the container image, as deploy/image makes it.
+func (c *clone) image(ctx context.Context, out string) error {
+	_, err := c.command(ctx, filepath.Join(c.dir, "deploy", "image"), "go", "run", ".", "-o", out)
+	return err
+}
+
 // documents returns the licence, the manual pages, and the completions of the shells, which program
 // prints.
 func (c *clone) documents(ctx context.Context, program string) ([]file, error) {

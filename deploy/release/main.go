@@ -94,6 +94,10 @@ func run(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
+	var err error
+	if o.out, err = filepath.Abs(o.out); err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("", "knack-release")
 	if err != nil {
 		return err
@@ -131,6 +135,9 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	if err := r.manifests(); err != nil {
+		return err
+	}
+	if err := c.image(ctx, filepath.Join(o.out, "image")); err != nil {
 		return err
 	}
 	return r.sums(o.key)

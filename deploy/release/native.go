@@ -59,7 +59,10 @@ func (r *release) native(t target, binary []byte, scratch string) error {
 		})
 		info.Contents = list
 		info.RPM.BuildHost, info.RPM.Summary = "knack", summary
-		if format == "rpm" {
+		switch format {
+		case "deb":
+			info.License = "" // Debian has it in the file copyright
+		case "rpm":
 			info.Release = "1"
 		}
 		packager, err := nfpm.Get(format)
@@ -82,14 +85,14 @@ func (r *release) native(t target, binary []byte, scratch string) error {
 
 // installed returns the files of a package of Linux, by their full paths.
 func (r *release) installed(binary []byte) ([]file, error) {
-	changes := fmt.Sprintf("knack (%s) unstable; urgency=medium\n\n  * Release %s: see %s/blob/v%s/CHANGELOG.md\n\n -- %s  %s\n",
-		r.version, r.version, homepage, r.version, maintainer, r.time.Format("Mon, 02 Jan 2006 15:04:05 -0700"))
+	changes := fmt.Sprintf("knack (%s) unstable; urgency=medium\n\n  * See %s/blob/v%s/CHANGELOG.md\n\n -- %s  %s\n",
+		r.version, homepage, r.version, maintainer, r.time.Format("Mon, 02 Jan 2006 15:04:05 -0700"))
 	packed, err := gzipOf([]byte(changes))
 	if err != nil {
 		return nil, err
 	}
 	copyright := "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: knack\nSource: " + homepage +
-		"\n\nFiles: *\nCopyright: The knack developers\nLicense: Apache-2.0\n On Debian systems, the text of the Apache License 2.0 is in\n /usr/share/common-licenses/Apache-2.0.\n"
+		"\n\nFiles: *\nCopyright: " + r.time.Format("2006") + " The knack developers\nLicense: Apache-2.0\n On Debian systems, the text of the Apache License 2.0 is in\n /usr/share/common-licenses/Apache-2.0.\n"
 	list := []file{
 		{"/usr/bin/knack", 0o755, binary},
 		{"/usr/share/doc/knack/changelog.gz", 0o644, packed},

@@ -188,6 +188,12 @@ func connect(t *testing.T, m *machine, at string) {
 			if err := json.Unmarshal(data, &all); err != nil || all.MCPServers["knack"].Command != `C:\knack\knack.exe` || all.MCPServers["knack"].Args[0] != "serve" {
 				t.Errorf("%v: %+v", err, all)
 			}
+			entry := all.MCPServers["knack"]
+			s, _, _ := connected(t, m, at, "2025-11-25", append([]string{entry.Command}, entry.Args...))
+			if name := s.InitializeResult().ServerInfo.Name; name != "knack" {
+				t.Errorf("the entry starts %s", name)
+			}
+			_ = s.Close()
 		}
 		backups, err := filepath.Glob(file + "*")
 		if err != nil || len(backups) != 2 {

@@ -51,14 +51,36 @@ func install(t *testing.T) *machine {
 	system := filepath.Join(m.prefix, "drive_c", "windows", "system32")
 	m.do(t, exec.Command("x86_64-w64-mingw32-ld", "--shared", "-o", filepath.Join(system, "bcryptprimitives.dll"), "testdata/bcryptprimitives.def"))
 	m.binary = m.path(`C:\knack\knack.exe`)
+	if dir := os.Getenv("KNACK_RELEASE"); dir != "" {
+		m.unpack(t, dir)
+	} else {
+		m.build(t)
+	}
+	profile := m.run(t, `C:\`, nil, "cmd", "/c", "echo %USERPROFILE%")
+	m.home = m.path(strings.TrimSpace(profile.out))
+	return m
+}
+
+// unpack installs the program from the archive of a release.
+func (m *machine) unpack(t *testing.T, dir string) {
+	t.Helper()
+	archives, err := filepath.Glob(filepath.Join(dir, "knack_*_windows_amd64.zip"))
+	if err != nil || len(archives) != 1 {
+		t.Fatalf("%s has the archives %v: %v", dir, archives, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(m.binary), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.do(t, exec.Command("unzip", "-q", "-j", archives[0], "*/knack.exe", "-d", filepath.Dir(m.binary)))
+}
+
+func (m *machine) build(t *testing.T) {
+	t.Helper()
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", m.binary, "../../cmd/knack")
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build knack.exe: %v: %s", err, out)
 	}
-	profile := m.run(t, `C:\`, nil, "cmd", "/c", "echo %USERPROFILE%")
-	m.home = m.path(strings.TrimSpace(profile.out))
-	return m
 }
 
 func (m *machine) do(t *testing.T, cmd *exec.Cmd) {

@@ -17,11 +17,17 @@ import (
 // session connects the Go SDK's client to a server of the machine over stdio.
 func session(t *testing.T, m *machine, at, version string, args ...string) (*mcp.ClientSession, *exec.Cmd, chan string) {
 	t.Helper()
+	return connected(t, m, at, version, append([]string{m.binary, "serve"}, args...))
+}
+
+// connected is [session] for any command line.
+func connected(t *testing.T, m *machine, at, version string, words []string) (*mcp.ClientSession, *exec.Cmd, chan string) {
+	t.Helper()
 	changed := make(chan string, 100)
 	client := mcp.NewClient(&mcp.Implementation{Name: "knack-windows", Version: "1"}, &mcp.ClientOptions{
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed <- "resources" },
 	})
-	cmd := m.command(context.WithoutCancel(t.Context()), at, nil, append([]string{m.binary, "serve"}, args...)...)
+	cmd := m.command(context.WithoutCancel(t.Context()), at, nil, words...)
 	s, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: 30 * time.Second}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
