@@ -1,8 +1,10 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,27 +14,40 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// The terminal session in the README shows the output on a new machine, and its test
-// command is the command that .ci/run runs.
+// The terminal sessions in the README show the output in a project with one skill and what the model
+// sees of it, and the test command is the command that .ci/run runs.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, session, _ := strings.Cut(string(readme), "```console\n")
-	session, _, _ = strings.Cut(session, "```\n")
 	outputs := map[string]string{}
-	for part := range strings.SplitSeq(session, "$ ") {
-		command, output, _ := strings.Cut(part, "\n")
-		outputs[command] = output
+	for _, session := range strings.Split(string(readme), "```console\n")[1:] {
+		session, _, _ = strings.Cut(session, "```\n")
+		for part := range strings.SplitSeq(session, "$ ") {
+			command, output, _ := strings.Cut(part, "\n")
+			outputs[command] = output
+		}
 	}
+	_, seen, _ := strings.Cut(string(readme), "```xml\n")
+	seen, _, _ = strings.Cut(seen, "```\n")
 
-	env := console.Env{Stdout: new(locked), Stderr: new(locked), Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
-	if code := cli.Main(t.Context(), env, []string{"list"}); code != 0 {
-		t.Fatalf("exit status %d: %s", code, env.Stderr)
+	env := console.Env{Getenv: func(string) string { return "" }, Dir: t.TempDir(), Home: t.TempDir()}
+	put(t, filepath.Join(env.Dir, ".claude/skills/pdf/SKILL.md"), "---\nname: pdf\ndescription: Reads, fills and merges PDF files. Use it for any task about PDFs.\n---\n")
+	runs := func(words string) string {
+		env.Stdout, env.Stderr = new(locked), new(locked)
+		if code := cli.Main(t.Context(), env, strings.Fields(words)); code != 0 {
+			t.Fatalf("%s: exit status %d: %s", words, code, env.Stderr)
+		}
+		return env.Stdout.(*locked).String()
 	}
-	if diff := cmp.Diff(env.Stdout.(*locked).String(), outputs["go run ./cmd/knack list"]); diff != "" {
-		t.Errorf("knack list prints otherwise: %s", diff)
+	for _, words := range []string{"list", "connect cursor --write"} {
+		if diff := cmp.Diff(runs(words), outputs["knack "+words]); diff != "" {
+			t.Errorf("knack %s prints otherwise: %s", words, diff)
+		}
+	}
+	if text, err := json.Marshal(strings.TrimSuffix(seen, "\n")); err != nil || seen == "" || !strings.Contains(runs("tools"), strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(strings.Trim(string(text), `"`))) {
+		t.Errorf("the model does not see %s", seen)
 	}
 
 	url, log := servingWith(t, []string{"serve", "--http", "0"})
