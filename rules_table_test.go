@@ -44,7 +44,7 @@ var surroundings = use{
 // files lists the names that access a disk by path. A source opens skills; edit and client
 // change files that the user named; store reads its own; internal/workspace/settings reads configuration, plugins lists folders of
 // plugins, and internal/workspace/certificate
-// looks whether such a file has changed. audit reopens its own
+// looks whether such a file has changed. buildinfo reads the running program. audit reopens its own
 // file; doctor lists folders and opens no file; console opens the pipe of an output once more.
 var files = use{
 	names: map[string][]string{
@@ -57,7 +57,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/buildinfo", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files whole or

@@ -6,13 +6,12 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/buildinfo"
 )
 
-// Engine identifies the inputs of a report other than the files: the build, and the lanes of a
-// policy. It is empty for a build that cannot be distinguished from others.
-func Engine(b buildinfo.Info, policy Policy) string {
-	if b.Modified || b.Commit == "" && b.Version == "devel" {
+// engine identifies the inputs of a report other than the files: the build, and the lanes of a
+// policy. It is empty for a build that is not known.
+func engine(build string, policy Policy) string {
+	if build == "" {
 		return ""
 	}
 	lanes := []string{}
@@ -21,7 +20,7 @@ func Engine(b buildinfo.Info, policy Policy) string {
 	}
 	slices.Sort(lanes)
 	sum := sha256.New()
-	fmt.Fprintln(sum, b.Version, b.Commit, b.Go, b.Platform, lanes)
+	fmt.Fprintln(sum, build, lanes)
 	for _, r := range scan.Rules {
 		fmt.Fprintln(sum, r.ID, r.Lane)
 	}

@@ -24,7 +24,7 @@ func Open(policy Policy, approved, cache string, log *slog.Logger) *Judge {
 		if cache != "" {
 			cache = filepath.Join(cache, "verdicts")
 		}
-		o.Cache = NewCache(cache, Engine(buildinfo.Current(), policy), time.Now)
+		o.Cache = NewCache(cache, engine(buildinfo.ID(), policy), time.Now)
 	}
 	return New(o)
 }

@@ -1,0 +1,40 @@
+package buildinfo
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// ID identifies the running build, for results that another build might not repeat. It is "" if
+// the build is not known. It reads the executable at most once, and only if a build has no stamp.
+var ID = sync.OnceValue(func() string {
+	path, err := os.Executable()
+	if err != nil {
+		path = ""
+	}
+	if runtime.GOOS == "linux" {
+		path = "/proc/self/exe" // the running file, even if another one has its path now
+	}
+	return Current().id(path)
+})
+
+// id returns version and commit, or the digest of the executable if they do not determine it.
+func (b Info) id(executable string) string {
+	if !b.Modified && (b.Commit != "" || b.Version != "devel") {
+		return fmt.Sprintln(b.Version, b.Commit, b.Go, b.Platform)
+	}
+	f, err := os.Open(executable)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("sha256:%x", sum.Sum(nil))
+}
