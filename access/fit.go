@@ -2,8 +2,10 @@ package access
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/skill"
 )
 
 // FitsAny reports whether the pattern matches at least one possible place of the skill. That is its
@@ -17,4 +19,9 @@ func (p Pattern) FitsAny(e *catalog.Entry) bool {
 // use it.
 func (p Pattern) FitsAll(e *catalog.Entry) bool {
 	return !slices.ContainsFunc(places(e, ""), func(at []string) bool { return !matchAll(p.segments, at) })
+}
+
+// FitsURI reports whether the pattern matches the URI of a skill.
+func (p Pattern) FitsURI(uri skill.URI) bool {
+	return matchAll(p.segments, strings.Split(strings.TrimSuffix(uri.Path(), "/"+skill.MainFile), "/"))
 }

@@ -64,6 +64,28 @@ func TestApproveLocked(t *testing.T) {
 	}
 }
 
+// TestApproveAllButOne approves the skills that a pattern fits, and names the one that cannot be.
+func TestApproveAllButOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 20 {
+		name := fmt.Sprintf("skill-%d", i)
+		writeFile(t, filepath.Join(dir, "skills", name, "SKILL.md"), "---\nname: "+name+"\ndescription: Does it. Use when it is to be done.\n---\n")
+	}
+	for i := range 512 {
+		writeFile(t, filepath.Join(dir, "skills", "skill-7", fmt.Sprint(i)), "x")
+	}
+	code, said := approving(t, dir, "approve", "--dir", "skills", "skill://**")
+	for _, want := range []string{"approved 19 skills in ~/.config/knack/approvals.json\n", "error: skill-7 has more than 512 files or 16 MiB, so that it cannot be approved\n"} {
+		if code != 1 || !strings.Contains(said, want) {
+			t.Errorf("status %d, want 1 and %q:\n%s", code, want, said)
+		}
+	}
+	if _, said = approving(t, dir, "approve", "--dir", "skills", "--list"); !strings.Contains(said, "19 approvals: 19 approved\n") {
+		t.Error(said)
+	}
+}
+
 // TestAgainstHidesSecrets plants secrets before and after an approval, and looks for them in every
 // form of the comparison.
 func TestAgainstHidesSecrets(t *testing.T) {

@@ -51,7 +51,7 @@ func diffFixes(run *checkRun, f *checkFlags, level check.Level) (command.Result,
 			all = append(all, patch)
 		}
 	}
-	missing := failure(run.unread)
+	missing := command.Joined(run.unread, notChecked)
 	if len(all) == 0 {
 		return all, missing
 	}

@@ -152,9 +152,9 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 		result = nil // nothing was read; the other formats have an empty report
 	}
 	if failed != nil {
-		return result, command.WithOthers(failed, notChecked(run.unread))
+		return result, command.WithOthers(failed, command.Others(run.unread, notChecked))
 	}
-	if missing := failure(run.unread); missing != nil {
+	if missing := command.Joined(run.unread, notChecked); missing != nil {
 		return result, missing
 	}
 	if n := run.report.Count(skill.SeverityError); n > 0 {

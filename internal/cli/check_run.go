@@ -150,28 +150,8 @@ func (r *checkRun) judgePlugins(ctx context.Context, t *target, seen map[string]
 	return true, nil
 }
 
-// failure returns the error for the unread paths, or nil: the last of them, with the gravest status,
-// after the others.
-func failure(unread []*command.Failure) error {
-	if len(unread) == 0 {
-		return nil
-	}
-	last := *unread[len(unread)-1]
-	for _, f := range unread {
-		if f.Code == command.Error {
-			last.Code = command.Error
-		}
-	}
-	return command.WithOthers(&last, notChecked(unread[:len(unread)-1]))
-}
-
-// notChecked returns the errors for unread paths, which a command prints before its own error.
-func notChecked(unread []*command.Failure) (all []command.Other) {
-	for _, f := range unread {
-		all = append(all, command.Other{Word: console.Red.Of("not checked:"), Text: f.Error()})
-	}
-	return all
-}
+// notChecked is before the error for an unread path.
+const notChecked = "not checked:"
 
 // collect makes the report. It drops ignored findings and applies the configured severities. Strict
 // turns warnings into errors.

@@ -184,6 +184,11 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		if err != nil {
 			return nil, false, nil, err
 		}
+		if selection.IsPattern(name) {
+			fitting, none := selection.Named(env, v, []string{name})
+			all, missing = append(all, fitting...), append(missing, none...)
+			continue
+		}
 		e, _, err := selection.Find(v, name, func(*catalog.Entry) bool { return true })
 		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
 			missing = append(missing, none)
@@ -193,7 +198,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		}
 		all = append(all, e)
 	}
-	return all, len(places) == 1 && len(names) == 0, failure(append(missing, run.unread...)), nil
+	return all, len(places) == 1 && len(names) == 0, command.Joined(append(missing, run.unread...), notChecked), nil
 }
 
 // scanEntries scans each skill once, on all processors.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -15,13 +16,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/policy/approvals"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
@@ -46,6 +51,7 @@ const configUsage = "the skills are those of the roots and sources that `FILE` n
 type approveFlags struct {
 	from          selection.Flags
 	reason, until string
+	accept        []string
 	list, remove  bool
 	dryRun        bool
 }
@@ -60,15 +66,24 @@ func approveCommand(env *console.Env) *cobra.Command {
 file, so that it ends when one of them changes: 'knack scan --against approved'
 then says what is new.
 
-SKILL is a name, a folder or a skill:// URI ('knack help names'). The skill has
-to be one that list knows, with the same --dir or --config as the server's:
-an approval is for its URI. The approvals are in approvals.json beside your
-knack.yaml; the key approvals names another file.
+SKILL is a name, a folder, a skill:// URI ('knack help names') or a pattern such
+as 'skill://acme/**', as in scan.approve. The skill has to be one that list
+knows, with the same --dir or --config as the server's: an approval is for its
+URI. The approvals are in approvals.json beside your knack.yaml; the key
+approvals names another file. If a skill cannot be approved, it is named, and
+the others are.
+
+A server with scan.mode enforce holds back an approved skill that has a finding
+to enforce. --accept RULE also accepts the findings of that rule in the skills:
+it writes them into scan.accept of your knack.yaml, or of the file of --config,
+with --reason and the digest of the files.
 
 --remove removes the approvals of skills; of a skill that is gone, give the URI
 that --list prints.`,
 		Example: `  knack approve review --reason "read by anna"
   knack approve review commit --until 2027-01-31
+  knack approve 'skill://acme/**' --dry-run
+  knack approve review --accept run-decoded --reason "our test data"
   knack approve --list                     # and what has changed since
   knack approve --remove review`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -79,7 +94,7 @@ that --list prints.`,
 		},
 		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			for mode, on := range map[string]bool{"list": f.list, "remove": f.remove} {
-				for _, flag := range []string{"list", "reason", "until", "dry-run"} {
+				for _, flag := range []string{"list", "reason", "until", "accept", "dry-run"} {
 					if on && flag != mode && cmd.Flags().Changed(flag) {
 						return nil, command.UsageError("leave one of them out", "--%s is not used with --%s", flag, mode)
 					}
@@ -101,12 +116,14 @@ that --list prints.`,
 	s := cmd.Flags()
 	s.StringVar(&f.reason, "reason", "", "note `TEXT` with the approval")
 	s.StringVar(&f.until, "until", "", "the approval ends after `DATE`, such as 2027-01-31, in UTC")
+	s.Var((*command.Repeated)(&f.accept), "accept", "also accept the findings of `RULE` in these bytes, so that they hold no skill back (repeatable)")
 	s.BoolVar(&f.list, "list", false, "list the approvals, and what has changed since or is gone")
 	s.BoolVar(&f.remove, "remove", false, "remove the approvals of the skills")
 	s.Bool("json", false, "with --list, print a JSON object")
 	s.BoolVar(&f.dryRun, "dry-run", false, "print what would be approved, and approve nothing")
 	_ = cmd.RegisterFlagCompletionFunc("until", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.NoFileCompletions)
+	_ = cmd.RegisterFlagCompletionFunc("accept", cobra.FixedCompletions(ruleIDs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -173,16 +190,18 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	if err != nil {
 		return err
 	}
-	entries, err := selection.Named(env, v, words)
-	if err != nil {
-		return err
-	}
+	entries, failed := selection.Named(env, v, words)
 	var all []approvals.Approval
+	var accepted []admission.Accept
 	stored := false
 	for _, e := range entries {
 		loaded, err := loadSkill(ctx, e)
-		if err != nil {
+		if ctx.Err() != nil {
 			return err
+		}
+		if err != nil {
+			failed = append(failed, command.FailureIn(err))
+			continue
 		}
 		r, err := scan.Skill(ctx, loaded.files, loaded.manifest, scan.Options{})
 		if err != nil {
@@ -190,7 +209,12 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		}
 		a := given
 		a.URI, a.Set, a.Files, a.Fields, a.Facts = e.URI().String(), skill.SetOf(loaded.manifest), loaded.manifest, loaded.fields, factsByName(r.Facts)
-		printApproval(env, e.Name, a, r, book)
+		accepts, err := f.acceptsOf(e, a, r)
+		if err != nil {
+			return err
+		}
+		accepted = append(accepted, accepts...)
+		printApproval(env, e.Name, a, r, book, accepts)
 		if !f.dryRun {
 			if err := storeFiles(ctx, env, w.Files(), loaded.contents(e.Skill)); err != nil {
 				env.Err().Text(console.Warning, e.Name+": the store does not keep the files, so that scan --against approved --text cannot show what changes: "+err.Error())
@@ -200,9 +224,22 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		}
 		all = append(all, a)
 	}
-	if f.dryRun {
+	unread := command.Joined(failed, "not approved:")
+	switch {
+	case len(all) == 0:
+		return unread
+	case len(f.accept) > 0 && len(accepted) == 0:
+		return command.Fail(command.No, fmt.Errorf("no skill has a finding of %s", strings.Join(f.accept, " or ")), "knack scan prints the findings; leave --accept out")
+	case f.dryRun:
 		env.Out().Line("would approve %s in %s", display.Count(len(all), "skill"), env.Shown(at))
-		return nil
+		return unread
+	}
+	if len(accepted) > 0 {
+		shown, added, err := w.Files().Accept(accepted)
+		if err != nil {
+			return err
+		}
+		env.Out().Line("scan.accept of %s: %d added; a running server reads it when it restarts", shown, added)
 	}
 	var sets [][]skill.File
 	err = approvals.Change(at, func(b *approvals.Book) error {
@@ -221,13 +258,49 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))
-	return nil
+	return unread
+}
+
+// acceptsOf returns the entries of scan.accept for the rules of --accept that fire in a skill, for
+// the files of its approval alone.
+func (f *approveFlags) acceptsOf(e *catalog.Entry, a approvals.Approval, r scan.Report) (all []admission.Accept, err error) {
+	for _, rule := range f.accept {
+		if !slices.ContainsFunc(r.Findings, func(found scan.Finding) bool { return string(found.Rule) == rule }) {
+			continue
+		}
+		p, err := access.ParsePattern(admission.PatternFor(e))
+		if err != nil {
+			return nil, err
+		}
+		until := a.Until
+		if !until.IsZero() {
+			until = until.AddDate(0, 0, 1)
+		}
+		all = append(all, admission.Accept{Rule: skill.RuleID(rule), Skill: p, Set: a.Set, Until: until, Reason: a.Reason})
+	}
+	return all, nil
+}
+
+// ruleIDs returns the ids of the rules of a scan.
+func ruleIDs() (ids []string) {
+	for _, r := range scan.Rules {
+		ids = append(ids, string(r.ID))
+	}
+	return ids
 }
 
 // check validates the flags, and sets the day of --until in an approval.
 func (f *approveFlags) check(a *approvals.Approval) error {
 	if len(f.reason) > approvals.MaxReason || !utf8.ValidString(f.reason) || strings.ContainsFunc(f.reason, unicode.IsControl) {
 		return command.UsageError("write one line of at most 1,000 bytes", "--reason is too long, or has characters that a line of text has not")
+	}
+	for _, rule := range f.accept {
+		if !scan.IsRule(skill.RuleID(rule)) {
+			return command.UsageError(typo.Hint(rule, ruleIDs(), "knack scan prints the rule of each finding"), "--accept %s: there is no such rule", display.Echo(rule))
+		}
+	}
+	if len(f.accept) > 0 && f.reason == "" {
+		return command.UsageError("say why the finding is no danger, with --reason", "--accept needs a reason")
 	}
 	if f.until == "" {
 		return nil
@@ -244,7 +317,7 @@ func (f *approveFlags) check(a *approvals.Approval) error {
 }
 
 // printApproval describes an approval before it is made.
-func printApproval(env *console.Env, name string, a approvals.Approval, r scan.Report, book *approvals.Book) {
+func printApproval(env *console.Env, name string, a approvals.Approval, r scan.Report, book *approvals.Book, accepts []admission.Accept) {
 	p := env.Out()
 	size := int64(0)
 	for _, file := range a.Files {
@@ -254,6 +327,9 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 	p.Line("  %s", a.Set)
 	p.Item(2, "  %s, %s bytes; %s to enforce, %s to review", display.Count(len(a.Files), "file"), display.Thousands(int(size)), display.Count(r.Enforce, "finding"), display.Thousands(r.Review))
 	report.PrintFacts(p, r.Facts)
+	for _, accept := range accepts {
+		p.Item(2, "  accepted: %s, in these files of %s", accept.Rule, accept.Skill)
+	}
 	if s := book.Judge(a.URI, a.Files, a.At); s.Is != approvals.Never {
 		p.Item(2, "  before: %s", s)
 	}
@@ -291,23 +367,17 @@ func revokeSkills(ctx context.Context, env *console.Env, from *selection.Flags, 
 		return err
 	}
 	var uris []string
+	var failed []*command.Failure
 	for _, word := range words {
-		if uri := approvedURI(book, word); uri != "" {
-			uris = append(uris, uri)
-			continue
-		}
-		entries, err := selection.Named(env, v, []string{word})
+		some, err := approvedURIs(env, v, book, word)
 		if err != nil {
-			return err
+			failed = append(failed, command.FailureIn(err))
 		}
-		for _, e := range entries {
-			uri := e.URI().String()
-			if _, ok := book.Of(uri); ok {
-				uris = append(uris, uri)
-			} else if len(entries) == 1 {
-				return command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows what is")
-			}
-		}
+		uris = append(uris, some...)
+	}
+	unread := command.Joined(failed, "not revoked:")
+	if len(uris) == 0 {
+		return unread
 	}
 	err = approvals.Change(at, func(b *approvals.Book) error {
 		for _, uri := range uris {
@@ -321,7 +391,40 @@ func revokeSkills(ctx context.Context, env *console.Env, from *selection.Flags, 
 	for _, uri := range uris {
 		env.Out().Line("revoked %s", uri)
 	}
-	return nil
+	return unread
+}
+
+// approvedURIs returns the URIs of the approvals that a word names. A pattern also names those of
+// skills that are gone.
+func approvedURIs(env *console.Env, v catalog.View, book *approvals.Book, word string) (uris []string, err error) {
+	if uri := approvedURI(book, word); uri != "" {
+		return []string{uri}, nil
+	}
+	if selection.IsPattern(word) {
+		p, err := selection.Pattern(word)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range book.All() {
+			if uri, err := skill.ParseURI(a.URI); err == nil && p.FitsURI(uri) {
+				uris = append(uris, a.URI)
+			}
+		}
+	} else {
+		entries, unread := selection.Named(env, v, []string{word})
+		if len(unread) > 0 {
+			return nil, unread[0]
+		}
+		for _, e := range entries {
+			if _, ok := book.Of(e.URI().String()); ok {
+				uris = append(uris, e.URI().String())
+			}
+		}
+	}
+	if len(uris) == 0 {
+		return nil, command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows what is")
+	}
+	return uris, nil
 }
 
 // approvedURI returns the URI of the approval that a word names, with or without SKILL.md, or "".

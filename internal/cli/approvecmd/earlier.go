@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
@@ -63,14 +64,16 @@ func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scan
 		return nil, nil, nil, err
 	}
 	if len(words) > 0 {
-		entries, err = selection.Named(env, v, words)
+		var missing []*command.Failure
+		entries, missing = selection.Named(env, v, words)
+		unread = command.Joined(missing, "not compared:")
 	} else {
 		entries = slices.DeleteFunc(slices.Clone(v.Entries), func(e *catalog.Entry) bool {
 			_, approved := book.Of(e.URI().String())
 			return !selection.HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved // a part of knack
 		})
 	}
-	return entries, &approvedSkills{env, f, w.Files(), file, book, v, len(words) == 0}, nil, err
+	return entries, &approvedSkills{env, f, w.Files(), file, book, v, len(words) == 0}, unread, nil
 }
 
 // approvedSkills are the skills as they were approved.

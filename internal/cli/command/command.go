@@ -55,6 +55,29 @@ func WithOthers(err error, others []Other) error {
 	return &f
 }
 
+// Joined returns the error for what a command could not do, or nil: the last failure, with the
+// gravest status, after the others, each behind word.
+func Joined(failures []*Failure, word string) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	last := *failures[len(failures)-1]
+	for _, f := range failures {
+		if f.Code == Error {
+			last.Code = Error
+		}
+	}
+	return WithOthers(&last, Others(failures[:len(failures)-1], word))
+}
+
+// Others returns failures as errors that a command prints before its own, each behind word.
+func Others(failures []*Failure, word string) (all []Other) {
+	for _, f := range failures {
+		all = append(all, Other{Word: console.Red.Of(word), Text: f.Error()})
+	}
+	return all
+}
+
 // ErrPrinted is the error of a failure that the output describes already.
 var ErrPrinted = errors.New("the output says what is wrong")
 

@@ -30,9 +30,9 @@ const writeTriggers = `write evals/triggers.json into the skill's folder: [{"que
 // subjects returns the skills that words name, with their cases, or all skills that have cases.
 // faults reports unusable files.
 func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, faults []error, err error) {
-	named, err := selection.Named(c.env, v, words)
-	if err != nil {
-		return nil, nil, notOne(err)
+	named, unread := selection.Named(c.env, v, words)
+	if len(unread) > 0 {
+		return nil, nil, notOne(unread[0])
 	}
 	if c.set != "" {
 		all, err = c.fromFile(v, named)
@@ -70,11 +70,11 @@ func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, f
 
 // notOne returns the failure for a word that names no skill. Its exit status differs from the status
 // of a poor result.
-func notOne(err error) error {
-	if f := (*command.Failure)(nil); errors.As(err, &f) && f.Code == command.No {
+func notOne(f *command.Failure) error {
+	if f.Code == command.No {
 		return command.Fail(command.Error, f.Err, f.Hint)
 	}
-	return err
+	return f
 }
 
 // casesOf reads the cases of a skill. For a built-in skill, they are next to it in the binary.
@@ -145,9 +145,9 @@ func (c *evaluation) skillOf(v catalog.View, named []*catalog.Entry, one eval.Ca
 	case one.Skill == "" && len(named) == 0:
 		return nil, command.UsageError(`give the SKILL too, or name it in each query: {"query": "…", "should_trigger": true, "skill": "pdf"}`, "no skill is named")
 	case one.Skill != "":
-		found, err := selection.Named(c.env, v, []string{one.Skill})
-		if err != nil {
-			return nil, notOne(err)
+		found, unread := selection.Named(c.env, v, []string{one.Skill})
+		if len(unread) > 0 {
+			return nil, notOne(unread[0])
 		}
 		if len(found) > 1 {
 			return nil, command.RunError("name one skill", "%s is more than one skill", display.Quote(one.Skill))

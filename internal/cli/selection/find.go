@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -75,45 +75,84 @@ func nearLabelled(v catalog.View, typed string) string {
 	return typo.Nearest(typed, all)
 }
 
-// Named returns the skills of a view that words name, each with a URI. A word is a path, which may
-// hold several skills, or any other form that [Find] takes.
-func Named(env *console.Env, v catalog.View, words []string) (all []*catalog.Entry, err error) {
-	add := func(e *catalog.Entry) {
-		if !slices.Contains(all, e) {
-			all = append(all, e)
+// Named returns the skills of a view that words name, each with a URI, and a failure for each word
+// that names none. A word is a path, which may hold several skills, a pattern such as
+// skill://acme/**, or any other form that [Find] takes.
+func Named(env *console.Env, v catalog.View, words []string) (all []*catalog.Entry, unread []*command.Failure) {
+	seen := map[*catalog.Entry]bool{}
+	for _, word := range words {
+		named, err := named(env, v, word)
+		if err != nil {
+			unread = append(unread, command.FailureIn(err))
+		}
+		for _, e := range named {
+			if !seen[e] {
+				seen[e] = true
+				all = append(all, e)
+			}
 		}
 	}
-	for _, word := range words {
-		at := env.Absolute(word)
-		switch _, found := os.Lstat(at); {
-		case word == "":
-			return nil, command.UsageError("give a folder or the name of a skill", "the name is empty")
-		case IsName(env, word):
-			e, _, err := Find(v, word, nil)
-			if err != nil {
-				return nil, err
-			}
-			if !HasURI(e) {
-				return nil, command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
-			}
-			add(e)
-			continue
-		case found != nil:
-			return nil, command.RunError("check the path", "%s: %s", display.Echo(word), skill.Reason(found))
+	return all, unread
+}
+
+// IsPattern reports whether a word is a pattern of skills.
+func IsPattern(word string) bool {
+	return strings.HasPrefix(word, skill.Scheme) && strings.Contains(word, "*")
+}
+
+// Pattern parses a word that [IsPattern].
+func Pattern(word string) (access.Pattern, error) {
+	p, err := access.ParsePattern(word)
+	if err != nil {
+		return p, command.UsageError(`write the URI of a skill, or one with * and **, such as "skill://acme/**"`, "%s is not a pattern: %s", display.Quote(word), err)
+	}
+	return p, nil
+}
+
+// named returns the skills that a word names. The built-in skills match no pattern, since they are a
+// part of knack.
+func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry, err error) {
+	var matches func(*catalog.Entry) bool
+	none := " has no skill that list knows"
+	at := env.Absolute(word)
+	switch _, found := os.Lstat(at); {
+	case word == "":
+		return nil, command.UsageError("give a folder or the name of a skill", "the name is empty")
+	case IsPattern(word):
+		p, err := Pattern(word)
+		if err != nil {
+			return nil, err
 		}
+		matches = func(e *catalog.Entry) bool { return e.Root.Scope != skill.ScopeBuiltin && p.FitsAny(e) }
+		none = " fits no skill that list knows"
+	case IsName(env, word):
+		e, _, err := Find(v, word, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !HasURI(e) {
+			return nil, command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
+		}
+		return []*catalog.Entry{e}, nil
+	case found != nil:
+		return nil, command.RunError("check the path", "%s: %s", display.Echo(word), skill.Reason(found))
+	default:
 		if strings.EqualFold(filepath.Base(at), skill.MainFile) {
 			at = filepath.Dir(at)
 		}
-		any := false
-		for _, e := range v.Entries {
-			if _, below := console.Below(realpath.Of(e.Dir()), realpath.Of(at)); e.Dir() != "" && below && HasURI(e) {
-				add(e)
-				any = true
-			}
+		at = realpath.Of(at)
+		matches = func(e *catalog.Entry) bool {
+			_, below := console.Below(realpath.Of(e.Dir()), at)
+			return e.Dir() != "" && below
 		}
-		if !any {
-			return nil, command.Fail(command.No, fmt.Errorf("%s has no skill that list knows", display.Echo(word)), "give the --dir or the --config with which the skill is served")
+	}
+	for _, e := range v.Entries {
+		if HasURI(e) && matches(e) {
+			all = append(all, e)
 		}
+	}
+	if len(all) == 0 {
+		return nil, command.Fail(command.No, fmt.Errorf("%s%s", display.Echo(word), none), "give the --dir or the --config with which the skill is served")
 	}
 	return all, nil
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"path"
+	"strings"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
@@ -32,4 +33,15 @@ func uris(c *policy.Candidate) (all []string) {
 		}
 	}
 	return all
+}
+
+// PatternFor returns a pattern for scan.accept that fits a skill by its folder and by its name: its
+// URI, or if the two differ all of the folder that it is in.
+func PatternFor(e *catalog.Entry) string {
+	uri := strings.ReplaceAll(strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile), "*", "%2A")
+	unread := &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}
+	if p, err := access.ParsePattern(uri); err == nil && !p.FitsAll(unread) {
+		uri = uri[:strings.LastIndexByte(uri, '/')+1] + "*"
+	}
+	return uri
 }

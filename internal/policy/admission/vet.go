@@ -285,7 +285,7 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 			first = f
 		}
 	}
-	const fix = "have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason"
+	const fix = "have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason; 'knack approve --accept' writes it"
 	switch {
 	case open > 0 && first == nil:
 		return heldFor(c, display.Count(open, "finding")+" to enforce", fix)
@@ -296,7 +296,7 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 		}
 		return heldFor(c, text, fix)
 	case r.TooLarge && !j.accepts(scan.RuleTooLarge, e, v.Set):
-		return heldFor(c, firstOf(r, scan.RuleTooLarge), "have it made smaller, or look at all of it and accept its digest: too-large with 'set' in scan.accept of your knack.yaml")
+		return heldFor(c, firstOf(r, scan.RuleTooLarge), "have it made smaller, or look at all of it and accept its digest: 'knack approve --accept too-large' writes it into scan.accept of your knack.yaml")
 	case r.Unread && !j.accepts(notRead, e, v.Set):
 		return heldFor(c, firstOf(r, notRead), fix)
 	}

@@ -1,0 +1,135 @@
+package clientconfig
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Field is a key of a YAML mapping and its text.
+type Field struct{ Key, Text string }
+
+// AddItem adds a mapping to the front of the list at a path of keys in a YAML file, and makes the
+// keys that the file lacks. Comments and all other lines stay. It refuses a file in which it would
+// change anything else.
+func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
+	root, err := parseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	e := &yamlEdit{data: data, newline: newlineOf(data)}
+	e.index()
+	if err := e.addItem(root, path, item); err != nil {
+		return nil, err
+	}
+	out := apply(data, e.splices)
+	after, err := parseYAML(out)
+	if err != nil || !reflect.DeepEqual(yamlValue(after), withItem(yamlValue(root), path, item)) {
+		return nil, errSelfCheck
+	}
+	return out, nil
+}
+
+func (e *yamlEdit) insert(at int, text string) {
+	e.splices = append(e.splices, splice{at, at, text})
+}
+
+// addItem adds the item below a mapping, which is nil in an empty file.
+func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
+	if in == nil || in.Style&yaml.FlowStyle == 0 && len(in.Content) == 0 {
+		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested("", path, item))
+		return nil
+	}
+	key, v, ok := pair(in, path[0])
+	indent := strings.Repeat(" ", max(in.Column-1, 0))
+	switch {
+	case !ok && in.Style&yaml.FlowStyle != 0:
+		e.insertFlow(in, inFlow(path, item))
+	case !ok:
+		// Only the file itself has no key before it, whose line a new one could follow.
+		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested(indent, path, item))
+	case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && v.Value == "" && in.Style&yaml.FlowStyle == 0:
+		end := e.endOfLine(key.Line)
+		e.insert(end, e.missingNewline(end)+e.nested(indent+"  ", path[1:], item))
+	case v.Kind == yaml.SequenceNode && len(path) == 1 && v.Style&yaml.FlowStyle != 0:
+		e.insertFlow(v, inFlow(nil, item))
+	case v.Kind == yaml.SequenceNode && len(path) == 1:
+		e.insert(e.endOfLine(key.Line), e.nested(strings.Repeat(" ", v.Column-1), nil, item))
+	case v.Kind != yaml.MappingNode || len(path) == 1:
+		return fmt.Errorf("line %d: %s has another form than expected", key.Line, path[0])
+	default:
+		if _, _, has := pair(v, path[1]); !has && v.Style&yaml.FlowStyle == 0 && len(v.Content) > 0 {
+			if v.Line == key.Line {
+				return errors.New("it is written in a way that knack does not change")
+			}
+			e.insert(e.endOfLine(key.Line), e.nested(strings.Repeat(" ", v.Column-1), path[1:], item))
+			return nil
+		}
+		return e.addItem(v, path[1:], item)
+	}
+	return nil
+}
+
+// insertFlow adds a part to the front of a mapping in braces or a list in brackets.
+func (e *yamlEdit) insertFlow(in *yaml.Node, text string) {
+	if len(in.Content) > 0 {
+		text += ", "
+	}
+	e.insert(e.offset(in.Line, in.Column)+1, text)
+}
+
+// nested formats the item in a list below the keys of a path, a line each.
+func (e *yamlEdit) nested(indent string, path []string, item []Field) string {
+	text := ""
+	for _, key := range path {
+		text += indent + key + ":" + e.newline
+		indent += "  "
+	}
+	dash := "- "
+	for _, f := range item {
+		text += e.line(indent+dash, field{f.Key, f.Text})
+		dash = "  "
+	}
+	return text
+}
+
+// inFlow formats the item in a list below the keys of a path, in braces and brackets.
+func inFlow(path []string, item []Field) string {
+	var parts []string
+	for _, f := range item {
+		parts = append(parts, f.Key+": "+flow(f.Text))
+	}
+	text := "{" + strings.Join(parts, ", ") + "}"
+	for i, key := range slices.Backward(path) {
+		if i == len(path)-1 {
+			text = "[" + text + "]"
+		}
+		if text = key + ": " + text; i > 0 {
+			text = "{" + text + "}"
+		}
+	}
+	return text
+}
+
+// withItem returns the values of a file with the item at the front of the list.
+func withItem(v any, path []string, item []Field) any {
+	if len(path) == 0 {
+		fields := map[string]any{}
+		for _, f := range item {
+			fields[f.Key] = f.Text
+		}
+		list, _ := v.([]any)
+		return append([]any{fields}, list...)
+	}
+	all, _ := v.(map[string]any)
+	out := map[string]any{}
+	for key, value := range all {
+		out[key] = value
+	}
+	out[path[0]] = withItem(out[path[0]], path[1:], item)
+	return out
+}

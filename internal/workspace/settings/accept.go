@@ -1,0 +1,64 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/policy/admission"
+	"github.com/knack-dev/knack/internal/workspace/config"
+)
+
+// Accept adds entries to scan.accept in the file of --config, or in the user's own file, which it
+// makes if there is none. Comments stay. It returns the path of the file as displayed, and the
+// number of new entries: one for the same findings in the same bytes is not added again.
+func (s *Finder) Accept(all []admission.Accept) (shown string, added int, err error) {
+	f, err := s.Trusted()
+	if err != nil {
+		return "", 0, err
+	}
+	path := s.UserFile()
+	var old []byte
+	var known []admission.Accept
+	if f != nil {
+		path, old, known = f.Path, f.Data, f.Config.Scan.Accept
+	}
+	if path == "" {
+		return "", 0, RunError("set HOME, or name a configuration with --config", "the home folder is not known, so there is no place for your own file")
+	}
+	shown = s.env.Shown(path)
+	data := old
+	for _, a := range slices.Backward(all) { // each becomes the first entry
+		if slices.ContainsFunc(known, func(k admission.Accept) bool {
+			return k.Rule == a.Rule && k.Set == a.Set && k.Skill.String() == a.Skill.String() && k.Until.Equal(a.Until)
+		}) {
+			continue
+		}
+		item := []clientconfig.Field{{Key: "rule", Text: string(a.Rule)}, {Key: "skill", Text: a.Skill.String()}, {Key: "set", Text: a.Set.String()}, {Key: "reason", Text: a.Reason}}
+		if !a.Until.IsZero() {
+			item = append(item, clientconfig.Field{Key: "until", Text: a.Until.AddDate(0, 0, -1).Format(time.DateOnly)})
+		}
+		if data, err = clientconfig.AddItem(data, []string{"scan", "accept"}, item); err != nil {
+			return "", 0, RunError("add the entry by hand: "+filepath.ToSlash(shown)+", scan.accept", "%s is not changed: %w", shown, err)
+		}
+		added++
+	}
+	if _, problems := config.Parse(data); len(problems) > 0 {
+		p := problems[0]
+		return "", 0, RunError(p.Fix, "%s is not changed, since it would have a mistake: %s", shown, p.Message)
+	}
+	switch {
+	case added == 0:
+	case f == nil:
+		err = edit.Create(edit.Named(path), data, 0o644)
+	default:
+		err = edit.Replace(edit.Named(path), old, data)
+	}
+	if err != nil {
+		return "", 0, RunError("check the file and its folder, and run the command again", "%s cannot be written: %w", shown, fmt.Errorf("%s", ReasonOf(err)))
+	}
+	return shown, added, nil
+}
