@@ -81,9 +81,7 @@ with --reason and the digest of the files.
 --remove removes the approvals of skills; of a skill that is gone, give the URI
 that --list prints.`,
 		Example: `  knack approve review --reason "read by anna"
-  knack approve review commit --until 2027-01-31
-  knack approve 'skill://acme/**' --dry-run
-  knack approve review --accept run-decoded --reason "our test data"
+  knack approve 'skill://**' --until 2027-01-31
   knack approve --list                     # and what has changed since
   knack approve --remove review`,
 		Args: func(cmd *cobra.Command, args []string) error {
