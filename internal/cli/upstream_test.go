@@ -322,6 +322,7 @@ type front struct {
 	reads  map[string]int // by URI
 	lists  int
 	change func(request, answer string) string // may be nil
+	status func(request string) int            // in place of the answer's; 0 keeps it; may be nil
 	down   bool
 	host   string // of the server
 }
@@ -342,8 +343,14 @@ func newFront(t *testing.T, address string) *front {
 		case "skills/list":
 			f.lists++
 		}
-		down, change, host := f.down || f.host == "", f.change, f.host
+		down, change, status, host := f.down || f.host == "", f.change, f.status, f.host
 		f.mu.Unlock()
+		if status != nil {
+			if code := status(string(body)); code != 0 {
+				http.Error(w, "no", code)
+				return
+			}
+		}
 		if down {
 			http.Error(w, "down", http.StatusBadGateway)
 			return
@@ -456,27 +463,53 @@ func TestUpstreamReads(t *testing.T) {
 		t.Errorf("%d reads after a change of one skill", reads-before)
 	}
 
-	// A skill whose bytes are not as listed is left out, and the others are served and change.
+	// Skills that cannot be fetched are left out, each with its reason, the others are served and change,
+	// and they are tried again. Some of these answers end the session that other skills are read in.
+	faults := map[string]struct {
+		status int
+		change func(answer string) string
+		want   string
+	}{
+		"s-04": {0, func(answer string) string { return strings.ReplaceAll(answer, "bad", "wrong") }, "the server sends a file that is not the one of its own list"},
+		"s-07": {http.StatusInternalServerError, nil, "status 500"},
+		"s-08": {http.StatusForbidden, nil, "status 403"},
+		"s-09": {0, func(string) string { return "{" }, "unexpected EOF"},
+		"s-10": {0, func(string) string { return strings.Repeat(" ", 33<<20) }, "the answer is larger than 32 MiB"},
+	}
 	f.set(func() {
+		f.status = func(request string) int {
+			for name, c := range faults {
+				if strings.Contains(request, name+"/a.txt") {
+					return c.status
+				}
+			}
+			return 0
+		}
 		f.change = func(request, answer string) string {
-			if strings.Contains(request, "s-04/a.txt") {
-				answer = strings.ReplaceAll(answer, "bad", "wrong")
+			for name, c := range faults {
+				if strings.Contains(request, name+"/a.txt") && c.change != nil {
+					return c.change(answer)
+				}
 			}
 			return answer
 		}
 	})
-	put(t, filepath.Join(dir, "s-04", "a.txt"), "bad")
+	for name := range faults {
+		put(t, filepath.Join(dir, name, "a.txt"), "bad")
+	}
 	put(t, filepath.Join(dir, "s-05", "SKILL.md"), "---\nname: s-05\ndescription: Use it.\n---\nTwo.\n")
 	p.serve()
 	p.loads("s-05", "Two.")
-	p.reports("doctor", "could not be fetched: the server sends a file that is not the one of its own list")
-	if answer := p.load("s-04"); !strings.Contains(answer, "could not be fetched") {
-		t.Error(answer)
+	for name, c := range faults {
+		p.loads(name, "could not be fetched")
+		p.reports("doctor", c.want)
 	}
 	put(t, filepath.Join(dir, "s-06", "SKILL.md"), "---\nname: s-06\ndescription: Use it.\n---\nThree.\n")
 	p.loads("s-06", "Three.")
-	f.set(func() { f.change = nil })
-	p.loads("s-04", "One.") // it is tried again
+	f.set(func() { f.change, f.status = nil, nil })
+	for name := range faults {
+		p.loads(name, "One.") // it is tried again
+	}
 	lists, before = f.seen("")
 	testwait.Until(t, func() bool { n, _ := f.seen(""); return n >= lists+3 }, "a poll")
 	if _, reads := f.seen(""); reads != before {

@@ -381,7 +381,7 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 	digest := digestOf(id)
 	was := f.Status()
 	f.update(func(s *Status) { s.Refused, s.RefusedRelease, s.RefusedReason = refusal, digest, err.Error() })
-	if refusal == NoSkills || refusal == Version || refusal == Limit {
+	if (refusal == NoSkills || refusal == Version || refusal == Limit) && !errors.As(err, new(*origin.Outage)) {
 		f.refused, f.reason = id, err // a digest names the same bytes for ever
 	}
 	if was.Refused != refusal || was.RefusedRelease != digest {

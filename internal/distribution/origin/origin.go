@@ -134,14 +134,14 @@ type Library interface {
 
 // Separate is a library whose skills are fetched one by one: Fetch may be called for each, from
 // several goroutines. An error that it passes to Sink.Fail is a fault of that skill alone, unless it
-// is an [Outage].
+// is an [Outage] and the source, opened again, does not answer either.
 type Separate interface {
 	Library
 	Separate()
 }
 
-// Outage is the error of a source that does not answer, or changes meanwhile: it says nothing about
-// the skill that was being fetched.
+// Outage is the error of a source that does not answer, or changes meanwhile: a later attempt may
+// succeed, even if the source's revision is the same.
 type Outage struct{ Err error }
 
 // Error implements error.

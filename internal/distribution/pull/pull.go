@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
@@ -133,8 +131,9 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 			r.Layers = append(r.Layers, p.Digest)
 		}
 	} else {
-		r.Skills, err = w.fetchLibrary(ctx, lib, batch)
-		if r.Revision = lib.Revision().ID; isSeparate(lib) && slices.ContainsFunc(r.Skills, func(m store.Member) bool { return m.Fault != "" }) {
+		whole := true
+		r.Skills, whole, err = w.fetchLibrary(ctx, ref, lib, batch)
+		if r.Revision = lib.Revision().ID; !whole {
 			r.Revision = "" // the next poll tries the faulty ones again
 		}
 	}
@@ -148,6 +147,9 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 	}
 	slices.SortFunc(r.Skills, func(a, b store.Member) int { return strings.Compare(a.Path, b.Path) })
 	if err := checkCount(r.Skills, w.report.Source); err != nil {
+		if r.Revision == "" {
+			err = &origin.Outage{Err: err}
+		}
 		return store.Release{}, err
 	}
 	r.Digest = digestOf(ref, r)
@@ -160,85 +162,28 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 	return r, w.Store.Record(r)
 }
 
-func isSeparate(lib origin.Library) bool {
-	_, ok := lib.(origin.Separate)
-	return ok
-}
-
 // fetchLibrary fetches a library that is not in packs. A skill that its source lists as faulty is a
-// member with that fault; if a skill fails while it is fetched, the pull fails.
-func (w *work) fetchLibrary(ctx context.Context, lib origin.Library, batch *store.Batch) (members []store.Member, err error) {
+// member with that fault; if a skill fails while it is fetched, the pull fails, unless the library is
+// [origin.Separate]. whole reports whether the members are all skills of the library's revision.
+func (w *work) fetchLibrary(ctx context.Context, ref origin.Ref, lib origin.Library, batch *store.Batch) (members []store.Member, whole bool, err error) {
 	skills, err := lib.Skills(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if separate, ok := lib.(origin.Separate); ok {
+		f := &separately{work: w, ref: ref, batch: batch, lib: separate}
+		defer f.close()
+		return f.fetch(ctx, skills)
 	}
 	sound := origin.Sound(skills)
-	if separate, ok := lib.(origin.Separate); ok {
-		return w.fetchSkills(ctx, separate, skills, batch)
-	}
 	if err := batch.Expect(sound); err != nil {
-		return nil, fmt.Errorf("%s: %w", w.report.Source, err)
+		return nil, false, fmt.Errorf("%s: %w", w.report.Source, err)
 	}
 	if err := cmp.Or(lib.Fetch(ctx, sound, batch), batch.Err()); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return finish(batch, skills)
-}
-
-// fetchSkills fetches the skills of a library one by one, several at once. A skill that the store has by
-// the digest of its source is not fetched, and one that is fetched is in the store at once, so that
-// an interrupted pull can be continued. A faulty skill is a member with its fault.
-func (w *work) fetchSkills(ctx context.Context, lib origin.Separate, skills []origin.Skill, batch *store.Batch) ([]store.Member, error) {
-	members := make([]store.Member, len(skills))
-	var missing []origin.Skill
-	var at []int
-	for i, s := range skills {
-		members[i] = store.Member{Path: s.Path}
-		switch d, err := skill.ParseDigest(s.Digest); {
-		case s.Fault != nil:
-			members[i].Fault = s.Fault.Error()
-			continue
-		case err == nil:
-			if k, err := w.Store.Find(d); err == nil {
-				members[i] = k.Member(s.Path)
-				continue
-			}
-		}
-		missing, at = append(missing, s), append(at, i)
-	}
-	if err := batch.Expect(missing); err != nil {
-		return nil, fmt.Errorf("%s: %w", w.report.Source, err)
-	}
-	w.update(func(r *Report) { r.Layers, r.Done = len(skills), len(skills)-len(missing) })
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(skillsAtOnce)
-	for n, s := range missing {
-		group.Go(func() error {
-			if err := cmp.Or(lib.Fetch(ctx, []origin.Skill{s}, batch), batch.Err()); err != nil {
-				return err
-			}
-			k, err := batch.Finish(s.Path)
-			switch {
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case errors.As(err, new(*origin.Outage)), batch.Err() != nil:
-				return fmt.Errorf("the skill %s: %w", display.Quote(s.Path), cmp.Or(batch.Err(), err))
-			case err == nil && s.Digest != "" && s.Digest != k.Digest.String():
-				err = errors.New("it is not what its source says")
-			}
-			if err != nil {
-				members[at[n]].Fault = err.Error()
-			} else {
-				members[at[n]] = k.Member(s.Path)
-			}
-			w.update(func(r *Report) { r.Done, r.Fetched = r.Done+1, r.Fetched+1 })
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return members, nil
+	members, err = finish(batch, skills)
+	return members, true, err
 }
 
 type finisher interface {

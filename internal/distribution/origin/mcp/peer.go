@@ -102,6 +102,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 		return nil, fmt.Errorf("%s: the server does not have the Skills extension of MCP (%s); ask its operator, or name another source", ref.Source, skillsext.ExtensionID)
 	}
 	l.folders = folders
+	l.connected()
 	return l, nil
 }
 
@@ -129,6 +130,13 @@ func (l *library) unreached(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.network = err
+}
+
+// connected forgets the answers to the handshake, in which a server may refuse a newer protocol.
+func (l *library) connected() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status, l.page = 0, false
 }
 
 // accessError is the error of a server that refuses access.
