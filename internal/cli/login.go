@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -46,14 +45,7 @@ source.`,
 			fetch := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
 			defer fetch.Close()
 			l, err := login.Sign(cmd.Context(), login.Options{
-				Address: ref.Location, Source: ref.Source, ClientID: s.ClientID, Device: device,
-				HTTP: func(address string) (*http.Client, error) {
-					c, err := fetch.For(address)
-					if err != nil {
-						return nil, err
-					}
-					return c.HTTP(), nil
-				},
+				Address: ref.Location, Source: ref.Source, ClientID: s.ClientID, Device: device, Fetch: fetch,
 				Show: func(issuer, address, code string) {
 					p := env.Err()
 					p.Line("%s signs in at %s", s.Name.Text, display.Echo(issuer))

@@ -41,6 +41,7 @@ type provider struct {
 	interval int // of the requests for a device
 	issuer   string
 	renewed  int
+	down     string // the path that is answered with 503
 }
 
 func newSignIn(t *testing.T, skills string) *provider {
@@ -83,6 +84,10 @@ func (p *provider) answer(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error":%q}`, what)
+	}
+	if p.down != "" && strings.HasPrefix(r.URL.Path, p.down) {
+		http.Error(w, "canary maintenance", http.StatusServiceUnavailable)
+		return
 	}
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server":
@@ -136,6 +141,10 @@ func (p *provider) answer(w http.ResponseWriter, r *http.Request) {
 				fail("invalid_grant")
 				return
 			}
+			if r.Form.Get("resource") != p.server.URL+"/mcp" {
+				fail("invalid_target")
+				return
+			}
 			delete(p.refresh, r.Form.Get("refresh_token"))
 			p.renewed++
 		default:
@@ -186,7 +195,7 @@ func TestLogin(t *testing.T) {
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+at.server.URL+"/mcp'}\n  - {name: site, from: '"+at.server.URL+"'}\npoll: 1s\n")
 	p.serve()
 	p.loads("pdf", "it refuses access since")
-	p.reports("doctor", "run 'knack login acme'")
+	p.reports("doctor", "run 'knack login acme'", "the server refuses access (401): set token-env or token-file of the source site")
 	browse := func(line string) {
 		if !strings.HasPrefix(line, "http") {
 			return
@@ -218,6 +227,16 @@ func TestLogin(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "docx", "SKILL.md"), "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n")
 	p.loads("docx", "Docx.")
+
+	// A provider that does not answer now ends nothing.
+	before := 0
+	at.set(func() { at.life = 1; before = at.renewed })
+	testwait.Until(t, func() bool { at.mu.Lock(); defer at.mu.Unlock(); return at.renewed > before+1 }, "a token that ends soon")
+	at.set(func() { at.down = "/token" })
+	p.reports("doctor", "the provider "+at.URL+" answers 503 Service Unavailable: try again later")
+	at.set(func() { at.down, at.life = "", 31 })
+	put(t, filepath.Join(dir, "pptx", "SKILL.md"), "---\nname: pptx\ndescription: Use pptx.\n---\nPptx.\n")
+	p.loads("pptx", "Pptx.")
 
 	// The provider ends the login, and it is said.
 	at.set(func() { clear(at.refresh); clear(at.access) })
@@ -269,22 +288,25 @@ func TestLogin(t *testing.T) {
 	}))
 	t.Cleanup(other.Close)
 	settings := filepath.Join(p.home, ".config", "knack", "knack.yaml")
-	before, _ := os.ReadFile(settings)
-	put(t, settings, strings.ReplaceAll(string(before), at.server.URL+"/mcp", other.URL+"/mcp"))
+	was, _ := os.ReadFile(settings)
+	put(t, settings, strings.ReplaceAll(string(was), at.server.URL+"/mcp", other.URL+"/mcp"))
 	p.serve()
 	testwait.Until(t, func() bool { return asked.Load() > 0 && strings.Contains(p.log.String(), "run 'knack login acme'") }, "the other server", p.log.String)
 	p.stop()
 	if leaked.Load() > 0 {
 		t.Error("another address got the token")
 	}
-	put(t, settings, string(before))
+	put(t, settings, string(was))
 
 	for _, c := range []struct {
 		name string
 		do   func()
 		want string
 	}{
-		{"acm", nil, "did you mean acme?"},
+		{"acme", func() { at.down = "/.well-known" }, "answers 503 Service Unavailable\nhint: try again later"},
+		{"acme", func() { at.down = "/register" }, "answers 503 Service Unavailable\nhint: try again later"},
+		{"acme", func() { at.down = "/token" }, "answers 503 Service Unavailable\nhint: try again later"},
+		{"acm", func() { at.down = "" }, "did you mean acme?"},
 		{"site", nil, "site is no server of the Skills extension"},
 		{"acme", func() { at.register = false }, "write client-id for the source"},
 		{"acme", func() { at.register, at.issuer = true, "https://evil.example" }, "metadata of the provider"},

@@ -89,8 +89,10 @@ type Client struct {
 	options Options
 	named   string // host and port
 	scheme  string // of the address that a person named
-	proxies sync.Map
-	base    *http.Transport
+	// anywhere allows each address of a private network.
+	anywhere bool
+	proxies  sync.Map
+	base     *http.Transport
 }
 
 func newClient(o Options, named string) *Client {

@@ -108,7 +108,7 @@ func private(address string) error {
 	return refuse("%s is in a private network, and only the source itself may be: name it as the source if you mean it", display.Quote(host))
 }
 
-func (c *Client) isNamed(address string) bool { return address == c.named }
+func (c *Client) isNamed(address string) bool { return c.anywhere || address == c.named }
 
 func (c *Client) isProxy(address string) bool {
 	_, ok := c.proxies.Load(address)

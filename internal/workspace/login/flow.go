@@ -2,6 +2,7 @@ package login
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
 // Options are the parameters of [Sign].
@@ -29,8 +31,7 @@ type Options struct {
 	Source   string // as the settings name it
 	ClientID string // that the provider's operator registered for knack, or ""
 	Device   bool   // there is no browser on this machine
-	// HTTP returns the client for an address: of the server, and of the provider that it names.
-	HTTP func(address string) (*http.Client, error)
+	Fetch    *httpfetch.Fetcher
 	// Show is called with the address that a person opens in a browser, and the code to type there,
 	// or "".
 	Show func(issuer, address, code string)
@@ -52,25 +53,26 @@ func (e *Error) Error() string { return e.Message }
 func Sign(ctx context.Context, o Options) (Login, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody has signed in for %s", patience))
 	defer cancel()
-	resource, scopes, issuer, err := o.discover(ctx)
+	from, err := o.discover(ctx)
 	if err != nil {
 		return Login{}, err
 	}
-	web, err := o.HTTP(issuer)
-	if err != nil {
-		return Login{}, &Error{"the provider " + display.Echo(issuer) + " cannot be asked: " + err.Error(), "ask the operator of the server"}
-	}
-	meta, err := auth.GetAuthServerMetadata(ctx, issuer, web)
+	p := &provider{issuer: from.issuer, next: from.web}
+	meta, err := auth.GetAuthServerMetadata(ctx, from.issuer, p.client())
 	if err == nil && meta == nil {
 		err = errors.New("it publishes none")
 	}
-	if err != nil {
-		return Login{}, &Error{"the metadata of the provider " + display.Echo(issuer) + " cannot be read: " + display.Excerpt(err.Error()), "ask the operator of the server whether this is its provider"}
+	if down := p.down(); err != nil && down != nil {
+		return Login{}, down
 	}
+	if err != nil {
+		return Login{}, &Error{"the metadata of the provider " + display.Echo(from.issuer) + " cannot be read: " + display.Excerpt(err.Error()), "ask the operator of the server whether this is its provider"}
+	}
+	scopes := from.scopes
 	if slices.Contains(meta.ScopesSupported, "offline_access") && !slices.Contains(scopes, "offline_access") {
 		scopes = append(scopes, "offline_access")
 	}
-	f := &flow{o: o, meta: meta, web: web, resource: resource, config: oauth2.Config{
+	f := &flow{o: o, meta: meta, provider: p, resource: from.resource, config: oauth2.Config{
 		ClientID: o.ClientID, Scopes: scopes, Endpoint: oauth2.Endpoint{AuthURL: meta.AuthorizationEndpoint, TokenURL: meta.TokenEndpoint, AuthStyle: oauth2.AuthStyleInParams},
 	}}
 	var t *oauth2.Token
@@ -85,32 +87,46 @@ func Sign(ctx context.Context, o Options) (Login, error) {
 		}
 		return Login{}, err
 	}
-	l := Login{Source: o.Source, Issuer: meta.Issuer, TokenURL: meta.TokenEndpoint, ClientID: f.config.ClientID, ClientSecret: f.config.ClientSecret, AuthStyle: f.config.Endpoint.AuthStyle}
+	l := Login{Source: o.Source, Issuer: meta.Issuer, TokenURL: meta.TokenEndpoint, ClientID: f.config.ClientID, ClientSecret: f.config.ClientSecret, AuthStyle: f.config.Endpoint.AuthStyle, Resource: from.resource, Private: from.private}
 	l.take(t)
 	return l, nil
 }
 
+// discovered is what a server says about its login.
+type discovered struct {
+	resource, issuer string
+	scopes           []string
+	private          bool         // the server is in a private network
+	web              *http.Client // for the addresses that the server names
+}
+
 // discover asks the server for its provider.
-func (o Options) discover(ctx context.Context) (resource string, scopes []string, issuer string, err error) {
-	web, err := o.HTTP(o.Address)
+func (o Options) discover(ctx context.Context) (discovered, error) {
+	fail := func(message, fix string) (discovered, error) { return discovered{}, &Error{message, fix} }
+	server, err := o.Fetch.For(o.Address)
 	if err != nil {
-		return "", nil, "", &Error{"the server cannot be asked: " + err.Error(), "check the source's address"}
+		return fail("the server cannot be asked: "+err.Error(), "check the source's address")
 	}
+	asking, private := server.Watch(ctx)
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"knack","version":"1"}}}`
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.Address, strings.NewReader(hello))
+	r, err := http.NewRequestWithContext(asking, http.MethodPost, o.Address, strings.NewReader(hello))
 	if err != nil {
-		return "", nil, "", err
+		return discovered{}, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := web.Do(r)
+	resp, err := server.HTTP().Do(r)
 	if err != nil {
-		return "", nil, "", &Error{"the server does not answer: " + display.Excerpt(err.Error()), "try again later"}
+		return fail("the server does not answer: "+display.Excerpt(httpfetch.Plain(err).Error()), "try again later")
 	}
 	resp.Body.Close() // which may never end
-	if resp.StatusCode != http.StatusUnauthorized {
-		return "", nil, "", &Error{fmt.Sprintf("the server does not ask for a login: it answers with the status %d", resp.StatusCode), "see 'knack doctor' for what is wrong with the source"}
+	switch status := resp.StatusCode; {
+	case status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
+		return fail(fmt.Sprintf("the server answers %d %s", status, http.StatusText(status)), "try again later")
+	case status != http.StatusUnauthorized:
+		return fail(fmt.Sprintf("the server does not ask for a login: it answers with the status %d", status), "see 'knack doctor' for what is wrong with the source")
 	}
+	found := discovered{private: private(), web: o.Fetch.Led(private()).HTTP()}
 	challenges, _ := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
 	named := ""
 	for _, c := range challenges {
@@ -118,43 +134,52 @@ func (o Options) discover(ctx context.Context) (resource string, scopes []string
 			named = at
 		}
 		if s := c.Params["scope"]; s != "" {
-			scopes = strings.Fields(s)
+			found.scopes = strings.Fields(s)
 		}
 	}
 	at, err := url.Parse(o.Address)
 	if err != nil {
-		return "", nil, "", err
+		return discovered{}, err
 	}
 	origin := url.URL{Scheme: at.Scheme, Host: at.Host}
 	own := origin.JoinPath(".well-known/oauth-protected-resource")
 	tries := [][2]string{{named, o.Address}, {own.JoinPath(at.Path).String(), o.Address}, {own.String(), origin.String()}}
+	var refused error
 	for _, try := range tries {
 		if try[0] == "" {
 			continue
 		}
-		meta, err := oauthex.GetProtectedResourceMetadata(ctx, try[0], try[1], web)
+		p := &provider{issuer: try[0], next: found.web}
+		meta, err := oauthex.GetProtectedResourceMetadata(ctx, try[0], try[1], p.client())
+		if errors.Is(p.failed, httpfetch.ErrRefused) {
+			refused = cmp.Or(refused, p.failed)
+		}
 		if err != nil || meta == nil || len(meta.AuthorizationServers) == 0 {
 			continue
 		}
-		if len(scopes) == 0 {
-			scopes = meta.ScopesSupported
+		if len(found.scopes) == 0 {
+			found.scopes = slices.Clone(meta.ScopesSupported)
 		}
-		return meta.Resource, slices.Clone(scopes), meta.AuthorizationServers[0], nil
+		found.resource, found.issuer = meta.Resource, meta.AuthorizationServers[0]
+		return found, nil
 	}
-	return "", nil, "", &Error{"the server names no provider at which to sign in", "ask its operator for a token, and name it with token-env or token-file"}
+	if refused != nil {
+		return fail("the server's metadata cannot be read: "+display.Excerpt(refused.Error()), "ask its operator")
+	}
+	return fail("the server names no provider at which to sign in", "ask its operator for a token, and name it with token-env or token-file")
 }
 
 // flow is a login under way.
 type flow struct {
 	o        Options
 	meta     *oauthex.AuthServerMeta
-	web      *http.Client
+	provider *provider
 	resource string
 	config   oauth2.Config
 }
 
 func (f *flow) context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, f.web)
+	return context.WithValue(ctx, oauth2.HTTPClient, f.provider.client())
 }
 
 // register registers knack at the provider, unless the settings have an id.
@@ -169,7 +194,10 @@ func (f *flow) register(ctx context.Context, redirect string, grants ...string) 
 	if redirect != "" {
 		about.RedirectURIs, about.ResponseTypes = []string{redirect}, []string{"code"}
 	}
-	r, err := oauthex.RegisterClient(ctx, f.meta.RegistrationEndpoint, about, f.web)
+	r, err := oauthex.RegisterClient(ctx, f.meta.RegistrationEndpoint, about, f.provider.client())
+	if down := f.provider.down(); err != nil && down != nil {
+		return down
+	}
 	if err != nil {
 		return &Error{"the provider " + display.Echo(f.meta.Issuer) + " does not register knack: " + display.Excerpt(err.Error()), "ask its operator for a client id, and write client-id for the source"}
 	}
@@ -229,7 +257,11 @@ func (f *flow) browser(ctx context.Context) (*oauth2.Token, error) {
 
 // device signs in with a code that a person types on another machine.
 func (f *flow) device(ctx context.Context) (*oauth2.Token, error) {
-	if f.config.Endpoint.DeviceAuthURL = f.deviceEndpoint(ctx); f.config.Endpoint.DeviceAuthURL == "" {
+	f.config.Endpoint.DeviceAuthURL = f.deviceEndpoint(ctx)
+	if down := f.provider.down(); f.config.Endpoint.DeviceAuthURL == "" && down != nil {
+		return nil, down
+	}
+	if f.config.Endpoint.DeviceAuthURL == "" {
 		return nil, &Error{"the provider " + display.Echo(f.meta.Issuer) + " has no login without a browser", "sign in on a machine with a browser, without --device"}
 	}
 	if err := f.register(ctx, "", "urn:ietf:params:oauth:grant-type:device_code"); err != nil {
@@ -243,7 +275,7 @@ func (f *flow) device(ctx context.Context) (*oauth2.Token, error) {
 		return nil, &Error{"the provider " + display.Echo(f.meta.Issuer) + " names no interval at which to ask it", "tell its operator"}
 	}
 	f.o.Show(f.meta.Issuer, code.VerificationURI, code.UserCode)
-	t, err := f.config.DeviceAccessToken(f.context(ctx), code)
+	t, err := f.config.DeviceAccessToken(f.context(ctx), code, oauth2.SetAuthURLParam("resource", f.resource))
 	if err != nil {
 		return nil, f.refused(err)
 	}
@@ -264,7 +296,7 @@ func (f *flow) deviceEndpoint(ctx context.Context) string {
 		if err != nil {
 			return ""
 		}
-		resp, err := f.web.Do(r)
+		resp, err := f.provider.client().Do(r)
 		if err != nil {
 			continue
 		}
@@ -285,9 +317,13 @@ func (f *flow) deviceEndpoint(ctx context.Context) string {
 	return ""
 }
 
+// refused returns the error of a request for a token or a code.
 func (f *flow) refused(err error) error {
+	if down := f.provider.down(); down != nil {
+		return down
+	}
 	if r := (*oauth2.RetrieveError)(nil); errors.As(err, &r) {
 		return &Error{"the provider refuses the login: " + display.Excerpt(r.ErrorCode+" "+r.ErrorDescription), "sign in again, or ask its operator"}
 	}
-	return &Error{"the provider does not answer: " + display.Excerpt(err.Error()), "try again later"}
+	return &Error{"the answer of the provider cannot be used: " + display.Excerpt(err.Error()), "ask its operator"}
 }

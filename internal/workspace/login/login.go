@@ -10,12 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
@@ -31,6 +32,8 @@ type Login struct {
 	ClientID     string           `json:"clientId"`
 	ClientSecret string           `json:"clientSecret,omitempty"`
 	AuthStyle    oauth2.AuthStyle `json:"authStyle,omitempty"`
+	Resource     string           `json:"resource,omitempty"` // for which the tokens are (RFC 8707)
+	Private      bool             `json:"private,omitempty"`  // the server is in a private network
 	AccessToken  string           `json:"accessToken"`
 	RefreshToken string           `json:"refreshToken,omitempty"`
 	Expiry       time.Time        `json:"expiry,omitzero"`
@@ -100,8 +103,9 @@ var ErrEnded = errors.New("the login has ended")
 var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
 
 // Token returns the access token for a source, which it renews if it ends. "" means that there is no
-// login. Of several processes, one renews it.
-func (s Store) Token(ctx context.Context, name, source string, client func(address string) (*http.Client, error)) (string, error) {
+// login. Of several processes, one renews it. If the provider does not answer now, the error is an
+// [*Error], and the login stays.
+func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.Fetcher) (string, error) {
 	l, _, err := s.read(name, source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -132,13 +136,21 @@ func (s Store) Token(ctx context.Context, name, source string, client func(addre
 	if l.RefreshToken == "" {
 		return "", ErrEnded
 	}
-	web, err := client(l.TokenURL)
-	if err != nil {
-		return "", err
+	p := provider{issuer: l.Issuer, next: fetch.Led(l.Private).HTTP()}
+	c := clientcredentials.Config{
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret, TokenURL: l.TokenURL, AuthStyle: l.AuthStyle,
+		EndpointParams: url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.RefreshToken}}, // oauth2.Config cannot send a resource with it
 	}
-	c := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: l.AuthStyle}}
-	t, err := c.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, web), &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
+	if l.Resource != "" {
+		c.EndpointParams.Set("resource", l.Resource)
+	}
+	t, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, p.client()))
+	down := p.down()
 	switch refused := (*oauth2.RetrieveError)(nil); {
+	case down != nil && time.Until(l.Expiry) > 0:
+		return l.AccessToken, nil
+	case down != nil:
+		return "", down
 	case errors.As(err, &refused) && slices.Contains(ends, refused.ErrorCode):
 		return "", ErrEnded
 	case refused != nil: // its text has the whole answer, which may repeat the request

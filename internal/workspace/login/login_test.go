@@ -2,15 +2,23 @@ package login
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
 // TestRenewalFails tells the end of a login from a provider that cannot renew it now. No error
@@ -24,9 +32,9 @@ func TestRenewalFails(t *testing.T) {
 		want   string
 	}{
 		{http.StatusBadRequest, `{"error":"invalid_grant"}`, true, "ended"},
-		{http.StatusTooManyRequests, "later", false, "status 429"},
+		{http.StatusTooManyRequests, "later", false, "answers 429 Too Many Requests"},
 		{http.StatusForbidden, "a firewall", false, "status 403"},
-		{http.StatusServiceUnavailable, "", false, "status 503"},
+		{http.StatusServiceUnavailable, "", false, "answers 503 Service Unavailable"},
 	} {
 		provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -37,14 +45,24 @@ func TestRenewalFails(t *testing.T) {
 			fmt.Fprint(w, c.body)
 		}))
 		s := Store{Dir: t.TempDir()}
-		if err := s.Set("acme", Login{Source: source, Issuer: provider.URL, TokenURL: provider.URL, RefreshToken: token}); err != nil {
+		if err := s.Set("acme", Login{Source: source, Issuer: provider.URL, TokenURL: provider.URL, RefreshToken: token, Private: true}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.Token(t.Context(), "acme", source, func(string) (*http.Client, error) { return provider.Client(), nil })
+		_, err := s.Token(t.Context(), "acme", source, httpfetch.New(httpfetch.Options{}))
 		if err == nil || errors.Is(err, ErrEnded) != c.ended || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token) {
 			t.Errorf("%d: %v", c.status, err)
 		}
+		if l, _, err := s.read("acme", source); err != nil || l.RefreshToken != token {
+			t.Error("the login is lost:", err)
+		}
 		provider.Close()
+		if c.ended {
+			continue
+		}
+		_, err = s.Token(t.Context(), "acme", source, httpfetch.New(httpfetch.Options{}))
+		if failed := (*Error)(nil); !errors.As(err, &failed) || !strings.Contains(failed.Message, "cannot be reached") {
+			t.Error(err)
+		}
 	}
 }
 
@@ -64,4 +82,105 @@ func TestRenewalCannotLock(t *testing.T) {
 	if _, err := s.Token(ctx, "acme", source, nil); err == nil || ctx.Err() != nil {
 		t.Error(err)
 	}
+}
+
+// TestPrivateProvider sends nothing to a private address that a public server or its provider names,
+// at no step of a login and at no renewal. A server in a private network may have such a provider.
+func TestPrivateProvider(t *testing.T) {
+	var asked atomic.Int32
+	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(inside.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(inside.Certificate())
+	const public = "https://example.com" // which the certificate of a test server has
+	for _, leads := range []string{"resource_metadata", "issuer", "registration_endpoint", "token_endpoint", "device_authorization_endpoint", ""} {
+		place := func(which, usual string) string {
+			if which == leads {
+				return inside.URL + "/" + which
+			}
+			return usual
+		}
+		outside := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var answer any
+			switch r.URL.Path {
+			case "/mcp":
+				if at := place("resource_metadata", ""); at != "" {
+					w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+at+`"`)
+				}
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			case "/.well-known/oauth-protected-resource/mcp":
+				if leads == "resource_metadata" {
+					http.NotFound(w, r)
+					return
+				}
+				answer = map[string]any{"resource": public + "/mcp", "authorization_servers": []string{place("issuer", public)}}
+			case "/.well-known/oauth-authorization-server":
+				answer = map[string]any{
+					"issuer": public, "authorization_endpoint": public + "/authorize", "token_endpoint": place("token_endpoint", public+"/token"), "registration_endpoint": place("registration_endpoint", public+"/register"),
+					"device_authorization_endpoint": place("device_authorization_endpoint", public+"/device"), "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
+				}
+			case "/register":
+				w.WriteHeader(http.StatusCreated)
+				answer = map[string]any{"client_id": "x"}
+			case "/device":
+				answer = map[string]any{"device_code": "c", "user_code": "u", "verification_uri": public, "expires_in": 60, "interval": 1}
+			case "/token":
+				answer = map[string]any{"access_token": "a", "refresh_token": "r", "token_type": "Bearer"}
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(answer)
+		}))
+		outside.StartTLS()
+		pool.AddCert(outside.Certificate())
+		proxy := tunnel(t, func(host string) string {
+			if host == "example.com:443" {
+				return outside.Listener.Addr().String()
+			}
+			return host
+		})
+		fetch := httpfetch.New(httpfetch.Options{Roots: pool, Proxy: http.ProxyURL(proxy)})
+		l, err := Sign(t.Context(), Options{Address: public + "/mcp", Source: "mcp:" + public + "/mcp", Device: true, Fetch: fetch, Show: func(string, string, string) {}})
+		if leads == "" {
+			if err != nil || l.AccessToken != "a" || l.Private || l.Resource != public+"/mcp" {
+				t.Errorf("%+v, %v", l, err)
+			}
+		} else if err == nil || asked.Load() > 0 {
+			t.Errorf("%s: %d requests, %v", leads, asked.Load(), err)
+		} else if leads != "issuer" && leads != "device_authorization_endpoint" && !strings.Contains(err.Error(), "private network") {
+			t.Errorf("%s: %v", leads, err)
+		}
+		outside.Close()
+	}
+	for _, private := range []bool{false, true} {
+		s := Store{Dir: t.TempDir()}
+		if err := s.Set("acme", Login{Source: "mcp:x", TokenURL: inside.URL, RefreshToken: "r", Private: private}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Token(t.Context(), "acme", "mcp:x", httpfetch.New(httpfetch.Options{Roots: pool}))
+		if got := asked.Load(); (got > 0) != private || err == nil || !private && !strings.Contains(err.Error(), "private network") {
+			t.Errorf("private %t: %d requests, %v", private, got, err)
+		}
+	}
+}
+
+// tunnel is a proxy that connects to another address than it is told.
+func tunnel(t *testing.T, to func(host string) string) *url.URL {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		there, err := net.Dial("tcp", to(r.Host))
+		if r.Method != http.MethodConnect || err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		here, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		go func() { _, _ = io.Copy(there, here); there.Close() }()
+		go func() { _, _ = io.Copy(here, there); here.Close() }()
+	}))
+	t.Cleanup(proxy.Close)
+	at, _ := url.Parse(proxy.URL)
+	return at
 }

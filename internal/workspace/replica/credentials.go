@@ -37,6 +37,8 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (he
 		hint = ": it refuses the token of the variable " + token.Env + ", which is token-env " + key
 	case token.File != "":
 		hint = ": it refuses the token of the file that is token-file " + key
+	case ref.Kind != origin.MCP:
+		hint = ": set token-env or token-file " + key
 	default:
 		hint = ": run 'knack login " + s.Name.Text + "', or set token-env or token-file " + key
 	}
@@ -49,13 +51,10 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (he
 			return nil, &tokenError{fmt.Sprintf("%s (token-env, token-file %s)", err, key)}
 		}
 		if token.Env == "" && token.File == "" && ref.Kind == origin.MCP {
-			text, err = logins.Token(ctx, s.Name.Text, ref.Source, func(address string) (*http.Client, error) {
-				c, err := provider.For(address)
-				if err != nil {
-					return nil, err
-				}
-				return c.HTTP(), nil
-			})
+			text, err = logins.Token(ctx, s.Name.Text, ref.Source, provider)
+			if down := (*login.Error)(nil); errors.As(err, &down) {
+				return nil, fmt.Errorf("%w: %s", err, down.Fix)
+			}
 			if err != nil {
 				return nil, &tokenError{fmt.Sprintf("%s: run 'knack login %s'", err, s.Name.Text)}
 			}

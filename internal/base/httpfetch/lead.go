@@ -1,0 +1,44 @@
+package httpfetch
+
+import (
+	"context"
+	"net"
+	"net/http/httptrace"
+	"net/netip"
+	"sync/atomic"
+)
+
+// Led returns a client for addresses that a server's answers name, such as those of its login
+// provider. They may be in a private network only if the server itself is, as [Client.Watch] reports.
+func (f *Fetcher) Led(private bool) *Client {
+	key := map[bool]string{false: "led", true: "led privately"}[private]
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.clients[key]
+	if c == nil {
+		c = newClient(f.options, "")
+		c.anywhere = private
+		f.clients[key] = c
+	}
+	return c
+}
+
+// Watch returns a context for a request to the named server, and a function that reports whether the
+// last answer came from a private network. Behind a proxy, only the name or the address of the server
+// tells: the proxy resolves names.
+func (c *Client) Watch(ctx context.Context) (watched context.Context, private func() bool) {
+	var via atomic.Pointer[string]
+	var is atomic.Bool
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(address string) { via.Store(&address) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			at := got.Conn.RemoteAddr().String()
+			if to := via.Load(); to != nil && c.isProxy(*to) {
+				at = c.named
+			}
+			host, _, err := net.SplitHostPort(at)
+			ip, parsed := netip.ParseAddr(host)
+			is.Store(err == nil && (parsed == nil && !isPublic(ip) || isLoopback(host)))
+		},
+	}), is.Load
+}
