@@ -111,12 +111,17 @@ func removeCommand(env *console.Env) *cobra.Command {
 		SuggestFor: []string{"uninstall", "rm", "delete"},
 		Short:      "Remove installed skills and their entries in knack.lock",
 		Long: `Remove the folders of installed skills, and their entries in knack.lock. A skill
-that was changed by hand, or that knack did not install, stays.`,
+that was changed by hand, or that knack did not install, stays. If a name is
+installed in several places, the command asks, or says how to name one.`,
 		Example: `  knack remove pdf --dry-run   # what would be removed
   knack remove pdf`,
 		Args: command.ArgCount(1, 1000, "the names of installed skills"),
 	}
 	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
+		args, err := f.which(cmd.Context(), args, env.StdinTerminal && env.StderrTerminal && !command.IsJSON(cmd))
+		if err != nil {
+			return nil, failure(err)
+		}
 		return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 			return in.PlanRemove(ctx, args), nil
 		})

@@ -158,6 +158,10 @@ func (f *flags) destination(adding bool) (destination, error) {
 // homeDestination returns the folders of the skills for all projects.
 func (f *flags) homeDestination() destination {
 	f.global, f.project = true, ""
+	return f.homeFolders()
+}
+
+func (f *flags) homeFolders() destination {
 	root := filepath.Join(f.env.Home, ".agents")
 	return destination{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home, atHome: true}
 }

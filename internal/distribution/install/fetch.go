@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -148,6 +149,21 @@ func refProblem(text string, err error) error {
 	return err
 }
 
+// KeysOf returns the locked folders that a name means: the folder of this path, or else those of the
+// skills with this name or folder name, sorted.
+func (in *Installer) KeysOf(name string) (keys []string) {
+	if _, is := in.lock.Skills[name]; is {
+		return []string{name}
+	}
+	for key, e := range in.lock.Skills {
+		if e.Name == name || path.Base(key) == name {
+			keys = append(keys, key)
+		}
+	}
+	sort.Strings(keys)
+	return keys
+}
+
 // named returns the folders of the named skills, or all folders, and a step for each unknown name.
 func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 	var all []string
@@ -159,16 +175,13 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 	}
 	sort.Strings(keys)
 	for _, name := range names {
-		found := false
-		for key, e := range in.lock.Skills {
-			if e.Name == name || key == name || filepath.Base(key) == name {
-				found = true
-				if !slices.Contains(keys, key) {
-					keys = append(keys, key)
-				}
+		found := in.KeysOf(name)
+		for _, key := range found {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
 			}
 		}
-		if !found {
+		if len(found) == 0 {
 			fix := in.namesOf(all)
 			if outer := in.holder(name); outer != "" {
 				fix = "it is within the skill " + in.lock.Skills[outer].Name + ", and is installed with that: name that one"

@@ -1,0 +1,119 @@
+package distcmd
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+)
+
+// place is a folder in which a skill of some name is installed.
+type place struct {
+	key    string // in its lock
+	global bool   // the lock is the one for all projects, and the command is for a project
+	shown  string
+}
+
+// installed returns the locks that a command reads: that of its flags, and if these leave it open,
+// that of the skills for all projects. The caller closes them. A lock that cannot be read is left
+// out.
+func (f *flags) installed() (here, home *install.Installer) {
+	open := func(at destination) *install.Installer {
+		in, err := install.Open(install.Options{Root: at.root, Legacy: at.legacy, Home: f.env.Home, Getenv: f.env.Variable, AtHome: at.atHome, Shown: f.env.Shown}, false)
+		if err != nil {
+			return nil
+		}
+		return in
+	}
+	isOpen := !f.global && f.project == "" && f.env.Home != ""
+	at, err := f.destination(false)
+	if err != nil {
+		return nil, nil
+	}
+	if here = open(at); isOpen && !f.global {
+		home = open(f.homeFolders())
+	}
+	return here, home
+}
+
+// which returns the folders of the skills that a command shall remove. A name with several places
+// is asked for at a terminal. If the places are those for all projects, the command becomes one for
+// these.
+func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string, error) {
+	here, home := f.installed()
+	var out []string
+	chosen := map[bool]bool{}
+	for _, name := range names {
+		var places []place
+		for i, in := range []*install.Installer{here, home} {
+			if in == nil {
+				continue
+			}
+			for _, key := range in.KeysOf(name) {
+				places = append(places, place{key, i == 1, f.env.Shown(in.Folder(key))})
+			}
+		}
+		p := place{key: name}
+		switch {
+		case len(places) == 1 && places[0].global:
+			return nil, &install.Problem{Err: fmt.Errorf("the project's %s names no skill '%s'", lockfile.Name, display.Echo(name)), Fix: "it is installed for all projects: " + removes(name, true), No: true}
+		case len(places) > 1:
+			var err error
+			if p, err = f.choosePlace(ctx, name, places, asks); err != nil {
+				return nil, err
+			}
+		}
+		out, chosen[p.global] = append(out, p.key), true
+	}
+	if len(chosen) > 1 {
+		return nil, command.UsageError("remove them with a command each", "the skills are in different places")
+	}
+	f.global = f.global || chosen[true]
+	return out, nil
+}
+
+// choosePlace asks for one of several places, or says how to name it.
+func (f *flags) choosePlace(ctx context.Context, name string, places []place, asks bool) (place, error) {
+	var shown, commands []string
+	for _, p := range places {
+		word := p.key
+		if !slices.ContainsFunc(places, func(o place) bool { return o != p && o.global == p.global }) {
+			word = name
+		}
+		line := removes(word, p.global)
+		if !p.global && word == name {
+			line += " --project " + console.ShellWord(f.env.Shown(filepath.Clean(f.env.Absolute("."))))
+		}
+		shown, commands = append(shown, p.shown), append(commands, line)
+	}
+	if asks {
+		lines := f.env.Lines()
+		defer lines.Close()
+		f.env.Err().Line("%s is installed in %d places:", display.Echo(name), len(places))
+		for i, s := range shown {
+			f.env.Err().Line("  %d  %s", i+1, s)
+		}
+		answer, err := lines.Line(ctx, fmt.Sprintf("Remove which one? [1-%d] ", len(places)))
+		if n, bad := strconv.Atoi(strings.TrimSpace(answer)); err == nil && bad == nil && n >= 1 && n <= len(places) {
+			return places[n-1], nil
+		}
+	}
+	return place{}, &install.Problem{Err: fmt.Errorf("%s is installed in %d places: %s", display.Echo(name), len(places), strings.Join(shown, ", ")), Fix: "say which: " + strings.Join(commands, "; "), No: true}
+}
+
+// removes returns the command that removes a skill.
+func removes(name string, global bool) string {
+	line := "knack remove " + console.ShellWord(name)
+	if global {
+		line += " --global"
+	}
+	return line
+}
