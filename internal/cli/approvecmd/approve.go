@@ -111,6 +111,13 @@ that --list prints.`,
 		}),
 	}
 	Register(cmd, env, &f.from)
+	skills := cmd.ValidArgsFunction
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if !f.remove {
+			return skills(cmd, args, typed)
+		}
+		return completeApproved(cmd.Context(), env, &f.from, typed), cobra.ShellCompDirectiveNoFileComp
+	}
 	s := cmd.Flags()
 	s.StringVar(&f.reason, "reason", "", "note `TEXT` with the approval")
 	s.StringVar(&f.until, "until", "", "the approval ends after `DATE`, such as 2027-01-31, in UTC")
@@ -423,6 +430,31 @@ func approvedURIs(env *console.Env, v catalog.View, book *approvals.Book, word s
 		return nil, command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows what is")
 	}
 	return uris, nil
+}
+
+// completeApproved completes the approved skills: by name, or by URI if no skill has it.
+func completeApproved(ctx context.Context, env *console.Env, from *selection.Flags, typed string) []string {
+	return from.Complete(ctx, func(_ context.Context, w *workspace.Workspace, v catalog.View) []string {
+		book, _, err := bookOf(env, w.Files())
+		if err != nil {
+			return nil
+		}
+		names := map[string]*catalog.Entry{}
+		for _, e := range v.Entries {
+			names[e.URI().String()] = e
+		}
+		return selection.Offered(func(yield func(string, string) bool) {
+			for _, a := range book.All() {
+				word, description := a.URI, a.Reason
+				if e := names[a.URI]; e != nil {
+					word, description = v.Called(e), e.Description
+				}
+				if !yield(word, description) {
+					return
+				}
+			}
+		}, typed)
+	})
 }
 
 // approvedURI returns the URI of the approval that a word names, with or without SKILL.md, or "".

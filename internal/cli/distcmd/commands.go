@@ -117,6 +117,7 @@ installed in several places, the command asks, or says how to name one.`,
   knack remove pdf`,
 		Args: command.ArgCount(1, 1000, "the names of installed skills"),
 	}
+	cmd.ValidArgsFunction = f.completeInstalled
 	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
 		args, err := f.which(cmd.Context(), args, env.StdinTerminal && env.StderrTerminal && !command.IsJSON(cmd))
 		if err != nil {
@@ -172,6 +173,7 @@ none is taken from another source.`,
   knack update --latest   # to the next major version too`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
 	}
+	cmd.ValidArgsFunction = f.completeInstalled
 	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
 		q.Skills = args
 		if err := f.checkAllowed(); err != nil {
@@ -210,6 +212,7 @@ installed. The status is 1 if it would not be taken.`,
   knack verify oci://ghcr.io/acme/skills:v1.2.0   # who signed it`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all, or one source"),
 	}
+	cmd.ValidArgsFunction = f.completeInstalled
 	f.register(cmd, false, func(cmd *cobra.Command, args []string) (command.Result, error) {
 		if slices.ContainsFunc(args, IsSource) {
 			return f.verifySource(cmd, args)

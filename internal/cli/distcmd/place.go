@@ -3,14 +3,18 @@ package distcmd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
@@ -42,6 +46,25 @@ func (f *flags) installed() (here, home *install.Installer) {
 		home = open(f.homeFolders())
 	}
 	return here, home
+}
+
+// completeInstalled completes the names of installed skills.
+func (f *flags) completeInstalled(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	words, _ := selection.InTime(cmd.Context(), func(context.Context) []string {
+		in, _ := f.installed()
+		if in == nil {
+			return nil
+		}
+		locked := in.Locked()
+		return selection.Offered(func(yield func(string, string) bool) {
+			for _, key := range slices.Sorted(maps.Keys(locked)) {
+				if e := locked[key]; !yield(e.Name, "from "+e.Source) {
+					return
+				}
+			}
+		}, typed)
+	})
+	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
 // which returns the folders of the skills that a command shall remove. A name with several places

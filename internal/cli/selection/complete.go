@@ -2,9 +2,11 @@ package selection
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
@@ -26,15 +28,7 @@ func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 		if !isSkill && (follows == Nothing || len(args) > 1) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		words, _ := InTime(cmd.Context(), func(ctx context.Context) []string {
-			w, err := f.open(f.hasty())
-			if err != nil {
-				return nil
-			}
-			v, err := w.View(ctx)
-			if err != nil {
-				return nil
-			}
+		words := f.Complete(cmd.Context(), func(ctx context.Context, _ *workspace.Workspace, v catalog.View) []string {
 			if isSkill {
 				return skillWords(v, typed)
 			}
@@ -49,6 +43,23 @@ func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 		}
 		return words, cobra.ShellCompDirectiveDefault
 	}
+}
+
+// Complete returns the words that find offers for the skills, without a warning, or nil after
+// [Patience].
+func (f *Flags) Complete(ctx context.Context, find func(ctx context.Context, w *workspace.Workspace, v catalog.View) []string) []string {
+	words, _ := InTime(ctx, func(ctx context.Context) []string {
+		w, err := f.open(f.hasty())
+		if err != nil {
+			return nil
+		}
+		v, err := w.View(ctx)
+		if err != nil {
+			return nil
+		}
+		return find(ctx, w, v)
+	})
+	return words
 }
 
 // completeLabel completes the label of a root.
@@ -69,5 +80,12 @@ func (f *Flags) completeLabel(cmd *cobra.Command, _ []string, _ string) ([]strin
 func (f *Flags) hasty() workspace.Options {
 	o := f.Options
 	o.Patience, o.Tools = RootPatience, nil
+	var dirs []string
+	for _, d := range o.Dirs { // cobra reads the flags of a line twice
+		if !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	o.Dirs = dirs
 	return o
 }

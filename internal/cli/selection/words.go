@@ -2,6 +2,7 @@ package selection
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,16 @@ func Rules() []string {
 		l.add(string(r.ID), r.Title)
 	}
 	return l.offered("")
+}
+
+// Offered returns the completion words among words, each with its description. typed is the
+// beginning of the word on the command line.
+func Offered(words iter.Seq2[string, string], typed string) []string {
+	var l list
+	for word, description := range words {
+		l.add(word, description)
+	}
+	return l.offered(typed)
 }
 
 // list collects words in the format of the completion scripts: a word, a tab and a description.
