@@ -32,7 +32,7 @@ type use struct {
 	allowed []string
 }
 
-// pkg is one package, without its tests unless they are asked for.
+// pkg is one package, without its tests unless requested.
 type pkg struct {
 	path  string // below the module, "" is the root
 	files []file

@@ -190,7 +190,7 @@ func TestMatchedRulesHideNoMore(t *testing.T) {
 	}
 }
 
-// TestWhole checks which rules are known to hide no skill, whatever skills there are.
+// TestWhole checks which rules can hide no skill at all.
 func TestWhole(t *testing.T) {
 	all, some := patterns(t, "skill://**"), patterns(t, "skill://a/**")
 	for name, c := range map[string]struct {

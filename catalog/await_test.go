@@ -123,9 +123,9 @@ func TestAwaitPanics(t *testing.T) {
 	_, _ = Await(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
 }
 
-// TestManyReadsTakeTurns checks that callers take turns if there are more than slots. No
-// caller holds a slot while it waits for another of the same queue, whatever the skill's
-// path.
+// TestManyReadsTakeTurns checks that callers take turns if there are more callers than
+// slots. No caller holds a slot while it waits for another of the same queue, whatever
+// the skill's path.
 func TestManyReadsTakeTurns(t *testing.T) { synctest.Test(t, takeTurns) }
 
 func takeTurns(t *testing.T) {

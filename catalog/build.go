@@ -170,9 +170,9 @@ func (s *Snapshot) shadowSameKeys() {
 	}
 }
 
-// preferNearest gives the place of the first of several copies in followed sources to the one with
-// the shortest path: servers that follow each other would otherwise pass a skill on for ever, under
-// longer and longer paths.
+// preferNearest makes the copy with the shortest path the first of several in followed sources.
+// Otherwise servers that follow each other would pass a skill on for ever, under longer and longer
+// paths.
 func (s *Snapshot) preferNearest(sameKey []*Entry) {
 	first := map[skill.Digest]int{} // by their files
 	for i, e := range sameKey {

@@ -99,8 +99,8 @@ func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first boo
 	return twins
 }
 
-// folder returns the folder of a skill with links resolved, as far as the scan knows it, or else a
-// name that no other skill has.
+// folder returns the folder of a skill with links resolved, if the scan knows it, or else a name
+// that no other skill has.
 func (t *twin) folder(r *foundRoot) string {
 	switch {
 	case t.Link() != "":

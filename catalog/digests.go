@@ -14,8 +14,8 @@ import (
 // apart. A file so young that a second write could leave the same stamp is hashed each time, and so
 // is a file that has changed without a new stamp. Nothing is hashed before it is requested.
 
-// maxLate is how many manifests of a root may take long before no more begin. It bounds
-// how long a list of skills on a silent disk takes.
+// maxLate is the number of slow manifests of a root above which no further one begins. It
+// bounds how long a list of skills on a silent disk takes.
 const maxLate = 4
 
 // Place locates a skill by the label of its root and its folder below the root.

@@ -135,7 +135,7 @@ func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 }
 
 // TestFilterLeavesOutRoots checks that a root without a visible skill is left out, so that it
-// does not appear when its last hidden skill goes.
+// does not appear when its last hidden skill is removed.
 func TestFilterLeavesOutRoots(t *testing.T) {
 	b := source("b", "secret/SKILL.md", text("secret", "s"))
 	c := catalogOf(t, source("a", "open/SKILL.md", text("open", "o")), b)
@@ -221,8 +221,7 @@ func TestFilterIsKept(t *testing.T) {
 	}
 }
 
-// TestFingerprints checks that fingerprints change with the lists that they stand for, and with no hidden
-// skill.
+// TestFingerprints checks that fingerprints change with their lists, and not with hidden skills.
 func TestFingerprints(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "1"), "secret/SKILL.md", text("secret", "1"))
 	c := catalogOf(t, m)

@@ -208,7 +208,7 @@ func diffs(t testing.TB, what string, got, want any) {
 	}
 }
 
-// told records the differences that a catalogue delivers to its subscribers.
+// told records the changes that a catalogue delivers to its subscribers.
 func told(c *Catalog) *[]string {
 	var all []string
 	c.Subscribe(func(d Diff) {

@@ -30,7 +30,7 @@ type Incomplete struct {
 	roots []string
 }
 
-// silentTime is the time without an answer from a root after which callers are told not to wait.
+// silentTime is the time without an answer from a root after which callers do not wait for it.
 const silentTime = time.Minute
 
 // Error describes the missing skills and the fix, for people and models.

@@ -253,7 +253,7 @@ func TestRunEndsLooks(t *testing.T) {
 	})
 }
 
-// hangs is a source that scans until it is told to end.
+// hangs is a source whose scan ends only on request.
 type hangs struct {
 	Source
 	scanning chan<- context.Context

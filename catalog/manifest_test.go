@@ -42,7 +42,7 @@ func (s *manifestSource) Scan(context.Context) (skill.Scan, error) {
 	return skill.Scan{Version: s.state, Bundles: []*skill.Bundle{{Path: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
 }
 
-// Open makes the source the file system of the skill too.
+// Open implements [fs.FS]: the source is also the file system of the skill.
 func (s *manifestSource) Open(name string) (fs.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

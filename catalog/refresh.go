@@ -43,8 +43,8 @@ const (
 	// restShare is the least rest after a refresh, as a multiple of its duration. With
 	// it, periodic refreshes take about 1 % of a processor.
 	restShare = 100
-	// restMost bounds the rest: contract 002 requires a refresh at least every 30 s,
-	// whatever it costs.
+	// restMost bounds the rest between refreshes: contract 002 requires one at least every 30
+	// s, even if refreshes are slow.
 	restMost = DefaultInterval
 )
 
@@ -255,7 +255,7 @@ type foundRoot struct {
 }
 
 // rebuild builds and publishes a snapshot, and drops the doubted stamps of files that are gone or
-// have another stamp. The caller holds mu.
+// were changed. The caller holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
 	next := build(found)

@@ -239,7 +239,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	testwait.Until(t, ok, what)
 }
 
-// TestBlocked checks that a source or a file that blocks delays neither View nor Read. A
+// TestBlocked checks that a blocked source or file delays neither View nor Read. A
 // refresh that waits for it ends with its context.
 func TestBlocked(t *testing.T) {
 	a, b := source("a", "x/SKILL.md", text("x", "one")), source("b", "y/SKILL.md", text("y", "one"))

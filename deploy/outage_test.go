@@ -32,7 +32,7 @@ func few(release int) registrytest.Skills {
 	return files
 }
 
-// released puts a release of few behind the tag prod.
+// released pushes a release with few skills under the tag prod.
 func released(t *testing.T, registry *registrytest.Registry, release int) (digest string) {
 	t.Helper()
 	digest = registrytest.Release(t, registry.Host, repository, fmt.Sprint("r", release), 8, few(release), map[string]string{"org.opencontainers.image.version": fmt.Sprintf("1.%d.0", release)})
@@ -40,8 +40,8 @@ func released(t *testing.T, registry *registrytest.Registry, release int) (diges
 	return digest
 }
 
-// watched calls a replica until the function that it returns is called, which returns how many
-// calls there were. Each must give the text of one of these releases.
+// watched calls a replica repeatedly until the returned function is called, which returns the
+// number of calls. Each must give the text of one of these releases.
 func watched(r *replica, releases ...int) func() int64 {
 	var calls atomic.Int64
 	stop := make(chan struct{})
@@ -142,7 +142,7 @@ func TestReplicaAlone(t *testing.T) {
 	}
 }
 
-// polls returns how many polls of a replica had an outcome.
+// polls returns the number of a replica's polls with the given outcome.
 func polls(r *replica, outcome string) int {
 	return int(metric(r, `knack_source_polls_total{source="acme",outcome="`+outcome+`"}`))
 }

@@ -74,8 +74,8 @@ func TestSettingsStart(t *testing.T) {
 	}
 }
 
-// TestFleetSettings requires that config check has nothing to say of the settings for a fleet, with
-// the key that they name beside them, and that it notices if that is absent.
+// TestFleetSettings requires that config check finds no fault in the settings for a fleet if their
+// key is present, and reports a missing key.
 func TestFleetSettings(t *testing.T) {
 	binary := knack(t)
 	text, err := os.ReadFile("fleet/knack.yaml")

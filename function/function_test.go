@@ -238,8 +238,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestUnusable checks that input without a call in the format is an error and calls
-// nothing.
+// TestUnusable checks that input without a call in the format is an error and calls no
+// tool.
 func TestUnusable(t *testing.T) {
 	const openAI = `; in the openai format a call is {"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`
 	const anthropic = `; in the anthropic format a call is {"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`

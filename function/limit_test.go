@@ -129,7 +129,7 @@ func TestDescriptionLimitTooLow(t *testing.T) {
 }
 
 // TestElsewhere checks that tools from elsewhere follow the set's tools in every format, with
-// descriptions within the limit, and that nothing is claimed about them.
+// descriptions within the limit, and that no hints about their behaviour are added.
 func TestElsewhere(t *testing.T) {
 	h, set := libraryOf(t, 2), toolsOf(t, "default")
 	long := strings.Repeat("Writes a file. ", 100)

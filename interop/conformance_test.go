@@ -92,8 +92,8 @@ func scenario(t *testing.T, url, name, version string) verdict {
 	return v
 }
 
-// TestInteropConformanceSkills: the three scenarios of SEP-2640 pass with every
-// check, none left out, no warning but one.
+// TestInteropConformanceSkills: the three scenarios of SEP-2640 pass with every check,
+// without omissions, and with one warning.
 func TestInteropConformanceSkills(t *testing.T) {
 	t.Parallel()
 	node(t, "conformance")
@@ -124,9 +124,9 @@ func TestInteropConformanceSkills(t *testing.T) {
 	}
 }
 
-// lacks are the checks that do not pass, by scenario and id, and the fixture of the
-// suite's own that each wants: a tool, a prompt or a resource, or with x-mcp-header
-// a tool that has it. No server has those but one that was written for the suite.
+// lacks are the failing checks, by scenario and id, with the suite's own fixture that
+// each requires: a tool, a prompt or a resource, or a tool with x-mcp-header. No server
+// has those but one that was written for the suite.
 var lacks = map[string]map[string]string{
 	"completion-complete":          {"completion-complete": "test_prompt_with_arguments"},
 	"elicitation-sep1034-defaults": {"elicitation-sep1034-general": "test_elicitation_sep1034_defaults"},
@@ -182,8 +182,8 @@ var lacks = map[string]map[string]string{
 
 var listed = regexp.MustCompile(`(?m)^  - (\S+) \[(.*)\]$`)
 
-// TestInteropConformanceGeneral: whatever the suite has for servers passes, but for
-// the checks that want its fixtures. A check that a later suite brings has none.
+// TestInteropConformanceGeneral: all checks of the suite for servers pass, except those
+// that require its fixtures. A check that a later suite brings has none.
 func TestInteropConformanceGeneral(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -81,8 +81,8 @@ func TestInteropCheck(t *testing.T) {
 	}
 }
 
-// mcpgo builds the program that has mcp-go in it: a module of its own, so that
-// knack's has no such dependency.
+// mcpgo builds the program that uses mcp-go. It is a separate module, so that knack's has
+// no such dependency.
 var mcpgo = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(work, "mcpgo.exe")
 	out, err := exec.Command("go", "build", "-C", "mcpgo", "-o", program, ".").CombinedOutput()

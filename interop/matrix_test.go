@@ -57,8 +57,8 @@ func (m *record) skipped() {
 	m.partial = true
 }
 
-// close compares the other way round after a whole run: no row of the document
-// may be one that nothing saw. With -update it writes the tables.
+// close checks the other direction after a complete run: each row of the document must
+// have been seen. With -update it writes the tables.
 func (m *record) close(passed bool) error {
 	if !passed || m.partial || testing.Short() || flag.Lookup("test.run").Value.String() != "" && flag.Lookup("test.run").Value.String() != "Interop" ||
 		flag.Lookup("test.skip").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" || len(m.seen) == 0 {

@@ -40,8 +40,8 @@ var codes = map[skill.RuleID]string{
 	frontmatter.YAMLControl: "frontmatter-unparsable",
 }
 
-// unfiltered lists every skill below a folder, whatever is wrong with it: with its
-// frontmatter as knack reads it, and with its SKILL.md for a manifest.
+// unfiltered lists every skill below a folder, even faulty ones, with its frontmatter as
+// knack reads it and only SKILL.md in its manifest.
 type unfiltered struct {
 	skills []*skillsext.Skill
 	files  map[string][]byte

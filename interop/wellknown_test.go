@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pdf are the files of a skill, some of which are no text.
+// pdf are the files of a skill, some of them binary.
 var pdf = map[string]string{
 	"SKILL.md": "---\nname: pdf\ndescription: Reads PDF files.\n---\n\n# pdf\n", "run.sh": "#!/bin/sh\n", "ref/data.bin": "\x00\xff\r\n", "ref/notes.md": "\r\n", "empty": "",
 }

@@ -174,10 +174,9 @@ func (b *block) leaves(out, end func(line string) bool) bool {
 	return left && b.their.Fields.Description.Kind == "raw" && flat(strings.Join(kept, " ")) == flat(f.Value.Text)
 }
 
-// Real frontmatter is read as a library reads it that shares nothing with knack's: another
-// language, another author. If one of the two refuses a block, each field is compared with
-// a second implementation of the rule for faulty ones, in yaml_blocks.mjs. Every block that
-// differs has a reason in the table.
+// Real frontmatter is read as by an independent library in another language. If one of the
+// two refuses a block, each field is compared with a second implementation of the rule for
+// faulty ones, in yaml_blocks.mjs. Every block that differs has a reason in the table.
 func TestInteropYAML(t *testing.T) {
 	blocks := foreignBlocks(t)
 	counts := make([]int, len(differences))

@@ -135,7 +135,7 @@ func ways(word string, tools []*tool.Tool) map[string]map[string]any {
 	return all
 }
 
-// lists are the calls that show whatever there is.
+// lists are the calls that list everything.
 func lists(tools []*tool.Tool) map[string]map[string]any {
 	all := map[string]map[string]any{
 		"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil, "skills/list": nil,
@@ -233,7 +233,7 @@ func replaceWord(text, from, to string) string {
 	return strings.NewReplacer(from, to, strings.ToUpper(from), strings.ToUpper(to), from[:4], to[:4], strings.ToUpper(from[:4]), strings.ToUpper(to[:4])).Replace(text)
 }
 
-// A client is not told of changes of skills that it may not see.
+// A client is not notified of changes of skills that it may not see.
 func TestHiddenChangesAreNotTold(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -334,8 +334,8 @@ func TestRestrictLater(t *testing.T) {
 	}
 }
 
-// TestRestrictTells: when rules change, the clients that see something else by them are told
-// at once, and no other client: the first rules, the same once more, and no rules.
+// TestRestrictTells: when rules change, exactly the clients that see other skills are
+// notified, at once: for first rules, equal rules and no rules.
 func TestRestrictTells(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -412,9 +412,9 @@ func TestRestrictTells(t *testing.T) {
 	}
 }
 
-// A subject that loses its group while sessions and streams are open is told that its
-// lists have changed, and of nothing that it does not see any more, neither then nor when
-// it resumes a stream.
+// A subject that loses its group while sessions and streams are open is notified that its
+// lists have changed, and of no skill that it no longer sees, neither then nor when it
+// resumes a stream.
 func TestGroupTakenAway(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// told is an answer, whole: its status, its kind, and its message.
+// told returns the status, content type and message of an answer.
 func told(t testing.TB, resp *http.Response) string {
 	t.Helper()
 	defer resp.Body.Close()
@@ -76,7 +76,7 @@ func requests() []struct {
 	return append(all, r{"resources/read", `{}`}, r{"resources/read", `[]`}, r{"resources/read", `{"uri":1}`}, r{"skills/get", `null`}, r{"tools/call", `"x"`})
 }
 
-// bodyOf writes a call by hand, so that nothing in it is corrected.
+// bodyOf writes a call by hand, so that no library corrects it.
 func (c *client) bodyOf(id, method, params string) string {
 	if c.era >= modern && strings.HasPrefix(params, "{") {
 		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + c.era + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`

@@ -57,7 +57,7 @@ func BenchmarkLookup(b *testing.B) {
 	within(b, limitLookup)
 }
 
-// BenchmarkFirstScan goes from nothing to the first snapshot.
+// BenchmarkFirstScan measures the first scan and snapshot.
 func BenchmarkFirstScan(b *testing.B) {
 	b.ReportAllocs()
 	root := hundred(b)

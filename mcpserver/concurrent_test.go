@@ -194,8 +194,8 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 	return nil
 }
 
-// isBusy reports whether an answer says that the machine is too busy to say anything, or that
-// a skill which comes and goes did so all the time. Both may happen on a busy machine.
+// isBusy reports whether an answer is an error for a busy machine, or for a skill that kept
+// changing during the call. Both may happen on a busy machine.
 func (l *library) isBusy(i int, answer string) bool {
 	is := strings.Contains(answer, lookup.ErrBusy.Error()) || i >= librarySize/2 && strings.Contains(answer, skill.ErrUnstable.Error())
 	if is {

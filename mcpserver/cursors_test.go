@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// A cursor that no answer has given is refused, by every list, in every era; a list
-// of one page gives none.
+// A cursor that no answer has given is refused, by every list, in every era; a list of
+// one page has no cursor.
 func TestCursorsThatNobodyGave(t *testing.T) {
 	t.Parallel()
 	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
@@ -38,7 +38,7 @@ func TestCursorsThatNobodyGave(t *testing.T) {
 	})
 }
 
-// TestCursorsOfPromptsAreBounded: a place that no list has is no place in this one.
+// TestCursorsOfPromptsAreBounded: a position that no list can have is refused.
 func TestCursorsOfPromptsAreBounded(t *testing.T) {
 	t.Parallel()
 	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {

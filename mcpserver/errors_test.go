@@ -139,7 +139,7 @@ func TestErrorsArePlain(t *testing.T) {
 	})
 }
 
-// A server without tools is one too, and tells of changes.
+// A server without tools works too, and sends notifications of changes.
 func TestNoTools(t *testing.T) {
 	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})
 	c := scanned(t, folder(root))

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The MCP server in a program of one's own, beside whatever else it serves.
+// The MCP server as one of several handlers of a program.
 func Example() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})

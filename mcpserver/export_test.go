@@ -25,7 +25,7 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 	return o.MaxFiles, o.MaxOwn
 }
 
-// Subscriptions is how many files have a subscriber.
+// Subscriptions returns the number of files with a subscriber.
 func (s *Server) Subscriptions() int { return s.notifier.Files.Len() }
 
 // WaitForRoots has the first calls wait longer for a client's roots.

@@ -157,7 +157,7 @@ type gate struct {
 
 func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{}, 1000)} }
 
-// slowFile is the URI of the file behind the gate.
+// slowFile returns the parameters for reading the file that the gate blocks.
 func slowFile() map[string]any { return map[string]any{"uri": "skill://slow/wait.txt"} }
 
 // gated is a source with a gate.
@@ -401,7 +401,7 @@ func (c *client) result(method string, params map[string]any, into any) map[stri
 	return members
 }
 
-// read takes the one answer out of a response, JSON or a stream of events.
+// read returns the only answer in a response, JSON or a stream of events.
 func read(t testing.TB, resp *http.Response) message {
 	t.Helper()
 	defer resp.Body.Close()

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestHTTPMessages: a body that is no message is refused as over stdio. An id is never
+// TestHTTPMessages: a body that is not a message is refused as over stdio. An id is never
 // rounded, and a request without a method is not taken for a notification.
 func TestHTTPMessages(t *testing.T) {
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestHTTPMessages(t *testing.T) {
 	}
 }
 
-// Half of a surrogate pair is U+FFFD in whatever is read, on both transports, and
-// an id that has one is refused and repeated as it was sent.
+// Half of a surrogate pair is read as U+FFFD on both transports, and an id with one is
+// refused and echoed unchanged.
 func TestHalfAPair(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})

@@ -28,8 +28,8 @@ var whereClientsLook = []string{
 	"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp", "/.well-known/openid-configuration", "/.well-known/openid-configuration/mcp",
 }
 
-// TestNoAuthorizationServer: tokens that an operator hands out have no issuer, and
-// a client that looks for one is told so, with a token and without.
+// TestNoAuthorizationServer: tokens from an operator have no issuer, and a client that
+// looks for one is told so, with and without a token.
 func TestNoAuthorizationServer(t *testing.T) {
 	tokens, c := guarded(t)
 	for _, verifier := range []access.Verifier{tokens, nil} {

@@ -73,7 +73,7 @@ func TestReady(t *testing.T) {
 	says("with all read, for those without a token", closed, 200, "ok")
 }
 
-// silent is a source whose disk answers when it is told to.
+// silent is a source whose disk answers only on request.
 type silent struct {
 	catalog.Source
 	label   string

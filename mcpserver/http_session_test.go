@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// shake sends initialize and nothing after it.
+// shake sends only initialize.
 func (w *site) shake() *client {
 	w.t.Helper()
 	c := &client{site: w, era: legacy}
@@ -29,7 +29,7 @@ func (w *site) shake() *client {
 	return c
 }
 
-// lives reports whether the session is there, by a request that is no call.
+// lives reports whether the session exists, by a request that is not a call.
 func (c *client) lives() bool {
 	c.t.Helper()
 	resp := c.post(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
@@ -37,7 +37,7 @@ func (c *client) lives() bool {
 	return resp.StatusCode != http.StatusNotFound
 }
 
-// gone waits for the end of a session without asking for it, which would keep it.
+// gone waits for the end of a session without a request to it, which would keep it alive.
 func (c *client) gone() bool {
 	c.t.Helper()
 	return testwait.Within(testwait.Patience, func() bool {
@@ -50,8 +50,8 @@ func (c *client) gone() bool {
 	})
 }
 
-// A session whose client never sends notifications/initialized ends soon, and one
-// whose client does, or goes on calling, stays.
+// A session whose client never sends notifications/initialized ends soon, and one whose
+// client does, or keeps calling, stays.
 func TestHandshakeThatNeverEnds(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -73,8 +73,8 @@ func TestHandshakeThatNeverEnds(t *testing.T) {
 	}
 }
 
-// If there are too many sessions, those without notifications/initialized give way, the
-// longest silent first; if all have it, the next is refused.
+// If there are too many sessions, those without notifications/initialized are ended, the
+// longest silent first; if all have it, a new one is refused.
 func TestHandshakesGiveWay(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3}})
@@ -222,8 +222,8 @@ func TestIDInFlight(t *testing.T) {
 	}
 }
 
-// A client that leaves before its calls begin gets no more of them worked on than there
-// are places, and takes none away for good.
+// If a client disconnects before its calls begin, at most as many of them run as there
+// are places, and all places become free again.
 func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 	t.Parallel()
 	const places = 2

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// A client with a quarter of the sessions gets none of the last quarter; its own without
-// a finished handshake give way first, and others find room.
+// A client with a quarter of the sessions gets none of the last quarter; its own sessions
+// without a finished handshake are ended first, and others find room.
 func TestShareOfSessions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -176,8 +176,8 @@ func spelt(name string, i int) (escaped string) {
 	return escaped
 }
 
-// TestSpellingsAreOneSubscription: a file is watched once, whatever its URI is called, and
-// each session is told in its own spelling.
+// TestSpellingsAreOneSubscription: a file is watched once for all spellings of its URI,
+// and each session is notified in its own spelling.
 func TestSpellingsAreOneSubscription(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 3 s; package subscription tests the spellings")
@@ -214,8 +214,8 @@ func (v *revoking) Verify(context.Context, string) (access.Subject, bool) {
 	return access.Subject{Name: "anna"}, v.left.Add(-1) >= 0
 }
 
-// TestStreamOfRevokedToken: a stream ends if its token is taken back while it is opened:
-// after it was asked for, and before the stream is one of those that a reload ends.
+// TestStreamOfRevokedToken: a stream ends if its token is revoked while it is being
+// opened: after the check, and before the stream is registered.
 func TestStreamOfRevokedToken(t *testing.T) {
 	t.Parallel()
 	v := &revoking{}
@@ -240,8 +240,8 @@ func TestStreamOfRevokedToken(t *testing.T) {
 	}
 }
 
-// TestStreamsKeepLittle: a stream keeps nothing of the message that opened it, and a session only a
-// short name of its client.
+// TestStreamsKeepLittle: a stream does not keep the message that opened it, and a session keeps
+// only a short name of its client.
 func TestStreamsKeepLittle(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(64<<20, 0)

@@ -336,8 +336,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	}, "idle sessions never end")
 }
 
-// TestShutdownLetsCallsEnd: a call that is being worked on gets its answer, a
-// stream that waits is ended, and nothing new is taken.
+// TestShutdownLetsCallsEnd: a running call gets its answer, a waiting stream is ended,
+// and new requests are refused.
 func TestShutdownLetsCallsEnd(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
@@ -424,7 +424,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	}
 }
 
-// awaitFree waits until a call is taken, after one may have been refused.
+// awaitFree waits until a call is accepted.
 func awaitFree(t *testing.T, c *client) {
 	t.Helper()
 	testwait.Until(t, func() bool {

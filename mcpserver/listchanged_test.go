@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// Clients are told of exactly the lists that changed, once.
+// Clients are notified of exactly the lists that changed, once.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {

@@ -124,8 +124,8 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { d.n += len(p); return len(p), nil }
 
-// TestLargeFileIsHeldOnce: an answer is written from the bytes of the file, and is no
-// second copy of them.
+// TestLargeFileIsHeldOnce: an answer is written from the bytes of the file, without a
+// second copy.
 func TestLargeFileIsHeldOnce(t *testing.T) {
 	const size = 12 << 20
 	files := many(1)

@@ -218,8 +218,8 @@ func TestLimits(t *testing.T) {
 	expect("this machine, where no token is needed", count("/mcp", "", 20), map[int]int{400: 20})
 }
 
-// A host that is not served is refused each time, in the same words, and written
-// down no more often than a wrong token.
+// A foreign Host is refused each time, in the same words, and logged at most as often as
+// a wrong token.
 func TestRefusedHostsWriteLittle(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{events: &events, audit: true, http: mcpserver.HTTPOptions{Limit: mcpserver.DefaultLimit}})

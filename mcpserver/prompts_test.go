@@ -166,7 +166,7 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 }
 
-// A page goes on behind the one before although skills came and went.
+// A page continues after the previous one although skills were added and removed.
 func TestPromptsPagesWhileSkillsChange(t *testing.T) {
 	files := map[string]string{}
 	for i := range 80 {

@@ -13,8 +13,7 @@ import (
 
 const initializeWith = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"$","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// A notification of a kind that the server does not know is taken and ignored, in a session
-// that there is.
+// A notification of an unknown kind is accepted and ignored in an existing session.
 func TestUnknownNotifications(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -106,7 +105,7 @@ func TestRefusedInitializeHasNoSession(t *testing.T) {
 	}
 }
 
-// A stream that is opened anew brings nothing that is past; one that is resumed does.
+// A new stream has no past messages; a resumed one has.
 func TestStreamBeginsAnew(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Since 2026-07-28 every result says whether it is complete, and none did before.
-// The transcripts hold an answer of each kind.
+// Since 2026-07-28 every result says whether it is complete; results of older versions do
+// not. The transcripts hold an answer of each kind.
 func TestTranscriptsSayResultType(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txtar")
 	must(t, err)

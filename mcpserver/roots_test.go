@@ -139,8 +139,8 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-// A client that never names its roots is waited for once, and one that cannot be
-// asked (2026-07-28) not at all.
+// The server waits once for a client that never sends its roots, and not at all for one
+// that cannot be asked (2026-07-28).
 func TestRootsAreAwaitedOnce(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {

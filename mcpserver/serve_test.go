@@ -287,7 +287,7 @@ func TestToolsList(t *testing.T) {
 	}
 }
 
-// Clients without roots wait for nothing.
+// Clients without roots do not wait.
 func TestNoWaitWithoutRoots(t *testing.T) {
 	c := scanned(t, folder(tree(t, nil)))
 	for _, era := range eras {
@@ -336,7 +336,7 @@ func (f onMain) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// A panic while one request is answered is that request's error and no more.
+// A panic while one request is answered is only that request's error.
 func TestPanicIsAnError(t *testing.T) {
 	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", ""), "git/x.txt": "x"})
 	client := connect(t, serve(t, scanned(t, broken{folder(root)})), "2025-11-25", nil)

@@ -171,7 +171,7 @@ func markLacking(of reply, empty bool, why error) (reply, error) {
 // unsure returns the error for something that may exist but cannot be looked up now.
 func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
 
-// internal hides an error's text behind a code; the log has the text.
+// internal replaces an error's text with a code; the log has the text.
 func (s *Server) internal(what string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err

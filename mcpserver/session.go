@@ -80,8 +80,8 @@ var notifications = map[string]bool{
 	"notifications/cancelled": true, "notifications/initialized": true, "notifications/progress": true, "notifications/roots/list_changed": true,
 }
 
-// hear takes a notification, or returns the refusal of a call without an id. The transport itself
-// handles cancellations. Without a session, in is nil.
+// hear handles a notification, or returns the refusal of a call without an id. The transport
+// itself handles cancellations. Without a session, in is nil.
 func (s *Server) hear(m *wire.Message, in *session) *jsonrpc.Error {
 	switch {
 	case methods[m.Method] != nil:

@@ -157,7 +157,7 @@ func TestGetRefuses(t *testing.T) {
 	})
 }
 
-// TestPages walks over 350 skills; one goes and one comes between two pages.
+// TestPages walks over 350 skills; one is removed and one added between two pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: many(350)})
@@ -374,8 +374,8 @@ func swap(t *testing.T, path, text string) {
 	}
 }
 
-// TestNeverAMixture rewrites a skill while it is asked for: frontmatter and digest
-// of SKILL.md are always of one version.
+// TestNeverAMixture rewrites a skill during requests for it: frontmatter and digest of
+// SKILL.md are always of one version.
 func TestNeverAMixture(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -495,8 +495,8 @@ func TestCompletes(t *testing.T) {
 	})
 }
 
-// TestDefaultAnswersAreOneText: a tool of the default set answers with one text, and says
-// nothing twice.
+// TestDefaultAnswersAreOneText: a tool of the default set answers with one text, without
+// repetition.
 func TestDefaultAnswersAreOneText(t *testing.T) {
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {

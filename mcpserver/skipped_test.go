@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A client that asks for a skipped skill is told why it was skipped, and nothing else of
-// it; a client that asks for another is told nothing of it.
+// A client that requests a skipped skill gets only the reason; one that requests another
+// skill learns nothing about it.
 func TestSkippedSaysWhy(t *testing.T) {
 	root := tree(t, map[string]string{
 		"lost/SKILL.md":       "---\nname: lost\nlicense: CANARY\n---\nCANARY\n",

@@ -48,7 +48,7 @@ func TestRunDoesNotWaitForHandlers(t *testing.T) {
 	}
 }
 
-// A call that is taken back while its disk hangs is in the audit log all the same.
+// A call that is cancelled while its disk hangs is still in the audit log.
 func TestCallThatHangsIsLogged(t *testing.T) {
 	gate := newGate()
 	root := tree(t, map[string]string{"slow/SKILL.md": skillMD("slow", "Slow.", ""), "slow/wait.txt": ""})

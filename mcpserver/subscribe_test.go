@@ -115,7 +115,7 @@ func quiet(t *testing.T, from <-chan message, method string) {
 	}
 }
 
-// TestTouchedIsNotChanged: a file that was written and is the same is not told of.
+// TestTouchedIsNotChanged: a file that was rewritten unchanged causes no notification.
 func TestTouchedIsNotChanged(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -231,8 +231,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}, "a stream that was left is still counted")
 }
 
-// resume opens the session's stream behind an event, or from now on, once the server
-// has heard that the one before is closed.
+// resume opens the session's stream after an event, or from now on, once the server has
+// noticed that the previous one is closed.
 func (c *client) resume(last string) *http.Response {
 	c.t.Helper()
 	var resp *http.Response
@@ -253,8 +253,8 @@ func (c *client) resume(last string) *http.Response {
 	return resp
 }
 
-// TestResumes: events that came while no stream was open are sent behind the last event
-// that the client names.
+// TestResumes: events from the time without a stream are sent after the last event that
+// the client names.
 func TestResumes(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})

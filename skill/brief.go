@@ -20,7 +20,7 @@ var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:expli
 const leastGist = 12
 
 // Gist returns a description without an opening such as "Use this skill when the user wants to",
-// which says nothing about the skill.
+// which does not describe the skill.
 func Gist(description string) string {
 	at := opening().FindStringIndex(description)
 	if at == nil {

@@ -203,8 +203,8 @@ func (b *Bundle) Contains(path string) bool {
 	return b.Path == "." && path != "." || strings.HasPrefix(path, b.Path+"/")
 }
 
-// Same reports whether both bundles yield the same skill, as far as stamps tell. A bundle
-// with a fault is never the same.
+// Same reports whether both bundles yield the same skill, judged by their stamps. A
+// bundle with a fault is never the same.
 func (b *Bundle) Same(o *Bundle) bool {
 	return b.Path == o.Path && b.rootDir() == o.rootDir() && b.Entry == o.Entry && b.Stamp == o.Stamp && b.Link() == o.Link() &&
 		b.Fault() == nil && o.Fault() == nil && slices.Equal(b.Others(), o.Others())

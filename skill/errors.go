@@ -26,11 +26,11 @@ var (
 	ErrNotFolder = errors.New("it is a file, not a folder")
 	// ErrLeavesProject: a link on the way to a folder that a project's file names.
 	ErrLeavesProject = errors.New("a link leads out of the project")
-	// ErrBusy: too many reads of one disk are still waiting.
+	// ErrBusy is returned if too many reads of one disk are still waiting.
 	ErrBusy = limit.ErrBusy
-	// ErrNoRoom: too much is being answered at once.
+	// ErrNoRoom is returned if the answers in progress use all memory.
 	ErrNoRoom = limit.ErrNoRoom
-	// ErrIncomplete: a folder of the skill cannot be read or is deeper than
+	// ErrIncomplete is returned if a folder of the skill cannot be read or is deeper than
 	// [MaxDepth] levels, so that a list of its files would lack some.
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so files would be missing")
 )

@@ -187,8 +187,8 @@ func (f failing) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// A manifest that would miss a file is an error: for a folder that is too deep or
-// unreadable, and for a disk that fails. Dot-entries do not belong to the skill, even if unreadable or deep.
+// A manifest that would lack a file is an error: if a folder is too deep or unreadable, or if a disk
+// fails. Dot-entries do not belong to the skill, even if unreadable or deep.
 func TestListIncomplete(t *testing.T) {
 	main := &fstest.MapFile{Data: []byte("x")}
 	deepest, tooDeep := strings.Repeat("d/", MaxDepth), strings.Repeat("d/", MaxDepth+1)

@@ -109,7 +109,7 @@ var ruleByID = func() map[RuleID]Rule {
 	return m
 }()
 
-// RuleOf returns the rule with that id; for an unknown id, a warning that
+// RuleOf returns the rule with that id. For an unknown id it returns a warning that
 // neither skips nor unpublishes.
 func RuleOf(id RuleID) Rule {
 	if r, ok := ruleByID[id]; ok {

@@ -23,8 +23,8 @@ type (
 	}
 )
 
-// upstreamSession connects the SDK's client to a server of the SDK alone, which
-// answers x/y with a result of its own.
+// upstreamSession connects the SDK's client to a plain SDK server, which answers x/y with
+// a result of its own.
 func upstreamSession(t *testing.T, version string, answer func() *upstreamResult, caps *mcp.ServerCapabilities) *mcp.ClientSession {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})

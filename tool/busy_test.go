@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// lookups are the calls that ask for a skill by name, in every set, with the beginning of the
-// answer for a skill that is found, and the whole answer if nothing can be known.
+// lookups are the calls for a skill by name in every set, with the beginning of the answer
+// for a found skill, and the whole answer while the disk is silent.
 var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"universal", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
 	{"default", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
@@ -32,8 +32,8 @@ var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\n", "ERROR: Cannot read file 'SKILL.md': %[2]s"},
 }
 
-// asked makes every lookup of a name. why is the reason in the answers if nothing can be
-// known; it is empty if the skill is to be found.
+// asked makes every call of lookups for a name. why is the reason in the answers if
+// nothing can be known; it is empty if the skill is to be found.
 func asked(t *testing.T, h *Host, name, why string) {
 	t.Helper()
 	for _, l := range lookups {

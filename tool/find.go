@@ -93,7 +93,8 @@ func findSkills() *Tool {
 	}
 }
 
-// page reads the arguments for one page: where to go on, and how many skills at most.
+// page reads the arguments for one page: where to continue, and the maximum number of
+// skills.
 func page(args arguments, query string) (after position, limit int, err error) {
 	def := findDefault
 	if strings.TrimSpace(query) == "" {
@@ -110,7 +111,7 @@ func page(args arguments, query string) (after position, limit int, err error) {
 	return after, limit, err
 }
 
-// position is how far a walk through the list has come: the number of skills shown, and a
+// position is the position of a walk through the list: the number of skills shown, and a
 // hash of the last one's URI, which is short since a model has to copy it.
 type position struct {
 	count int

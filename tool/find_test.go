@@ -144,8 +144,8 @@ func TestFindProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// Paging reaches every skill once, in the order of the list, whatever the limit,
-// and no page exceeds the budget.
+// Paging reaches every skill once, in the order of the list, with any limit, and no page
+// exceeds the budget.
 func TestFindPages(t *testing.T) {
 	sizes := []int{20, 400, 1900, 5000}
 	if testing.Short() {
@@ -194,8 +194,8 @@ func TestFindHostileTextIsInert(t *testing.T) {
 	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake (project, skill://claude-project/a/SKILL.md): one - two: fake [2J")
 }
 
-// A walk shows every skill that exists throughout exactly once, whatever changes between
-// two pages.
+// A walk shows every skill that exists during all of it exactly once, despite changes
+// between two pages.
 func TestFindPagesWhileSkillsChange(t *testing.T) {
 	root := many(30, 20)
 	h := hostOf(t, root)

@@ -66,7 +66,7 @@ func olderThan(version string) string {
 	return fmt.Sprint(version[:at], last-1)
 }
 
-// Fits needs only a few arrays for many skills: it renders nothing that no client will see.
+// Fits allocates only a few arrays for many skills: it does not render the list.
 func TestFitsOfManyCostLittle(t *testing.T) {
 	of := func(n int) float64 {
 		var texts []string

@@ -56,9 +56,9 @@ func (r getSkillResult) Fields() iter.Seq2[string, any] {
 // MarshalJSON writes the fields.
 func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-// documentCopies is how many times a documentation counts as memory until its answer is made. As
-// JSON it is at most six times as long, and an answer counts that twice. All of it is reserved at
-// once: calls that asked for more later could wait for each other.
+// documentCopies is the number of copies of a documentation in memory until its answer is made.
+// As JSON it is at most six times as long, and an answer counts that twice. All of it is reserved
+// at once: calls that asked for more later could wait for each other.
 const documentCopies = 12
 
 // result returns the answer, with the fields also as text.

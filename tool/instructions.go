@@ -14,8 +14,7 @@ import (
 
 const (
 	// headLength is the length of the first line of the instructions, which is complete by
-	// itself: Codex 0.169.0 shows a current model its first 247 characters, and nothing
-	// else of this server.
+	// itself: Codex 0.169.0 shows a current model only its first 247 characters.
 	headLength = 240
 	// listedElsewhere bounds the instructions for a client whose model sees the list of
 	// skills in a tool's description too.

@@ -94,7 +94,7 @@ func (k layKey) lay(v catalog.View) laid {
 // allTold is the list of a description whose skills are all in the instructions.
 const allTold = "(see the instructions)"
 
-// untold returns the skills whose names were not told.
+// untold returns the skills whose names the client has not seen.
 func untold(skills []*catalog.Entry, told profile.Told) []*catalog.Entry {
 	if told.Names == "" {
 		return skills
@@ -139,9 +139,9 @@ func isShared(p profile.Profile) bool {
 	return p.ShowsList && !p.HidesInstructions && !p.RepeatsInstructions
 }
 
-// ownList returns the list of skills for the instructions of a client that may show these alone, in at
-// most room units. named are the names that the text before it has: they are left out if
-// not all names fit.
+// ownList returns the list of skills for the instructions of a client that may show only the
+// instructions, in at most room units. named are the names that the text before it has: they are left
+// out if not all names fit.
 func ownList(v catalog.View, all []*catalog.Entry, p profile.Profile, room int, named []string) string {
 	list := func(skills []*catalog.Entry) (string, listing.Arrangement) {
 		place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}

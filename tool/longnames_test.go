@@ -14,7 +14,7 @@ import (
 )
 
 // TestLongNames checks that a name or path of 4 MB gets the same answer as a name just over the
-// limit, and costs next to nothing.
+// limit, and costs hardly any memory or time.
 func TestLongNames(t *testing.T) {
 	testwait.Slow(t)
 	h, _ := onDisk(t, 100)

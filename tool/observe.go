@@ -114,7 +114,7 @@ func (e Event) ResultText() string {
 	return "[Tool Result] " + shownText(result)
 }
 
-// notShown stands for an omitted value.
+// notShown replaces an omitted value.
 const notShown = "…"
 
 // arguments returns the call's arguments in schema order, then the others by name. The value of an

@@ -56,9 +56,9 @@ func documentedSkills(v catalog.View) (all []*catalog.Entry) {
 	return all
 }
 
-// isDocument reports whether get_skill of contract 000 can read the skill's file, as far
-// as the scan knows: it was read, and it is UTF-8. A SKILL.MD beside it is another file,
-// which no scan reads.
+// isDocument reports whether get_skill of contract 000 can read the skill's file: the
+// scan has read it, and it is UTF-8. A SKILL.MD beside it is another file, which no scan
+// reads.
 func isDocument(e *catalog.Entry) bool {
 	if slices.Contains(e.Others(), docNames[0]) {
 		return true

@@ -107,7 +107,7 @@ func readWhole(t *testing.T, h *Host, c profile.Client, first Result, name, path
 var wholeFile string
 
 // Every byte of every file, SKILL.md too, reaches every client's model: at once if the
-// client shows so much, else by the calls that the answers name.
+// client shows as much, or else through the calls that the answers name.
 func TestLongFilesCanBeReadOn(t *testing.T) {
 	testwait.Slow(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -106,7 +106,7 @@ type fileReader struct {
 	served bool
 }
 
-// fileRead is a requested file, with its skill and path as far as they are known.
+// fileRead is a requested file, with its skill and path if they are known.
 type fileRead struct {
 	fileResult
 	view  catalog.View

@@ -157,8 +157,8 @@ func TestNewSkillIsFoundByEveryContract(t *testing.T) {
 	})
 }
 
-// A root that does not answer delays a call by one wait at most; the other roots are still
-// asked.
+// A root that does not answer delays a call by at most one wait; the other roots are still
+// read.
 func TestSilentRootIsNotAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()

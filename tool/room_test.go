@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestDocumentationTakesRoom: get_skill reserves memory before it reads a large document, for
-// one that is long as JSON too. Without room the call fails and the model is
-// not given the reason as a text.
+// TestDocumentationTakesRoom: get_skill reserves memory before it reads a large document,
+// also for one that is large only as JSON. Without room the call fails and the model is not
+// given the reason as a text.
 func TestDocumentationTakesRoom(t *testing.T) {
 	const large = 500_000
 	h := hostOf(t, project(map[string]string{

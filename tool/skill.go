@@ -67,7 +67,7 @@ func universalSkill() *Tool {
 }
 
 // defaultSkill is the tool for current clients: its description is worded for them, it accepts a
-// skill:// URI as a name, and it returns no more at once than the client shows.
+// skill:// URI as a name, and an answer is at most as long as the client shows.
 func defaultSkill() *Tool {
 	return newSkill(defaultHead, findName, true)
 }
@@ -250,7 +250,8 @@ func skillNotFound(v catalog.View, name, search string) string {
 // nearest is the number of names that the answer to an unknown name proposes.
 const nearest = 10
 
-// mostEdits is the number of edits above which names that share words are equally far.
+// mostEdits is the number of edits above which names with common words count as equally
+// distant.
 const mostEdits = 64
 
 // skillNotNamed returns the not-found answer of the default set. It has the hints for the name,
@@ -288,8 +289,8 @@ func skillNotNamed(v catalog.View, name string) string {
 	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n")
 }
 
-// sharingWords returns the listed skills whose names have words of a name: those with the most
-// whole words first, parts of words last, and of equals the one with the fewest edits.
+// sharingWords returns the listed skills whose names have words of a name: most common whole
+// words first, parts of words last, and among equals the fewest edits first.
 func sharingWords(v catalog.View, name string) []*catalog.Entry {
 	type sharer struct {
 		*catalog.Entry

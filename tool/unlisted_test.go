@@ -83,8 +83,8 @@ func TestManyUnlisted(t *testing.T) {
 	}
 }
 
-// If all folders are left to the application, the instructions do not say that there are
-// no skills, nor that the application does not know those that it shows.
+// If the application shows all skills itself, the instructions claim neither that there
+// are none, nor that it does not know them.
 func TestInstructionsOfTheirs(t *testing.T) {
 	theirs := global(map[string]string{"pdf/SKILL.md": md("pdf", "Fills forms.")})
 	theirs.In.ShownBy = "Claude Code"

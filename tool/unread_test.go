@@ -46,9 +46,8 @@ const (
 	lateWhy   = "it is still being read (ask again in a while; if it stays so, see whether its disk answers)"
 )
 
-// A model learns of every root that was not read, with the reason and by label alone: in
-// the instructions, from find_skills with and without a query, and when a skill is not
-// found.
+// A model learns of every unread root, only by label and with the reason: in the
+// instructions, from find_skills with and without a query, and when a skill is not found.
 func TestUnreadRoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, remote := range []bool{false, true} {

@@ -66,7 +66,8 @@ func TestGetByURIRenamed(t *testing.T) {
 }
 
 // list_skills, the "currently supported" URIs and the answers of get_skill cover the same
-// skills: also shadowed ones and copies, but none that is kept from models or skipped.
+// skills: also shadowed ones and copies, but no skipped ones and none that is hidden from
+// models.
 func TestURIsAgree(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "one"), "again/SKILL.md": md("git", "one"), "hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}),
 		global(map[string]string{"git/SKILL.md": md("git", "two"), "same/SKILL.md": md("git", "one"), "bad/SKILL.md": "no skill", "hidden/SKILL.md": "---\nname: git\ndescription: d\ndisable-model-invocation: true\n---\n"}))

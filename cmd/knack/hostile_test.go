@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// Lines that are not messages, or are far too long, are answered, and the session
-// continues.
+// Lines that are not messages, or are too long, get an error, and the session continues.
 func TestBadLines(t *testing.T) {
 	p := start(t, "serve")
 	p.initialize()

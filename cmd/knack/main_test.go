@@ -270,7 +270,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A client that stops reading but leaves stdin open leaves no process behind.
+// A server whose client stops reading but leaves stdin open ends.
 func TestClosedStdoutEnds(t *testing.T) {
 	posix(t)
 	p := start(t, "serve")

@@ -145,7 +145,7 @@ func TestProgressAtTerminal(t *testing.T) {
 	}
 }
 
-// TestEvalProgress checks that knack eval says how far it is while a model is asked.
+// TestEvalProgress checks that knack eval shows its progress during requests to a model.
 func TestEvalProgress(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})

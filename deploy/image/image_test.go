@@ -293,8 +293,8 @@ func unpacked(t *testing.T, arch string) (root string) {
 	return filepath.Join(dir, "bundle", "rootfs")
 }
 
-// The image has these files and no others: no shell, nothing that gives rights, and nothing
-// that the server's user can write.
+// The image has exactly these files: no shell, none that grants rights, and none that the
+// server's user can write.
 func TestFiles(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		root := unpacked(t, arch)

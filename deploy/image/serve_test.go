@@ -106,7 +106,7 @@ exec setpriv --inh-caps=-all --bounding-set=-all,+sys_chroot,+setuid,+setgid --n
 
 // The image serves a call as its user, on a root that cannot be written, without
 // capabilities, and with the settings as Kubernetes mounts a secret: through links, and
-// readable by the group alone.
+// readable only by the group.
 func TestServes(t *testing.T) {
 	theImage(t)
 	programs(t, "unshare", "setpriv")

@@ -9,7 +9,8 @@ import (
 // dependencies, of which npm installs the one for its system.
 const npmName = "@knack-dev/knack"
 
-// npm returns the name of the package of a system, as the launcher makes it too.
+// npm returns the name of the npm package for a system; the launcher builds the same
+// name.
 func (t target) npm() string { return npmName + "-" + t.node() }
 
 // node returns a system as Node writes process.platform and process.arch.

@@ -188,7 +188,7 @@ func (i installer) run(t *testing.T, args ...string) (string, bool) {
 	return do(t, i.home, env, "sh", append([]string{i.script}, args...)...)
 }
 
-// empty reports whether nothing was installed.
+// empty reports whether no file was installed.
 func (i installer) empty(t *testing.T) bool {
 	entries, err := os.ReadDir(i.home)
 	return err == nil && len(entries) == 0
@@ -242,7 +242,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// A script that was cut while it was downloaded installs nothing.
+// A script that was cut during the download installs nothing.
 func TestCutScript(t *testing.T) {
 	dir, version := made(t)
 	mine := (&release{version: version}).archiveName(target{runtime.GOOS, runtime.GOARCH})

@@ -37,7 +37,8 @@ func writeFile(t *testing.T, path, text string) {
 
 const reviewSkill = "---\nname: review\ndescription: Reviews. Use when code is to be reviewed.\n---\n"
 
-// TestApproveLocked approves nothing while another command changes the approvals.
+// TestApproveLocked checks that approve fails while another command changes the
+// approvals.
 func TestApproveLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -271,7 +271,7 @@ func says(body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
 }
 
-// TestChatLocal checks which servers of this machine are taken.
+// TestChatLocal checks which model servers on this machine are used.
 func TestChatLocal(t *testing.T) {
 	t.Parallel()
 	const none = `{"object":"list","data":[]}`

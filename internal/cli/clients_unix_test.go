@@ -24,8 +24,8 @@ import (
 // begins a conversation, and connects before it fails.
 const noModel = "http://127.0.0.1:9/v1"
 
-// asked is a client on npm, with the way to make it connect to its servers without an
-// account.
+// asked is a client on npm, with the arguments that make it connect to its servers
+// without an account.
 var asked = map[string]struct {
 	npm, program string
 	args         []string

@@ -101,7 +101,8 @@ func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []s
 	return out
 }
 
-// afterDash returns arguments of serve in the form for connect: -- and the words, or "" for none.
+// afterDash returns arguments of serve in the form for connect: "--" and the words, or "" without
+// any.
 func afterDash(words []string) string {
 	if len(words) == 0 {
 		return ""

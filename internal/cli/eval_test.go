@@ -44,7 +44,7 @@ pdf: 3 prompts in evals/triggers.json, 2 runs each, among 1 skill; its descripti
 	}
 }
 
-// TestEvalAsks checks that a person is asked before many requests are made.
+// TestEvalAsks checks that the user is asked before many requests are made.
 func TestEvalAsks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -79,8 +79,8 @@ func (w *watched) lines() []mcpserver.Event {
 }
 
 // TestFloodsWithoutToken checks that clients without a token are told to wait at every
-// address, and cause few lines however often they ask. Limits make no difference. Clients
-// with a token go on.
+// address, and cause few log lines in a flood. Limits make no difference. Clients with a
+// token go on.
 func TestFloodsWithoutToken(t *testing.T) {
 	testwait.Slow(t)
 	const n = 1500

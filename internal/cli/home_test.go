@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// TestHome runs knack alone on a terminal, on a machine that gets skills and a client.
+// TestHome runs knack without arguments on a terminal, on a machine that gets skills and
+// a client.
 func TestHome(t *testing.T) { synctest.Test(t, testHome) } // where no disk is late
 
 func testHome(t *testing.T) {

@@ -62,7 +62,7 @@ func (b *blocked) interrupted(t *testing.T, s os.Signal) int {
 	return state.ExitCode()
 }
 
-// skillsToFix writes n skills with a mistake each that check --fix mends.
+// skillsToFix writes n skills, each with a mistake that check --fix repairs.
 func skillsToFix(t *testing.T, n int) (dir, old, fixed string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -74,8 +74,8 @@ func skillsToFix(t *testing.T, n int) (dir, old, fixed string) {
 	return dir, old, "---\nname: NAME\ndescription: 'd: e'\n---\n"
 }
 
-// TestInterrupt checks that Ctrl-C ends a command whatever it waits for, with the status that
-// shells expect.
+// TestInterrupt checks that Ctrl-C ends a command in any wait, with the status that shells
+// expect.
 func TestInterrupt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")

@@ -277,7 +277,7 @@ func TestLogin(t *testing.T) {
 		t.Error(all)
 	}
 
-	// The tokens are for this address alone.
+	// The tokens are only for this address.
 	var asked, leaked atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

@@ -70,8 +70,8 @@ func (s *stream) await(t *testing.T, text string) {
 	testwait.Until(t, func() bool { return strings.Contains(s.text(), text) }, "it was never told of", text, s.text)
 }
 
-// TestMatrixStreams checks that a stream carries nothing about hidden skills, neither at
-// once nor when it is resumed.
+// TestMatrixStreams checks that a stream has no message about hidden skills, when it is
+// opened or resumed.
 func TestMatrixStreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 6 s until changes are told")

@@ -393,8 +393,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		}
 	}
 
-	// A revoked token or a changed group counts at the next request, whatever was there
-	// before.
+	// A revoked token or a changed group takes effect at the next request, also in open
+	// sessions and streams.
 	var cookies, carls, guests [2]string
 	for i, h := range houses {
 		cookies[i] = h.signIn(tokens["revoked"]).Value

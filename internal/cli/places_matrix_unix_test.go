@@ -143,8 +143,8 @@ func (a *arranged) serveFor(client string, flags ...string) (tools, list, given 
 	return tools, list, given
 }
 
-// TestPlaces checks that every command sees one skill in one place, by whatever links the folders are
-// reached, from its installation to its removal.
+// TestPlaces checks that every command, from install to remove, sees one skill in one place, through
+// any links to its folders.
 func TestPlaces(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
@@ -214,8 +214,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLockIsNoFile says the same of a knack.lock that is no file of its own in each command, and
-// serves nothing below it.
+// TestLockIsNoFile checks that every command gives the same error for a knack.lock that is no
+// regular file, and that no skill below it is served.
 func TestLockIsNoFile(t *testing.T) {
 	const isLink, noFile = "is a link, which knack does not follow there", "cannot be read: not a regular file"
 	for _, kind := range []struct {

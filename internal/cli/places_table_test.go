@@ -239,7 +239,7 @@ func TestMovedHomes(t *testing.T) {
 	}
 }
 
-// A value that is no folder moves nothing, and is reported. Skills in the project stay the
+// A value that is not a folder is reported and ignored. Skills in the project stay the
 // project's.
 func TestMovedBadly(t *testing.T) {
 	u := newUser(t)

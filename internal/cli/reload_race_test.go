@@ -158,9 +158,9 @@ func (l *line) ask(d demand, token string, hold func()) (status int, body string
 var errStream = errors.New("the answer goes on, or the line ends")
 
 // TestReloadRace checks that a skill that is hidden before and after a reload is never
-// seen, at whatever point the reload interrupts a request. Anna moves to another group
-// while the rule moves to it too; Carl's token goes together with the rule for his group. A
-// client that is known by one state and judged by the rules of the other sees the skill.
+// seen, wherever the reload interrupts a request. Anna moves to another group while the
+// rule moves to it too; Carl's token goes together with the rule for his group. A client
+// that is known by one state and judged by the rules of the other sees the skill.
 //
 // KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 8.
 func TestReloadRace(t *testing.T) {

@@ -109,8 +109,8 @@ func grow(t *testing.T) (dir string) {
 }
 
 // TestRootsShowTheSame checks every surface of servers with the same rules and one root or
-// three, in any order: each answer shows the same skills of the root that the rules are about,
-// and nothing that they hide.
+// three, in any order: each answer shows the same skills of the root that the rules name, and
+// no hidden ones.
 func TestRootsShowTheSame(t *testing.T) {
 	testwait.Slow(t)
 	dir := grow(t)

@@ -120,7 +120,7 @@ func TestLinksOpenNothing(t *testing.T) {
 }
 
 // TestLinksAllowNothing checks that a link into another root shows a skill only if the rules
-// allow it there too, and that a link within a root needs no other rule than its own.
+// allow it there too, and that a link within a root needs only a rule for itself.
 func TestLinksAllowNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/one", "acme/two", "tools/store/three"} {
@@ -142,9 +142,8 @@ func TestLinksAllowNothing(t *testing.T) {
 	}
 }
 
-// TestLinksOpenNothingLater checks that a link in one root shows nothing that the rules hide in
-// another after both have moved with a link on the way to them, as programs that synchronize
-// folders do it.
+// TestLinksOpenNothingLater checks that a link in one root shows no skill that the rules hide
+// in another after a link above both was retargeted, as synchronizing programs do.
 func TestLinksOpenNothingLater(t *testing.T) {
 	dir := t.TempDir()
 	for _, rev := range []string{"rev1", "rev2"} {

@@ -51,7 +51,7 @@ func TestScannedWaits(t *testing.T) {
 	})
 }
 
-// A person at a terminal sees how far a command has come.
+// The progress of a command is shown at a terminal.
 func TestScannedShowsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer

@@ -62,8 +62,8 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p.Line("To end it: Ctrl-C.")
 }
 
-// complete tells the person at the terminal which skills are served once the first scan ends, if v
-// was taken before that.
+// complete prints the served skills to a terminal once the first scan ends, if v is from before
+// its end.
 func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.Catalog, v catalog.View) {
 	if v.Incomplete() == nil {
 		return

@@ -48,7 +48,7 @@ func (r *rules) set(file string, given config.Access) {
 	r.warn()
 }
 
-// warn logs patterns and names that match nothing. The caller holds mu.
+// warn logs patterns and names without a match. The caller holds mu.
 func (r *rules) warn() {
 	v, ready := r.catalog.Now(nil)
 	if !ready || r.given.Policy == nil {

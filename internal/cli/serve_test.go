@@ -270,7 +270,7 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// A command that could not write its data fails, also if its answer is no.
+// A command that could not write its output fails, also if its answer is no.
 func TestOutputFails(t *testing.T) {
 	whole := environment(t)
 	put(t, filepath.Join(whole.Dir, ".git/x"), "")

@@ -68,8 +68,8 @@ func TestServiceIsClosed(t *testing.T) {
 	}
 }
 
-// TestServiceStarts checks that the unit's command line starts a server with the least settings
-// and an audit log, of which config check says nothing.
+// TestServiceStarts checks that the unit's command line starts a server with minimal settings
+// and an audit log, in which config check finds no fault.
 func TestServiceStarts(t *testing.T) {
 	_, line, _ := strings.Cut(unit(t, "knack"), "ExecStart=knack serve ")
 	line, _, _ = strings.Cut(line, "\n")

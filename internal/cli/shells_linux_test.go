@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// shells are how each shell begins with the completion of knack and nothing of this machine's
-// user. The first argument of its command is the shell.
+// shells has for each shell the start with knack's completion and without files of this
+// machine's user. The first argument of its command is the shell.
 var shells = map[string]struct{ start, config string }{
 	"bash": {"bash --noprofile --rcfile .bashrc -i", `
 source /usr/share/bash-completion/bash_completion

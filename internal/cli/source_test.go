@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// server is a knack in a process of its own that follows a source.
+// server is a knack process that follows a source.
 type server struct {
 	t       *testing.T
 	dir     string
@@ -134,7 +134,7 @@ func (s *server) stop() {
 	}
 }
 
-// says returns how many lines of the log have a text.
+// says returns the number of log lines with a text.
 func (s *server) says(text string) int { return strings.Count(s.log.String(), text) }
 
 // logged waits until the log has a text once.
@@ -344,7 +344,7 @@ func TestSourceDamaged(t *testing.T) {
 	s.stop()
 }
 
-// TestSourceEndsInPull ends a server whose registry sends nothing.
+// TestSourceEndsInPull checks that a server ends while its registry is silent in a pull.
 func TestSourceEndsInPull(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Start(t).Host)
 	publish(t, proxy.Host, "1.0.0", "One.")

@@ -142,7 +142,7 @@ func (p *person) reports(command string, texts ...string) {
 	}, command, texts, func() string { return out + p.log.String() })
 }
 
-// upstream starts a knack over HTTP that wants a token, and returns its address.
+// upstream starts a knack over HTTP that requires a token, and returns its address.
 func upstream(t *testing.T, skills map[string]string, token string) (address, dir string) {
 	dir = t.TempDir()
 	for name, text := range skills {
@@ -569,8 +569,8 @@ func TestTokenRepeated(t *testing.T) {
 	}
 }
 
-// TestServersFollowEachOther has each skill once in each of three servers that follow one another,
-// for many polls, and after a change too.
+// TestServersFollowEachOther checks that each of three servers that follow one another has each
+// skill once, during many polls and after a change.
 func TestServersFollowEachOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads and hashes for seconds")
@@ -643,7 +643,8 @@ func TestServersFollowEachOther(t *testing.T) {
 	settled("Two.")
 }
 
-// TestUpstreamEmpty shows a removal, and keeps the skills of a server that has none any more.
+// TestUpstreamEmpty checks that a removal is followed, but that skills stay if the server
+// suddenly has none.
 func TestUpstreamEmpty(t *testing.T) {
 	t.Parallel()
 	at, dir := upstream(t, map[string]string{

@@ -219,7 +219,7 @@ func mergeAll(t *testing.T, c Client, data string) {
 	}
 }
 
-// lostIn returns the parts of a file that another file lacks or has in another order,
+// lostIn returns the parts of a file that another file lacks or orders differently,
 // ignoring commas, blanks and the braces of an empty mapping.
 func lostIn(c Client, before, after string) string {
 	if c.format == formatYAML {
@@ -326,8 +326,8 @@ func TestEntryWithToken(t *testing.T) {
 	}
 }
 
-// A token that the user entered stays, and so do other headers. Both are removed together
-// with the URL, since Codex refuses a token beside a command.
+// A token and other headers that the user entered stay. Both are removed together with
+// the URL, since Codex refuses a token beside a command.
 func TestTokenStays(t *testing.T) {
 	with := Server{URL: "http://x", Token: true}
 	const jsonHead, jsonTail = "{\"mcpServers\": {\"knack\": {\"url\": \"http://x\"", "}}}"

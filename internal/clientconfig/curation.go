@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Curation holds the settings of one client that turn skills off.
+// Curation holds the settings of one client that disable skills.
 type Curation struct {
 	settings []setting
 }
@@ -89,13 +89,13 @@ func readSettings(file string, data []byte) (all map[string]any, err error) {
 	return f.value(), nil
 }
 
-// IsEmpty reports whether the settings turn no skill off.
+// IsEmpty reports whether the settings disable no skill.
 func (c *Curation) IsEmpty() bool { return len(c.settings) == 0 }
 
 // Equal reports whether both have the same settings.
 func (c *Curation) Equal(o Curation) bool { return reflect.DeepEqual(c.settings, o.settings) }
 
-// Off reports whether the settings turn a skill off.
+// Off reports whether the settings disable a skill.
 func (c *Curation) Off(s Subject) bool {
 	last := map[string]verdict{}
 	for _, set := range c.settings {

@@ -142,7 +142,7 @@ func TestChosenArgumentsReplaceURL(t *testing.T) {
 	}
 }
 
-// TestShownKeys checks that a key of a file, which may come with a clone, makes no line of its own.
+// TestShownKeys checks that a key of a file, which may come from a clone, cannot forge a line.
 func TestShownKeys(t *testing.T) {
 	for _, id := range []string{"codex", "goose", "continue", "cursor"} {
 		c, _ := Find(id)
@@ -154,9 +154,9 @@ func TestShownKeys(t *testing.T) {
 	}
 }
 
-// TestChosenArgumentsOfProject checks that chosen arguments count for one entry alone: not for
-// another that the client prefers. In a project's file they keep the team's command, and every
-// root that the user excluded.
+// TestChosenArgumentsOfProject checks that chosen arguments apply only to the chosen entry,
+// and not to another one that the client prefers. In a project's file they keep the team's
+// command, and every root that the user excluded.
 func TestChosenArgumentsOfProject(t *testing.T) {
 	c, _ := Find("copilot-cli")
 	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {"command": "knack", "args": ["serve"]}}}`})

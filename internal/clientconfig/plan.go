@@ -193,7 +193,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	return ch, err
 }
 
-// disables reports whether a list turns a server off.
+// disables reports whether a list disables a server.
 func (c Client) disables(p Env, l nameList, name string) bool {
 	f := candidate{location: l.location, at: filepath.FromSlash(l.file(p))}
 	if f.at == "" {

@@ -286,8 +286,8 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-// A file that several clients read has nothing of one of them alone. Qwen Code, which reads
-// .mcp.json too, writes its own file.
+// A file that several clients read has no settings of only one of them. Qwen Code, which
+// reads .mcp.json too, writes its own file.
 func TestSharedFile(t *testing.T) {
 	for _, id := range []string{"claude-code", "copilot-cli", "qwen-code"} {
 		c, _ := Find(id)

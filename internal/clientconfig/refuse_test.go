@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 )
 
-// A file that cannot be read or written is reported and left alone.
+// A file that cannot be read or written is reported and not changed.
 func TestPlanRefuses(t *testing.T) {
 	claude, _ := Find("claude-code")
 	cursor, _ := Find("cursor")
@@ -109,7 +109,7 @@ func TestNextSteps(t *testing.T) {
 	}
 }
 
-// A client is found by the name of its program too.
+// A client is also found by the name of its program.
 func TestFindByProgram(t *testing.T) {
 	for program, id := range map[string]string{"gemini": "gemini-cli", "Claude": "claude-code", "qwen": "qwen-code", "copilot": "copilot-cli", "cn": "continue", "code": "vscode"} {
 		if c, ok := Find(program); !ok || c.ID != id {

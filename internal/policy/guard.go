@@ -1,4 +1,4 @@
-// Package policy serves only the skills of a source that its judges let pass.
+// Package policy serves only the skills of a source that all judges accept.
 //
 // [Guarded] replaces a source, so that every surface sees the same skills: a held-back skill has a
 // fault, and none of its files can be opened. The files of a skill that a judge has compared are
@@ -55,7 +55,7 @@ type verdict struct {
 	rulings []Ruling // by judge
 }
 
-// Guarded returns a source with only the skills that the judges let pass. The first judge that
+// Guarded returns a source with only the skills that all judges accept. The first judge that
 // holds a skill back gives the reason. A nil judge lets everything pass; with no other judge,
 // Guarded returns the source itself.
 func Guarded(from catalog.Source, judges ...*Judge) catalog.Source {
@@ -82,7 +82,7 @@ type diskSource struct {
 	onDisk
 }
 
-// source serves only the skills of another source that its judges let pass.
+// source serves only the skills of another source that all judges accept.
 type source struct {
 	from   catalog.Source
 	judges []*Judge

@@ -289,7 +289,7 @@ func TestSameName(t *testing.T) {
 	}
 }
 
-// failing is a file system that fails for one file while it is told to.
+// failing is a file system that fails for one file on request.
 type failing struct {
 	fs.FS
 	with atomic.Pointer[error]
@@ -334,7 +334,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	k.want("bad again", k.view(), "a/pdf pdf: held back: it is bad")
 }
 
-// steady is a source that finds the same bundles at each scan, whatever has changed in them.
+// steady is a source that finds the same bundles at each scan, even if their files changed.
 type steady struct {
 	catalog.Source
 	scan skill.Scan
@@ -348,7 +348,7 @@ func (s *steady) Scan(ctx context.Context) (_ skill.Scan, err error) {
 	return s.scan, err
 }
 
-// TestBrokenOff: a scan that is broken off changes nothing, and leaves nothing half decided.
+// TestBrokenOff: an interrupted scan changes nothing, and leaves no verdict half made.
 func TestBrokenOff(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
 	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
@@ -374,8 +374,8 @@ func TestBrokenOff(t *testing.T) {
 	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
 }
 
-// TestSoon: a poke brings a mended skill and takes a bad one within 2 s; so does the read of a file
-// that is not as it was judged.
+// TestSoon: a poke serves a mended skill and removes a bad one within 2 s; so does the read of a
+// file that changed since its judgement.
 func TestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": bad})

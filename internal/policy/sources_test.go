@@ -104,8 +104,7 @@ func TestLockToo(t *testing.T) {
 	}
 }
 
-// TestRace: while files turn bad and good again, no reader has a byte that is bad, through whichever
-// view it holds.
+// TestRace: while files turn bad and good again, no reader gets a bad byte through any view.
 func TestRace(t *testing.T) {
 	good := strings.ToLower(bad) // of the same length
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", good), "pdf/run.sh": good, "pdf/in/SKILL.md": md("in", good), "two/pdf/SKILL.md": md("pdf", good)})

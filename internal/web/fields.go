@@ -43,7 +43,7 @@ func fieldsAsked(q url.Values, known []string) (fields []string, err error) {
 	return fields, nil
 }
 
-// sparse returns an item with the given properties alone.
+// sparse returns an item with only the given properties.
 func sparse(item apiSkillItem, fields []string) (map[string]json.RawMessage, error) {
 	data, err := json.Marshal(item)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestFields checks that an answer has the properties that were asked for, and no others.
+// TestFields checks that an answer has exactly the requested properties.
 func TestFields(t *testing.T) {
 	f := open(t, files)
 	for address, want := range map[string]string{
@@ -47,7 +47,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestAPIFilters checks the filters and orders of the list that pages have too.
+// TestAPIFilters checks the filters and orders of the list, which are the same as on
+// pages.
 func TestAPIFilters(t *testing.T) {
 	f := open(t, shelves)
 	for query, want := range map[string][]string{

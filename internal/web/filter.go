@@ -61,7 +61,7 @@ func (f filter) Hidden() [][2]string {
 	}, func(field [2]string) bool { return field[1] == "" })
 }
 
-// On returns how many filters leave out skills that match the query.
+// On returns the number of filters that leave out skills that match the query.
 func (f filter) On() int {
 	f.Sort, f.All = "", ""
 	return len(f.Hidden())

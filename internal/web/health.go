@@ -164,7 +164,7 @@ func (s *Site) health(r *request) error {
 	return s.render(r, http.StatusOK, "health", p)
 }
 
-// report computes the part of the health page that follows from the snapshot alone. It
+// report computes the part of the health page that depends only on the snapshot. It
 // examines every skill, so it runs once for all clients with the same view. Fitting the
 // list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {

@@ -104,7 +104,7 @@ func matched(word string, words []string) (from, to int) {
 // endings are those by which two forms of one English word differ.
 var endings = []string{"", "s", "es", "ed", "er", "ing"}
 
-// sameStem reports whether two words differ by their endings alone.
+// sameStem reports whether two words differ only in their endings.
 func sameStem(a, b string) bool {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pageRows is how many skills one page lists.
+// pageRows is the number of skills on one page.
 const pageRows = 50
 
 // frame is the data of the header and footer of every page.

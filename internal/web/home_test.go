@@ -113,7 +113,7 @@ func TestCollections(t *testing.T) {
 	}
 }
 
-// TestManyTags checks that hostile tags neither flood a page nor change it.
+// TestManyTags checks that hostile tags neither flood nor break a page.
 func TestManyTags(t *testing.T) {
 	many := map[string]string{}
 	for i := range 60 {
@@ -157,7 +157,7 @@ func TestHighlight(t *testing.T) {
 	}
 }
 
-// TestFirstSentence checks what a reader who arrives first is told, once.
+// TestFirstSentence checks the introduction that a first-time reader sees once.
 func TestFirstSentence(t *testing.T) {
 	f := open(t, shelves)
 	if got := text(all(f.page("/"), class("intro"))[0]); !strings.HasPrefix(got, "A skill teaches an agent one task, step by step: ") {

@@ -34,8 +34,8 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// TestFolderWithoutRoom checks that a folder is not called absent when there is no memory to
-// look for it.
+// TestFolderWithoutRoom checks that a folder is not reported as absent if there is no memory
+// to look for it.
 func TestFolderWithoutRoom(t *testing.T) {
 	f := open(t, map[string]string{"one/git/SKILL.md": "---\nname: git\ndescription: d\n---\n", "one/git/docs/a.md": "a"})
 	for units, want := range map[int64]int{1: http.StatusServiceUnavailable, 64 << 20: http.StatusFound} {

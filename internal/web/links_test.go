@@ -47,8 +47,7 @@ func here(t testing.TB, file string) *textFile {
 	return &textFile{view: v, e: v.Named("a"), file: file}
 }
 
-// TestInside checks that a link reaches a skill of the view and its files, and nothing
-// else.
+// TestInside checks that a link reaches only a skill of the view and its files.
 func TestInside(t *testing.T) {
 	at := here(t, "docs/x.md")
 	for link, want := range map[string]string{

@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// TestPublishers checks where the publisher of a named root stands: on its rows, as a filter,
-// in the breadcrumbs, beside the skill and on the health page. Programs get the label.
+// TestPublishers checks where the publisher of a named root is shown: on its rows, as a
+// filter, in the breadcrumbs, beside the skill and on the health page. Programs get the
+// label.
 func TestPublishers(t *testing.T) {
 	at := t.TempDir()
 	lay(t, at, map[string]string{

@@ -66,8 +66,8 @@ func parsed(t *testing.T, a answered) *html.Node {
 
 const heldWhy = "scripts/a.sh:2:40: what 'http://45.67.89.10/<b>s' delivers is run by 'sh' [run-fetched-unknown]"
 
-// TestHeldPages checks where a skill that is held back shows: in the lists with a state of its own, on
-// a page that says why with rule and line, and on the health page. Its files are given out nowhere.
+// TestHeldPages checks where a held-back skill is shown: in lists with its own state, on a page with
+// the reason, rule and line, and on the health page. Its files are given out nowhere.
 func TestHeldPages(t *testing.T) {
 	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
 	get := func(path string) answered { return answerOf(t.Context(), site, path) }
@@ -166,8 +166,8 @@ func TestScanPage(t *testing.T) {
 	}
 }
 
-// TestScanAPI checks the state and the scan of a skill in the API, and that a client from which a
-// rule hides a skill gets nothing of it.
+// TestScanAPI checks the state and the scan of a skill in the API, and that a client gets neither
+// for a skill that a rule hides from it.
 func TestScanAPI(t *testing.T) {
 	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
 	f := open(t, files)
@@ -242,8 +242,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestNoPolicy checks that a server without a policy judges the contents of skills, and shows nothing of
-// a policy.
+// TestNoPolicy checks that a server without a policy judges the contents of skills, and mentions no
+// policy.
 func TestNoPolicy(t *testing.T) {
 	_, site := withPolicy(t, admission.Policy{Mode: admission.Off})
 	for _, path := range []string{"/", "/health", "/skills/one/bad/", "/metrics", "/api/v1/skills/one/bad", "/api/v1/skills"} {

@@ -111,7 +111,7 @@ func (s *Site) begin(r *request) error {
 	return s.seeOther(r, at)
 }
 
-// callback lets a person in whom the provider sends back.
+// callback signs in a person whom the provider sends back.
 func (s *Site) callback(r *request) error {
 	token, to, err := s.o.SignIn.Finish(r.w, r.Request)
 	if err != nil {

@@ -101,7 +101,8 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// TestUnseenNote checks that a page says how many characters are not displayed.
+// TestUnseenNote checks that a page shows the number of characters that are not
+// displayed.
 func TestUnseenNote(t *testing.T) {
 	f := open(t, map[string]string{
 		"one/trap/SKILL.md":  "---\nname: trap\ndescription: d\n---\nA\u202eb\u2066c\u200b\n",

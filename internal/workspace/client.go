@@ -21,15 +21,16 @@ import (
 // maxSettings bounds a file of a client's settings, in bytes.
 const maxSettings = 16 << 20
 
-// clientSkills are the skills that a client shows itself, with the settings that turn some off.
+// clientSkills holds the skills that a client shows itself, with the settings that disable
+// some.
 type clientSkills struct {
 	*catalog.ClientSkills
 	curation clientconfig.Curation
 }
 
-// clientSkills returns the skills that a client shows itself: the ones in the folders that it reads
-// and that its settings leave on. It returns the same value while nothing has changed. If the
-// settings cannot be read, it returns nil, since a skill that the client lacks must stay listed.
+// clientSkills returns the skills that a client shows itself: the enabled skills in the folders
+// that it reads. It returns the same value while nothing has changed. If the settings cannot be
+// read, it returns nil, since a skill that the client lacks must stay listed.
 func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 	agent := agents.Named(client)
 	if agent == nil {
@@ -78,7 +79,7 @@ func (w *Workspace) ForClient(ctx context.Context, client string) (catalog.View,
 	return w.catalog.View(ctx)
 }
 
-// curation reads the settings with which an agent turns skills off.
+// curation reads the settings with which an agent disables skills.
 func (w *Workspace) curation(agent *agents.Agent, open []string) (out clientconfig.Curation, err error) {
 	data := map[string][]byte{} // one file may have several settings
 	for _, at := range agent.Off {

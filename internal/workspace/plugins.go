@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// pluginsPatience bounds the wait for the files of a client, of which the others know nothing.
+	// pluginsPatience bounds the wait for the files of one client; other clients do not wait for
+	// it.
 	pluginsPatience = 2 * time.Second
 	// pluginsDelay postpones watching, as the catalogue does, and pluginsSettle waits for the rest
 	// of a change.
@@ -92,7 +93,7 @@ func (p pluginRoots) source(o dir.Options) (s catalog.Source, ok bool) {
 	return dir.New(o), true
 }
 
-// lateSource stands for the plugins of a client whose files do not answer.
+// lateSource represents the plugins of a client whose files cannot be read in time.
 type lateSource struct {
 	root     skill.Root
 	answered <-chan struct{}

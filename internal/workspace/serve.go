@@ -108,7 +108,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	return catalog.New(w.sources, s.Catalog), nil
 }
 
-// newLocks returns the locks to compare skills with, or nil if the user's settings turn locks off.
+// newLocks returns the locks to compare skills with, or nil if the settings disable locks.
 func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	env := w.o.Env
 	mode := w.files.LockMode(w.file)

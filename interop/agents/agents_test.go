@@ -84,8 +84,8 @@ func (a agent) modules() string {
 	return filepath.Join(at, a.folder, "node_modules")
 }
 
-// installed skips by name where the client is absent, and fails where another version
-// than the one in package.json is there.
+// installed skips the test if the client is absent, and fails if its version differs from
+// package.json.
 func (a agent) installed(t *testing.T) (version string) {
 	t.Helper()
 	if _, err := node(); err != nil {
@@ -155,7 +155,7 @@ func (r *session) play(t *testing.T, p *play) wire {
 	return w
 }
 
-// testLimits measures the client alone: how much of the instructions, of a tool's
+// testLimits measures the client without knack: how much of the instructions, of a tool's
 // description and of an answer its model is shown.
 func testLimits(t *testing.T, a agent, version string) {
 	const top = 100_000
@@ -271,7 +271,7 @@ func testListed(t *testing.T, a agent, _ string) {
 
 var colour = regexp.MustCompile(`\x1b\[[0-9;?]*[a-zA-Z]`)
 
-// listedServers are the lines of a list that begin with the name knack, behind marks.
+// listedServers matches the lines of a list that begin with the name knack, after marks.
 func listedServers(list string) (out []string) {
 	name := regexp.MustCompile(`^[^\pL/]*knack(\W|$)`)
 	for line := range strings.Lines(colour.ReplaceAllString(list, "")) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// agent is one real client: how it is told about a model server and how it is run.
+// agent is one real client: how it is configured for a model server and how it is run.
 type agent struct {
 	name    string // of the test and of the row in the tables
 	title   string
@@ -57,7 +57,7 @@ type want struct {
 // all17 is for clients that show everything.
 var all17 = want{names: 17, descriptions: 17}
 
-// key is the key for the model server, which asks for none.
+// key is a key for the model server, which does not check it.
 const key = "no-key"
 
 // object is a JSON object.

@@ -4,5 +4,5 @@ package agents
 
 import "os/exec"
 
-// group does nothing: clients run on Unix alone.
+// group does nothing: clients run only on Unix.
 func group(*exec.Cmd) {}

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/interop/agents/model"
 )
 
-// step is one thing that the scripted model wants from knack.
+// step is one call that the scripted model makes to knack.
 type step struct {
 	tool string // knack's name of it
 	args object
@@ -37,7 +37,7 @@ type play struct {
 	hints   map[string]string // found by a search for hidden tools: the client's name by knack's
 }
 
-// next is the model's turn.
+// next returns the model's next reply.
 func (p *play) next(req model.Request) model.Reply {
 	if p.pending != nil {
 		answer, ok := req.Result(p.pending.ID)
@@ -155,8 +155,8 @@ func find(tools []model.Tool, name string) (model.Tool, bool) {
 	return model.Tool{}, false
 }
 
-// bare reports whether knack's tools stand under their own names: a tool of the
-// client's may be called skill too, but no other is called as the second.
+// bare reports whether knack's tools have their own names without a prefix. It looks for
+// read_file_in_skill, since the client may have a tool called skill too.
 func bare(tools []model.Tool) bool {
 	_, ok := named(tools, "read_file_in_skill")
 	return ok

@@ -54,7 +54,7 @@ func described(folder string) string {
 	return "Stands in the folder " + strings.ReplaceAll(folder, "/", " ") + " of a plugin."
 }
 
-// writeMarketplace makes a marketplace with two plugins, of which the first is an extension too.
+// writeMarketplace makes a marketplace with two plugins; the first is also an extension.
 func writeMarketplace(at string) error {
 	files := map[string]string{
 		".claude-plugin/marketplace.json":         `{"name": "acme", "owner": {"name": "Acme"}, "plugins": [{"name": "docs", "source": "./plugins/docs", "description": "Documents."}, {"name": "ops", "source": "./plugins/ops", "description": "Runs."}]}`,

@@ -107,8 +107,8 @@ func pass(from string, src io.Reader, dst io.Writer, write func(line)) {
 	}
 }
 
-// ruled is the text of a ruler: numbers of the places at which they stand, twelve of them
-// between two separators. It has no dots, with which clients mark cuts.
+// ruled is the text of a ruler: the offsets of its own numbers, twelve between two
+// separators. It has no dots, with which clients mark cuts.
 func ruled(separator string) string {
 	var b strings.Builder
 	for b.Len() < 20_000 {

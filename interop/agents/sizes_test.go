@@ -71,7 +71,7 @@ func testNative(t *testing.T, a agent, _ string) {
 	seen.cell(t, "sizes", cells...)
 }
 
-// alone runs the client without knack.
+// alone measures the client without knack.
 func (r *session) alone(t *testing.T) {
 	t.Helper()
 	if err := r.client(r.agent.args(r, prompt)...); err != nil {
@@ -82,7 +82,8 @@ func (r *session) alone(t *testing.T) {
 	}
 }
 
-// size is the number of bytes of the first request, whatever the name of the session's folder.
+// size is the number of bytes of the first request, independent of the length of the session's
+// path.
 func (r *session) size() int {
 	return len(strings.ReplaceAll(string(r.model.Requests()[0].Raw), r.dir, ""))
 }
@@ -193,7 +194,8 @@ func (s shownList) check(t *testing.T, a agent, n int) {
 // minShown is the number of characters from which a description counts as shown.
 const minShown = 25
 
-// measure counts the names in a text, and how much of each description is behind its name.
+// measure counts the names in a text, and the characters of each description after its
+// name.
 func measure(text string, of []listed) (s shownList) {
 	lower := strings.ToLower(text)
 	for _, skill := range of {

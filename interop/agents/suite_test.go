@@ -42,7 +42,7 @@ func TestArrived(t *testing.T) {
 	}
 }
 
-// TestCheckLine: names that fit and topics are asked for, in their order.
+// TestCheckLine: checkLine requires the names that fit, and topics in their order.
 func TestCheckLine(t *testing.T) {
 	var of []listed
 	for _, name := range []string{"git", "tar", "azure-storage-blobs-and-containers-of-all-kinds", "azure-storage-queue", "azure-monitor", strings.Repeat("long-", 30) + "name", strings.Repeat("much-", 30) + "name"} {
@@ -61,8 +61,8 @@ func TestCheckLine(t *testing.T) {
 	}
 }
 
-// TestDocument: the document has a row for every client in every table, and none for a
-// client that no run can see.
+// TestDocument: the document has a row for every client in every table, and no row for an
+// unknown client.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../doc/clients.md")
 	if err != nil {

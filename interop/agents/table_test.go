@@ -24,8 +24,8 @@ type record struct {
 
 var seen = &record{rows: map[string]map[string]string{}}
 
-// begin notes that a row is being measured: with -update the old one goes, whatever
-// comes of it.
+// begin notes that a row is being measured: with -update the old row is dropped even if
+// the measurement fails.
 func (r *record) begin(table, client string) {
 	r.Lock()
 	defer r.Unlock()
@@ -118,7 +118,7 @@ func merge(old string, rows map[string]string) string {
 	return out
 }
 
-// native is behind the client's name in a row about its own list of skills.
+// native follows the client's name in a row about its own list of skills.
 const native = ", own list"
 
 // section cuts a document at one table.

@@ -97,8 +97,8 @@ func TestOpenAI(t *testing.T) {
 	}
 }
 
-// TestOpenAIMerges: the vendor's client merges calls that have the same index or none, which is why
-// knack has its own. If that changes, decision 17 has lost one of its reasons.
+// TestOpenAIMerges: the vendor's client merges calls with the same index or without one, which is
+// why knack has its own client. If that changes, decision 17 has lost one of its reasons.
 func TestOpenAIMerges(t *testing.T) {
 	for _, index := range []string{`"index":0,`, ""} {
 		call := `{"tool_calls":[{` + index + `"id":"%s","type":"function","function":{"name":"skill","arguments":"{}"}}]}`

@@ -119,7 +119,8 @@ func escapes(t *testing.T, m *machine, at string) {
 	}
 }
 
-// knackOnce reports whether a path is one of the few that the command is tried with too.
+// knackOnce reports whether a path is one of the few that are also tried with the
+// command.
 func (m *machine) knackOnce(path string) bool {
 	return strings.HasPrefix(path, `..\`) || path == "CON" || strings.HasSuffix(path, "$DATA")
 }

@@ -52,8 +52,8 @@ func loneCR(s string, i int) bool {
 	return s[i] == '\r' && (i+1 == len(s) || s[i+1] != '\n')
 }
 
-// indexLoneCR returns the index of the first carriage return in s[:end] that ends a line
-// alone, or -1.
+// indexLoneCR returns the index of the first carriage return in s[:end] that is a line
+// end by itself, or -1.
 func indexLoneCR(s string, end int) int {
 	for i := 0; i < end; i++ {
 		n := strings.IndexByte(s[i:end], '\r')

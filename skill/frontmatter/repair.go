@@ -187,8 +187,8 @@ func matchKey(text string) (key string, colon int, ok bool) {
 
 func keyEnd(m []int) int { return max(m[3], m[5], m[7]) }
 
-// readChunks reads the first chunk alone, as YAML or as text. A value in quotes or brackets
-// may continue in the next chunks; used is the number of chunks read.
+// readChunks reads the first chunk separately, as YAML or as text. A value in quotes or
+// brackets may continue in the next chunks; used is the number of chunks read.
 func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
 	c := chunks[0]
 	if c.key != "name" && c.key != "description" {

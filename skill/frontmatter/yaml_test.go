@@ -161,7 +161,7 @@ func TestScalarJSON(t *testing.T) {
 	}
 }
 
-// Depth 16 is read, depth 17 is a fault at the bracket that is too deep.
+// Depth 16 is read, and depth 17 is a fault at the offending bracket.
 func TestYAMLDepth(t *testing.T) {
 	nest := func(n int) []byte { return fenced("x: " + strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	// The mapping itself is the first level.

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxMatches bounds how many folders [Source.Folders] looks into. Names that are
-// equal but for case are few.
+// maxMatches bounds the number of folders that [Source.Folders] looks into. Names that
+// are equal but for case are few.
 const maxMatches = 16
 
 // hasFolder reports whether the root has a direct child folder with exactly this name.

@@ -232,7 +232,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	return err == nil && left == 0 && unix.Fstat(fd, &st) == nil && stampOfStat(&st) == f.Stamp
 }
 
-// fill reads until buf is full or no more comes.
+// fill reads until buf is full or the file ends.
 func fill(fd int, buf []byte) ([]byte, error) {
 	n := 0
 	for n < len(buf) {

@@ -148,8 +148,8 @@ func TestWholeReadsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestWholeAllocates checks that a file costs no more allocations than its names, and
-// that buffers are reused.
+// TestWholeAllocates checks that a file costs only the allocations of its names, and that
+// buffers are reused.
 func TestWholeAllocates(t *testing.T) {
 	files := map[string]string{"SKILL.md": main}
 	for i := range 100 {

@@ -14,8 +14,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// junctions shows each symbolic link as Go shows a junction on Windows: it is irregular, and
-// neither a folder nor a link. One called odd cannot be read, as another kind of link.
+// junctions presents each symbolic link as Go presents a junction on Windows: it is
+// irregular, and neither a folder nor a link. One called odd cannot be read, as another kind
+// of link.
 type junctions struct{ opener }
 
 func (d junctions) folder(dir string, plain bool) (handle, error) {

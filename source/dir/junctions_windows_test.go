@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Real junctions, which need no right of their own, are followed as links are; one on the
-// way to the root too.
+// Real junctions, which need no privilege, are followed like links, also on the way to
+// the root.
 func TestJunctionsOfTheSystem(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/docs/file": "text"})
 	outside := tree(t, map[string]string{"linked/SKILL.md": "", "secret": "text"})

@@ -155,7 +155,7 @@ func holds(h handle, dir string, target *info) bool {
 	return false
 }
 
-// entry is a directory entry that looks its info up through the folder, never by a path of its own.
+// entry is a directory entry that gets its info through the open folder, never by a path.
 type entry struct {
 	h    *folder
 	at   string

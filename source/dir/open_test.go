@@ -335,7 +335,7 @@ func TestFolderSwappedForLink(t *testing.T) {
 	}
 }
 
-// The system's error for a folder that is gone names its absolute path; ours does not.
+// The system's error for a missing folder names its absolute path; ours does not.
 func TestErrorsKeepPathsToThemselves(t *testing.T) {
 	root := tree(t, map[string]string{"file": "x"})
 	for doorName, d := range doors() {
@@ -409,7 +409,7 @@ func TestStatAgain(t *testing.T) {
 	}
 }
 
-// A name that Windows takes for another is no name there.
+// A name that Windows would read as another one is refused there.
 func TestIsAlias(t *testing.T) {
 	for name, want := range map[string]bool{
 		"SKILL.md": false, "a b": false, "a.b.c": false, "SKILL.md.": true, "SKILL.md ": true, "ref. .": true, "SKILL.md::$DATA": true, "a:b": true,

@@ -27,7 +27,8 @@ func (p Place) leads(at string) bool {
 	return ok && n <= p.To || at == "." || strings.HasPrefix(p.Path, at+"/")
 }
 
-// below returns how many levels a path is below the place, and whether it is there.
+// below returns the number of levels of a path below the place, and whether it is below
+// it.
 func (p Place) below(at string) (levels int, ok bool) {
 	if p.Path == at {
 		return 0, true

@@ -137,8 +137,8 @@ func InRepository(folder, home string) bool {
 	return len(chain) > 0 && exists(filepath.Join(chain[len(chain)-1], ".git"))
 }
 
-// maxNames bounds how many names of a folder are read to learn which agents' folders it has.
-// Beyond it, each is asked for.
+// maxNames bounds the number of names that are read of a folder to find agents' folders in
+// it. Beyond it, each is asked for.
 const maxNames = 4096
 
 // top is a folder that contains folders of agents: a project's, the home folder, or one that a

@@ -104,7 +104,8 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
-// A root that is the folder of an earlier one is that root, which has its label too.
+// A root with the folder of an earlier one is not added; the earlier root gets its label
+// too.
 func TestWellKnownAlso(t *testing.T) {
 	base := tree(t, map[string]string{"p/.git/HEAD": "x", "p/skills/": "", "p/.claude/skills": "->../skills", "p/.agents/skills": "->../.claude/skills", "p/.codex": "->.agents", "h/": ""})
 	got := map[string][]string{}

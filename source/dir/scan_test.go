@@ -462,7 +462,7 @@ func TestScanIsDeterministic(t *testing.T) {
 	}
 }
 
-// If a file is in the place of a folder on the way, nothing can be below it.
+// If a part of the path is a file, nothing can be below it.
 func TestScanRootBelowFile(t *testing.T) {
 	base := tree(t, map[string]string{".claude": "", "file": ""})
 	root := filepath.Join(base, ".claude", "skills")

@@ -15,9 +15,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The next scan sees each change that a scan from nothing would see; without a change,
-// it is the same scan. All trees are laid out at once, since a stamp proves something
-// only when it is old enough.
+// The next scan sees each change that a new scan would see; without a change, it returns
+// the same scan. All trees are laid out at once, since a stamp proves something only when
+// it is old enough.
 func TestAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 2 s")

@@ -90,8 +90,8 @@ func race(t *testing.T, name string, swap func(dir string, i int) error) {
 	}
 }
 
-// put replaces a name with one of several things by turns. It makes each once and links
-// that again and again: ext4 searches long for an inode after many were freed.
+// put replaces an entry with one of several kinds, in rotation. It makes each once and
+// links that again and again: ext4 searches long for an inode after many were freed.
 func put(root, name string, i int, makes ...func(at string) error) error {
 	made, tmp := filepath.Join(root, fmt.Sprint("made", i%len(makes))), filepath.Join(root, "tmp")
 	if i < len(makes) {
@@ -273,7 +273,8 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// The kind of entry in SKILL.md's place decides the fault; nothing blocks.
+// An entry named SKILL.md that is no regular file is a fault for its kind, and never
+// blocks.
 func TestScanSpecialEntry(t *testing.T) {
 	kinds := map[string]string{"pipe": "pipe.md", "socket": "socket.md", "device": "zero.md"}
 	root := tree(t, map[string]string{"x/": ""})

@@ -86,7 +86,7 @@ func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	expect(t, inTwo, "a b b/c d")
 }
 
-// The test meets the system's own limits in a namespace of its own.
+// The test runs into the system's limits in a separate namespace.
 func TestWatchesRunOut(t *testing.T) {
 	if limit := os.Getenv("KNACK_TEST_INOTIFY"); limit != "" {
 		runOut(t, limit)

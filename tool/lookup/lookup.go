@@ -1,6 +1,6 @@
 // Package lookup finds skills and documents by name, folder and URI, in a catalogue's snapshot
-// and, if that lacks them, on the current disk: no tool says "not found" before the disk was
-// asked.
+// and, if that lacks them, on the current disk: no tool says "not found" before a look at the
+// disk.
 package lookup
 
 import (

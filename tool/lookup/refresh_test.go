@@ -113,8 +113,8 @@ func (l *listing) Folders(match func(string) bool) (all []skill.Folder) {
 	return all
 }
 
-// A folder for which there was no refresh, since too many others were in vain, may have a
-// skill.
+// A folder that caused no refresh, because too many others were fruitless, may still have
+// a skill.
 func TestFolderWithoutRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &listing{skilltest.Global(map[string]string{"a/SKILL.md": skilltest.Document("a", "A")})}

@@ -111,7 +111,7 @@ type subject struct {
 	links    []link
 }
 
-// Format judges and measures a skill by its format alone. It reads SKILL.md again, since a skill
+// Format judges and measures only the format of a skill. It reads SKILL.md again, since a skill
 // does not keep its text. If the file has changed, it judges the new text. It never fails:
 // anything that cannot be read is a finding.
 func Format(ctx context.Context, s *skill.Skill) Report { return report(ctx, s, nil) }

@@ -313,7 +313,7 @@ func FuzzFix(f *testing.F) {
 	})
 }
 
-// Whatever a candidate proposes, it is kept only if it improves the file and loses nothing.
+// A candidate fix is kept only if it improves the file and loses no content.
 func TestBetter(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string

@@ -124,7 +124,7 @@ func (j *judged) quoteLine(at int) []byte {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// unfold moves the text after a block indicator to a line of its own.
+// unfold moves text after a block indicator to its own line.
 func (j *judged) unfold(at, to int) []byte {
 	l := j.lines[at]
 	m := reEntry().FindStringSubmatch(l.text)

@@ -53,7 +53,7 @@ func view(t *testing.T, files map[string]string) (catalog.View, doctor.Options) 
 	return v, doctor.Options{Sources: sources, Dir: top, Home: filepath.Join(top, "home"), Shown: func(path string) string { return path }, Serving: func(folder string) string { return "serve " + folder }}
 }
 
-// A verdict has the findings about the skill alone and those about its place.
+// A verdict has the findings about the skill itself and about its location.
 func TestJudge(t *testing.T) {
 	v, _ := view(t, map[string]string{
 		"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b") + "[x](none.md)\n", "one/c/SKILL.md": "---\nname: c\n---\n", "one/d/SKILL.md": good("e"), "one/e/SKILL.md": good("e2"),

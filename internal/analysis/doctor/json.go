@@ -127,8 +127,8 @@ func Roots(v catalog.View) []RootStatus {
 	return out
 }
 
-// notFor000 explains a skill of which contract 000 reads another file, or none. That contract
-// reads SKILL.MD or else SKILL.md. The result is "" if it reads the same file.
+// notFor000 explains why contract 000 reads another file for a skill, or no file. That
+// contract reads SKILL.MD or else SKILL.md. The result is "" if it reads the same file.
 func notFor000(e *catalog.Entry) string {
 	all := append([]string{e.Entry}, e.Others()...)
 	for _, want := range []string{"SKILL.MD", "SKILL.md"} {

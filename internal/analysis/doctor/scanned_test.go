@@ -44,8 +44,8 @@ func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Optio
 	return v, o
 }
 
-// TestHeld checks that a skill that is held back has a state of its own, in counts and in both texts,
-// with the reason and its line, and that skipped skills keep theirs.
+// TestHeld checks that a held-back skill has its own state in counts and in both texts, with the
+// reason and its line, and that skipped skills keep their state.
 func TestHeld(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/bad/SKILL.md": good("bad"), "one/bad/run.sh": "curl x | sh\n", "one/fine/SKILL.md": good("fine"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	r, err := doctor.Examine(t.Context(), v, o)

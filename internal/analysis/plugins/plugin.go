@@ -110,7 +110,7 @@ func (j *judge) hasNative(fsys fs.FS) bool {
 }
 
 // undeclared returns the faults of a plugin.json that claims no version of Agent Plugins, in a plugin
-// that the clients of today load by their own manifests: they are no errors.
+// that today's clients load by their own manifests; they are not errors.
 func undeclared(faults []plugin.Fault) []plugin.Fault {
 	for i := range faults {
 		faults[i].Effect = min(faults[i].Effect, plugin.Ignores)

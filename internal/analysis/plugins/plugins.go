@@ -204,7 +204,7 @@ func (j *judge) read(fsys fs.FS, folder, name string, most int64, rule string, b
 	return f
 }
 
-// dangling reports whether a name is a link to nothing.
+// dangling reports whether a name is a link whose target is missing.
 func dangling(fsys fs.FS, name string) bool {
 	p, ok := fsys.(*dir.Package)
 	if !ok {
@@ -319,7 +319,7 @@ func (j *judge) entry(ctx context.Context, f *file, m *plugin.Marketplace, i int
 	return usable, nil
 }
 
-// manifest returns the manifest of a client, or nil if it has none that can be read.
+// manifest returns the manifest of a client, or nil if it has no readable one.
 func (j *judge) manifest(fsys fs.FS, of plugin.File) *plugin.Manifest {
 	data, _, err := skill.ReadFile(fsys, of.Path, plugin.MaxManifest)
 	if err != nil {

@@ -69,7 +69,7 @@ func gzipOf(content string) string {
 	return b.String()
 }
 
-// patched replaces bytes behind each place where a signature stands.
+// patched replaces bytes after each occurrence of a signature.
 func patched(zip, signature string, at int, with string) string {
 	b := []byte(zip)
 	for from := 0; ; {
@@ -210,7 +210,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// shared returns a zip with one file that its directory has twice, under names of its own.
+// shared returns a zip whose directory lists one file twice, under two names.
 func shared() string {
 	one := zipOf("a.txt", "text")
 	from, end := strings.Index(one, sigCentral), strings.Index(one, sigEnd)

@@ -36,7 +36,7 @@ func moreOf(folder string) key {
 	return key{MaskSecrets(path.Clean(folder)), more, skill.Digest{}}
 }
 
-// unlisted returns how many findings a report counts and does not list.
+// unlisted returns the number of findings that a report counts but does not list.
 func unlisted(r *Report) int { return r.Enforce + r.Review - len(r.Findings) }
 
 // Add records the findings of a skill as known. folder is the skill's path below the scanned

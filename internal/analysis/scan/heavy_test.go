@@ -20,7 +20,7 @@ import (
 // heavyFolder names the skill that a process judges for [TestHeavyFiles].
 const heavyFolder = "KNACK_HEAVY_FOLDER"
 
-// A file of 2 MB, whatever its shape, takes at most 128 MiB more than a process that judges a small one.
+// Judging a file of 2 MB of any shape takes at most 128 MiB more than judging a small one.
 func TestHeavyFiles(t *testing.T) {
 	if dir := os.Getenv(heavyFolder); dir != "" {
 		judgeFolder(t, dir)

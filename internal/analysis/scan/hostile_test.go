@@ -45,7 +45,8 @@ func TestFindingsAmidMuch(t *testing.T) {
 	}
 }
 
-// A text that Markdown's parser would read for too long is judged as plain text, which is said.
+// A text that the Markdown parser would take too long for is judged as plain text, and the
+// report says so.
 func TestTooMuchMarkdown(t *testing.T) {
 	testwait.Slow(t)
 	const size = 1 << 20
@@ -71,7 +72,8 @@ func TestTooMuchMarkdown(t *testing.T) {
 	}
 }
 
-// A line of marks without blanks is no list: the rules of tables in texts, and options.
+// A line of marks without blanks, such as the rule of a table, is not read as nested
+// lists.
 func TestNotNested(t *testing.T) {
 	for _, line := range []string{strings.Repeat("-", 80) + "+" + strings.Repeat("-", 40), "+" + strings.Repeat("-", 40) + "+" + strings.Repeat("-", 40) + "+", strings.Repeat("*", 70) + " a", "1.2.3." + strings.Repeat("4.", 70)} {
 		if r := scanText("SKILL.md", "```\n"+line+"\n```\n\n"+line+"\n", kindMarkdown); len(r.Findings) > 0 {

@@ -78,7 +78,7 @@ func TestNearFinding(t *testing.T) {
 	}
 }
 
-// A pair is found amid many names with the same beginning and the same end, or none.
+// A pair of near names is found among 2,000 names with the same beginning and end.
 func TestNearAmidMany(t *testing.T) {
 	var skills []Named
 	for i := range 2000 {

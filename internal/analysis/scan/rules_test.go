@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// example scans a skill with one file beside its main file, or that alone.
+// example scans a skill with its main file and at most one other.
 func example(t testing.TB, r Rule, content string) Report {
 	t.Helper()
 	in := r.In

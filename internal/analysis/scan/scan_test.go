@@ -36,7 +36,7 @@ func mixed() map[string]string {
 	return contents
 }
 
-// The same files give the same report, whatever their order is.
+// The same files give the same report in any order.
 func TestDeterministic(t *testing.T) {
 	fsys, files := skillOf(mixed())
 	var want string

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets/canary"
 )
 
-// Each secret is found, and neither the report nor a quotation has more than four characters of it.
+// Each secret is found, and neither report nor quotation shows more than four of its characters.
 func TestSecret(t *testing.T) {
 	all := canary.All()
 	if len(all) < 50 {

@@ -59,7 +59,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetRead checks that keys which were read with the line before are forgotten too.
+// TestForgetRead checks that keys that were read together with the previous line are also
+// forgotten.
 func TestForgetRead(t *testing.T) {
 	l := &Lines{out: io.Discard, plain: bufio.NewReader(strings.NewReader("")), keys: &keys{raw: []byte("y\r"), out: []byte("a")}}
 	l.Forget()

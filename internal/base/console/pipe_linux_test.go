@@ -59,7 +59,7 @@ func TestWriteNow(t *testing.T) {
 	}
 }
 
-// TestWriteNowToSocket checks that a socket takes a part of a long text, and then nothing.
+// TestWriteNowToSocket checks that a full socket takes only a part of a long text.
 func TestWriteNowToSocket(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -190,7 +190,7 @@ func (p *Printer) paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Text prints a text behind a prefix. It keeps its lines.
+// Text prints a text after a prefix. It keeps its lines.
 func (p *Printer) Text(word Painted, text string) {
 	columns := display.Columns(word.text) + 1
 	first, rest, _ := strings.Cut(text, "\n")

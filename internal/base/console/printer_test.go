@@ -90,7 +90,8 @@ another line
 	}
 }
 
-// TestPrinterRoom checks that a terminal too narrow for words breaks no line.
+// TestPrinterRoom checks that no line is broken on a terminal that is too narrow for
+// words.
 func TestPrinterRoom(t *testing.T) {
 	var b bytes.Buffer
 	p := (&Env{Stdout: &b, StdoutTerminal: true, Width: 12, Getenv: func(string) string { return "1" }}).Out()

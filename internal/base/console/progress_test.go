@@ -207,7 +207,7 @@ func TestProgressPlain(t *testing.T) {
 	}
 }
 
-// TestProgressNowhere checks that nothing is shown where nobody would see it, or where the
+// TestProgressNowhere checks that no progress is shown without a reader, or if the
 // terminal cannot rewrite a line.
 func TestProgressNowhere(t *testing.T) {
 	for _, terminal := range []bool{false, true} {

@@ -88,8 +88,8 @@ func TestUnifiedPatches(t *testing.T) {
 	}
 }
 
-// TestOddNames checks that Git finds a file whatever it is called, and that no name adds a line to
-// a patch.
+// TestOddNames checks that Git applies a patch to a file with any name, and that no name adds a
+// line to the patch.
 func TestOddNames(t *testing.T) {
 	name := "a\n+++ b/evil\n@@ -0,0 +1,1 @@\n+text\n--- a/\"\\\x7f ü"
 	if got, want := diff.Rename("a\nb", "c"), "diff --git \"a/a\\012b\" b/c\nrename from \"a\\012b\"\nrename to c\n"; got != want {

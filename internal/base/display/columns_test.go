@@ -69,7 +69,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// FuzzColumns checks that a cut text fits, and that a broken one loses nothing but blanks.
+// FuzzColumns checks that a cut text fits, and that a broken one loses only blanks.
 func FuzzColumns(f *testing.F) {
 	f.Add("技能 ok ❤\ufe0f word", 7)
 	f.Fuzz(func(t *testing.T, s string, columns int) {

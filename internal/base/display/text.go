@@ -81,7 +81,7 @@ func OneLine(s string) string {
 	return b.String()
 }
 
-// IsBlank reports whether [OneLine] leaves nothing of s.
+// IsBlank reports whether [OneLine] of s is empty.
 func IsBlank(s string) bool {
 	for _, r := range s {
 		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !IsUnseen(r) {

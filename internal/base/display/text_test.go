@@ -84,8 +84,8 @@ func TestIsBlank(t *testing.T) {
 	}
 }
 
-// TestAppendVisibleJSON checks that a JSON text keeps its value and has no control,
-// direction and line separator characters, and none beyond the visible planes.
+// TestAppendVisibleJSON checks that a JSON text keeps its value and has no control
+// characters, direction marks, line separators or characters of invisible planes.
 func TestAppendVisibleJSON(t *testing.T) {
 	var all strings.Builder
 	for r := rune(0); r <= 0x1ffff; r++ {

@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// The table of invisible characters agrees with Unicode, as far as this Go knows
-// Unicode.
+// The table of invisible characters agrees with the Unicode version of this Go.
 func TestUnseen(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		want := r >= 0xe0000 || r == 0x2800 || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point) ||

@@ -47,7 +47,7 @@ func Append(path, begin string) (*Lines, error) {
 	return l, nil
 }
 
-// mend removes a line without an end.
+// mend removes an unfinished last line.
 func (l *Lines) mend(begin string) error {
 	if err := lock(l.f); errors.Is(err, ErrLocked) {
 		return nil // another process is about to write the end

@@ -61,7 +61,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses checks which files are left alone, and the mode of a new one.
+// TestAppendRefuses checks which files are refused, and the mode of a new one.
 func TestAppendRefuses(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Append(dir, "x"); !errors.Is(err, ErrIrregular) {

@@ -108,7 +108,7 @@ func TestReplaceInheritsNoACL(t *testing.T) {
 	holds(t, path, "new")
 }
 
-// An attribute that cannot be set on the new file leaves the old one alone.
+// If an attribute cannot be set on the new file, the old file stays.
 func TestReplaceRefusesAttributes(t *testing.T) {
 	path := put(t, "a", "old", 0o644)
 	set(t, path, "user.note", []byte("mine"))

@@ -25,7 +25,7 @@ import (
 	"syscall"
 )
 
-// The reasons to leave a file alone.
+// The reasons to refuse a file.
 var (
 	errLink      = errors.New("it is a link; change the file that it leads to")
 	ErrIrregular = errors.New("it is not a regular file")
@@ -42,8 +42,8 @@ var (
 // writing is held for reading while a file is written.
 var writing sync.RWMutex
 
-// Settle waits for the files that are being written, and lets no further one begin. A process
-// calls it before it ends with work under way, in order to leave no temporary file behind.
+// Settle waits for the writes in progress, and prevents further ones. A process calls it
+// before it ends with work under way, in order to leave no temporary file behind.
 func Settle() { writing.Lock() }
 
 // Replace gives the file at path the new content if it holds the old one. The new file is

@@ -27,7 +27,7 @@ func put(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// holds checks a file's content and that it is alone in its folder.
+// holds checks a file's content, and that its folder has no other file.
 func holds(t *testing.T, path, want string) {
 	t.Helper()
 	if data, err := os.ReadFile(path); err != nil || string(data) != want {

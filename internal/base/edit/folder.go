@@ -10,8 +10,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// ErrLink is returned for a path whose folder is behind a link. The caller resolves links once,
-// with [Within] or [Named]; a link that comes later was put there by another process.
+// ErrLink is returned for a path whose folder is reached through a link. The caller resolves
+// links once, with [Within] or [Named]; a link that comes later was put there by another
+// process.
 var ErrLink = errors.New("a link is in its path; run the command again, or name the folder that the link leads to")
 
 // Named resolves the links on the way to a file or folder that the user named. The last part of
@@ -63,7 +64,7 @@ func statParts(path string) (fs.FileInfo, error) {
 	return now, err
 }
 
-// openIn opens the folder name of another one, and nothing that a link leads to.
+// openIn opens the folder name in another one, without following links.
 func openIn(in *os.Root, name string) (*os.Root, error) {
 	path := filepath.Join(in.Name(), name)
 	seen, err := in.Lstat(name)

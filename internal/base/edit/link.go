@@ -42,8 +42,8 @@ func Link(path, target string) error {
 // symlink is [os.Root.Symlink], and a variable for the tests.
 var symlink = (*os.Root).Symlink
 
-// lacksLinks reports whether making a link failed because there are no links. Windows says 1314
-// (ERROR_PRIVILEGE_NOT_HELD) to a user who may not make them.
+// lacksLinks reports whether making a link failed because the system has no links. Windows says
+// 1314 (ERROR_PRIVILEGE_NOT_HELD) to a user who may not make them.
 func lacksLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.Errno(1314))
 }

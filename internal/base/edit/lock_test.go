@@ -41,7 +41,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestShare checks that several callers share a lock, and that none has it alone meanwhile.
+// TestShare checks that several callers share a lock, and that no caller gets it
+// exclusively meanwhile.
 func TestShare(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	first, err := Share(path)

@@ -17,7 +17,7 @@ func lock(f *os.File) error {
 	return err
 }
 
-// share waits until no process has locked an open file alone. Closing the file ends it.
+// share waits for a shared lock of an open file. Closing the file ends it.
 func share(f *os.File) error {
 	for {
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); !errors.Is(err, syscall.EINTR) {
@@ -26,5 +26,5 @@ func share(f *os.File) error {
 	}
 }
 
-// unlockFile unlocks an open file, whatever other processes have it open.
+// unlockFile unlocks an open file, even if other processes have it open.
 func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -16,7 +16,7 @@ func lock(f *os.File) error {
 	return err
 }
 
-// share waits until no process has locked an open file alone. Closing the file ends it.
+// share waits for a shared lock of an open file. Closing the file ends it.
 func share(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), 0, 0, 1, 0, &windows.Overlapped{})
 }

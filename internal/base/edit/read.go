@@ -13,8 +13,8 @@ func Read(path string, most int64) ([]byte, error) {
 	return read(path, most, func(fs.FileInfo) error { return nil })
 }
 
-// ReadOwn is Read for a file that no other user can have written: it belongs to this user or to the
-// administrator, and neither its group nor others may write it.
+// ReadOwn is Read for a file that no other user could have written: it belongs to this user or to
+// the administrator, and neither its group nor others may write it.
 func ReadOwn(path string, most int64) ([]byte, error) {
 	return read(path, most, func(info fs.FileInfo) error {
 		if !isOwn(info) {

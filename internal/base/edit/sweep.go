@@ -155,7 +155,7 @@ func removeAll(in *os.Root, name string) (err error) {
 	return pathError("remove", filepath.Join(in.Name(), name), err)
 }
 
-// Discard moves a folder to a temporary name in the folder parent, which is no link, and
+// Discard moves a folder to a temporary name in parent, which must not be a link, and
 // removes it there. If the process is killed, [Sweep] removes the rest.
 func Discard(path, parent string) error {
 	return inFolderOf(path, func(from *os.Root, name string) error {

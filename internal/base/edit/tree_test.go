@@ -106,7 +106,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreePlaceTaken checks that a tree replaces nothing, and can be placed elsewhere.
+// TestTreePlaceTaken checks that a tree does not replace an existing folder, and can be
+// placed elsewhere.
 func TestTreePlaceTaken(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTestTree(t, dir)
@@ -310,8 +311,8 @@ func TestSweepFiles(t *testing.T) {
 	alive.end()
 }
 
-// TestTreeWithoutLocks checks that a file system without locks takes trees, and that nothing is
-// swept there.
+// TestTreeWithoutLocks checks that trees work on a file system without locks, and that sweeps
+// remove nothing there.
 func TestTreeWithoutLocks(t *testing.T) {
 	was := lockFile
 	defer func() { lockFile = was }()

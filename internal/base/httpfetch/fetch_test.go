@@ -248,7 +248,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestProxy goes through a proxy, which is on this machine although the source is not.
+// TestProxy checks that a proxy on this machine is used, although private addresses are
+// refused.
 func TestProxy(t *testing.T) {
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 	var asked atomic.Int32

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// ErrRefused is the category of errors about requests that this client refuses: private
+// ErrRefused is in the chain of errors about requests that this client refuses: private
 // addresses, plain http, too many redirects.
 var ErrRefused = errors.New("the request is refused")
 

@@ -92,7 +92,7 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// body reads an answer, and fails when no more bytes come.
+// body reads an answer, and fails if it stalls.
 type body struct {
 	in     io.ReadCloser
 	cancel context.CancelCauseFunc

@@ -128,7 +128,7 @@ func (r *Reader) space() {
 	}
 }
 
-// next passes a byte, behind blanks, if it is the next.
+// next skips blanks, and c if it follows, and reports whether it did.
 func (r *Reader) next(c byte) bool {
 	r.space()
 	if r.at == len(r.src) || r.src[r.at] != c {

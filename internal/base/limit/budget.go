@@ -42,7 +42,8 @@ func (b *Budget) Held() int64 {
 	return b.held
 }
 
-// Share returns a client's units, and whether it gets no more because the rest is for others.
+// Share returns the units that a client has, and whether it gets no more because the rest is
+// reserved for others.
 func (b *Budget) Share(client string) (own int64, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 
 // Reasons why work is refused for the moment.
 var (
-	// ErrBusy: too many reads of one disk are still waiting.
+	// ErrBusy is returned if too many reads of one disk are still waiting.
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
-	// ErrNoRoom: too much is being answered at once.
+	// ErrNoRoom is returned if the answers in progress use all memory.
 	ErrNoRoom = errors.New("the server is busy; try again")
 )
 

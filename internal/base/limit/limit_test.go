@@ -14,7 +14,7 @@ func clock(c *Clients) *time.Time {
 	return &now
 }
 
-// let returns how many of n requests are permitted.
+// let returns the number of n requests that are permitted.
 func let(c *Clients, name string, n int) (in int) {
 	for range n {
 		if wait, _ := c.Take(name); wait == 0 {
@@ -60,7 +60,7 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// Memory is bounded, and using many names gains a client nothing.
+// Memory is bounded, and a client gains nothing by many names.
 func TestMostClients(t *testing.T) {
 	c := New(Rate{PerSecond: 1, Burst: 2})
 	c.most = 100

@@ -52,7 +52,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// Lines that all differ are bounded too, and others are written.
+// Lines that all differ are also bounded, and lines of other kinds are still written.
 func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
 	plain, got := lines()
 	log := Log(plain)

@@ -118,7 +118,7 @@ func (r *report) worst(e Effect) bool {
 	return false
 }
 
-// list returns the faults, with a last one if there are too many.
+// list returns the faults, ending with a note if there are too many.
 func (r *report) list() []Fault {
 	if r.cut > 0 {
 		return append(r.faults, Fault{Rule: r.faults[0].Rule, Effect: r.faults[0].Effect, Message: fmt.Sprintf("%s more faults are left out", display.Thousands(r.cut)), Fix: "mend these first"})

@@ -89,7 +89,7 @@ func ParseServers(data []byte, schema string) (*Servers, []Fault) {
 	return s, r.list()
 }
 
-// server judges one server alone: a fault in it concerns no other (§7.2.2).
+// server judges one server by itself: its faults do not affect other servers (§7.2.2).
 func (r *report) server(m member) Server {
 	s := Server{Name: m.name, Span: Span{m.at, m.end}}
 	own := &report{}

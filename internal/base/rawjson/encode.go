@@ -224,7 +224,7 @@ func Write(w io.Writer, encode func(*Encoder), begin func(size int64) error) err
 	return e.err
 }
 
-// size returns the number of bytes encoded so far.
+// size returns the number of encoded bytes.
 func (e *Encoder) size() int64 {
 	n := e.sent + int64(len(e.buf)-e.from)
 	for _, p := range e.parts {

@@ -18,7 +18,7 @@ import (
 // (path_resolution(7)).
 const maxLinks = 40
 
-// Of resolves the links of an absolute path, as far as the path exists.
+// Of resolves the links in the existing part of an absolute path.
 func Of(dir string) string {
 	if real, err := Eval(dir); err == nil {
 		return real
@@ -39,8 +39,8 @@ func Child(real, name string) string {
 	return at
 }
 
-// Links lists the links that an absolute path passes through, as far as the path
-// exists. Each link is named by the real path of its folder.
+// Links lists the links in the existing part of an absolute path. Each link is named by
+// the real path of its folder.
 func Links(path string) (links []string) {
 	if !filepath.IsAbs(path) {
 		return nil
@@ -57,8 +57,7 @@ func IsLink(m fs.FileMode) bool {
 	return m&fs.ModeSymlink != 0 || m&fs.ModeIrregular != 0 && !m.IsDir()
 }
 
-// Eval is [filepath.EvalSymlinks], and follows the junctions of Windows too, at which that
-// ends.
+// Eval is [filepath.EvalSymlinks] that also follows junctions of Windows.
 func Eval(path string) (string, error) {
 	if runtime.GOOS != "windows" || !filepath.IsAbs(path) {
 		return filepath.EvalSymlinks(path)
@@ -128,8 +127,8 @@ func Within(dir, target string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// Same reports whether two absolute paths are one place, by whatever links, mounts and spellings.
-// Paths that do not exist are one place if they would be made in one.
+// Same reports whether two absolute paths lead to the same place, through any links, mounts and
+// spellings. Paths that do not exist are one place if they would be made in one.
 func Same(a, b string) bool {
 	if a == b || !filepath.IsAbs(a) || !filepath.IsAbs(b) {
 		return a == b
@@ -138,7 +137,7 @@ func Same(a, b string) bool {
 	return a == b || sameFile(a, b)
 }
 
-// Inside reports whether target is the folder dir or in it, by whatever links, mounts and
+// Inside reports whether target is the folder dir or in it, through any links, mounts and
 // spellings of both.
 func Inside(dir, target string) bool {
 	if !filepath.IsAbs(dir) || !filepath.IsAbs(target) {

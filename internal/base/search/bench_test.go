@@ -98,7 +98,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex measures building an index from nothing, without reading documents.
+// BenchmarkIndex measures building a new index, without reading documents.
 func BenchmarkIndex(b *testing.B) {
 	const n = 10_000
 	docs := make([]search.Doc, n)

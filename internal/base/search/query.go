@@ -15,7 +15,7 @@ import (
 const (
 	maxQueryBytes = 1024
 	maxQueryWords = 32 // longer queries are cut
-	// maxMisspelt is how many words of a query may be misspelt: each is compared
+	// maxMisspelt is the number of words of a query that may be misspelt: each is compared
 	// with every term.
 	maxMisspelt = 8
 	// maxPrefixes and maxTypos bound the terms that one word of a query can match; the
@@ -184,8 +184,8 @@ func (x *index) beginnings(all []variant, word string) []variant {
 const minTypo = 9
 
 // guess returns the meaning of a word that matches nothing: terms and synonyms that differ from it in
-// one letter, or else two terms that it is written together of, or else for a long word terms that
-// differ in two letters.
+// one letter, or else two terms that are its parts, or else, for a long word, terms that differ in
+// two letters.
 func (x *index) guess(word string) []queryTerm {
 	letters := utf8.RuneCountInString(word)
 	if letters < 4 {

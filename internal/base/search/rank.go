@@ -23,8 +23,7 @@ const (
 	// saturation bounds the effect of repetition: beyond it further occurrences of a word
 	// hardly count.
 	saturation = 4
-	// coverage is the share of the score that depends on how many of the words
-	// were found.
+	// coverage is the share of the score that depends on the number of words found.
 	coverage = 0.6
 	// wholeName is the bonus of a document whose name equals the query.
 	wholeName = 1.5

@@ -149,7 +149,7 @@ func TestFarStems(t *testing.T) {
 	diffs(t, "half", hits[0].Score, 2*hits[1].Score)
 }
 
-// Two short words are no misspellings of each other.
+// Two short words do not count as misspellings of each other.
 func TestShortTypos(t *testing.T) {
 	x := of(Doc{Name: "log"}, Doc{Name: "jobs"}, Doc{Name: "excel"}, Doc{Name: "json"})
 	for query, want := range map[string][]string{"logo": nil, "jobz": nil, "exel": {"excel"}, "jsoon": {"json"}} {

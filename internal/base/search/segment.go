@@ -19,15 +19,15 @@ var maxWords = [fields]int{inName: 32, inTags: 64, inDescription: 500, inHeading
 
 const maxFieldBytes = 16 << 10
 
-// maxBeginning is how many words of a document's beginning are indexed, without the words
-// of the stop list.
+// maxBeginning is the number of words of a document's beginning that are indexed, without
+// the words of the stop list.
 const maxBeginning = 50
 
-// termsOfDoc is about how many different words of a skill are indexed.
+// termsOfDoc is the approximate number of different indexed words of a skill.
 const termsOfDoc = 128
 
-// block is how many documents are indexed at once. It bounds the memory that indexing takes
-// besides the index itself.
+// block is the number of documents that are indexed at once. It bounds the memory that
+// indexing takes besides the index itself.
 const block = 2048
 
 // segment holds documents 0 to docs-1. It is immutable once it is in an index. Terms are sorted. The postings of a
@@ -219,8 +219,8 @@ func (b *builder) field(f fieldID, texts []string) (n int) {
 	return b.n
 }
 
-// beginning adds the words of a document's beginning to the field at hand, and returns how
-// many words that has.
+// beginning adds the words of a document's beginning to the current field, and returns
+// their number.
 func (b *builder) beginning(text string) (n int) {
 	b.left = maxBeginning
 	b.tokens.cut(display.CutBytes(text, maxFieldBytes))

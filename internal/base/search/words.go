@@ -150,7 +150,7 @@ func (t *tokens) tail(s string) int {
 	return 0
 }
 
-// follows reports whether a word goes on, or another one begins, at s[i].
+// follows reports whether a word continues or begins at s[i].
 func follows(s string, i int) bool {
 	if i >= len(s) {
 		return false
@@ -202,7 +202,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// stop lists words that say nothing about the subject of a query. They are indexed like
+// stop lists words without meaning for the subject of a query. They are indexed like
 // others, and searched for if a query has no other words.
 var stop = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}

@@ -196,8 +196,8 @@ func TestLettersAreNear(t *testing.T) {
 	}
 }
 
-// TestFoldOnce checks that folding twice changes nothing. Otherwise a word copied from a
-// page would not be found in it.
+// TestFoldOnce checks that folding is idempotent. Otherwise a word copied from a page
+// would not be found in it.
 func TestFoldOnce(t *testing.T) {
 	for r := range rune(0x40000) { // no plane above has letters
 		once := fold("a" + string(r) + "a")

@@ -66,7 +66,8 @@ func (v Version) Compare(o Version) int { return semver.Compare(v.text, o.text) 
 // PreRelease reports whether v comes before a release, like 1.2.3-rc.1.
 func (v Version) PreRelease() bool { return semver.Prerelease(v.text) != "" }
 
-// Compatible reports whether the major versions are equal, and for 0.x the minor versions too.
+// Compatible reports whether the major versions are equal and, for 0.x, also the minor
+// versions.
 func (v Version) Compatible(o Version) bool {
 	if semver.Major(v.text) == "v0" {
 		return semver.MajorMinor(v.text) == semver.MajorMinor(o.text)

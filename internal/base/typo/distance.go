@@ -1,4 +1,4 @@
-// Package typo guesses the word, the key or the file name behind a misspelt one.
+// Package typo guesses the intended word, key or file name for a misspelt one.
 package typo
 
 import (
@@ -73,8 +73,8 @@ func Nearest(typed string, candidates []string) (best string) {
 	return best
 }
 
-// Hint returns the hint for a text that is none of some words: the nearest of them or, if none is
-// near, those that begin with it, or else another hint.
+// Hint returns a hint for a text that is not one of the given words: the nearest word or, if none
+// is near, words that begin with the text, or else another hint.
 func Hint(typed string, words []string, otherwise string) string {
 	if best := Nearest(typed, words); best != "" {
 		return "did you mean " + best + "?"

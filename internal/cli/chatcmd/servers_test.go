@@ -165,8 +165,8 @@ func (w *world) waits(t *testing.T, text string) {
 	}, text, "in", func() string { return w.all })
 }
 
-// TestServersAsk has a conversation at a terminal: each call of a tool asks, "n" is told to the
-// model, and "a" holds for that tool alone.
+// TestServersAsk has a conversation at a terminal: each call of a tool asks the user, "n" is
+// reported to the model, and "a" allows only that tool.
 func TestServersAsk(t *testing.T) {
 	write, remove := []string{"files__write", `{"path":"a\u001b[2J.txt"}`}, []string{"files__delete", `{"path":"b"}`}
 	e := newEndpoint(t, write, write, write, remove, remove, []string{"done"})
@@ -310,7 +310,7 @@ func TestServersRefused(t *testing.T) {
 	}
 }
 
-// TestServersInterrupted ends while a server says nothing.
+// TestServersInterrupted checks that chat ends on an interrupt while a server is silent.
 func TestServersInterrupted(t *testing.T) {
 	w := newWorld(t, false, fmt.Sprintf("servers:\n  files: {command: [%q], env: {%s: silent}, use: [tools]}\n", filepath.ToSlash(os.Args[0]), asServer))
 	ctx, cancel := context.WithCancelCause(t.Context())

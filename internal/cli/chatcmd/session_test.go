@@ -244,7 +244,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// TestCtrlC ends answers and questions a hundred times, and goes on.
+// TestCtrlC checks that Ctrl-C ends answers and questions a hundred times, and that the
+// conversation continues.
 func TestCtrlC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, true, nil)
@@ -331,7 +332,8 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestAskOnce asks about a call of the only question too.
+// TestAskOnce checks that the user is also asked about a call in a chat with a single
+// question.
 func TestAskOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, true, func(o *Options) { o.Once, o.Prompt = true, "write" })

@@ -71,8 +71,8 @@ type sight struct {
 	not    []Client
 }
 
-// whoSees returns which clients of this machine see the new skills, or nil if there is none that
-// models are offered.
+// whoSees returns the clients of this machine that see the new skills, or nil if none is offered
+// to models.
 func (f *flags) whoSees(in *install.Installer, p *install.Plan) *sight {
 	i := slices.IndexFunc(p.Steps, func(s *install.Step) bool { return s.New() && !s.Withheld })
 	if i < 0 {

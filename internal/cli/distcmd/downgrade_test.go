@@ -85,7 +85,7 @@ func TestFrozenTag(t *testing.T) {
 	s.locked("2.1.0")
 }
 
-// TestMovedTag checks that a tag which names no version keeps the version in the lock, and goes back
+// TestMovedTag checks that a tag that names no version keeps the locked version, and is downgraded
 // only on request.
 func TestMovedTag(t *testing.T) {
 	s := newSigning(t)

@@ -191,7 +191,8 @@ func testForms(t *testing.T, formed map[string]string) {
 	}
 }
 
-// knack is a command with a home of its own, below the project's folder for temporary files.
+// knack returns a command with its own home folder, below the project's folder for temporary
+// files.
 func knack(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	home := filepath.Join(filepath.Dir(dir), "home")

@@ -34,8 +34,8 @@ func (s *shell) interruptAt(name string) {
 	s.ctx = endsAt{ctx, filepath.Join(s.dir, "p", filepath.FromSlash(name)), end}
 }
 
-// A command that is interrupted reports how many skills are done, and a hint; so does its JSON,
-// with the skills and warnings.
+// A command that is interrupted reports the number of finished skills, and a hint; so does its
+// JSON, with the skills and warnings.
 func TestInterrupted(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -89,8 +89,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A command that is interrupted while it waits for a server says so, with the status of the signal
-// in its JSON too. One that installs has changed nothing.
+// A command that is interrupted while it waits for a server reports that, with the signal's status
+// also in its JSON. One that installs has changed nothing.
 func TestInterruptedAtServer(t *testing.T) {
 	s := newShell(t)
 	type command struct {

@@ -157,8 +157,7 @@ func (w *killWorld) text(at string) string {
 // state returns the content of the project.
 func (w *killWorld) state() string { return w.text(w.project) }
 
-// next changes something, and returns a command with the status that it ends with if nothing
-// kills it.
+// next changes the world, and returns a command and its exit status if it is not killed.
 func (w *killWorld) next(i int) (args []string, code int) {
 	one := fmt.Sprint("skill-", rand.IntN(killSkills))
 	place := filepath.Join(w.project, ".agents", "skills", one)

@@ -185,7 +185,7 @@ func TestPullBesideServer(t *testing.T) {
 	pull(0)
 }
 
-// The line of a pull says how many layers and bytes have come.
+// The progress line of a pull shows the received layers and bytes.
 func TestPullProgress(t *testing.T) {
 	r := &pull.Report{Layers: 64, Done: 41, Bytes: 6_100_000, Total: 9_300_000}
 	if got, want := strings.Join(progressOf(r), "|"), "41 of 64 layers|6.1 of 9.3 MB"; got != want {

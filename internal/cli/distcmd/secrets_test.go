@@ -30,7 +30,7 @@ type secrets struct {
 	own    string         // a lock into which the test itself wrote some
 }
 
-// next returns a secret of its own.
+// next returns a new secret.
 func (s *secrets) next() string {
 	secret := fmt.Sprintf("zq7secret%02d", len(s.made))
 	s.made = append(s.made, secret)
@@ -50,8 +50,8 @@ func (s *secrets) absent(kind, where, text string) {
 	}
 }
 
-// tellTale is a server that wants credentials, and then tells them to everybody: in its body,
-// its headers, and in where it redirects to.
+// tellTale is a server that requires credentials and repeats them: in bodies, headers, and
+// addresses of redirects.
 func tellTale(t *testing.T) (host string) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := r.Header.Get("Authorization") + r.Header.Get("Proxy-Authorization")

@@ -278,7 +278,7 @@ func TestSameContentSigner(t *testing.T) {
 	locked(second)
 }
 
-// TestBrokenTrust checks that nothing is taken if the rules cannot be read.
+// TestBrokenTrust checks that no skill is installed if the rules cannot be read.
 func TestBrokenTrust(t *testing.T) {
 	s := newSigning(t)
 	s.release("1", "a")
@@ -321,8 +321,8 @@ func TestSilentRegistry(t *testing.T) {
 	}
 }
 
-// TestHiddenSignatures checks that a signature is found which the registry's list lacks, or has with
-// another type.
+// TestHiddenSignatures checks that a signature is found if the registry's list lacks it, or has it
+// with another type.
 func TestHiddenSignatures(t *testing.T) {
 	s := newSigning(t)
 	digest := s.release("1", "a")

@@ -293,8 +293,8 @@ func TestChoicesOfSources(t *testing.T) {
 	}
 }
 
-// On a terminal each skill of a list has one line, unless it says why a skill is no good. A program
-// gets the descriptions whole.
+// On a terminal each skill of a list has one line, unless it is invalid: then the reason follows. A
+// program gets the descriptions whole.
 func TestChoicesFit(t *testing.T) {
 	s := newShell(t)
 	long := strings.Repeat("Reads everything there is. ", 20)

@@ -53,8 +53,8 @@ func TestWords(t *testing.T) {
 	run(3, "~/.agents/knack.lock:1:2: ", "sync", "--global")
 }
 
-// A folder outside of the project gets a lock of its own, which add says, with the flag by which the
-// other commands find it.
+// A folder outside of the project gets its own lock; add reports it, with the flag for the other
+// commands.
 func TestOtherLock(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")

@@ -191,7 +191,7 @@ func nameOf(end model.Endpoint) string {
 	return end.Model + " at " + u.Host
 }
 
-// askModel asks a model about each skill in turn, and stores the results in a.
+// askModel asks a model about one skill after the other, and stores the results in a.
 func (c *evaluation) askModel(ctx context.Context, a *modelResult, host *tool.Host, whole catalog.View, subjects []*subject) error {
 	client := chatcmd.Open(c.env, a.end)
 	defer client.Close()

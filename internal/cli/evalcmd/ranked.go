@@ -21,8 +21,7 @@ type ranking struct {
 	view    catalog.View
 }
 
-// recall returns how many of the queries that should trigger have the skill among the first
-// results.
+// recall returns the number of queries for the skill that have it among the first results.
 func (r *ranking) recall() (rate eval.Rate) {
 	for _, q := range r.queries {
 		if q.ShouldTrigger {
@@ -40,7 +39,7 @@ func total(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// rankedFirst returns how many of the queries that should trigger rank the skill first.
+// rankedFirst returns the number of queries for the skill that rank it first.
 func rankedFirst(all []*ranking) (rate eval.Rate) {
 	for _, r := range all {
 		for _, q := range r.queries {

@@ -93,7 +93,8 @@ func casesOf(e *catalog.Entry) (eval.Set, error) {
 	return set, err
 }
 
-// measurable returns the skill that a model would load, or an error if it can load none.
+// measurable returns the skill that a model would load, or an error if there is no such
+// skill.
 func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 	called := display.Quote(e.Name)
 	switch {

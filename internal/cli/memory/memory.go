@@ -65,8 +65,9 @@ func Release(ctx context.Context) {
 // footprint is the number of collections so far, and the bytes held after the last release.
 type footprint struct{ collections, held uint64 }
 
-// release collects if much more is held than after the last release, and the program itself
-// has stopped collecting: then little is in use, whatever lived at its last collection.
+// release collects garbage if much more memory is held than after the last release, and the
+// program itself no longer collects. Little is in use then, even if much was live at the
+// last collection.
 func (f *footprint) release() {
 	collections, held := measure()
 	if collections == f.collections && held >= f.held+minReleased {

@@ -9,7 +9,7 @@ import (
 // Scans gives the web pages the results of a judge. It implements [web.Scans].
 type Scans struct{ judge *admission.Judge }
 
-// NewScans returns the results of a judge, or nil if its policy asks for nothing.
+// NewScans returns the results of a judge, or nil if its policy is empty.
 func NewScans(j *admission.Judge) web.Scans {
 	if !j.Scans() && !j.Holds() {
 		return nil

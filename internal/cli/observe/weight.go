@@ -32,8 +32,8 @@ func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *We
 	return &Weight{ctx: ctx, of: of}
 }
 
-// Measures returns the size at the last measurement, or nothing until one finds files. A nil
-// receiver is a server without a store.
+// Measures returns the size at the last measurement, or no metric until one finds files. A
+// nil receiver is a server without a store.
 func (w *Weight) Measures() []metrics.Measure {
 	if w == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // TestWeight checks that the size of a store is the size of its files, and that it is computed at
-// most once in five minutes, however often the metrics are asked for.
+// most once in five minutes, even if the metrics are read often.
 func TestWeight(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, bytes int) {

@@ -59,7 +59,7 @@ type Comparison struct {
 	Skills  []*Compared
 }
 
-// Count returns how many skills have a status.
+// Count returns the number of skills with a status.
 func (c *Comparison) Count(s Status) (n int) {
 	for _, k := range c.Skills {
 		if k.Status == s {
@@ -69,7 +69,7 @@ func (c *Comparison) Count(s Status) (n int) {
 	return n
 }
 
-// Findings returns how many findings are new in each lane.
+// Findings returns the number of new findings in each lane.
 func (c *Comparison) Findings() (enforce, review int) {
 	for _, k := range c.Skills {
 		enforce, review = enforce+k.Enforce, review+k.Review

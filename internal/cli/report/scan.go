@@ -28,7 +28,7 @@ type ScanRun struct {
 	File   string     // the baseline, as it is shown
 }
 
-// Count returns how many findings of a lane there are.
+// Count returns the number of findings of a lane.
 func (r *ScanRun) Count(lane scan.Lane) (n int) {
 	for _, s := range r.Skills {
 		if lane == scan.Enforce {

@@ -18,7 +18,7 @@ type Writer struct {
 	tar  *tar.Writer
 }
 
-// NewWriter returns a writer of a tar in an uncompressed gzip, which is reproducible too.
+// NewWriter returns a writer of a tar in an uncompressed, reproducible gzip.
 func NewWriter(w io.Writer) *Writer {
 	gzip := &stored{w: w, crc: crc32.NewIEEE()}
 	return &Writer{gzip, tar.NewWriter(gzip)}

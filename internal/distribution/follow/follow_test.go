@@ -251,7 +251,7 @@ func TestMoments(t *testing.T) {
 	})
 }
 
-// A replica that is asked to asks at once, and says so.
+// A replica polls at once on request, and logs it.
 func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -334,7 +334,7 @@ func TestFailureBeside(t *testing.T) {
 	})
 }
 
-// A source is not asked before the time that it says, but within an hour.
+// A source is not polled before its Retry-After time, but within an hour.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -351,8 +351,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// Without a release, a replica asks at each multiple, and says why it has none. It serves the
-// first one at once.
+// Without a release, a replica polls at each interval, and says why it has none. It serves
+// the first one at once.
 func TestEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

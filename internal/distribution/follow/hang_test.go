@@ -40,8 +40,8 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// A source that accepts the first request and says nothing keeps nobody waiting: after 10 s it counts
-// as unreachable, and its release is served when it answers.
+// A source that accepts the first request and stays silent blocks no caller: after 10 s it counts as
+// unreachable, and its release is served when it answers.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -80,7 +80,7 @@ func TestSilent(t *testing.T) {
 	})
 }
 
-// The store is told again which release is served if it has lost that.
+// The served release is recorded again if the store has lost its head.
 func TestHeadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -336,7 +336,8 @@ func (f *Follower) repair(ctx context.Context) error {
 	return err
 }
 
-// mend serves the same release again, complete. It need not wait for the common moment.
+// mend restores the missing files of the served release and serves it again. It need not
+// wait for the common moment.
 func (f *Follower) mend(r store.Release) {
 	f.harmed = false
 	f.o.Serve(r)

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// pass lets two polls go by.
+// pass waits for two polls.
 func (w *world) pass() { testwait.Advance(75 * time.Second) }
 
 // A tag that moves back is refused with forward-only, and followed without, and said either way.
@@ -295,7 +295,7 @@ func TestRefusedAgain(t *testing.T) {
 	})
 }
 
-// A replica that remembers nothing has min-version; one that remembers too.
+// min-version applies to a replica without history, and to one with history.
 func TestMinVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -326,7 +326,7 @@ func TestMinVersion(t *testing.T) {
 	})
 }
 
-// Each reason for which a release is not taken is told once, and again when it changes.
+// Each reason for refusing a release is reported once, and again when it changes.
 func TestRefused(t *testing.T) {
 	for reason, err := range map[follow.Refusal]error{
 		follow.Gone:     origin.Mark(origin.ErrGone, errors.New("it has no tag prod")),
@@ -472,7 +472,7 @@ func TestDamageAndGone(t *testing.T) {
 	})
 }
 
-// A tag that moves and moves back before the moment changes nothing.
+// A tag that moves and moves back between two polls changes nothing.
 func TestMovesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

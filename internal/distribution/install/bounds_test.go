@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// crowd is an origin of folders with more skills than are taken from one source.
+// crowd is an origin of folders with more skills than the limit of one source.
 type crowd struct{ origin.Origin }
 
 type crowded struct {
@@ -35,7 +35,7 @@ func (c crowded) Skills(context.Context) (all []origin.Skill, err error) {
 	return all, nil
 }
 
-// TestAddBounds checks that a source with too many skills is one refusal, before anything is fetched.
+// TestAddBounds checks that a source with too many skills causes one refusal, before any download.
 func TestAddBounds(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -59,7 +59,7 @@ func TestAddBounds(t *testing.T) {
 	}
 }
 
-// TestNoRoom checks that the project's disk is asked for the room of all skills before one is written.
+// TestNoRoom checks that the free space for all skills is checked before the first one is written.
 func TestNoRoom(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

@@ -219,7 +219,7 @@ func shortList(paths []string) string {
 // shownPaths bounds the paths of a list.
 const shownPaths = 5
 
-// more says how many of n are not in a list.
+// more returns the words for the entries of n that a list leaves out.
 func more(n int) string {
 	if n <= shownPaths {
 		return ""

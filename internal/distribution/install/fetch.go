@@ -111,7 +111,7 @@ func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill
 	return out, nil
 }
 
-// tooMany adds a fix to the error about more skills than are taken from one source.
+// tooMany adds a fix to the error for too many skills in one source.
 func tooMany(err error) error {
 	if errors.Is(err, origin.ErrLimit) {
 		return &Problem{Err: err, Fix: "name the skills that you want, with --skill"}

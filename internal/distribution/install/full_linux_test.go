@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// TestFullDisk checks that a disk without room is named before anything is written, and one that fills up
-// meanwhile too, and that every skill and the lock are as they were.
+// TestFullDisk checks that a full disk is named, before any write or when it fills up meanwhile, and
+// that every skill and the lock stay unchanged.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t, "folder")
 	if err := syscall.Mount("tmpfs", w.project(), "tmpfs", 0, "size=128k"); err != nil {

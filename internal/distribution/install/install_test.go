@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// Commands without news write nothing at all: every file and folder of the project keeps its
-// inode and its times, the lock too.
+// Commands without changes write nothing: every file and folder of the project, and the
+// lock, keeps its inode and times.
 func TestNoNewsNoWrites(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestNoNewsNoWrites(t *testing.T) {
 	}
 }
 
-// Offline, a project that is gone comes back from the store, and no server is asked, also if
-// the store is gone.
+// Offline, a deleted project is restored from the store, and no request is sent, even if the
+// store is gone.
 func TestOffline(t *testing.T) {
 	w := newWorld(t, "well-known")
 	w.publish(old)
@@ -201,7 +201,7 @@ func TestTwoCommands(t *testing.T) {
 	}
 }
 
-// Nothing is written through a link that leads out of the project, nor in the place of a link.
+// No file is written through a link that leads out of the project, and no link is replaced.
 func TestLinksInTheWay(t *testing.T) {
 	for _, at := range []string{".agents", ".agents/skills", ".agents/skills/pdf"} {
 		for _, over := range []bool{false, true} {

@@ -31,7 +31,7 @@ func (l spoiltLibrary) Revision() origin.Revision {
 	return origin.Revision{ID: l.Library.Revision().ID, Version: "1.0.0+\x1b[31mhello"}
 }
 
-// A skill that the lock cannot record fails alone and before it is written, in a dry run too.
+// Only a skill that the lock cannot record fails, before it is written, also in a dry run.
 // The other skills of the command are installed and locked.
 func TestNotRecorded(t *testing.T) {
 	for _, dry := range []bool{true, false} {

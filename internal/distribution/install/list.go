@@ -28,7 +28,7 @@ type Plugin struct {
 	Err                        error // why its skills are not known
 }
 
-// mostOpened bounds the plugins that are elsewhere and are asked for their skills.
+// mostOpened bounds the plugins from elsewhere whose skills are listed.
 const mostOpened = 100
 
 // List returns the skills of a source and of its plugins. Nothing is installed.

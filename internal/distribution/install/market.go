@@ -154,7 +154,7 @@ func (m *market) outside(in *Installer, all bool) (names []string) {
 // mostPlugins bounds the plugins that a message names.
 const mostPlugins = 20
 
-// none returns the error about a marketplace that has no skill itself.
+// none returns the error for a marketplace without skills of its own.
 func (m *market) none(in *Installer, ref origin.Ref) error {
 	return &Problem{
 		Err: fmt.Errorf("%s has no skill itself; it lists %s: %s", ref, display.Count(len(m.Plugins), "plugin"), display.First(m.outside(in, true), mostPlugins)),
@@ -171,7 +171,7 @@ func (m *market) elsewhere(in *Installer, ref origin.Ref, q Request) []string {
 	return []string{fmt.Sprintf("%s of %s are elsewhere: %s; --skill PLUGIN:SKILL chooses a skill of one", display.Count(len(names), "plugin"), ref, display.First(names, mostPlugins))}
 }
 
-// fault returns why nothing can be installed by an entry.
+// fault returns the reason that an entry cannot be installed.
 func (m *market) fault(e *plugin.Entry) *Problem {
 	i := slices.IndexFunc(m.Plugins, func(o plugin.Entry) bool { return o.Span == e.Span })
 	field := fmt.Sprintf("plugins[%d]", i)
@@ -225,7 +225,7 @@ func (in *Installer) refOf(m *market, e *plugin.Entry) (ref origin.Ref, pinned b
 	return ref, s.SHA != "" || s.Kind == plugin.NPM && s.Version != "" || s.SHA256 != "", err
 }
 
-// apartFrom is a server to which no plugin leads, for marketplaces that come from none.
+// apartFrom is a server without plugins, for marketplaces that do not come from a server.
 const apartFrom = "https://marketplace.invalid/"
 
 // openPlugin opens the source of a plugin that is elsewhere. A marketplace is text of another

@@ -31,7 +31,7 @@ func interrupted(w *world) (swap string) {
 	return swap
 }
 
-// keptAs returns the files of the one folder that was kept.
+// keptAs returns the files of the only kept folder.
 func keptAs(t *testing.T, kept, name string) map[string]string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(kept, "*-"+name))

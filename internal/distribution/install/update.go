@@ -38,7 +38,7 @@ type versions struct {
 	wrong  int // of the tags that were named and taken out, since their releases are other versions
 }
 
-// wrongMost bounds the releases of one source that are asked for because their tags name others.
+// wrongMost bounds the requests for releases of one source whose tags name other versions.
 const wrongMost = 16
 
 // sourcesAtOnce bounds the sources that are asked concurrently.

@@ -45,7 +45,8 @@ func (in *Installer) word(key string) string {
 // again returns the command that adds a locked skill again, from the present state of its source.
 func (in *Installer) again(key string) string { return in.addAt(key, in.lock.Skills[key].Path) }
 
-// addAt returns the command that replaces a locked skill by the one in a folder of its source.
+// addAt returns the command that replaces a locked skill with the skill in a folder of its
+// source.
 func (in *Installer) addAt(key, path string) string {
 	e := in.lock.Skills[key]
 	words := []string{"add", in.source(e)}

@@ -11,7 +11,7 @@ import (
 // largestText bounds the file in which OnlyLineEnds looks for line ends.
 const largestText = 16 << 20
 
-// OnlyLineEnds reports whether files differ from the locked ones in their line ends alone, as Git
+// OnlyLineEnds reports whether files differ from the locked ones only in line ends, as Git
 // changes them with core.autocrlf. open opens one of the files; it is called only for one that
 // differs, until one differs otherwise.
 func OnlyLineEnds(locked, now []File, open func(path string) (io.ReadCloser, error)) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 )
 
-// Bounds of the skills that are taken from one source together.
+// Bounds of all skills of one source together.
 const (
 	// MaxSkills is five times the skills of the largest libraries in use, which have 10,000.
 	MaxSkills = 50_000
@@ -43,7 +43,7 @@ func TooManySkills(n int) error {
 	return Mark(ErrLimit, fmt.Errorf("there are %s skills, and at most %s are taken from one source: publish them in parts", display.Thousands(n), display.Thousands(MaxSkills)))
 }
 
-// BoundEntries fails if n files and folders are more than are taken from one source.
+// BoundEntries fails if n files and folders are more than one source may have.
 func BoundEntries(n int) error {
 	if n <= MaxEntries {
 		return nil

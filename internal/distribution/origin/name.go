@@ -95,7 +95,7 @@ type place struct {
 	file     bool
 }
 
-// Entries returns how many files and folders the set has.
+// Entries returns the number of files and folders in the set.
 func (p *Paths) Entries() int { return len(p.names) }
 
 // Add adds the path of a file. It refuses a path that [CheckPath] refuses, a path already in the

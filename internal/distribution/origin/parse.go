@@ -39,7 +39,7 @@ var forges = []string{"github.com", "gitlab.com", "codeberg.org", "bitbucket.org
 // registries are hosts of images, without git repositories.
 var registries = []string{"ghcr.io", "docker.io", "quay.io", "registry.gitlab.com", "public.ecr.aws"}
 
-// forms is the fix for a text that has none of the forms.
+// forms is the fix for a text in no known form.
 const forms = "write OWNER/REPO for GitHub, HOST/PATH for another git server, ./FOLDER, oci://REGISTRY/REPO, mcp:https://HOST/mcp, or the https:// address of an archive or a site"
 
 // Parse reads a source as a person writes it. dir is the base of relative paths, and home the

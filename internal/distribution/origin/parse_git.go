@@ -28,7 +28,8 @@ func cutGit(text string) (base, sub, want string) {
 
 const gitFix = "write OWNER/REPO, HOST/PATH, git@HOST:PATH or ssh://git@HOST/PATH; then //FOLDER and @REFERENCE if you mean one"
 
-// parseGit reads a repository behind https, http or ssh. Without a scheme it may be at GitHub.
+// parseGit parses a repository's address with https, http or ssh. Without a scheme it may be
+// at GitHub.
 func parseGit(scheme, text string) (Ref, error) {
 	host, rest, ok := strings.Cut(text, "/")
 	user, host, hasUser := cutUser(host)

@@ -286,8 +286,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// A source that is read is written so that it is read as the same, and nothing in it can be
-// taken for an option or a password.
+// A parsed source has a text that parses to the same source, and that no program can take
+// for an option or a password.
 func FuzzRef(f *testing.F) {
 	for _, c := range refForms {
 		f.Add(c.text)

@@ -79,7 +79,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 	return p.push(ctx, to, a, near, r)
 }
 
-// lastLayer returns the layer of the skill that the first tag names, or nothing.
+// lastLayer returns the layer of the skill that the first tag names, or no layer.
 func (p *Publisher) lastLayer(ctx context.Context, to Target) (registry.Descriptor, error) {
 	m, err := p.lastManifest(ctx, to)
 	if err != nil || m == nil || m.ArtifactType != skillType || len(m.Layers) != 1 {

@@ -152,7 +152,7 @@ func unpack(t *testing.T, file, to string) {
 }
 
 // A copy to another registry has the digest and the signatures of its source, also if one of the two
-// has no list of referrers; in one registry, blobs are taken over.
+// has no list of referrers; within one registry, blobs are mounted.
 func TestCopy(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, from string) {
 		_, key, err := ed25519.GenerateKey(nil)

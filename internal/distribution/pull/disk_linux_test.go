@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// A disk that has no room for a release is said before a layer is fetched, or before its skills are
+// A disk without room for a release is reported before a layer is fetched, or before its skills are
 // written. The release before it stays whole. Either way, the pull succeeds once there is room.
 func TestPullDiskFull(t *testing.T) {
 	registry := registrytest.Start(t)

@@ -143,7 +143,7 @@ func TestPullResumes(t *testing.T) {
 	}
 }
 
-// A pull that is stopped while the registry is silent ends at once, and leaves nothing.
+// A pull that is stopped while the registry is silent ends at once, and leaves no files.
 func TestPullStopped(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)

@@ -21,8 +21,8 @@ import (
 
 const (
 	atOnce = 8 // packs under way
-	// skillsAtOnce is how many skills of a server or a site are under way: with 500 of two files
-	// each, at 50 ms an answer, 8 at once take 4.5 s and 12 take 3.2.
+	// skillsAtOnce is the number of skills of a server or a site that are fetched concurrently:
+	// with 500 of two files each, at 50 ms an answer, 8 at once take 4.5 s and 12 take 3.2.
 	skillsAtOnce = 12
 	// unpacked is the assumed number of bytes on disk for one packed byte, when free space is
 	// checked before a download. Real skills need 4, and small files a block each. The real need

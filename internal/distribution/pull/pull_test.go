@@ -218,7 +218,7 @@ func TestPullNested(t *testing.T) {
 	}
 }
 
-// Sources without packs are pulled too, whole.
+// Sources without packs can be pulled too.
 func TestPullWhole(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Start(t).Host)
 	r := newReplica(t, filepath.Join(t.TempDir(), "knack"))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A registry that says nothing takes half a minute for each attempt, so it has fewer.
+// A silent registry costs half a minute for each attempt, so it gets fewer attempts.
 func TestSilence(t *testing.T) {
 	waits, calls := 0, 0
 	c := New(Options{Wait: func(context.Context, time.Duration) error { waits++; return nil }})

@@ -146,8 +146,8 @@ func answer(r *http.Request, code int, challenge, body string) (*http.Response, 
 	return &http.Response{StatusCode: code, Header: http.Header{"Www-Authenticate": {challenge}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
 }
 
-// A sign-in that says nothing is waited for once by all requests that need it. A request that is
-// cancelled with a reason, as an errgroup does, gives the reason to no other.
+// All requests wait once, together, for a silent sign-in service. A request that is cancelled
+// with a reason, as an errgroup does, gives the reason to no other.
 func TestFailedSignIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails           bool // the sign-in, not the caller
@@ -208,7 +208,7 @@ func TestFailedSignIn(t *testing.T) {
 	}
 }
 
-// A registry that wants other rights each time makes no request grow.
+// Requests do not grow if a registry requires other rights each time.
 func TestScopesEnd(t *testing.T) {
 	n, longest := 0, 0
 	s := &session{find: func(context.Context) (login.Credentials, error) { return login.Credentials{}, nil }}

@@ -292,7 +292,7 @@ func (s *Source) skill(m store.Member, broken bool) *placedSkill {
 	return p
 }
 
-// sound reports whether nothing is known to be wrong with a skill.
+// sound reports whether a skill has no known fault.
 func (p *placedSkill) sound() bool { return p.Extra == nil }
 
 var errDamaged = &skill.StoreError{Damaged: true, Message: "it is damaged in the store, and will be fetched again", Fix: "wait for the next poll of its source; if it stays so, look at the disk of the store"}

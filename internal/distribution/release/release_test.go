@@ -107,7 +107,7 @@ func (k *shelf) file(r store.Release, path string) string {
 	return filepath.Join(k.store.Folder(r.Skills[i].Skill), filepath.FromSlash(file))
 }
 
-// flip changes one byte of a file and keeps its stamp, as far as a program can.
+// flip changes one byte of a file and keeps its stamp as well as a program can.
 func (k *shelf) flip(at string) {
 	k.t.Helper()
 	info, err := os.Stat(at)
@@ -196,7 +196,7 @@ func TestLikeFolder(t *testing.T) {
 	}
 }
 
-// A swap reads only the skills that differ, and a reader of the old release goes on.
+// A swap reads only the skills that differ, and a reader of the old release can finish.
 func TestSet(t *testing.T) {
 	k := newShelf(t)
 	first := k.put(library)
@@ -235,8 +235,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Before its first release, the root is one that is still being read, and one that is unreachable once
-// the source was asked in vain.
+// Before its first release, the root is still being read; after a failed request to the source it is
+// unreachable.
 func TestWaits(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(library)

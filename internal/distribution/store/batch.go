@@ -71,8 +71,8 @@ func (b *Batch) received(path string) *received {
 	return t
 }
 
-// Expect fails if the skills that are about to come, with those before, are more than is taken from a
-// source, or need more room than the disk has. Nothing of them is written then. See [origin.Counter].
+// Expect fails if the announced skills, with the earlier ones, exceed the limits of a source or the
+// free space of the disk. Nothing of them is written then. See [origin.Counter].
 func (b *Batch) Expect(skills []origin.Skill) error {
 	next, err := origin.Bounded(skills)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *Batch) Expect(skills []origin.Skill) error {
 	return b.s.Fit(b.coming)
 }
 
-// Err returns the error because of which the batch takes no more, or nil.
+// Err returns the error that ended the batch, or nil.
 func (b *Batch) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,7 +35,7 @@ func TestBatchBounds(t *testing.T) {
 	}
 }
 
-// TestBatchUnannounced checks that files of which nothing was known before are counted when they come.
+// TestBatchUnannounced checks that unannounced files are counted when they arrive.
 func TestBatchUnannounced(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "knack"), Options{})
 	b := begin(t, s)

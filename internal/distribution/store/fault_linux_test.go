@@ -23,7 +23,7 @@ func disk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestStoreFull checks that a full disk is said, and leaves the store as it was.
+// TestStoreFull checks that a full disk is reported, and leaves the store unchanged.
 func TestStoreFull(t *testing.T) {
 	dir := filepath.Join(disk(t, "256k"), "knack")
 	s := open(t, dir, Options{Setting: "XDG_CACHE_HOME"})
@@ -61,7 +61,7 @@ func TestStoreFull(t *testing.T) {
 	put(t, s, "another")
 }
 
-// TestStoreReadOnly checks that a store that cannot be written to is said, and still read.
+// TestStoreReadOnly checks that a read-only store is reported, and can still be read.
 func TestStoreReadOnly(t *testing.T) {
 	at := disk(t, "256k")
 	dir := filepath.Join(at, "knack")

@@ -308,7 +308,7 @@ func TestClean(t *testing.T) {
 }
 
 // TestCleanThroughLinks checks that a store whose folders are links of its user works, and
-// removes nothing that it did not make.
+// removes only its own files.
 func TestCleanThroughLinks(t *testing.T) {
 	dir, mine, now := t.TempDir(), t.TempDir(), time.Now()
 	for _, folder := range []string{skillsFolder, gitFolder} {

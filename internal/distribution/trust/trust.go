@@ -226,7 +226,7 @@ func (s Signature) verify(keys []Key, manifestDigest string) finding {
 	return judgeBundle(s.Data, keys, manifestDigest)
 }
 
-// unknownSigner returns the finding of a signature by none of the keys.
+// unknownSigner returns the finding for a signature by an unknown key.
 func unknownSigner(keys []Key) finding {
 	if len(keys) == 0 {
 		return finding{state: UnknownSigner, reason: "is signed, and no key for it is under trust in your " + configName}

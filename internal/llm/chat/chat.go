@@ -141,9 +141,9 @@ const noAnswer = "(no answer)"
 // interruptedMark ends the text of an unfinished message.
 const interruptedMark = "(interrupted)"
 
-// Say sends the user's words to the model, and answers its calls until it makes none. The error
-// is a [*Limit], a [*model.Error], or the cause of the context; the next turn can begin after any
-// of them. [Conversation.Kept] reports whether the words are part of the conversation.
+// Say sends the user's words to the model, and answers its calls until it makes no more. The
+// error is a [*Limit], a [*model.Error], or the cause of the context; the next turn can begin
+// after any of them. [Conversation.Kept] reports whether the words are part of the conversation.
 func (c *Conversation) Say(ctx context.Context, words string) error {
 	ctx, watch := timed(ctx, c.o.Time)
 	defer watch.stop()
@@ -242,7 +242,7 @@ func (c *Conversation) remark(a model.Answer) {
 	}
 }
 
-// define returns the definitions of a turn's tools.
+// define returns the tool definitions for a turn.
 func (c *Conversation) define(ctx context.Context) (json.RawMessage, error) {
 	var elsewhere []tool.Definition
 	for _, others := range c.o.Others {

@@ -103,7 +103,7 @@ func options(t testing.TB, m chat.Model, s *seen) chat.Options {
 	}
 }
 
-// say has one turn, and fails the test if its error is another one than wanted.
+// say has one turn, and fails the test if its error differs from the wanted one.
 func say(t testing.TB, c *chat.Conversation, words, want string) {
 	t.Helper()
 	got := ""
@@ -115,8 +115,8 @@ func say(t testing.TB, c *chat.Conversation, words, want string) {
 	}
 }
 
-// valid checks that a request is one that endpoints accept: each call has one result, in the
-// message after it, and nothing of a skill is in the system message.
+// valid checks that endpoints accept a request: each call has one result, in the next
+// message, and no text of a skill is in the system message.
 func valid(t testing.TB, r model.Request) {
 	t.Helper()
 	for i, m := range r.Messages {
@@ -226,7 +226,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestLimits checks what ends a turn, and that the next one can begin.
+// TestLimits checks that each limit ends a turn, and that the next one can begin.
 func TestLimits(t *testing.T) {
 	const other = `{"query":"x%d"}`
 	for name, tt := range map[string]struct {
@@ -286,7 +286,7 @@ func (g guessing) Answer(ctx context.Context, r model.Request, text func(string)
 	return a, err
 }
 
-// TestFailures checks what stays of a turn that an endpoint has broken off.
+// TestFailures checks the state after a turn that an endpoint has broken off.
 func TestFailures(t *testing.T) {
 	down := errors.New("it is down")
 	m := (&scripted{}).fails("", down).says("Hello.").fails("Half a", down).calls("", "skill", `{"name":"calculator"}`).fails("", down).says("Yes.")

@@ -37,7 +37,7 @@ func (s *server) Call(ctx context.Context, name string, arguments json.RawMessag
 	return s.call(ctx, name, arguments)
 }
 
-// hanging is a file system on a disk that does not answer, once it is told to hang.
+// hanging is a file system whose disk stops answering on request.
 type hanging struct {
 	fs.FS
 	asked chan struct{}
@@ -250,8 +250,8 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestSkillAsks checks that a skill that wants a call does not get around the question, and that
-// the tools of a skill need none.
+// TestSkillAsks checks that a skill that asks for a call does not avoid the question to the
+// user, and that the skill tools need no question.
 func TestSkillAsks(t *testing.T) {
 	m := (&scripted{}).calls("", "skill", `{"name":"calculator"}`).calls("", "files__delete", `{"path":"a"}`).says("No.")
 	var s seen

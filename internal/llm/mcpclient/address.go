@@ -89,7 +89,7 @@ func (a *address) fail(err error) {
 	a.exceeded = err
 }
 
-// end does nothing: no connection outlives its request.
+// end does nothing, since no connection outlives its request.
 func (a *address) end(context.Context) {}
 
 // failure returns why a request failed.

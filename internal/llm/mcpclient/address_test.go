@@ -43,8 +43,8 @@ func served(t *testing.T, answer http.Handler) (at Server, seen func(name string
 	}
 }
 
-// TestAddress lists the tools of a server behind an address, and calls them, in both versions of
-// the protocol, with and without sessions.
+// TestAddress lists the tools of a server at an address, and calls them, in both versions of the
+// protocol, with and without sessions.
 func TestAddress(t *testing.T) {
 	for _, protocol := range []string{"", older} {
 		for _, stateless := range []bool{false, true} {
@@ -144,7 +144,7 @@ func TestCannotAsk(t *testing.T) {
 	}
 }
 
-// TestTokens refuses a token that is none, without repeating it.
+// TestTokens checks that an invalid token is refused, and not repeated.
 func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty": " \n", "two": canary + "\n" + canary, "words": "Bearer " + canary, "long": strings.Repeat(canary, 2_000)} {
@@ -248,7 +248,7 @@ func TestCallsOverHTTP(t *testing.T) {
 }
 
 // TestGoesOnOverHTTP checks that a bad answer, or a server that has restarted, costs one call, and
-// that nothing is asked after the end.
+// that no request is sent after the end.
 func TestGoesOnOverHTTP(t *testing.T) {
 	for name, bad := range map[string]http.HandlerFunc{
 		"large": func(w http.ResponseWriter, _ *http.Request) {

@@ -39,7 +39,8 @@ func TestSecretsHidden(t *testing.T) {
 }
 
 // TestSecretsHiddenDecoded checks that a secret is hidden in every string that a server sends,
-// before that is cut or encoded, whatever characters the secret has or the server puts into it.
+// before the string is cut or encoded, with any characters in the secret or put into it by the
+// server.
 func TestSecretsHiddenDecoded(t *testing.T) {
 	for _, secret := range []string{`pa"ss\wo<rd>&more`, "first line\nsecond line", "plain-token-1", "tok\u2028en-\u00e9-5"} {
 		all, err := readSecrets(Server{Name: "s", EnvFrom: []string{"V"}}, Options{Getenv: func(string) string { return secret }})

@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// group gives the program a session of its own: it has no terminal to ask on, and an interrupt
-// from the keyboard does not reach it. The program ends with knack, even if knack is killed.
+// group starts the program in a session of its own: it has no terminal for questions, and an
+// interrupt from the keyboard does not reach it. The program ends with knack, even if knack is
+// killed.
 func group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

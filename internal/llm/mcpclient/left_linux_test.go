@@ -50,7 +50,8 @@ func TestNoProcessIsLeft(t *testing.T) {
 	}
 }
 
-// TestHurry ends a program that obeys nothing soon, if the context has ended.
+// TestHurry checks that a program that ignores all signals is ended soon if the context
+// has ended.
 func TestHurry(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	o := options(t)
@@ -74,8 +75,8 @@ func TestForksAndDies(t *testing.T) {
 	testwait.Until(t, func() bool { return !isAlive(pid) }, "a process is left")
 }
 
-// TestEscapes has a program that leaves a process in a group of its own, with its pipes. That one
-// is not ended, and keeps no one waiting.
+// TestEscapes has a program that starts a process in another group, which keeps its pipes. That
+// one is not ended, and keeps no one waiting.
 func TestEscapes(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || testing.Short() {
 		t.Skip("waits for a second, or ", err)

@@ -283,7 +283,7 @@ func (p *program) hasEnded() bool {
 	}
 }
 
-// fault returns why the stream to the program is no longer used, or "".
+// fault returns the reason that the stream to the program is no longer used, or "".
 func (p *program) fault() string {
 	if !p.started {
 		return ""

@@ -84,7 +84,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestOlderSilent connects to a server of the older version that says nothing to the first request.
+// TestOlderSilent connects to a server of the older version that does not answer the first request.
 func TestOlderSilent(t *testing.T) {
 	testwait.Slow(t)
 	o := options(t)
@@ -95,8 +95,8 @@ func TestOlderSilent(t *testing.T) {
 	}
 }
 
-// TestEnvironment checks that a program gets the stated variables and nothing else, and runs in the
-// folder of the configuration.
+// TestEnvironment checks that a program gets only the stated variables, and runs in the folder of
+// the configuration.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("KNACK_CANARY", canary)
 	t.Setenv("ACME_TOKEN", "secret-of-acme")
@@ -304,7 +304,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestAsks gives a server nothing that it asks for.
+// TestAsks checks the replies to a server's own requests: a pong, no roots, and errors.
 func TestAsks(t *testing.T) {
 	c := connected(t, as("legacy"), options(t))
 	text, _, err := c.Call(t.Context(), "asks", nil)

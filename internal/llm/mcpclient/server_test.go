@@ -273,7 +273,8 @@ func as(kind string) Server {
 	return Server{Name: "files", Command: []string{os.Args[0]}, Env: map[string]string{asServer: kind}}
 }
 
-// connected connects to a server, and checks at the end of the test that nothing of it is left.
+// connected connects to a server, and checks at the end of the test that no process or
+// goroutine is left.
 func connected(t *testing.T, s Server, o Options) *Connection {
 	t.Helper()
 	nothingLeft(t)

@@ -22,7 +22,7 @@ func endless(text string, n *int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// TestBounds: whatever an endpoint sends without an end, the client ends.
+// TestBounds: the client ends every endless answer.
 func TestBounds(t *testing.T) {
 	testwait.Slow(t)
 	for _, f := range []struct {

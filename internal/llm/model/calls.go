@@ -190,7 +190,7 @@ func madeID[T any](used map[string]bool, came map[string]T) string {
 	}
 }
 
-// argumentsOf returns the arguments of a call, or {} if it has none.
+// argumentsOf returns the arguments of a call, or {} without any.
 func argumentsOf(s string) json.RawMessage {
 	if strings.TrimSpace(s) == "" {
 		return json.RawMessage("{}")

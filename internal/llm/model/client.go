@@ -190,7 +190,8 @@ func (c *Client) identity() string {
 	return fmt.Sprintf("%s %s %08x", c.endpoint.Wire, c.base.Host, crc32.ChecksumIEEE([]byte(c.base.Path)))
 }
 
-// owns reports whether a message came from this endpoint, and so goes back unchanged.
+// owns reports whether a message came from this endpoint, so that it is sent back
+// unchanged.
 func (c *Client) owns(m Message) bool {
 	return len(m.Raw) > 0 && (m.From == "" || m.From == c.identity())
 }
@@ -236,7 +237,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// modelsIn reads a list of models: {"data":[{"id":…}]}, or the list alone. A server without
+// modelsIn parses a list of models: {"data":[{"id":…}]}, or only the list. A server without
 // models may write null.
 func modelsIn(data []byte) (names []string, ok bool) {
 	all := json.RawMessage(data)

@@ -149,7 +149,7 @@ func oneLine(s string) string {
 }
 
 // tokensIn returns the number of tokens of a conversation that is too long: the larger of two
-// numbers, since the other one is the limit.
+// numbers in the error, since the smaller one is the limit.
 func tokensIn(message, body string) int {
 	if n, err := strconv.Atoi(string(object(object(json.RawMessage(body))["error"])["n_prompt_tokens"])); err == nil {
 		return n // llama.cpp

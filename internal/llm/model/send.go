@@ -25,7 +25,7 @@ const (
 	listPatience    = 10 * time.Second
 	// failurePatience bounds the body of a failure. The status alone is enough.
 	failurePatience = 5 * time.Second
-	// tries is how often a turn is requested until the first byte of an answer comes.
+	// tries is the number of requests for a turn before the first byte of an answer arrives.
 	tries = 3
 	// maxWait is the longest wait that is followed. If an endpoint asks for a longer one, asking
 	// sooner would be in vain.

@@ -168,7 +168,7 @@ func TestTries(t *testing.T) {
 // waits keeps a connection open and sends nothing.
 func waits(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// A slow answer is no silent one.
+// A slow answer does not count as silence.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Endpoint{URL: "http://host/v1", Model: "m"}, within(t, &script{replies: []reply{{then: func(w http.ResponseWriter, r *http.Request) {

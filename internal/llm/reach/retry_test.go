@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPatient checks that a refused request is repeated, with its body, if the server asks
-// for that, but not without Retry-After, after a longer time, or for ever.
+// TestPatient checks that a refused request is repeated, with its body, only if the server
+// sends a short Retry-After, and not for ever.
 func TestPatient(t *testing.T) {
 	for name, c := range map[string]struct {
 		after  string

@@ -241,7 +241,8 @@ func TestMustBeApproved(t *testing.T) {
 	}
 }
 
-// TestAcceptanceEnds: a skill goes when its acceptance ends, without another reason to scan.
+// TestAcceptanceEnds: a skill is held back when its acceptance ends, without another reason
+// to scan.
 func TestAcceptanceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
@@ -270,7 +271,7 @@ func TestAcceptanceEnds(t *testing.T) {
 	})
 }
 
-// gone is a file system in which one file is missing while it is told so.
+// gone is a file system in which one file is missing on request.
 type gone struct {
 	fs.FS
 	of   string

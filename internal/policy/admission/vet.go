@@ -109,8 +109,8 @@ const (
 // that a client that asks only at its start nearly always sees all skills.
 const budget = time.Second
 
-// Judge returns the judge that holds back the skills that may not be served, or nil if the policy
-// holds none back. whole makes it judge every skill without a time limit, for a command that scans
+// Judge returns the judge that holds back skills that may not be served, or nil if the policy has
+// no such rule. whole makes it judge every skill without a time limit, for a command that scans
 // only once.
 func (j *Judge) Judge(whole bool) *policy.Judge {
 	if !j.Holds() {

@@ -222,7 +222,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestLoad opens nothing if the file is damaged, and never writes over it.
+// TestLoad checks that a damaged file approves nothing, and is never overwritten.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, Name)

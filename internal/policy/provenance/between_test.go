@@ -76,7 +76,7 @@ func TestEnforceBetween(t *testing.T) {
 	check("after a refresh", pdf, "", false)
 }
 
-// scans numbers scans as a source does, after all of its own.
+// scans counts scans like a source, with numbers above any source's.
 var scans atomic.Uint64
 
 func turn() uint64 { return 1<<40 + scans.Add(1) }

@@ -11,7 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestCopies compares a copy in a client's folder with the lock, and none of the other skills there.
+// TestCopies checks that only locked copies in a client's folder are compared with the lock, not
+// other skills there.
 func TestCopies(t *testing.T) {
 	const at, copied = ".agents/skills/pdf", ".claude/skills/pdf"
 	p := newProject(t)

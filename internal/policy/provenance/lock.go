@@ -214,7 +214,7 @@ func unusable(folder, message, fix string) *lock {
 	return &lock{folder: folder, nested: &sync.Map{}, fault: &skill.LockError{Message: message, Fix: fix}}
 }
 
-// read reads the lock of a folder, which may itself be behind a link.
+// read reads the lock of a folder, which may itself be a link's target.
 func read(folder string, known skill.Stamp) ([]byte, skill.Stamp, error) {
 	t, err := dir.OpenTree(folder, true)
 	switch {

@@ -214,7 +214,8 @@ func TestSilentDisk(t *testing.T) {
 	}
 }
 
-// TestDamagedLock says once that a lock cannot be used, and goes on.
+// TestDamagedLock checks that an unusable lock is reported once, and that serving
+// continues.
 func TestDamagedLock(t *testing.T) {
 	p := newProject(t)
 	p.skill(".agents/skills/pdf")
@@ -427,8 +428,8 @@ func TestEnforceLinkOut(t *testing.T) {
 	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true}) // free/evil is the folder that is locked
 }
 
-// TestEnforceLayouts refuses a changed skill by whatever links its folder, its root and its lock are
-// reached, and serves it while it is as locked.
+// TestEnforceLayouts checks, for any links to its folder, root and lock, that a skill is served as
+// locked and refused if changed.
 func TestEnforceLayouts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -486,8 +487,8 @@ func TestEnforceLayouts(t *testing.T) {
 	}
 }
 
-// TestEnforceRead refuses to read a file that changed after the scan that found it as locked,
-// whatever its size and stamp.
+// TestEnforceRead checks that a file that changed after a scan cannot be read, even if its
+// size and stamp did not change.
 func TestEnforceRead(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)
@@ -525,8 +526,8 @@ func TestEnforceRead(t *testing.T) {
 	}
 }
 
-// TestEnforceManifest makes no manifest of a skill that lacks a file since the scan, though no
-// other file has changed.
+// TestEnforceManifest checks that a skill that lost a file since the scan has no manifest,
+// though no other file changed.
 func TestEnforceManifest(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)

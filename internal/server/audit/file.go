@@ -51,8 +51,8 @@ func (s *stream) write(lines []byte) (int, error) {
 func (*stream) reopen() error { return nil }
 func (*stream) close() error  { return nil }
 
-// file is a sink on a file with older files beside it: name.1 is the previous one, name.2 the one
-// before it.
+// file is a sink that writes to a file and rotates it: name.1 is the previous file, name.2 the
+// one before it.
 type file struct {
 	path    string
 	maxSize int64

@@ -119,8 +119,8 @@ func (l *Log) Lost() uint64 {
 	return l.lost
 }
 
-// Totals returns how many events were written and lost since the log began, including those that
-// no line has reported. A nil log returns zeros.
+// Totals returns the numbers of written and lost events since the log began, including losses
+// that no line has reported. A nil log returns zeros.
 func (l *Log) Totals() (written, lost uint64) {
 	if l == nil {
 		return 0, 0

@@ -1,4 +1,4 @@
-// Package httpguard serves HTTP handlers behind common checks: Host and Origin, bearer tokens,
+// Package httpguard guards HTTP handlers with common checks: Host and Origin, bearer tokens,
 // rates and the number of requests in flight.
 //
 // [Guard] mounts handlers, pages with sign-in, health checks and OAuth metadata. Each request has

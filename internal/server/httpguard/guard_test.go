@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// tokens counts how often a token is asked for, and knows one.
+// tokens is a verifier that knows one token and counts its calls.
 type tokens struct{ asked int }
 
 func (v *tokens) Verify(_ context.Context, token string) (access.Subject, bool) {
@@ -222,9 +222,9 @@ const (
 	local    = "127.0.0.1"
 )
 
-// TestBodiesGiveBack checks that the memory of a large body is taken before the body is read,
-// and free again afterwards, that a body of unknown length counts as the largest, and that the
-// bound on large bodies keeps no small one waiting.
+// TestBodiesGiveBack checks that the memory of a large body is reserved before it is read and
+// freed afterwards. A body of unknown length counts as the largest, and the bound on large
+// bodies delays no small one.
 func TestBodiesGiveBack(t *testing.T) {
 	memory := limit.NewBudget(bodyCopies*mostBody, 0)
 	g, sendAs := bodies(t, memory)

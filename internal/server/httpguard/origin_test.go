@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/limit"
 )
 
-// named makes a guard of three names that requires tokens and lets each client ask once.
+// named makes a guard with three host names that requires tokens and allows each client
+// one request.
 func named(t *testing.T, notReady string) *Guard {
 	t.Helper()
 	g, err := New(Options{
@@ -55,8 +56,8 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestProbes checks that probes are answered whatever the request has besides the path, and
-// that the answers have the state and nothing else.
+// TestProbes checks that probes are answered for any request with their path, and that the
+// answers have only the state.
 func TestProbes(t *testing.T) {
 	const unread = "the root payroll is still being read"
 	for _, g := range []*Guard{named(t, ""), named(t, unread)} {

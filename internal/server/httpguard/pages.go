@@ -34,7 +34,7 @@ type SignIn interface {
 	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
 }
 
-// pages returns the handler of the pages, behind the same checks as every other handler.
+// pages returns the handler of the pages, with the same checks as every other handler.
 func (g *Guard) pages() http.HandlerFunc {
 	if g.o.Pages == nil {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -74,7 +74,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestScheme: X-Forwarded-Proto of a sender that is no trusted proxy is not believed.
+// TestScheme: X-Forwarded-Proto counts only from a trusted proxy.
 func TestScheme(t *testing.T) {
 	g := &Guard{o: config{Options: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 	for peer, want := range map[string]string{"10.0.0.1:1": "https", "192.0.2.9:1": "", "@": ""} {

@@ -18,9 +18,9 @@ var (
 	// unknownRate is for requests that need no token: sign-ins, and files of pages, about ten for
 	// one person.
 	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
-	// loggedRate is how many of those requests and refusals have their own audit line. Beyond it
-	// the second, the fourth, the eighth and so on has one: a flood writes a few lines in ten
-	// seconds, and takes weeks to fill the files.
+	// loggedRate is the rate of those requests and refusals that have their own audit line.
+	// Beyond it the second, the fourth, the eighth and so on has one: a flood writes a few lines
+	// in ten seconds, and takes weeks to fill the files.
 	loggedRate = limit.Rate{PerSecond: 0.1, Burst: 100}
 )
 

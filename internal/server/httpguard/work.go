@@ -32,7 +32,8 @@ func (w *Work) Close() {
 // TooManyCalls is the message of a refused request without a free place or memory.
 const TooManyCalls = "too many calls at once; try again"
 
-// Full returns the reason why a client gets no more of a budget. what names its units.
+// Full returns the error text for a client that gets no more of a budget. what names its
+// units.
 func Full(b *limit.Budget, client, what string) string {
 	if own, over := b.Share(client); over {
 		return fmt.Sprintf("you have %d of the %d open %s, and the remaining places are for other clients; end one, or try again later", own, b.Held(), what)

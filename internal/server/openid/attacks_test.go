@@ -89,8 +89,8 @@ func with(c claims, pairs ...any) claims {
 	return c
 }
 
-// TestForgedTokens checks that no forged token lets anybody in: neither from the provider when a
-// person signs in, nor from a client.
+// TestForgedTokens checks that no forged token is accepted: neither from the provider at a
+// sign-in, nor from a client.
 func TestForgedTokens(t *testing.T) {
 	for name, forge := range forged {
 		t.Run(name, func(t *testing.T) {
@@ -395,7 +395,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestLeadsNowhereElse checks that a sign-in ends on this server, whatever a link says.
+// TestLeadsNowhereElse checks that a sign-in ends on this server, even if the link names
+// another.
 func TestLeadsNowhereElse(t *testing.T) {
 	c := newCompany(t)
 	for to, want := range map[string]string{

@@ -123,7 +123,7 @@ type reply struct {
 
 func (r reply) to() string { return r.header.Get("Location") }
 
-// browser keeps cookies and follows nothing by itself.
+// browser keeps cookies and does not follow redirects by itself.
 type browser struct {
 	c    *company
 	jar  *cookiejar.Jar
@@ -169,7 +169,7 @@ func (b *browser) get(at string, headers ...string) reply {
 	return b.ask("GET", at, "", headers...)
 }
 
-// begin goes to the provider and returns the way back.
+// begin starts a sign-in at the provider and returns the address of the redirect back.
 func (b *browser) begin(to string) *url.URL {
 	b.c.t.Helper()
 	r := b.get("/signin/begin?to=" + url.QueryEscape(to))
@@ -179,7 +179,7 @@ func (b *browser) begin(to string) *url.URL {
 	return b.c.issuer.authorize(r.to())
 }
 
-// signIn goes to the provider and comes back.
+// signIn does a whole sign-in at the provider.
 func (b *browser) signIn() reply {
 	b.c.t.Helper()
 	return b.get(b.begin("/").String())

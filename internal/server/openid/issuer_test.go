@@ -72,7 +72,7 @@ func (i *issuer) change(f func()) {
 	f()
 }
 
-// times returns how often an address was asked.
+// times returns the number of requests to an address.
 func (i *issuer) times(path string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

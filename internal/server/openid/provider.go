@@ -62,7 +62,8 @@ const (
 	askTime = 5 * time.Second
 	// maxPlaces bounds the browsers that wait for the provider. They need no token.
 	maxPlaces = 256
-	// retryTime is how long a failed answer is reused before the provider is asked again.
+	// retryTime is the time for which a failed answer is reused before the provider is asked
+	// again.
 	retryTime = 5 * time.Second
 	// keyTime is the minimum time between fetches of the keys. An unknown key name causes a
 	// fetch, and any client can send one.

@@ -149,8 +149,8 @@ func TestWrongDescription(t *testing.T) {
 	}
 }
 
-// TestKeysChange: a provider that has new keys goes on to be understood, and tokens that name
-// unknown keys do not make it be asked each time.
+// TestKeysChange: tokens with new keys of the provider are accepted, and tokens that name
+// unknown keys do not cause a request each time.
 func TestKeysChange(t *testing.T) {
 	c := newCompany(t)
 	described(t, c)
@@ -193,7 +193,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestManySessions: a person who signs in again and again ends their own sessions alone.
+// TestManySessions: repeated sign-ins of a person end only that person's sessions.
 func TestManySessions(t *testing.T) {
 	c := newCompany(t)
 	var all []*browser

@@ -23,7 +23,7 @@ const (
 	maxGroups     = 10_000
 	maxGroupBytes = 512 << 10
 	maxName       = 256 // bytes of a subject
-	// leeway is how far the provider's clock may be ahead.
+	// leeway is the tolerated lead of the provider's clock.
 	leeway = time.Minute
 )
 
@@ -86,8 +86,8 @@ type registered struct {
 	Events     json.RawMessage `json:"events"` // of a security event, such as a logout (RFC 8417)
 }
 
-// isForAccess reports whether a token's header lets it be one of a person. Only some kinds of JWT name
-// themselves there (RFC 8725, section 3.11).
+// isForAccess reports whether a token's header allows it to be an access token. Only some kinds of
+// JWT name themselves there (RFC 8725, section 3.11).
 func isForAccess(header []byte) bool {
 	var h struct {
 		Type string `json:"typ"`

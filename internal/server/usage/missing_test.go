@@ -27,8 +27,8 @@ func TestNameable(t *testing.T) {
 	}
 }
 
-// TestMissing checks that names are counted if no skill has them, and shown once they were
-// asked for twice and as long as no skill has them.
+// TestMissing checks that requested names without a skill are counted, and shown after the
+// second request while no skill has them.
 func TestMissing(t *testing.T) {
 	c := New()
 	root := skilltest.Project(map[string]string{"git/SKILL.md": skilltest.Document("git", "Branches.")})
@@ -72,7 +72,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestMissingIsBounded checks that a flood of names leaves those that are asked for often.
+// TestMissingIsBounded checks that names that are requested often survive a flood of
+// names.
 func TestMissingIsBounded(t *testing.T) {
 	c, v := New(), view(t)
 	for range 5 {

@@ -77,8 +77,8 @@ func figures(r Report) (out []string) {
 	return out
 }
 
-// TestWeeks checks that uses are counted in the ISO week in which they happen, over the turn of
-// a year, and that older weeks make room.
+// TestWeeks checks that uses are counted in their ISO week, also at the turn of a year, and
+// that the oldest weeks are dropped.
 func TestWeeks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
@@ -165,8 +165,8 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestRestoreRefuses checks that counts which cannot be read change nothing, and that the
-// reason says why.
+// TestRestoreRefuses checks that unreadable counts change nothing, and the error's
+// reason.
 func TestRestoreRefuses(t *testing.T) {
 	kept := string(New().Encode())
 	for text, want := range map[string]string{
@@ -259,8 +259,8 @@ func TestClientsAreBounded(t *testing.T) {
 	t.Error("after a restart there is no room for another client")
 }
 
-// TestListsAskForUses checks that a list of a catalogue that orders skills by their uses can be
-// counted: the tally is asked while it counts.
+// TestListsAskForUses checks that a list whose order depends on uses can be counted: the tally
+// is read while it counts.
 func TestListsAskForUses(t *testing.T) {
 	counts := New()
 	files := map[string]string{}

@@ -9,7 +9,7 @@ import (
 // Times is the number of measurements of Least.
 const Times = 5
 
-// Least returns how many allocations one call of f makes: the smallest of Times
+// Least returns the number of allocations of one call of f: the smallest of Times
 // measurements of runs calls each. One more call precedes each measurement.
 //
 // One measurement counts the whole process. The collector, timers and other goroutines can

@@ -153,9 +153,9 @@ func TestDeniedLater(t *testing.T) {
 	}
 }
 
-// Contract 004 answers for a registered skill whatever is denied: with the text last
-// served, or else with a message. This holds for the tool and the resource, before and
-// after the next refresh, by URI and by name.
+// Contract 004 answers for a registered skill even if access is denied: with the text
+// last served, or else with a message. This holds for the tool and the resource, before
+// and after the next refresh, by URI and by name.
 func TestFallback(t *testing.T) {
 	notRoot(t)
 	const uri = "skill://claude-project/shut/SKILL.md"

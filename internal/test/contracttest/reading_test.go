@@ -31,8 +31,8 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// slowRoot is a root on a slow disk: it yields a skill every 50 ms, beginning with the one
-// of its number.
+// slowRoot is a root on a slow disk: it yields a skill every 50 ms, the first one named by
+// the root's number.
 type slowRoot struct {
 	root       skill.Root
 	first, end int
@@ -281,7 +281,7 @@ func incomplete(t *testing.T, what string, got reply, marked bool) {
 	}
 }
 
-// answers reports whether an answer is the one of a skill that is known.
+// answers reports whether a text is the answer for the known skill i.
 func answers(text string, i int) bool {
 	return strings.Contains(text, fmt.Sprintf("body of %d.", i)) || strings.Contains(text, `"uri":"skill://`+slowName(i)+`/SKILL.md"`) || strings.Contains(text, `"completion"`)
 }
@@ -355,9 +355,9 @@ func slowSkills() int {
 	return 400
 }
 
-// While many skills are read from a slow disk, every surface is asked all the time. No
-// answer is a part that does not say so, none says that there is no such skill, and none may
-// be kept; a skill that is known is answered; and at the end all of them say the truth.
+// TestReading calls every surface while many skills are read from a slow disk. No answer is
+// a part that does not say so, none says that there is no such skill, and none may be kept;
+// a skill that is known is answered; and at the end all of them say the truth.
 func TestSlowDisk(t *testing.T) {
 	for _, roots := range []int{1, 20} {
 		t.Run(fmt.Sprint(roots, " roots"), func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package corpus finds, for tests, the corpus of real skills, which is no part of the project.
+// Package corpus finds, for tests, the corpus of real skills, which is not part of the
+// project.
 package corpus
 
 import (

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Proxy stands between knack and a registry. Without a fault it passes everything on.
+// Proxy is a proxy between knack and a registry. Without a fault it passes everything on.
 type Proxy struct {
 	Host string // its address
 
@@ -36,7 +36,7 @@ func NewProxy(t testing.TB, host string) *Proxy {
 	return p
 }
 
-// Set sets the fault, nil for none, and begins the log anew.
+// Set sets the fault, or none if nil, and clears the log.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +137,7 @@ func Cut(n int) Fault {
 	}
 }
 
-// Silence sends the head of an answer, and then nothing until the client goes.
+// Silence sends the head of an answer, and then nothing until the client disconnects.
 func Silence(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
 	from := p.Answer(r)
 	for key, values := range from.Header() {

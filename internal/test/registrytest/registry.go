@@ -1,5 +1,5 @@
-// Package registrytest starts real registries for tests, puts releases into them, and stands
-// between them and knack with the faults of a network.
+// Package registrytest starts real registries for tests, puts releases into them, and
+// simulates network faults between them and knack.
 package registrytest
 
 import (

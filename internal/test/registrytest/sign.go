@@ -9,7 +9,7 @@ import (
 )
 
 // Attach pushes a manifest about another one, with one layer, as signatures are pushed to a
-// registry without the list of referrers: the index under the fallback tag names it too.
+// registry without a list of referrers: it also updates the index under the fallback tag.
 func Attach(t testing.TB, host, repo, subject, artifactType string, layer []byte) {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{

@@ -252,7 +252,7 @@ func delayed(rough, calm, floor delay) error {
 // plainFiles is the folder whose files TestPlainServer serves.
 const plainFiles = "SAFETY_PLAIN_FILES"
 
-// TestPlainServer is no test: it is the process of [trial.plainServer], which ends with its
+// TestPlainServer is not a test but the process of [trial.plainServer], which ends with its
 // standard input.
 func TestPlainServer(t *testing.T) {
 	root := os.Getenv(plainFiles)

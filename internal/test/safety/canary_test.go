@@ -17,7 +17,7 @@ type canary struct {
 	forms []string
 }
 
-// newCanary returns a canary of letters alone, which no encoding of an answer escapes.
+// newCanary returns a canary of letters only, which no encoding of an answer escapes.
 func newCanary(of string) canary {
 	sum := sha256.Sum256([]byte("canary " + of))
 	text := "CANARY"

@@ -50,7 +50,7 @@ type answered struct {
 	body   string
 }
 
-// browse sends one request, and follows nothing.
+// browse sends one request, without following redirects.
 func (r *trial) browse(client *http.Client, method, at, form string, headers ...string) (answered, error) {
 	req, err := http.NewRequest(method, at, strings.NewReader(form))
 	r.must(err)

@@ -52,9 +52,9 @@ func (k *knack) goroutines() int {
 	return strings.Count(k.said(), "\ngoroutine ")
 }
 
-// busy returns how many processors other programs use during an interval, without this test
-// and its children. The system's load average still contains the test's own work of a
-// minute ago.
+// busy returns the number of processors that other programs use during an interval, without
+// this test and its children. The system's load average still contains the test's own work
+// of a minute ago.
 func busy(during time.Duration) float64 {
 	taken := func() (ticks, all float64) {
 		data, _ := os.ReadFile("/proc/stat")
@@ -156,8 +156,8 @@ func TestOwnTicks(t *testing.T) {
 	}
 }
 
-// quiet waits until other programs are idle, and returns how many processors they use. The
-// test itself is idle meanwhile.
+// quiet waits until other programs are idle, and returns the number of processors that
+// they use. The test itself is idle meanwhile.
 func (r *trial) quiet(most float64, patience time.Duration) float64 {
 	for end := time.Now().Add(patience); ; {
 		others := busy(3 * time.Second)

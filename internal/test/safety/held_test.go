@@ -257,7 +257,8 @@ func (w *heldWorld) questions(h heldSkill) map[string]func() (string, error) {
 	return all
 }
 
-// absent asks everything, and finds nothing of the held skills.
+// absent sends every request, and requires that no answer has anything of the held
+// skills.
 func (w *heldWorld) absent(when string, skills []heldSkill) {
 	for _, h := range skills {
 		for name, ask := range w.questions(h) {

@@ -71,14 +71,14 @@ func kills(r *trial) {
 }
 
 // replace gives a file a new content in one step, as editors do: a file that is truncated
-// and then written is no skill in between, and an answer may say so.
+// and then written is not a skill in between, and an answer may say so.
 func (r *trial) replace(at, text string) {
 	r.must(os.WriteFile(at+"~", []byte(text), 0o644))
 	r.must(os.Rename(at+"~", at))
 }
 
-// jumping is the clock of a process that goes years ahead and back, once a second,
-// while the time that timers use goes on as it does.
+// jumping makes a process's clock jump years ahead and back, once a second, while the
+// clock of timers runs normally.
 var jumping = change{"std:time/time.go", "func Now() Time {\n	sec, nsec, mono := runtimeNow()\n", `func Now() Time {
 	sec, nsec, mono := runtimeNow()
 	sec += [4]int64{0, 10 * 365 * 86400, -20 * 365 * 86400, -3600}[mono/1e9%4]

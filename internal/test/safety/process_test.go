@@ -144,7 +144,7 @@ func (k *knack) kill() {
 	<-k.ended
 }
 
-// hear collects the log, up to a bound.
+// hear collects a bounded part of the log.
 func (k *knack) hear(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for first := true; ; {

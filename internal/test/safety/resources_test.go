@@ -171,7 +171,7 @@ func (k *knack) watches() (n int) {
 	return n
 }
 
-// sessions come and go, and leave nothing.
+// sessions begins and ends sessions, and checks that no memory is leaked.
 func (r *trial) sessions(root string) {
 	web := r.http(setting{}, "--no-builtin", "--dir", root)
 	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}

@@ -164,7 +164,7 @@ func (r *trial) over() bool {
 	return r.noticed != ""
 }
 
-// count adds successful cases, which are too many to name.
+// count adds n successful cases without names.
 func (r *trial) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

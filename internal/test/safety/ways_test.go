@@ -174,8 +174,8 @@ func (w *ways) pages(k *knack) (all []way) {
 	return all
 }
 
-// get requests an address without following redirects, and again while the server is too
-// busy to look at the disk. An invalid address is not requested.
+// get requests an address without following redirects, and repeats it while the server is
+// too busy to read the disk. An invalid address is not requested.
 func (w *ways) get(at string) (string, error) {
 	for range 50 {
 		answer, err := w.getOnce(at)

@@ -150,7 +150,7 @@ func (d denying) Open(name string) (fs.File, error) {
 // Sub keeps the wrapper around the sub file system.
 func (d denying) Sub(dir string) (fs.FS, error) { return Below(d, dir), nil }
 
-// Below returns a folder of a file system that is reached through its Open alone.
+// Below returns a folder of a file system that is reached only through its Open.
 func Below(fsys fs.FS, dir string) fs.FS { return below{fsys, dir} }
 
 type below struct {

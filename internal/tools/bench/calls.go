@@ -223,7 +223,7 @@ func (b *bench) kinds(kinds []kind) (rows []row, err error) {
 	return rows, err
 }
 
-// kind measures one kind of calls: the sides in turn, in another order each round.
+// kind measures one kind of calls: one side after the other, in another order each round.
 func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 	if err := k.placed.servers(); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each call names another skill, and has an id and metadata of its own: a cache would
-// answer calls that are alike, which no agent makes.
+// Each call names another skill, and has its own id and metadata: a cache would answer
+// equal calls, which no agent makes.
 func TestEachCallIsAnother(t *testing.T) {
 	for _, method := range []string{"tools/call", "resources/read", "skills/get", "built-in"} {
 		c := &client{all: []target{{Name: "a", URI: "skill://a/SKILL.md"}, {Name: "b", URI: "skill://b/SKILL.md"}}}

@@ -229,7 +229,8 @@ func (w *pullWorld) floors() error {
 	return nil
 }
 
-// once measures a build: timed directly from the registry, and counted behind the proxy.
+// once measures a build: its time directly at the registry, and its requests through the
+// proxy.
 func (w *pullWorld) once(k build) error {
 	b := w.b
 	all := 0.0

@@ -144,8 +144,8 @@ func Measure(v catalog.View, all []Question, ask func(query string) ([]string, e
 }
 
 // Mistyped returns the same questions with one wrong letter each, in the longest word of at
-// least five: two swapped, one left out, one replaced, one too many, in turn. Questions
-// without such a word are left out.
+// least five: in rotation two swapped letters, one left out, one replaced, one added.
+// Questions without such a word are left out.
 func Mistyped(all []Question) (out []Question) {
 	for i, q := range all {
 		words := strings.Fields(q.Query)

@@ -50,7 +50,7 @@ type mark struct {
 	sentence string
 }
 
-// count is how many sentences were read and how many marks they have.
+// count is a number of sentences and of the marks in them.
 type count struct{ sentences, marks int }
 
 // rate is the number of marks per 1,000 sentences.

@@ -101,7 +101,7 @@ func run(ctx context.Context, corpus string, queries []string) (failed []string,
 	return table(v, sets, engines)
 }
 
-// promised is the recall@5 of each set of tasks that nothing was tuned on.
+// promised is the promised recall@5 of each set of tasks that were not used for tuning.
 const promised = 0.95
 
 // set is a table of questions.

@@ -82,7 +82,7 @@ func serveBehindDex(t *testing.T) (address, issuer string) {
 	t.Helper()
 	root := t.TempDir()
 	write(t, root, library)
-	// The server is behind a proxy, whose address is known before the server has its own.
+	// The server is behind a proxy, since its public address must be known before it listens.
 	var behind atomic.Pointer[url.URL]
 	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(behind.Load())
@@ -117,7 +117,7 @@ access:
 	return front.URL, issuer
 }
 
-// TestWalkAgent: an agent that knows the address of MCP alone finds the provider, gets a token
+// TestWalkAgent: an agent that knows only the address of MCP finds the provider, gets a token
 // there for a person, and uses it. Its code is the SDK's.
 func TestWalkAgent(t *testing.T) {
 	if flag.Lookup("test.run").Value.String() == "" {

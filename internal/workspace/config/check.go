@@ -84,8 +84,8 @@ func (c Check) WithDefaults(base Check) Check {
 	return out
 }
 
-// Severity returns the severity of a rule's findings: the one in this section, or else given. The
-// second result is false if the section drops them.
+// Severity returns the severity of a rule's findings: the severity in this section, or else
+// given. The second result is false if the section drops them.
 func (c Check) Severity(rule skill.RuleID, given skill.Severity) (skill.Severity, bool) {
 	if to, ok := c.Rules[rule]; ok {
 		given = to

@@ -76,8 +76,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestMisplaced names every section of a file, also of one with other faults, and of a
-// project's file that --config names refuses none.
+// TestMisplaced checks that misplaced sections are reported, also in a file with other
+// faults, and that a project's file given by --config may have any section.
 func TestMisplaced(t *testing.T) {
 	text := "\ufeffchek: {}\nproject: {tools: wave}\nhttp:\n  listen: 80\naccess: {default: maybe}\nlimits: {rate: x}\n"
 	var got []string

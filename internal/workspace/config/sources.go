@@ -47,7 +47,7 @@ const (
 	maxPoll = time.Hour
 )
 
-// maxSources bounds sources: each is asked at the same moments.
+// maxSources bounds the sources, since all are polled at the same times.
 const maxSources = 64
 
 func sourceKeys(at string) []key[Source] {

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// TestTrust reads rules, and reports each that says nothing.
+// TestTrust reads rules, and reports each rule without effect.
 func TestTrust(t *testing.T) {
 	c, problems := Parse([]byte("trust:\n  - from: oci://R.example/acme/**\n    keys: [acme.pub, next.pub]\n    require: true\n  - {from: \"**\", keys: [all.pub]}\n"))
 	acme, err := trust.ParsePattern("oci://r.example/acme/**")

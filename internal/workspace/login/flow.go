@@ -282,7 +282,8 @@ func (f *flow) device(ctx context.Context) (*oauth2.Token, error) {
 	return t, nil
 }
 
-// deviceEndpoint returns the endpoint of RFC 8628, which the SDK's metadata lack, or "".
+// deviceEndpoint returns the endpoint of RFC 8628, which the SDK's metadata type lacks,
+// or "".
 func (f *flow) deviceEndpoint(ctx context.Context) string {
 	at, err := url.Parse(f.meta.Issuer)
 	if err != nil {

@@ -96,10 +96,10 @@ func (s Store) Remove(name string) (bool, error) {
 // early is how long before its end a token is renewed.
 const early = 30 * time.Second
 
-// ErrEnded says that the provider renews a login no more.
+// ErrEnded reports that the provider no longer renews a login.
 var ErrEnded = errors.New("the login has ended")
 
-// ends are the codes of RFC 6749 by which a provider says that it renews a login no more.
+// ends are the error codes of RFC 6749 for a login that the provider no longer renews.
 var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
 
 // Token returns the access token for a source, which it renews if it ends. "" means that there is no

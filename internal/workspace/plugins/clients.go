@@ -152,8 +152,8 @@ func (f *finder) extensions() {
 	}
 }
 
-// enabledByRules reports whether rules enable an extension in a project: "/folder/" is about a folder,
-// "/folder/*" about all that is in it too, and "!" disables. The last rule that matches decides.
+// enabledByRules reports whether rules enable an extension in a project: "/folder/" matches a folder,
+// "/folder/*" also everything in it, and "!" disables. The last rule that matches decides.
 func (f *finder) enabledByRules(rules []string) bool {
 	projects := f.Projects
 	if len(projects) == 0 {

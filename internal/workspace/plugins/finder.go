@@ -75,7 +75,8 @@ func (f *finder) isDone() bool {
 	}
 }
 
-// late returns the plugin that stands for the plugins of a client that does not answer.
+// late returns a plugin that represents the plugins of a client whose files cannot be
+// read in time.
 func (f *finder) late() Plugin {
 	return Plugin{
 		Client: agents.Find(f.agent).Name, State: Late, Label: f.group(), Dir: f.below(f.cache),
@@ -98,7 +99,7 @@ func (f *finder) exists(at string) bool {
 	return err == nil
 }
 
-// names lists the folders in a folder, also those behind links.
+// names lists the folders in a folder, also linked ones.
 func (f *finder) names(at string) (out []string) {
 	if !f.exists(at) || !f.stamps[at].folder {
 		return nil

@@ -208,7 +208,7 @@ func (f *Found) label() {
 	}
 }
 
-// beyond returns a plugin that is not served because there are too many.
+// beyond returns a plugin beyond the limit, which is not served.
 func beyond(p Plugin) Plugin {
 	p.State, p.Label, p.Places = Disabled, "", nil
 	p.Reason, p.Fix = fmt.Sprintf("knack serves the skills of %d plugins at most", MostServed), "disable others"

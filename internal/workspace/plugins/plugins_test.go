@@ -242,8 +242,8 @@ func with(files map[string]string, name, text string) map[string]string {
 	return files
 }
 
-// TestFindMany checks that thousands of plugins are found in time, and that the ones beyond the
-// bound say so.
+// TestFindMany checks that thousands of plugins are found in time, and that plugins beyond the
+// limit are marked.
 func TestFindMany(t *testing.T) {
 	home := t.TempDir()
 	var list, on []string

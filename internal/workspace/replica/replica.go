@@ -118,8 +118,8 @@ func Open(o Options) (*Replica, error) {
 // maxWarnings bounds the warnings about one source.
 const maxWarnings = 100
 
-// once returns a function that calls warn the first time with each text: a source is asked again
-// and again, and may be hostile.
+// once returns a function that calls warn the first time with each text: a source is polled
+// again and again, and may be hostile.
 func once(warn func(text string)) func(text string) {
 	var mu sync.Mutex
 	seen := map[string]bool{}

@@ -91,9 +91,9 @@ func someRules(r *rand.Rand) string {
 	return fmt.Sprintf("access: {default: %s, rules: [%s]}", []string{"allow", "deny"}[r.IntN(2)], strings.Join(rules, ", "))
 }
 
-// TestSecondRootOpensNothing checks, for trees and rules by chance, that rules which fit a
-// single --dir show no more of it beside further roots, in either order, whether these come by
-// --dir or have labels in knack.yaml; or that they are refused.
+// TestSecondRootOpensNothing checks with random trees and rules that rules for a single --dir
+// show no more of it beside further roots, in any order, by --dir or with labels in
+// knack.yaml, or are refused.
 func TestSecondRootOpensNothing(t *testing.T) {
 	testwait.Slow(t)
 	r := rand.New(rand.NewPCG(1, 20))

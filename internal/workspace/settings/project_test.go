@@ -75,8 +75,8 @@ func TestLinkAppears(t *testing.T) {
 	}
 }
 
-// Every project of a client adds its roots, each once, and none that is known already. The
-// home folder is no project.
+// Every project of a client adds its roots, each once, except known ones. The home folder
+// is no project.
 func TestSeveralProjects(t *testing.T) {
 	env := environment(t)
 	one, two := filepath.Join(env.Dir, "one"), filepath.Join(env.Dir, "two")

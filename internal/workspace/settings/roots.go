@@ -70,7 +70,7 @@ func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 	return problems
 }
 
-// EmptyRoots returns a warning for each root whose folder has nothing but hidden files.
+// EmptyRoots returns a warning for each root whose folder has only hidden files.
 func (f *File) EmptyRoots() (warnings []string) {
 	for i, r := range f.Config.Roots {
 		empty := soon(false, func() bool {
@@ -163,7 +163,7 @@ func BuiltinNames() (names []string) {
 }
 
 // problemsOfRoots returns the problems of roots that their table cannot detect: reserved labels,
-// and rules that fit none of the roots.
+// and rules that match no root.
 func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	if len(c.Roots)+len(c.Sources) == 0 {
 		return nil

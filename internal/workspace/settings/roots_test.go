@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestOverlap checks that two folders overlap by whatever path or link one of them is named.
+// TestOverlap checks that an overlap of two folders is found through any path or link.
 func TestOverlap(t *testing.T) {
 	at := t.TempDir()
 	for _, name := range []string{"a/b/c", "ab", "other"} {

@@ -34,7 +34,7 @@ const (
 var (
 	// errOther is returned if another program has written the file meanwhile.
 	errOther = errors.New("another program has changed it")
-	// errForeign is returned for a file that is no file of counts.
+	// errForeign is returned for a file that is not a usage file.
 	errForeign  = errors.New("it is not a file of counts")
 	errTooLarge = fmt.Errorf("it has more than %d MiB", maxSize>>20)
 )

@@ -170,8 +170,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestForeign checks that a server leaves a file alone that never had counts: usage.file names it
-// by mistake.
+// TestForeign checks that a server does not change a file that never had counts, which usage.file
+// names by mistake.
 func TestForeign(t *testing.T) {
 	for name, text := range map[string]string{
 		"settings": "http: {listen: 8080}\n", "key": "-----BEGIN PRIVATE KEY-----\n", "audit log": `{"time":"2026-11-21T05:20:00.1Z","surface":"mcp"}` + "\n", "list": "[1]",

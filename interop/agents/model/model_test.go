@@ -204,8 +204,8 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// TestErrands: a request without tools gets a text and is no turn of the script; as a
-// proxy the server lets no request out, and says which host was asked for.
+// TestErrands: a request without tools gets a fixed text and uses no turn of the script;
+// as a proxy the server forwards no request, and records the host.
 func TestErrands(t *testing.T) {
 	s := &Server{Next: func(Request) Reply { t.Error("the script was asked"); return Reply{} }}
 	if err := s.Start(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// API is one vendor's form of a model's turn.
+// API is one vendor's format of requests and answers.
 type API string
 
 // The forms.
@@ -19,7 +19,7 @@ const (
 	Generate  API = "generateContent"
 )
 
-// Request is one turn that a client asked for.
+// Request is a client's request for one turn.
 type Request struct {
 	API    API
 	Model  string

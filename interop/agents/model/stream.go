@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// answer writes one turn in a vendor's form.
+// answer writes one turn in a vendor's format.
 type answer struct {
 	w      http.ResponseWriter
 	stream bool

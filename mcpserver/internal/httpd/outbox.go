@@ -103,9 +103,8 @@ func (o *outbox) makeRoom() {
 	}
 }
 
-// attach opens the stream, at the message of an index or anew: then the client asks for no past
-// messages, and the count begins again. If it is refused, it returns the HTTP status and the
-// reason.
+// attach opens the stream at the message of an index, or as a new stream without past messages,
+// whose count begins again. If it is refused, it returns the HTTP status and the reason.
 func (o *outbox) attach(from int, resumes bool) (status int, refusal string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -88,7 +88,8 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// TestReady: many messages wait for a client that reads, and not longer than it is asked for.
+// TestReady: Ready waits for a slow reader with many pending messages, until the context
+// ends.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutbox()

@@ -100,7 +100,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 	}
 }
 
-// parse reads a body, and answers one that is no message.
+// parse reads a body, and answers one that is not a message.
 func parse(w http.ResponseWriter, body []byte) (*wire.Message, bool) {
 	m, no := wire.Parse(body)
 	switch {
@@ -116,7 +116,7 @@ func parse(w http.ResponseWriter, body []byte) (*wire.Message, bool) {
 	return nil, false
 }
 
-// idOf returns the id for the answer to a message, nil if it is no call.
+// idOf returns the id for the answer to a message, or nil if it is not a call.
 func idOf(m *wire.Message) []byte {
 	if m.Kind != wire.Call {
 		return nil

@@ -95,7 +95,7 @@ func (w *world) add(session int, client, spelling string) error {
 	return w.Add(session, client, w.view, uri, spelling)
 }
 
-// period lets one period pass and returns the notifications in it.
+// period waits for one period and returns its notifications.
 func (w *world) period() []string {
 	testwait.Advance(Period)
 	w.disk.mu.Lock()

@@ -208,8 +208,8 @@ func (o stdioStuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The session of a client that stops reading ends with its input, whatever waits for the
-// output: an answer, answers behind it, a refusal.
+// The session of a client that stops reading ends with its input, even if answers or
+// refusals wait for the output.
 func TestStdioClientStopsReading(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"one answer":   {stdioPing("1")},
@@ -242,7 +242,8 @@ func TestStdioClientStopsReading(t *testing.T) {
 	}
 }
 
-// While too much waits to be read, calls are refused; cancellations pass.
+// While too many answers wait for the client, calls are refused; cancellations are
+// accepted.
 func TestStdioAnswersWait(t *testing.T) {
 	s := startStdio(t, newStdioTools(), &Transport{})
 	s.initialize()
@@ -304,7 +305,7 @@ func TestStdioBrokenOutEndsRunningCalls(t *testing.T) {
 	client.Close()
 }
 
-// The wait for answers ends when none can be written any more.
+// The wait for answers ends when the output fails.
 func TestStdioBrokenOutEndsDrain(t *testing.T) {
 	t.Parallel()
 	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "gate"), stdioCall("2", "nap")}, "\n")
@@ -399,7 +400,7 @@ func TestStdioManyConcurrentCalls(t *testing.T) {
 	}
 }
 
-// A panic in an answer is that call's error, and no more.
+// A panic in an answer is only that call's error.
 func TestStdioPanicInAnAnswer(t *testing.T) {
 	server := newStdioTools()
 	s := startStdio(t, server, &Transport{})
@@ -415,7 +416,7 @@ func TestStdioPanicInAnAnswer(t *testing.T) {
 	}
 }
 
-// A large answer is written in pieces, and nothing comes between them.
+// A large answer is written in pieces, without other messages between them.
 func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	large := strings.Repeat("0123456789", 100_000)
 	in, client := io.Pipe()
@@ -446,7 +447,7 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	}
 }
 
-// Calls that come behind a handshake are answered behind it.
+// Calls that follow a handshake are answered after it.
 func TestStdioAnswersBehindTheHandshake(t *testing.T) {
 	server := newStdioTools()
 	server.handshake = make(chan struct{})

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// A cancellation names a call in any spelling of its id, and one that names none does nothing.
+// A cancellation may spell the id of a call in any way, and is ignored if there is no such
+// call.
 func TestStdioCancellationsNameTheirCall(t *testing.T) {
 	server := newStdioTools()
 	s := startStdio(t, server, &Transport{})

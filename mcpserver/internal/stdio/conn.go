@@ -110,7 +110,7 @@ func (t *Transport) Serve(ctx context.Context, core func(*Conn) Core) error {
 	return c.inputErr
 }
 
-// errClosed is why nothing is written after the end of a session.
+// errClosed is the error of a write after the end of a session.
 var errClosed = errors.New("the session is over")
 
 func (t *Transport) conn() *Conn {
@@ -257,7 +257,7 @@ func (c *Conn) reply(call *working, a wire.Answer, begun *bool) {
 	}
 }
 
-// pieces writes a message piece by piece, in its turn.
+// pieces waits for its turn and writes a message piece by piece.
 type pieces struct{ *Conn }
 
 func (p pieces) Write(b []byte) (int, error) {

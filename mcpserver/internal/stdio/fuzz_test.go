@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzStdioLine sends any lines, then a ping: whatever came before, every line
-// that comes back is a message, and the ping is answered.
+// FuzzStdioLine sends any lines, then a ping: every line of the output is a message, and
+// the ping is answered.
 func FuzzStdioLine(f *testing.F) {
 	for _, seed := range []string{
 		stdioInit + "\n" + stdioReady + "\n" + stdioCall("1", "echo"),

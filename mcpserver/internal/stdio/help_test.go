@@ -43,7 +43,7 @@ func stdioListen(id string) string {
 }
 
 // stdioTools is a server with some tools: echo, nap, gate, roots, which asks the client, stuck,
-// which does not hear of cancellations, and broken, whose answer cannot be written.
+// which ignores cancellations, and broken, whose answer cannot be written.
 type stdioTools struct {
 	started   chan struct{} // tools that take their time have begun
 	open      chan struct{} // lets "gate" go
@@ -286,7 +286,7 @@ func (s *stdioSession) recv() stdioMessage {
 	panic("unreachable")
 }
 
-// want receives one message and checks id and error code.
+// want receives one message and checks its id and error code.
 func (s *stdioSession) want(id string, code int64) stdioMessage {
 	s.t.Helper()
 	m := s.recv()
@@ -296,7 +296,7 @@ func (s *stdioSession) want(id string, code int64) stdioMessage {
 	return m
 }
 
-// silent checks that nothing more is written before a ping is answered.
+// silent checks that no message precedes the answer to a ping.
 func (s *stdioSession) silent() {
 	s.t.Helper()
 	s.send(stdioPing(`"silent"`))

@@ -169,8 +169,8 @@ func (l *ledger) replied(m *wire.Message) {
 	}
 }
 
-// end records that nothing more will be read, and fails the server's calls, which will therefore
-// never be answered.
+// end records the end of the input, and fails the server's own calls, which will never be
+// answered.
 func (l *ledger) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

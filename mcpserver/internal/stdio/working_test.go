@@ -8,7 +8,7 @@ import (
 )
 
 // TestWorkEnds checks that the context of a call's work ends with the call and with the session,
-// whenever it is asked for, and is no longer known to the session then.
+// and that the session then forgets it.
 func TestWorkEnds(t *testing.T) {
 	for end, do := range map[string]func(*Conn, *working){
 		"the work":    func(_ *Conn, w *working) { w.cancel() },

@@ -37,8 +37,8 @@ func (c *Conn) takeTurn(patience <-chan time.Time) error {
 // giveTurn passes the turn to write on.
 func (c *Conn) giveTurn() { <-c.turn }
 
-// line writes a message, or pieces of one, in its turn. The first failure ends the session: the
-// next line could not be told from the rest of a truncated one.
+// line waits for its turn and writes a message, or pieces of one. The first failure ends the
+// session: the next line could not be told from the rest of a truncated one.
 func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if out, ok := c.out.(nowWriter); ok {
 		if pieces = skipBytes(pieces, out.WriteNow(pieces)); len(pieces) == 0 {

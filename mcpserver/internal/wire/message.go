@@ -52,12 +52,12 @@ func parseError(message string) *Refusal {
 	return &Refusal{Error: jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "parse error: " + message}}
 }
 
-// Invalid refuses a message that is no valid request.
+// Invalid refuses a message that is not a valid request.
 func Invalid(message string) *Refusal {
 	return &Refusal{Error: *InvalidRequest(message)}
 }
 
-// InvalidRequest returns the error for a message that is no valid request.
+// InvalidRequest returns the error for a message that is not a valid request.
 func InvalidRequest(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + message}
 }

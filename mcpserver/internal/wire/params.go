@@ -128,7 +128,7 @@ func ParseParams(method string, raw []byte) (*Params, *jsonrpc.Error) {
 	return p, d.no
 }
 
-// eachMember calls visit with the members of an object; another value has none.
+// eachMember calls visit with each member of an object; other values have no members.
 func eachMember(raw []byte, visit func(name, value []byte)) {
 	rawjson.Members(raw, func(key, value []byte) bool {
 		visit(nameOf(key), value)

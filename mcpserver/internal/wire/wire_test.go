@@ -168,8 +168,8 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// TestTooManyValues: the reader decodes no message of too many values, and the refusal knows the
-// call.
+// TestTooManyValues: a message with too many values is not decoded, and the refusal has the
+// call's id.
 func TestTooManyValues(t *testing.T) {
 	for n, refused := range map[int]bool{rawjson.MaxValues / 2: false, rawjson.MaxValues: true} {
 		line := []byte(`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":[` + strings.Repeat("0,", n) + `0]}}`)

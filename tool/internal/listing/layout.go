@@ -20,7 +20,8 @@ const (
 	// topicShare is the share of a place, one in so many, that the topics of the names that are
 	// left out may take.
 	topicShare = 8
-	// misfits is the number of names in turn that do not fit before the rest is left out.
+	// misfits is the number of consecutive names that do not fit after which the rest is left
+	// out.
 	misfits = 50
 
 	othersByName = "Others by name: "

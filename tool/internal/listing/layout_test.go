@@ -39,10 +39,10 @@ var made = map[string]func(i int) (name, description string){
 	},
 }
 
-// TestLayFillsItsPlaces checks that while anything is cut, at most 15 % of a place is empty, for
-// libraries of all sizes, in each unit; or less than a row takes; or all that stands there is
-// whole. No place holds more than its budget, a name is in one place at most, and no
-// description is cut to less than 30 characters.
+// TestLayFillsItsPlaces checks for libraries of all sizes and each unit that, if anything is
+// cut, at most 15 % of a place is empty, or less than a row, or its rows are uncut. No place
+// holds more than its budget, a name is in one place at most, and no description is cut to less
+// than 30 characters.
 func TestLayFillsItsPlaces(t *testing.T) {
 	libraries := map[string]func(i int) (string, string){}
 	for kind, of := range made {

@@ -20,7 +20,7 @@ const longestName = 40
 const fewNames = 10
 
 // sampled is the number of names, evenly spaced, from which the topics of a large library are
-// taken. They have the same frequent topics as 100,000 names, in 1 ms instead of 100.
+// derived. They have the same frequent topics as 100,000 names, in 1 ms instead of 100.
 const sampled = 2000
 
 // Summary describes the skills in at most n characters, as the continuation of their number. It is

@@ -85,7 +85,7 @@ func withoutGitHub(v frontmatter.Value) frontmatter.Value {
 	return v
 }
 
-// same compares values whatever the order of their fields.
+// same compares values, ignoring the order of fields.
 func same(a, b frontmatter.Value) bool {
 	if a.Kind != b.Kind || a.Text != b.Text || len(a.Items) != len(b.Items) || len(a.Fields) != len(b.Fields) {
 		return false

@@ -1,4 +1,4 @@
-// Package archive reads the skills of a zip or a tar.gz, on a disk or behind https. The archive is
+// Package archive reads the skills of a zip or a tar.gz, from a disk or over https. The archive is
 // copied before it is read, so that all reads see one state. Its revision is the SHA-256 of these
 // bytes.
 package archive

@@ -131,7 +131,7 @@ var want = map[string]string{
 	"lib/pdf/sub": "sub Within.: SKILL.md 39 false x 1 false",
 }
 
-// TestOpen reads the same skills from a zip and a tar.gz, on the disk and behind https.
+// TestOpen reads the same skills from a zip and a tar.gz, from the disk and over https.
 func TestOpen(t *testing.T) {
 	at := t.TempDir()
 	archives := map[string][]byte{"lib.zip": zipped(t), "lib.skill": zipped(t), "lib.tar.gz": tarball(t), "lib.tgz": tarball(t)}

@@ -78,7 +78,7 @@ func fetch(t *testing.T, root string, to *memory) []origin.Skill {
 
 const pdf = "---\nname: pdf\ndescription: Reads PDF files.\n---\n"
 
-// A folder yields its skills, nested ones too, byte for byte, without dot-entries.
+// A folder yields its skills, also nested ones, byte for byte, without dot-entries.
 func TestFetch(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, map[string]string{

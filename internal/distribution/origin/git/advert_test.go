@@ -100,8 +100,8 @@ func direct(f *httpfetch.Fetcher) func(string) (*http.Client, error) {
 	}
 }
 
-// A redirect is followed to the same server and not into a private network, by requests and by git
-// alike, whatever settings the user has.
+// Both knack's requests and git follow a redirect to the same server and not into a private
+// network, even against the user's settings.
 func TestRedirects(t *testing.T) {
 	for name, settings := range map[string]string{
 		"requests": "",

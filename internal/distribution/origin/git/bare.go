@@ -54,7 +54,7 @@ func (b *bare) has(ctx context.Context, commit string) bool {
 	return b.local(ctx, nil, nil, "rev-parse", "--quiet", "--verify", commit+"^{commit}") == nil
 }
 
-// fetchCommit fetches a commit and its tree, and its files too if whole is set.
+// fetchCommit fetches a commit, its tree and, if whole is set, its files.
 func (b *bare) fetchCommit(ctx context.Context, source, commit string, whole bool) error {
 	if whole {
 		return b.fetch(ctx, source, nil, nil, "--depth=1", "--", remote, commit)

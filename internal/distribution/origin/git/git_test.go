@@ -121,7 +121,8 @@ func TestFetchOne(t *testing.T) {
 	}
 }
 
-// A reference is a tag, a branch or a whole commit, and all of one repository are asked for once.
+// A reference is a tag, a branch or a full commit, and one request resolves all references of a
+// repository.
 func TestResolve(t *testing.T) {
 	u := newUpstream(t)
 	first := u.commit(map[string]string{"a/SKILL.md": pdf})

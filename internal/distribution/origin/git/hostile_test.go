@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// canary makes a program that leaves a file behind. It returns the command, and a function that
-// fails the test if the program ran.
+// canary makes a program that creates a file if it runs. It returns the command, and a function
+// that fails the test if the program ran.
 func canary(t *testing.T) (command string, check func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,8 +38,8 @@ func canary(t *testing.T) (command string, check func()) {
 	}
 }
 
-// hostile commits a library with everything in it that acts in a checkout, and returns the command
-// that none of it may run.
+// hostile commits a library with everything that could run in a checkout, and returns the command
+// that must not run.
 func (u *upstream) hostile() (check func()) {
 	command, check := canary(u.t)
 	u.commit(map[string]string{
@@ -212,7 +212,8 @@ func (u *upstream) raw(tree string) string {
 	return u.gitIn(tree, "hash-object", "-t", "tree", "-w", "--stdin", "--literally")
 }
 
-// Credentials come from the user's helper, and are in no error, whatever a server says.
+// Credentials come from the user's helper, and no error has them, even if the server
+// repeats them.
 func TestCredentials(t *testing.T) {
 	u := newUpstream(t)
 	u.library()

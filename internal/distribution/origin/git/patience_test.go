@@ -28,8 +28,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// ssh leaves a server that says nothing, and asks for nothing without a terminal. A program that
-// the user has chosen gets no options.
+// ssh gives up on a silent server, and does not prompt without a terminal. A program that the
+// user has chosen gets no options.
 func TestSSH(t *testing.T) {
 	u := newUpstream(t)
 	if _, err := exec.LookPath("ssh"); err != nil {

@@ -169,8 +169,8 @@ type call struct {
 // errLate is the error of a run of git that contacted a server and took too long.
 var errLate = errors.New("the server was not done after an hour: it is too slow, or sends without end")
 
-// endTime is how long git may take to end after it was asked to. A program that it started may
-// keep its streams open for as long.
+// endTime is the time for git to end after it was asked to. A program that it started may keep
+// its streams open for as long.
 const endTime = 2 * time.Second
 
 // run runs git. The error explains git's failure in plain words.

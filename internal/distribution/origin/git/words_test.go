@@ -27,7 +27,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// The end of a failed run is said in plain words, with git's last word.
+// The error of a failed run has plain words, and git's last line.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]string{
 		"remote: Repository not found.\nfatal: repository 'https://github.com/a/b/' not found\n":                                        "there is no such repository, or you may not see it: check its name, and that git can log in. git says: repository 'https://github.com/a/b/' not found",

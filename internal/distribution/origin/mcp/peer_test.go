@@ -21,8 +21,9 @@ import (
 
 const pdf = "---\nname: pdf\ndescription: Reads PDF files.\n---\nText.\n"
 
-// server speaks MCP as far as a host of the Skills extension needs it, and lies as a test asks.
-// Its answers are written by hand, since a server made with a library could not give them.
+// server speaks the part of MCP that a host of the Skills extension needs, with the lies of a
+// test. Its answers are written by hand, since a server made with a library could not give
+// them.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -245,7 +246,8 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// A server that lies about a skill loses that skill alone, and nothing wrong is passed on.
+// If a server lies about a skill, only that skill is lost, and no wrong content is passed
+// on.
 func TestLies(t *testing.T) {
 	good := map[string]string{"skill://good/SKILL.md": strings.Replace(pdf, "name: pdf", "name: good", 1)}
 	goodEntry := func(s *server) map[string]any {
@@ -335,7 +337,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// A skill that changes between the list and the reading is said to have changed.
+// A skill that changes between listing and reading is reported as changed.
 func TestChange(t *testing.T) {
 	s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf, "skill://pdf/a": "a"})
 	lib, err := s.open(t, nil)

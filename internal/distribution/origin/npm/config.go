@@ -63,8 +63,8 @@ func (c Config) registry(name string) string {
 	return public
 }
 
-// token returns the token for a registry, by the longest address of the user's file that is in
-// front of its own.
+// token returns the token for a registry: the one of the longest address in the user's file
+// that is a prefix of the registry's.
 func (c Config) token(at *url.URL) (token string) {
 	longest := 0
 	for _, line := range c.lines {

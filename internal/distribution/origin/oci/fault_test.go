@@ -20,8 +20,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// proxy stands between knack and a registry. fault may answer a request by itself, by n, the
-// number of the requests for this path that came before.
+// proxy is a proxy between knack and a registry. fault may answer a request by itself, by n,
+// the number of the requests for this path that came before.
 type proxy struct {
 	*httptest.Server
 	registry http.Handler
@@ -229,7 +229,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-// Bytes that have arrived are not asked for again, and a line that breaks often gets a layer at last.
+// Received bytes are not requested again, so a layer arrives at last over a line that breaks often.
 func TestContinues(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		const parts, part = 9, 1 << 20 // one more than it is tried without getting on
@@ -274,7 +274,8 @@ func TestContinues(t *testing.T) {
 	})
 }
 
-// A registry may send a whole layer although a part was asked for, or another part.
+// A registry may answer the request for a part of a layer with the whole, or with another
+// part.
 func TestPartsIgnored(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<20))))
@@ -333,7 +334,7 @@ func TestTagMoves(t *testing.T) {
 	}
 }
 
-// A manifest that is asked for by its digest is the one with that digest, or none.
+// A manifest that is requested by digest must have that digest.
 func TestOtherManifest(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	push := publisher{t: t, host: host}
@@ -358,7 +359,7 @@ func TestOtherManifest(t *testing.T) {
 	}
 }
 
-// A registry that sends no digest with a HEAD is asked for the manifest.
+// If a registry sends no digest with a HEAD, the manifest is fetched.
 func TestHeadWithoutDigest(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	want := publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))

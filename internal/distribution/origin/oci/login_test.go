@@ -100,7 +100,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// tokens is a sign-in service, and a registry for which the first token is soon too old.
+// tokens is a sign-in service, and a registry for which the first token expires soon.
 type tokens struct {
 	*proxy
 	mu      sync.Mutex
@@ -148,7 +148,7 @@ func (s *tokens) give(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"token":%q,"access_token":%q,"expires_in":60}`, token, token)
 }
 
-// A token that has expired is asked for again, with a password or an identity token.
+// An expired token is requested again, with a password or an identity token.
 func TestTokens(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	var layers [][]byte
@@ -227,8 +227,8 @@ func TestSignInAtAnotherPort(t *testing.T) {
 	}
 }
 
-// Credentials go to the registry alone, wherever it redirects or says that one signs in, and no
-// address with a signature is in a message.
+// Credentials go only to the registry, not to the targets of its redirects or its sign-in
+// address, and no message has a signed address.
 func TestCredentialsStay(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))

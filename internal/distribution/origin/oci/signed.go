@@ -79,14 +79,14 @@ func (w *beside) bundles(ctx context.Context) {
 	}
 }
 
-// isBundle reports whether a descriptor is the one of a signature. A statement of another kind is no
+// isBundle reports whether a descriptor describes a signature. A statement of another kind is no
 // signature.
 func isBundle(d registry.Descriptor) bool {
 	return strings.HasPrefix(d.ArtifactType, trust.BundlePrefix) && isAboutSigning(d)
 }
 
 // mayBeBundle reports whether only the manifest says if it has a signature: some registries list no
-// type, or the one of the empty configuration.
+// type, or the type of the empty configuration.
 func mayBeBundle(d registry.Descriptor) bool {
 	return (d.ArtifactType == "" || d.ArtifactType == emptyType) && isAboutSigning(d)
 }

@@ -30,7 +30,8 @@ func signatures(t *testing.T, source string) ([]trust.Signature, error) {
 	return l.(origin.Signed).Signatures(t.Context())
 }
 
-// TestSignatures finds both forms of signatures in real registries, and nothing else.
+// TestSignatures checks that exactly the two forms of signatures are found in real
+// registries.
 func TestSignatures(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		p := publisher{t: t, host: host}

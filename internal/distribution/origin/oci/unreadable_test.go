@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestUnreadableSignature checks that a signature that cannot be read gives way to a good one, and
-// alone means nothing about the release: a poll after the next push takes it.
+// TestUnreadableSignature checks that a good signature is used despite an unreadable one, and that
+// an unreadable one alone does not condemn the release: a later poll takes it.
 func TestUnreadableSignature(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

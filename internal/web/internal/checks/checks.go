@@ -59,14 +59,14 @@ type round struct {
 const DiskTime = 10 * time.Second
 
 const (
-	// checkRest is how many times the duration of the last round must pass before files
-	// are examined again. This limits rounds to 1 % of a processor, however often pages
-	// are requested.
+	// checkRest is the rest before files are examined again, as a multiple of the last
+	// round's duration. This limits rounds to 1 % of a processor, however often pages are
+	// requested.
 	checkRest = 100
 	// checkRestMost limits that time to the refresh interval of the catalogue.
 	checkRestMost = catalog.DefaultInterval
-	// checkAge is the maximum age of the stamps behind an answer of the API that does not
-	// wait for a round.
+	// checkAge is the maximum age of the stamps of an API answer that does not wait for a
+	// round.
 	checkAge = 2 * checkRestMost
 	// checkTime limits the wait for the disk of one skill.
 	checkTime = DiskTime

@@ -73,7 +73,7 @@ type identity struct{ dev, inode uint64 }
 // FullError reports that a root needs more folders than may still be watched.
 type FullError struct{ Folders, Room int }
 
-// Error says how many folders are too many.
+// Error returns a text with the number of folders.
 func (e FullError) Error() string {
 	return fmt.Sprintf("%d folders are more than the %d that may still be watched", e.Folders, e.Room)
 }

@@ -140,7 +140,7 @@ func TestMovedFolder(t *testing.T) {
 	}
 }
 
-// No event tells of folders that have gone since the scan, so the scan must be
+// No event reports a folder that disappeared after the scan, so the scan must be
 // repeated. The existing folders stay watched.
 func TestGoneFolder(t *testing.T) {
 	base := tree(t, "r/a/", "r/file")

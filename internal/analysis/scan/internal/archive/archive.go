@@ -257,7 +257,7 @@ func (r reader) untar(name string, data []byte, depth int) error {
 	})
 }
 
-// walkTar visits the entries of a tar, which must have nothing after its end.
+// walkTar visits the entries of a tar, which must end the data.
 func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 	in := bytes.NewReader(data)
 	r := tar.NewReader(in)

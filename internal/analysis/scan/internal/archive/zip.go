@@ -83,7 +83,7 @@ func (r reader) zip(name string, data []byte, depth int) error {
 	return nil
 }
 
-// swells reports whether size is too many bytes to unpack from packed bytes.
+// swells reports whether size is too large for an entry of packed bytes.
 func swells(size, packed uint64) bool { return size > freeRatio && size/maxRatio > packed }
 
 // zipEntry visits one file of a zip. An error ends the archive.
@@ -227,7 +227,7 @@ func (f *zipped) local(data []byte) error {
 	return nil
 }
 
-// onlyOnce checks that no two files share bytes, and that nothing between them looks like another
+// onlyOnce checks that no two files share bytes, and that no bytes between them look like another
 // directory or file.
 func onlyOnce(data []byte, files []zipped, from, to, end int) error {
 	type piece struct{ from, to int }

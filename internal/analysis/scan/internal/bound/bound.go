@@ -54,7 +54,7 @@ var (
 // Most is how many nodes a text may have.
 func (p Parser) Most() int { return Memory / p.node }
 
-// Fits reports whether a text has no more nodes than the parser may build.
+// Fits reports whether a text has at most as many nodes as the parser may build.
 func (p Parser) Fits(text string) bool { return len(text) <= p.Most() || p.Nodes(text) <= p.Most() }
 
 // Nodes returns an upper bound of the nodes in a text. It looks at each byte, and parses nothing.

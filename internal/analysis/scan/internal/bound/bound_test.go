@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// A file that takes all the room is judged alone, and one that waits can give up.
+// A file that needs all memory is judged alone, and a waiting one can give up.
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave, err := Enter(t.Context(), 1<<40)

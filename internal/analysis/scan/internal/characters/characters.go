@@ -217,8 +217,8 @@ const (
 	maxFar    = 4 << 10 // bytes after it that belong to the same text
 )
 
-// far judges text below many blank lines, or to the right of many blanks. Table cells do not
-// count: other rows make their columns wide.
+// far judges text that is pushed out of sight by many blank lines or blanks. Table cells do
+// not count: other rows make their columns wide.
 func (s reader) far(p passage.Part) {
 	blank := 0 // lines
 	at := 0

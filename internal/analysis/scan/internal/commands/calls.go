@@ -36,7 +36,7 @@ var (
 		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join format encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
 
-// operators are words before a value that are no calls.
+// operators are words before a value that do not call it.
 var operators = words.Set{Rows: "await new return not and or in if else is typeof yield lambda"}
 
 // last returns the part of a dotted name after the last dot.
@@ -240,7 +240,7 @@ func (c *codeReader) opens(i int, name string) {
 	}
 }
 
-// eval returns the value of an expression, as far as it is known without running it. It knows
+// eval returns the parts of an expression's value that are known without running it. It knows
 // strings, assigned names, and calls of the tables above.
 func (c *codeReader) eval(from, to, depth int) value {
 	to = min(to, from+maxExpression, len(c.tokens))

@@ -146,7 +146,7 @@ func (c *codeReader) rawName(i int) string {
 	return name
 }
 
-// maxExpression is how many tokens of an expression are looked at.
+// maxExpression is the number of tokens of an expression that are examined.
 const maxExpression = 400
 
 // maxUnknown bounds the text that a name keeps of a value with unknown parts. Without it, the text

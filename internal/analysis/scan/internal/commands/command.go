@@ -39,7 +39,7 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	return r.call(args, io, 0)
 }
 
-// maxWrappers bounds how many programs that start another one are looked through.
+// maxWrappers bounds the chain of programs that start another one.
 const maxWrappers = 20
 
 // call judges a command by its words and returns its output.

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// applied returns the result of a method called on a text, with the arguments behind a bracket:
+// applied returns the result of a method called on a text, with the arguments after a bracket:
 // '{}'.format(x), or ' '.join([x, y]).
 func (c *codeReader) applied(method string, text value, open, depth int) value {
 	args := c.arguments(open)
@@ -53,7 +53,7 @@ func (c *codeReader) spent(v value) value {
 	return v
 }
 
-// expandList returns the words that "$@" and "${name[@]}" stand for.
+// expandList returns the words to which "$@" and "${name[@]}" expand.
 func (r *shellReader) expandList(w *syntax.Word) ([]value, bool) {
 	if len(w.Parts) != 1 {
 		return nil, false

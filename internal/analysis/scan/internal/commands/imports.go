@@ -23,7 +23,7 @@ func (c *codeReader) aliased(name string) string {
 	return real
 }
 
-// alias records that a name stands for another one.
+// alias records a name as an alias of another one.
 func (c *codeReader) alias(name, of string) {
 	if c.imported == nil {
 		c.imported = map[string]string{}

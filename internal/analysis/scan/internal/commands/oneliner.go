@@ -114,7 +114,7 @@ func (r *shellReader) awk(args []value, io redirect) value {
 	return oneValue("awk", args[1:], r.filtered(args[1:], io.in))
 }
 
-// packed returns the archive that tar or zip writes, or nothing.
+// packed returns the archive that tar or zip writes, or an empty value.
 func packed(name string, args []value) value {
 	for i, v := range args {
 		letters, short := strings.CutPrefix(v.text, "-")

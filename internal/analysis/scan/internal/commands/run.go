@@ -104,7 +104,7 @@ var unfollowed = lazyregexp.New(`(?i)\b(?:eval|exec|execute|load|loadstring|spaw
 // shellArguments matches the arguments of a text that a shell runs.
 var shellArguments = lazyregexp.New(`\$\{?[@*1-9]|\bfor \w+ *;`)
 
-// looking calls judge with all its findings in the lane review, whatever the lane of their rules.
+// looking calls judge and moves all its findings to the lane review.
 func (s *Judge) looking(judge func()) {
 	before := s.Report
 	s.Report = looks{before}

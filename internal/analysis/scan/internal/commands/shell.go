@@ -247,7 +247,7 @@ func lineLen(text string) int {
 	}
 }
 
-// parse reads commands, and goes on after so many errors.
+// parse reads commands, and continues after a bounded number of errors.
 func (s *Judge) parse(text string, errors int) (*syntax.File, error) {
 	if s.parser == nil {
 		s.parser = syntax.NewParser()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An expression that nests to the right is too deep, however few brackets it has.
+// An expression that nests to the right is too deep even without brackets.
 func TestTooDeep(t *testing.T) {
 	if !tooDeep("((" + strings.Repeat("1?", maxChunk)) {
 		t.Error("an expression of many operators is not too deep")

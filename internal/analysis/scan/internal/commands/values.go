@@ -26,7 +26,7 @@ type value struct {
 // maxFetched bounds how many URLs a value keeps.
 const maxFetched = 8
 
-// empty reports whether nothing is known of a value.
+// empty reports whether no part of a value is known.
 func (v value) empty() bool {
 	return !v.known && v.text == "" && len(v.fetched) == 0 && v.decoder == "" && v.secret == "" && !v.session
 }

@@ -48,7 +48,7 @@ func (m *page) frontmatter(p passage.Part, body int) {
 	}
 }
 
-// fields judges the texts of fields, which models read too.
+// fields judges the texts of frontmatter fields, which models also read.
 func (m *page) fields(p passage.Part, all []frontmatter.Field) {
 	var texts func(v frontmatter.Value)
 	texts = func(v frontmatter.Value) {

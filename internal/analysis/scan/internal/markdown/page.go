@@ -158,7 +158,7 @@ func (m *page) tooMuch() string {
 // nesting tracks the depth of a text's lists: the indentations of the open ones.
 type nesting []int
 
-// depth returns how many quotes and lists can be around a line.
+// depth returns the possible number of quotes and lists around a line.
 func (n *nesting) depth(line string) int {
 	marks := countMarks(line)
 	if marks == 0 {
@@ -248,7 +248,7 @@ func (m *page) lines(segments *text.Segments) passage.Part {
 	return c.Part(m.p)
 }
 
-// out returns where the text goes that is read now.
+// out returns the destination of the text that is being read.
 func (m *page) out() *passage.Copy {
 	if len(m.open) > 0 || m.comment {
 		return &m.unseen

@@ -35,8 +35,8 @@ var (
 	cssComment = lazyregexp.New(`(?s)/\*.*?\*/`)
 	cssEscape  = lazyregexp.New(`\\[0-9A-Fa-f]{1,6}\s?`)
 	farAway    = lazyregexp.New(`^-\d{3,}`)
-	// nothing matches values that shrink an element to nothing: scale(0), inset(100%), rect(0 0 0
-	// 0).
+	// nothing matches values that shrink an element to zero size: scale(0), inset(100%), rect(0 0
+	// 0 0).
 	nothing = lazyregexp.New(`\b(?:scale[xy]?|opacity)\(\s*0?\.?0*\s*\)|\binset\(\s*(?:50|100)%|\brect\((?:\s*[01](?:px)?[\s,]*){4}\)`)
 	paleHue = lazyregexp.New(`^hsla?\([^,]*,[^,]*,100%`)
 )

@@ -19,7 +19,7 @@ type File struct {
 	last  place
 }
 
-// blockSize is how many bytes of a text are counted at once.
+// blockSize is the number of bytes of a text that are counted at once.
 const blockSize = 64 << 10
 
 // place is an offset of a file and its column. The next finding in a long line is counted from it.
@@ -28,7 +28,7 @@ type place struct{ offset, column int }
 // Whole returns the file as a part.
 func (f *File) Whole() Part { return Part{File: f, Text: f.Text, spans: []span{{0, 0}}} }
 
-// blocks returns how many lines end before each block.
+// blocks returns the number of line ends before each block.
 func (f *File) blocks() []int {
 	if f.ended == nil {
 		f.ended = make([]int, 1, 1+len(f.Text)/blockSize)
@@ -201,7 +201,7 @@ type Copy struct {
 	spans []span
 }
 
-// Len returns how many bytes were copied.
+// Len returns the number of copied bytes.
 func (c *Copy) Len() int { return c.text.Len() }
 
 // Add copies a range of a part. The spans of a part begin only at lines.

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Shown is how many characters of a secret a message may have.
+// Shown is the number of characters of a secret that a message may have.
 const Shown = 4
 
 // Secret is a private key or a token in a text.

@@ -17,7 +17,8 @@ var credentials = []string{
 // system has whole paths of a system. Source: shadow(5), proc(5).
 var system = []string{"/etc/shadow", "/etc/gshadow", "/proc/self/environ", "/etc/krb5.keytab"}
 
-// public lists names in those folders that hold nothing secret. Source: ssh(1), FILES.
+// public lists names of files in those folders that are not secret. Source: ssh(1),
+// FILES.
 var public = []string{".pub", "known_hosts", ".ssh/config", "authorized_keys", ".ssh/rc", ".ssh/environment"}
 
 // starting lists the files and folders whose content starts automatically: MITRE ATT&CK T1546.004

@@ -36,7 +36,7 @@ var transient = Set{Rows: pastes + " " +
 // 8375 and ICANN's resolution 2024.07.29.06 (internal).
 var reserved = Set{Rows: "example test invalid localhost local internal home.arpa example.com example.net example.org"}
 
-// placeholderHosts lists words that stand for a host of the reader's choice. They count as a name
+// placeholderHosts lists placeholders for a host of the reader's choice. They count as a name
 // without a dot, as the part before the last dot, and as a variable. Sources: RFC 2606 (example);
 // OWASP's Web Security Testing Guide and MITRE's CAPEC (attacker, evil, malicious, victim); the
 // options of Metasploit (lhost, rhost); otherwise the manuals of curl, ssh and nginx.

@@ -19,7 +19,7 @@ func Running(text string) (from, to int, ok bool) {
 	})
 }
 
-// Words for a password, and those before it that need no "is" behind it.
+// Words for a password, and words before it after which no "is" is needed.
 var (
 	passWords = Set{Rows: "pass password passcode passphrase pwd pw"}
 	passWith  = Set{Rows: "with using use enter"}
@@ -77,7 +77,7 @@ func Password(text string, link int) (from, to int, ok bool) {
 	}
 }
 
-// maxWhole bounds the bytes that are taken for a whole password.
+// maxWhole bounds the size of a text that is taken for a whole password.
 const maxWhole = 2 << 10
 
 // maxPassword bounds the distance from the word to its password, in bytes.
