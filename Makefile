@@ -135,12 +135,13 @@ release:
 	rm -rf dist/release
 	GOTOOLCHAIN=$$(sed -n 's/^toolchain //p' go.mod) go -C deploy/release run . -version '$(VERSION)' -o '$(CURDIR)/dist/release' $(if $(KEY),-key '$(abspath $(KEY))')
 
-# Makes a release and tests it from its files: a second clone gives the same bytes, install.sh and
-# npx install from a local server, and other people's programs accept the files. With
-# KNACK_RELEASE_ALL=1 none of these programs may be missing.
+# Makes a release and tests it from its files: a second clone gives the same bytes; in an empty
+# Debian (as root, with debootstrap), by rpm, and under Wine, the packages give knack list in one
+# command; and other people's programs accept the files. With KNACK_RELEASE_ALL=1 none of these
+# programs may be missing.
 packages:
 	$(MAKE) release VERSION=$(or $(VERSION),v0.0.1)
-	KNACK_RELEASE='$(CURDIR)/dist/release' go -C deploy/release test -count=1 -timeout 30m -v ./...
+	KNACK_RELEASE='$(CURDIR)/dist/release' go -C deploy/release test -count=1 -timeout 90m -v ./...
 
 # doc/reliability.md says what each of these counts. safety takes about 45 minutes
 # and writes its table there; SAFETY_SOAK=1m shortens the longest part.

@@ -82,7 +82,9 @@ func answers(t *testing.T, cmd *exec.Cmd) {
 func emptyDebian(t *testing.T) string {
 	t.Helper()
 	has(t, "debootstrap")
-	if os.Getuid() != 0 {
+	if os.Getuid() != 0 && os.Getenv("KNACK_RELEASE_ALL") != "" {
+		t.Fatal("only root can use chroot")
+	} else if os.Getuid() != 0 {
 		t.Skip("only root can use chroot")
 	}
 	parent, err := os.MkdirTemp("/var/tmp", "knack-debian")
