@@ -106,6 +106,10 @@ func emptyDebian(t *testing.T) string {
 	if out, ok := do(t, "", nil, "debootstrap", "--variant=minbase", "--include=nodejs", "bookworm", root); !ok {
 		t.Fatal(out)
 	}
+	// A program finds its own path there.
+	if out, ok := do(t, "", nil, "mount", "-t", "proc", "proc", filepath.Join(root, "proc")); !ok {
+		t.Fatal(out)
+	}
 	return root
 }
 
