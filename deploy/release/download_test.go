@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -252,5 +253,50 @@ func TestHook(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The workflows use actions by their commits, and ask for no rights but those of each job.
+func TestWorkflows(t *testing.T) {
+	files, err := filepath.Glob("../../.github/workflows/*.yml")
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40}$`)
+	for _, file := range files {
+		var workflow struct {
+			Permissions map[string]string
+			Jobs        map[string]struct {
+				Permissions map[string]string
+				Steps       []struct {
+					Uses, Run string
+					With      map[string]any
+				}
+			}
+		}
+		if err := yaml.Unmarshal(read(t, file), &workflow); err != nil {
+			t.Fatal(err)
+		}
+		for name, right := range workflow.Permissions {
+			if right != "read" {
+				t.Errorf("%s: every job may %s %s", file, right, name)
+			}
+		}
+		for name, job := range workflow.Jobs {
+			if workflow.Permissions == nil || len(workflow.Permissions)+len(job.Permissions) == 0 {
+				t.Errorf("%s: the job %s has the rights of the token", file, name)
+			}
+			for _, s := range job.Steps {
+				if s.Uses != "" && !pinned.MatchString(s.Uses) {
+					t.Errorf("%s: %s can become another action: name the commit", file, s.Uses)
+				}
+				if strings.HasPrefix(s.Uses, "actions/checkout@") && s.With["persist-credentials"] != false {
+					t.Errorf("%s: the job %s leaves the token in the clone", file, name)
+				}
+				if strings.Contains(s.Run, "${{") {
+					t.Errorf("%s: a value becomes part of a script of the job %s", file, name)
+				}
+			}
+		}
 	}
 }
