@@ -68,7 +68,7 @@ directory, or a server's. No file is overwritten.`,
 				return nil, command.Fail(command.No, fmt.Errorf("%s is there already", env.Shown(at)), "edit it, or give another file with --to")
 			}
 			if err != nil {
-				return nil, command.RunError("check the folder", "%s cannot be written: %w", env.Shown(at), command.Cause(err))
+				return nil, command.Unwritten(env, at, err, "check the folder", "")
 			}
 			return command.Text(func(env *console.Env) {
 				env.Out().Line("wrote %s", env.Shown(at))

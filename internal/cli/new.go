@@ -47,13 +47,14 @@ repository, below the working directory. --dir names another folder.`,
 			default:
 				at = filepath.Join(at, filepath.FromSlash(newFolder))
 			}
-			r, err := makeSkill(env, locate.Folder(*env, project), at, args[0], description)
+			find := ""
 			switch {
 			case below != "":
-				r.find = " --dir " + console.ShellWord(below)
+				find = " --dir " + console.ShellWord(below)
 			case project != "":
-				r.find = " --project " + console.ShellWord(project)
+				find = " --project " + console.ShellWord(project)
 			}
+			r, err := makeSkill(env, locate.Folder(*env, project), at, args[0], description, find)
 			if err != nil {
 				return nil, err
 			}
@@ -69,12 +70,16 @@ repository, below the working directory. --dir names another folder.`,
 	return cmd
 }
 
-// elsewhere is the hint for a folder that cannot take a new skill.
-const elsewhere = "let the user who runs knack write there, or choose another folder with --dir"
+// elsewhere is the hint, in two parts, for a folder that cannot take a new skill.
+const (
+	elsewhere   = writable + ", or " + otherFolder
+	writable    = "let the user who runs knack write there"
+	otherFolder = "choose another folder with --dir"
+)
 
 // makeSkill creates the skill's folder inside the folder below. project is the project's folder,
-// or "" if unknown.
-func makeSkill(env *console.Env, project, below, name, description string) (r newReport, err error) {
+// or "" if unknown. find has the flag with which other commands find the skill.
+func makeSkill(env *console.Env, project, below, name, description, find string) (r newReport, err error) {
 	if !skill.ValidName(name) {
 		return r, command.UsageError("for example: knack new "+skill.Suggest(name),
 			"'%s' cannot be the name of a skill: a name has a-z, 0-9 and single hyphens between them, at most %d characters", display.Echo(name), skill.MaxName)
@@ -93,7 +98,7 @@ func makeSkill(env *console.Env, project, below, name, description string) (r ne
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			return r, existsError(*env, filepath.Join(folder, e.Name()), name)
+			return r, existsError(*env, filepath.Join(folder, e.Name()), name+find)
 		}
 	}
 	file := filepath.Join(folder, skill.MainFile)
@@ -106,12 +111,12 @@ func makeSkill(env *console.Env, project, below, name, description string) (r ne
 	}
 	err = edit.Create(place, []byte(template(name, description)), 0o666)
 	if errors.Is(err, edit.ErrExists) {
-		return r, existsError(*env, file, name)
+		return r, existsError(*env, file, name+find)
 	}
 	if err != nil {
-		return r, command.RunError(elsewhere, "%s cannot be written: %w", env.Shown(file), command.Cause(err))
+		return r, command.Unwritten(env, file, err, writable, otherFolder)
 	}
-	return newReport{Name: name, File: env.Shown(file), Dir: folder}, nil
+	return newReport{Name: name, File: env.Shown(file), Dir: folder, find: find}, nil
 }
 
 // newReport is the result of new. Its keys have the same meaning as in list.
@@ -128,8 +133,10 @@ func (r newReport) Print(env *console.Env) {
 	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+r.Name+r.find)
 }
 
-func existsError(env console.Env, file, name string) error {
-	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", env.Shown(file)), "choose another name, or see what is there with knack doctor "+name)
+// existsError returns the failure for a file that exists. named are the words by which other commands
+// find the skill.
+func existsError(env console.Env, file, named string) error {
+	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", env.Shown(file)), "choose another name, or see what is there with knack doctor "+named)
 }
 
 // template returns a skill that satisfies the specification, with a description of its

@@ -1,8 +1,11 @@
 package edit
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
+	"syscall"
 
 	"github.com/knack-dev/knack/internal/base/display"
 )
@@ -34,6 +37,12 @@ func (s Space) Fit(e Extent) error {
 		return &NoRoom{fmt.Sprintf("has %s inodes left, and what is to be written needs %s, one for each file and folder", display.Thousands(int(s.Inodes)), display.Thousands(e.Entries))}
 	}
 	return nil
+}
+
+// IsFull reports whether the error is that of a full disk, or of a user's quota.
+func IsFull(err error) bool {
+	const errorDiskFull = syscall.Errno(112) // of Windows
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, errorDiskFull)
 }
 
 // NoRoom is the error of a file system without room, found before anything is written.

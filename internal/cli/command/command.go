@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
@@ -109,6 +111,22 @@ func FailureIn(err error) *Failure {
 // UsageError returns a failure with the status [Usage].
 func UsageError(hint, format string, args ...any) error {
 	return Fail(Usage, fmt.Errorf(format, args...), hint)
+}
+
+// Unwritten returns the failure of writing a file for the user. hint is the fix if the disk is not
+// full, and elsewhere says how to name another folder, or is "".
+func Unwritten(env *console.Env, file string, err error, hint, elsewhere string) error {
+	if edit.IsFull(err) {
+		free := "free some space"
+		if elsewhere != "" {
+			free += ", or " + elsewhere
+		}
+		return RunError(free, "the disk of %s is full: %s was not written", env.Shown(filepath.Dir(file)), env.Shown(file))
+	}
+	if elsewhere != "" {
+		hint += ", or " + elsewhere
+	}
+	return RunError(hint, "%s cannot be written: %w", env.Shown(file), Cause(err))
 }
 
 // RunError returns a failure with the status [Error].

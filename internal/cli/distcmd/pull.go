@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/command"
@@ -147,7 +148,7 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 		into = pull.Folder{Store: shelf, Dir: filepath.Join(realpath.Of(filepath.Dir(at)), filepath.Base(at))}
 		out.To = into.Dir
 		if err := into.Check(ctx, ref); err != nil {
-			return out, unpackFailure(err)
+			return out, p.unpackFailure(err)
 		}
 	}
 	var u release.Updated
@@ -165,7 +166,7 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 	}
 	if p.to != "" && !p.dry {
 		if out.Unpacked, err = into.Unpack(ctx, ref, u.Release); err != nil {
-			return out, unpackFailure(err)
+			return out, p.unpackFailure(err)
 		}
 	}
 	out.Source = ref.String()
@@ -185,10 +186,16 @@ func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 }
 
 // unpackFailure returns an error of unpacking as a failure of the command.
-func unpackFailure(err error) error {
+func (p *puller) unpackFailure(err error) error {
+	to := p.env.Shown(p.env.Absolute(p.to))
+	const free = "free some space, or name another folder with --to"
+	var room *edit.NoRoom
 	switch {
-	case err == nil:
-		return nil
+	case errors.As(err, new(*store.Fault)):
+	case errors.As(err, &room):
+		return command.RunError(free, "nothing was unpacked, since the disk of %s %w", to, room)
+	case edit.IsFull(err):
+		return command.RunError(free, "nothing was unpacked, since the disk of %s is full", to)
 	case errors.Is(err, pull.ErrForeign):
 		return command.Fail(command.No, err, "")
 	}

@@ -125,7 +125,7 @@ func (in *Installer) fail(s *Step, err error) {
 		s.Problem = &Problem{Err: fmt.Errorf("a link came into the way of %s meanwhile, and knack writes nothing through it", in.shown(s.place)), Fix: "remove it, or make it a folder, then run the command again", No: true}
 	case errors.Is(err, edit.ErrExists):
 		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case edit.IsFull(err):
 		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(in.forbidden(s, err)), cause(err))

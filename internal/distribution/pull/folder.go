@@ -95,7 +95,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 	return true, nil
 }
 
-// fit fails if the folder's disk has no room for a release.
+// fit fails with a [*edit.NoRoom] if the folder's disk has no room for a release.
 func (f Folder) fit(r store.Release) error {
 	room, known := edit.RoomOf(f.Dir)
 	if !known {
@@ -109,10 +109,7 @@ func (f Folder) fit(r store.Release) error {
 			}
 		}
 	}
-	if err := room.Fit(need); err != nil {
-		return fmt.Errorf("the disk of %s %w: free some space, or name another folder", f.Dir, err)
-	}
-	return nil
+	return room.Fit(need)
 }
 
 // content is the content of a folder: the digest of each file, by path.

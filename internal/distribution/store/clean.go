@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -204,7 +203,7 @@ func (f *Fault) Error() string {
 	switch {
 	case errors.As(f.Err, new(*edit.NoRoom)):
 		return fmt.Sprintf("the store %s %v: free some space (the store itself can be deleted)%s", f.Dir, f.Err, elsewhere)
-	case isFull(f.Err):
+	case edit.IsFull(f.Err):
 		return fmt.Sprintf("the disk of the store %s is full: free some space (the store itself can be deleted)%s", f.Dir, elsewhere)
 	case errors.Is(f.Err, syscall.EROFS):
 		return fmt.Sprintf("the store %s is on a read-only file system: make it writable%s", f.Dir, elsewhere)
@@ -214,10 +213,4 @@ func (f *Fault) Error() string {
 		return fmt.Sprintf("something in the store %s was removed while it was used: try again (%v)", f.Dir, reason)
 	}
 	return fmt.Sprintf("the store %s: %v", f.Dir, reason)
-}
-
-// isFull reports whether the disk or the user's quota is full.
-func isFull(err error) bool {
-	const errorDiskFull = syscall.Errno(112) // of Windows
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, errorDiskFull)
 }
