@@ -117,7 +117,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// A skill beside a lock that does not fit it is not served, if the settings enforce locks.
+// A skill that does not match the lock beside it is not served, if the settings enforce
+// locks.
 func TestLibraryIsGuarded(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, ".agents", "skills"), "adding", "Adds numbers")

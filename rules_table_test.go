@@ -2,7 +2,7 @@ package knack_test
 
 // The tables of the rules in rules_test.go.
 
-// programs lists the packages that may start other programs: of the product, those that start
+// programs lists the packages that may start other programs; in the product, packages that start
 // git, the credential helpers that the user configured for docker, and the servers that the user
 // names.
 var programs = []string{"internal/tools/bench", "internal/distribution/origin/git", "internal/llm/mcpclient", "internal/distribution/registry/internal/login", "internal/test/registrytest"}

@@ -107,7 +107,7 @@ func unlabelled(root *skill.Root, at []string) ([]string, bool) {
 	return at[1:], true
 }
 
-// allowsByLabel reports whether one of the rules allows a place by a pattern that begins with a label and a
+// allowsByLabel reports whether any rule allows a place by a pattern that begins with a label and a
 // folder. Such a pattern was written for the labelled root.
 func allowsByLabel(rules []*Rule, at []string) bool {
 	return slices.ContainsFunc(rules, func(r *Rule) bool {

@@ -112,7 +112,7 @@ func allowsAll(rules []*Rule, root *skill.Root, places [][]string) bool {
 	})
 }
 
-// deniesOne reports whether one of the rules denies the skill at one of the places.
+// deniesOne reports whether any rule denies the skill at any of the places.
 func deniesOne(rules []*Rule, root *skill.Root, places [][]string) bool {
 	return slices.ContainsFunc(places, func(at []string) bool {
 		return slices.ContainsFunc(rules, func(r *Rule) bool {

@@ -189,8 +189,8 @@ func (m *misspelling) matches(w int, s spot, h int) bool {
 	return matchAll(m.folded[w:], s.folded[h:])
 }
 
-// respell returns the first h segments of the place, followed by the pattern from segment w on, spelt
-// like the matching rest of the place.
+// respell returns the first h segments of the place, followed by the pattern from segment w on in the
+// spelling of the rest of the place.
 func (m *misspelling) respell(w int, s spot, h int) string {
 	var out []string
 	for _, text := range s.at[:h] {

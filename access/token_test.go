@@ -89,7 +89,7 @@ func TestVerifyComparesWhole(t *testing.T) {
 	}
 }
 
-// TestTokensExpire: a token is refused from the day on that it has, and no sooner.
+// TestTokensExpire: a token is refused from its expiry day on, and no sooner.
 func TestTokensExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which begins on 2000-01-01
 		token, line := access.NewToken()

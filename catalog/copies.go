@@ -20,7 +20,8 @@ func (s *Snapshot) sameFiles(a, b *Entry) bool {
 	return ok && also && x == y
 }
 
-// twin is a skill with the same SKILL.md as another one, and its place among the found ones.
+// twin is a skill with the same SKILL.md as another one, and its index among the found
+// skills.
 type twin struct {
 	root, at int
 	cachedSkill

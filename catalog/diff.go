@@ -119,7 +119,7 @@ func sameReason(a, b RootStatus) bool {
 	return why == now
 }
 
-// logProblems logs each skipped skill and each failed root, once for as long as it lasts.
+// logProblems logs each skipped skill and each failed root, once while the problem lasts.
 // It leaves out unlisted roots. The caller holds mu.
 func (c *Catalog) logProblems(next *Snapshot) {
 	before := c.logged

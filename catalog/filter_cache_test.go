@@ -21,8 +21,8 @@ func halves(n int) (files []string) {
 	return files
 }
 
-// TestFewFiltersAreKept checks that a snapshot caches its views through few filters, and drops
-// those that were not used for long.
+// TestFewFiltersAreKept checks that a snapshot caches its views for a few filters, and drops
+// views that were not used for long.
 func TestFewFiltersAreKept(t *testing.T) {
 	c := catalogOf(t, source("a", halves(4)...))
 	whole := view(t, c)

@@ -129,7 +129,7 @@ func (w watched) Watch(ctx context.Context, poke func()) {
 	<-ctx.Done()
 }
 
-// folder is one skill's folder, as it is at each call.
+// folder returns one skill's folder in its present state at each call.
 type folder struct {
 	m   *memory
 	dir string

@@ -236,7 +236,7 @@ func TestManifestsAreSafeForMany(t *testing.T) {
 }
 
 // TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a
-// mapping into a dirty page does. Once a read has seen that, the stamp is not trusted.
+// memory mapping can do. Once a read has seen that, the stamp is not trusted.
 func TestStampThatDoesNotChange(t *testing.T) {
 	s, c := manifests(t)
 	s.state = 1 // the stamps alone show no change of the tree

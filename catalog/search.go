@@ -291,10 +291,10 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	return whole
 }
 
-// readHeadings reads the headings of the searched entries at places, and passes them to
-// each, one call at a time, until the context ends. It drops reads that are still under
-// way then. It skips files that could not be read in time. It also skips files that
-// differ from the snapshot, which the next refresh will see.
+// readHeadings reads the headings of the searched entries with the given indexes, and
+// passes them to each, one call at a time, until the context ends. It drops reads that
+// are still under way then. It skips files that could not be read in time. It also skips
+// files that differ from the snapshot, which the next refresh will see.
 //
 // It is [Await] for many files. Each worker takes the next file by itself: on a busy
 // machine, handing over a file costs more than reading it.

@@ -169,7 +169,7 @@ func (s *versionedTurnstile) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// turnstile is a source whose files open while it is open.
+// turnstile is a source whose files can be opened only while it is open.
 type turnstile struct {
 	*memory
 	mu   sync.Mutex

@@ -24,8 +24,8 @@ func (w watchCounted) Watch(ctx context.Context, _ func()) {
 	<-ctx.Done()
 }
 
-// TestWatchersStartWithTheFirstScan starts each watcher once, a moment after the first scan,
-// and needs no goroutine until then.
+// TestWatchersStartWithTheFirstScan checks that each watcher starts once, a moment after the
+// first scan, and needs no goroutine before.
 func TestWatchersStartWithTheFirstScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := watchCounted{source("a", "old/SKILL.md", text("old", "d")), new(atomic.Int64)}

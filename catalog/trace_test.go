@@ -11,7 +11,7 @@ import (
 )
 
 // TestTrace checks that a trace has each file once, in the order of the last reads, and that
-// a file that was read ends the fault of an earlier one.
+// reading a file clears the fault of an earlier one.
 func TestTrace(t *testing.T) {
 	ctx, trace := WithTrace(t.Context())
 	fault := errors.New("no disk")

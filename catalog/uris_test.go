@@ -30,8 +30,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestEntryIsSmall bounds the size of an Entry: there are many, and a root's entries are
-// in one slice.
+// TestEntryIsSmall bounds the size of an Entry: there are many of them, in one slice for
+// each root.
 func TestEntryIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[Entry]().Size(); n > 72 {
 		t.Errorf("an entry takes %d bytes, not 72", n)

@@ -50,8 +50,8 @@ const poll = 3 * time.Second
 
 const repository = "acme/skills"
 
-// library returns the skills of a release: the stable ones, those that each release changes, and
-// those that only it has.
+// library returns the skills of a release: stable ones, ones that each release changes, and ones
+// of this release only.
 func (s size) library(release int) registrytest.Skills {
 	files := registrytest.Skills{}
 	add := func(name, text string) {
@@ -88,7 +88,8 @@ func (tr *truth) add(release int, files registrytest.Skills) {
 	}
 }
 
-// releases returns those that have every file of an answer, and whether each file is of one at all.
+// releases returns the releases that have every file of an answer, and whether each file is in any
+// release.
 func (tr *truth) releases(p page) (all []int, known bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -118,7 +119,7 @@ func pathOf(uri string) string { return strings.TrimPrefix(uri, "skill://acme/")
 
 func digestOf(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
 
-// pair is a list and a read of one of its files that does not fit it.
+// pair is a list and a read of one of its files with a digest that differs from the list.
 type pair struct {
 	listed, read time.Time
 	what         string

@@ -161,9 +161,9 @@ func metric(r *replica, series string) float64 {
 	return n
 }
 
-// TestPullFaults has each fault of a registry meet a replica that fetches a release: the previous
-// one is served meanwhile, and the new one when the fault ends. Nothing is left over: no file, no
-// descriptor and no goroutine.
+// TestPullFaults checks a replica that fetches a release during each fault of a registry: the
+// previous release is served meanwhile, and the new one when the fault ends. Nothing is left
+// over: no file, no descriptor and no goroutine.
 func TestPullFaults(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)

@@ -24,8 +24,8 @@ func fleetPage(t *testing.T) string {
 }
 
 // TestFleetPage follows doc/fleet.md: it publishes and signs as the page says, starts a replica with
-// its settings, and then tries a release, gives it to everyone, rolls back and moves releases between
-// registries with the commands of its table.
+// its settings, and then, with the commands of its table, tries a release, rolls it out, rolls it
+// back and copies releases between registries.
 func TestFleetPage(t *testing.T) {
 	testwait.Slow(t)
 	binary := knack(t)

@@ -57,7 +57,7 @@ func TestInteropGoSDK(t *testing.T) {
 	}
 }
 
-// TestInteropCheck: our own verifier, as users run it.
+// TestInteropCheck runs our own verifier as users run it.
 func TestInteropCheck(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")
@@ -92,7 +92,7 @@ var mcpgo = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// TestInteropMCPGo: a client in Go that shares no code with knack.
+// TestInteropMCPGo runs mcp-go, a client in Go that shares no code with knack.
 func TestInteropMCPGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")

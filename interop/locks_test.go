@@ -66,7 +66,7 @@ func library(t *testing.T) (dir, commit string) {
 }
 
 // TestInteropLocksSkills_1_7_4 checks that the locks that npx skills 1.7.4 writes are read, that
-// the skills are where they say, and that knack add --from locks each.
+// the skills are at the recorded places, and that knack add --from locks each.
 func TestInteropLocksSkills_1_7_4(t *testing.T) {
 	lib, _ := library(t)
 	dir := filepath.Join(filepath.Dir(lib), "project")

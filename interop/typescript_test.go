@@ -56,8 +56,8 @@ func typescript(t *testing.T, out any, name, transport string, tree *tree, mode 
 	}
 }
 
-// TestInteropSkillsClient: the strictest reader lists, gets, reads and walks every
-// skill over both transports, whichever way it settles on a version.
+// TestInteropSkillsClient: the strictest reader lists, gets, reads and walks every skill
+// over both transports and with either way to negotiate a version.
 func TestInteropSkillsClient(t *testing.T) {
 	t.Parallel()
 	node(t, "client")
@@ -87,7 +87,7 @@ func TestInteropSkillsClient(t *testing.T) {
 	}
 }
 
-// TestInteropSDKRaw: the older TypeScript SDK, by raw requests.
+// TestInteropSDKRaw sends raw requests with the older TypeScript SDK.
 func TestInteropSDKRaw(t *testing.T) {
 	t.Parallel()
 	node(t, "sdk")

@@ -61,7 +61,7 @@ func (b *block) faulty() bool {
 	return b.doc.Repaired || slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.HasPrefix(string(p.Rule), "yaml-") })
 }
 
-// says: one of knack's problems speaks of a field in these words.
+// says reports whether one of knack's problems about a field contains the given words.
 func (b *block) says(words string) bool {
 	return slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.Contains(p.Message, words) })
 }
@@ -153,9 +153,9 @@ var differences = []difference{
 	}},
 }
 
-// leaves reports whether the description is the library's without certain lines:
-// those for which out holds, and all from the first on for which end does. There
-// has to be one.
+// leaves reports whether the description is the library's without the lines for which out
+// returns true, and without all lines from the first one on for which end does. There has
+// to be one.
 func (b *block) leaves(out, end func(line string) bool) bool {
 	f, _ := b.doc.Field("description")
 	var kept []string

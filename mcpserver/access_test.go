@@ -158,8 +158,8 @@ func lists(tools []*tool.Tool) map[string]map[string]any {
 	return all
 }
 
-// A client that may not see a skill gets, on every way to it, the answer for a skill that
-// does not exist, and finds it in no list.
+// A client that may not see a skill gets the answer for a missing skill to every kind of
+// request, and finds it in no list.
 func TestHiddenSkillsAreAbsent(t *testing.T) {
 	t.Parallel()
 	sets := tool.SetNames()
@@ -306,7 +306,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 	}
 }
 
-// A policy that comes later holds for sessions and subscriptions that are there.
+// A new policy also applies to existing sessions and subscriptions.
 func TestRestrictLater(t *testing.T) {
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), policy: access.NewPolicy(true, nil), verifier: h.verifier, private: true})

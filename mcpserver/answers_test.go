@@ -88,7 +88,7 @@ func (c *client) bodyOf(id, method, params string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
 }
 
-// TestTransportsAgree asks everything over pipes and in a session over HTTP: both
+// TestTransportsAgree sends every request over pipes and in a session over HTTP: both
 // give the same result or the same error.
 func TestTransportsAgree(t *testing.T) {
 	w := start(t, setting{})

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Contract 002's limits, on the whole: a real folder, the catalogue, and for a
+// Contract 002's limits, measured end to end: a real folder, the catalogue, and for a
 // call the protocol on both ends. Each benchmark fails beyond its limit.
 const (
 	limitLookup  = 100 * time.Millisecond
@@ -44,7 +44,7 @@ func within(b *testing.B, limit time.Duration) {
 	}
 }
 
-// BenchmarkLookup is one call of the tool skill, from request to answer.
+// BenchmarkLookup measures one call of the tool skill, from request to answer.
 func BenchmarkLookup(b *testing.B) {
 	b.ReportAllocs()
 	client := connect(b, serve(b, scanned(b, folder(hundred(b)))), "2025-11-25", nil)
@@ -67,7 +67,7 @@ func BenchmarkFirstScan(b *testing.B) {
 	within(b, limitScan)
 }
 
-// BenchmarkRefresh is a refresh after one skill of a hundred changed.
+// BenchmarkRefresh measures a refresh after one of a hundred skills changed.
 func BenchmarkRefresh(b *testing.B) {
 	b.ReportAllocs()
 	root := hundred(b)
@@ -98,7 +98,7 @@ func BenchmarkLiveHeap(b *testing.B) {
 	}
 }
 
-// heap is the live heap with a server that has answered one of each list.
+// heap returns the live heap with a server that has answered each list once.
 func heap(b *testing.B, root string) int64 {
 	ctx, done := context.WithCancel(b.Context())
 	defer done()

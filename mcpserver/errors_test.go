@@ -70,7 +70,7 @@ func checkRefused(t *testing.T, what string, line []byte, code int64, message st
 	}
 }
 
-// No error that leaves says more than one plain sentence, over stdio and over HTTP.
+// Every error that a client gets is one plain sentence, over stdio and over HTTP.
 func TestErrorsArePlain(t *testing.T) {
 	t.Parallel()
 	const hello = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`

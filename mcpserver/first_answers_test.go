@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// steady is a source that gets one thing done in each pause, and is through after some
-// of them; with no pause it never gets anything done.
+// steady is a source that makes one step of progress after each pause, and is done after
+// a number of steps; without a pause it never makes progress.
 type steady struct {
 	catalog.Source
 	steps int

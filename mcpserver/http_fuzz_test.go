@@ -23,9 +23,9 @@ var fuzzMethods = []string{
 	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "skills/list", "skills/get", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
 }
 
-// The shapes of a request, by shape%4: of the newer era, within a session, without
-// one, and within one whose client never said that it was initialized. Above them a
-// method that the body is the parameters of, or none.
+// The shapes of a request, by shape%4: of the newer era, within a session, without one,
+// and within one without notifications/initialized. Above them a method that the body is
+// the parameters of, or none.
 const (
 	shapeModern = iota
 	shapeSession
@@ -144,7 +144,7 @@ func FuzzHTTPBody(f *testing.F) {
 	})
 }
 
-// whole insists on JSON that does not say that the server has failed.
+// whole requires JSON that is not an internal error.
 func whole(t *testing.T, asked, answer []byte) {
 	var m struct{ Error struct{ Code int } }
 	if !json.Valid(answer) || json.Unmarshal(answer, &m) == nil && m.Error.Code == -32603 {

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestLargeBodiesTakeNoCalls: bodies that do not arrive, large ones and ones of unknown
-// size included, keep no request waiting that has arrived.
+// TestLargeBodiesTakeNoCalls: bodies that do not arrive, even large ones and ones of
+// unknown size, delay no request that has arrived.
 func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	w := start(t, setting{})
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
@@ -51,7 +51,7 @@ func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	}
 }
 
-// TestBodyIsBounded: a body that does not say its length is read to its limit.
+// TestBodyIsBounded: a body without a Content-Length is read up to the limit.
 func TestBodyIsBounded(t *testing.T) {
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxBody: 100_000}})
 	c := w.dial(modern)

@@ -151,8 +151,8 @@ func (c *client) leaves(gate *gate, body string) {
 	}
 }
 
-// The place of a call through the SDK's door is held until its handler has ended, also if
-// the client has left; and then it is free.
+// The place of a call is taken until its handler has ended, even if the client has left;
+// then it is free.
 func TestPlaceIsHeldByTheHandler(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
@@ -190,7 +190,7 @@ func TestPlaceEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-// TestIDInFlight: a call with the id of one that is being worked on is refused, as over stdio.
+// TestIDInFlight: a call with the id of a running call is refused, as over stdio.
 func TestIDInFlight(t *testing.T) {
 	t.Parallel()
 	gate := newGate()

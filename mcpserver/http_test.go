@@ -389,7 +389,7 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 	w.ended <- nil
 }
 
-// TestClientThatNeverReads: the slot that its call holds is free again soon.
+// TestClientThatNeverReads: the slot of the client's call is soon free again.
 func TestClientThatNeverReads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 4 s")

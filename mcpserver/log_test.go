@@ -41,7 +41,7 @@ func (l lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// TestClientFaultsAreNoErrors: a client's fault writes no line, however often it comes.
+// TestClientFaultsAreNoErrors: a client's fault is not logged, however often it occurs.
 func TestClientFaultsAreNoErrors(t *testing.T) {
 	log, got := lines(slog.LevelWarn)
 	c := catalog.New(nil, catalog.Options{})

@@ -35,7 +35,7 @@ func readBy(file string) map[string]map[string]any {
 }
 
 // TestAnswersTakeRoom: without room a large answer is refused, and a small one is not; with
-// room it comes, and gives its room back.
+// room it is sent, and the room is freed.
 func TestAnswersTakeRoom(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(16<<20, 0)
@@ -76,7 +76,7 @@ func TestAnswersTakeRoom(t *testing.T) {
 }
 
 // TestControlCharactersDoNotSwell: a large file of control characters is a blob as a
-// resource, and tools say why they do not give it; a small one is text.
+// resource, and tools refuse it with the reason; a small one is text.
 func TestControlCharactersDoNotSwell(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: large()})
@@ -173,7 +173,7 @@ func TestRoomOverStdio(t *testing.T) {
 	}
 }
 
-// weighed is a client that notes how much room is held when an answer begins to arrive.
+// weighed is a client that records the reserved room when an answer begins to arrive.
 type weighed struct {
 	discard
 	room *limit.Budget

@@ -70,7 +70,7 @@ func TestEventsOfCalls(t *testing.T) {
 	})
 }
 
-// TestEventsOfFailures: a failed method has one event, with all that is known of it.
+// TestEventsOfFailures: a failed method has one event, with all known fields.
 func TestEventsOfFailures(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{events: &events, audit: true})

@@ -142,8 +142,8 @@ func TestPromptArgumentsUnknown(t *testing.T) {
 	}
 }
 
-// Of more than a hundred skills the first of the listing are prompts, and the
-// log says that the others are not; by its name each still is one.
+// Only the first hundred skills of the listing are listed as prompts, and the log reports
+// the others; each can still be got by name.
 func TestPromptsAreBounded(t *testing.T) {
 	files := map[string]string{}
 	for i := range 130 {

@@ -78,8 +78,8 @@ func TestRoots(t *testing.T) {
 	await("none any more", func(d string) bool { return strings.Contains(d, "(none)") })
 }
 
-// Every first request of a session that offers roots knows them, and their
-// instructions say that they do not yet.
+// The first request of a session that offers roots waits for them; instructions are sent
+// before, and say so.
 func TestRootsBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	project := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of the project.", "the body")})

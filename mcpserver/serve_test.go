@@ -193,8 +193,8 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// The first answer waits no longer for the disk than a client does, and says that it did
-// not.
+// The first answer waits for the disk at most as long as a client waits, and says if it
+// stopped waiting.
 func TestInitializeBeforeScanEnds(t *testing.T) {
 	for _, era := range eras {
 		s := slow{folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})), make(chan struct{})}

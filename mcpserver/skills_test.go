@@ -198,8 +198,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestEncodings: every way to write one URI leads to the same skill, and no way
-// leads out of it.
+// TestEncodings: every spelling of one URI leads to the same skill, and none leads out of
+// it.
 func TestEncodings(t *testing.T) {
 	w := start(t, setting{files: fixtures()})
 	lay(t, w.dir, map[string]string{"../outside.txt": "canary"})
@@ -331,8 +331,8 @@ func TestDirectoryPages(t *testing.T) {
 	c.result("resources/read", map[string]any{"uri": "skill://big/f/0001.txt"}, nil)
 }
 
-// TestChangeBetweenManifestAndRead: the answer is the new bytes, and the next
-// entry describes them.
+// TestChangeBetweenManifestAndRead: the answer has the new bytes, and the next entry
+// describes them.
 func TestChangeBetweenManifestAndRead(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -363,7 +363,7 @@ func TestChangeBetweenManifestAndRead(t *testing.T) {
 	})
 }
 
-// swap puts a file in another's place at once, so that no scan meets half of it.
+// swap replaces a file with another one atomically, so that no scan sees half of it.
 func swap(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
@@ -520,8 +520,8 @@ func TestDefaultAnswersAreOneText(t *testing.T) {
 	})
 }
 
-// TestRenamedSkillIsNotGiven: a skill that has another name by now, and so another URI, is
-// not the answer for the URI that it had.
+// TestRenamedSkillIsNotGiven: a skill that was renamed, and so has another URI, is not
+// returned for its old URI.
 func TestRenamedSkillIsNotGiven(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: many(20)})

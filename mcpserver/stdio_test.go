@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// A handler that does not end does not keep Run, through whichever door it was reached.
+// A handler that does not end does not keep Run from returning, on either transport.
 func TestRunDoesNotWaitForHandlers(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{

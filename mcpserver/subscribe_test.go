@@ -148,8 +148,8 @@ func TestSubscribeRefuses(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsAreBounded: the files that are watched are bounded, and a
-// session that ends gives its own back. The bounds are an eighth of the real ones.
+// TestSubscriptionsAreBounded: the number of watched files is bounded, and the end of a
+// session frees its own. The bounds are an eighth of the real ones.
 func TestSubscriptionsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes thousands of calls; package subscription tests its bounds")

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// faulty is a source in which a file named data.txt opens as open says.
+// faulty is a source in which files named data.txt are opened by the function open.
 type faulty struct {
 	catalog.Source
 	open *atomic.Pointer[func() error]

@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// A misspelt key of a missing field is named; another word is not.
+// A misspelt key is suggested for a missing field; an unrelated word is not.
 func TestMissingField(t *testing.T) {
 	for block, want := range map[string]string{
 		"name: a\ndescripton: d\n":        "description-missing@3:1 description: description is missing; the key 'descripton' is probably a misspelling of it | write the key as description:",

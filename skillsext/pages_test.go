@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A list of a server that never ends is left after a bounded number of pages and bytes.
+// Reading an endless list of a server stops after a bounded number of pages and bytes.
 func TestPages(t *testing.T) {
 	for name, c := range map[string]struct {
 		cursor func(n int) string

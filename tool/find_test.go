@@ -271,8 +271,8 @@ func TestFindShadowed(t *testing.T) {
 	same(t, names["Third"], "claude-user:Review")
 }
 
-// TestFindFits walks through the answers for clients of small limits, with descriptions of
-// characters that have up to four bytes: each answer fits and each skill is in one of them.
+// TestFindFits walks through the answers for clients of small limits, with descriptions in
+// characters of up to four bytes: each answer fits, and each skill is in one of them.
 func TestFindFits(t *testing.T) {
 	library := func(n int, description string) *Host {
 		files := map[string]string{}

@@ -88,7 +88,7 @@ func (f *Fit) form(skills int) Form {
 	return FormNames
 }
 
-// Presence is how much of a skill the list in a tool's description shows.
+// Presence is the part of a skill that the list in a tool's description shows.
 type Presence string
 
 // The presences, from best to worst.

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// readers has a client for each row of the table, and three unknown ones.
+// readers returns a client for each row of the table, and three unknown clients.
 func readers() (all []profile.Client) {
 	for _, c := range profile.Known() {
 		all = append(all, profile.Client{Name: strings.Replace(c.Name, "*", "knack", 1), Version: c.Version})
@@ -60,7 +60,7 @@ func allOf(scope skill.Scope) func(int) skill.Scope {
 	return func(int) skill.Scope { return scope }
 }
 
-// thousand are names as large libraries have them: families of a few words.
+// thousand returns skills with names as in large libraries: families of a few words.
 func thousand() (out []*catalog.Entry) {
 	families := []string{"cloud", "kitchen", "garden", "payments", "weather", "maps", "fonts", "audio", "trains", "mail"}
 	for i := range 1000 {
@@ -74,7 +74,7 @@ func seen(entries []*catalog.Entry) catalog.View {
 	return catalog.View{Snapshot: &catalog.Snapshot{Listed: entries, Entries: entries}}
 }
 
-// The exact instructions for each client with 17 skills, with one, without skills of the
+// The exact instructions for each client: with 17 skills, with one, without skills of the
 // user, and without any.
 func TestInstructions(t *testing.T) {
 	mixed := seventeen(func(i int) skill.Scope {
@@ -107,7 +107,8 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// The instructions for other sets describe their tools, and the skills that these load.
+// The instructions for other sets describe their tools, and the skills that these tools
+// load.
 func TestInstructionsOfSets(t *testing.T) {
 	files := map[string]string{"Not_strict/SKILL.md": md("Not strict", "Contract 003 does not load it."), "lost/SKILL.md": "---\nname: lost\n---\n"}
 	for _, e := range seventeen(allOf(skill.ScopeProject)) {

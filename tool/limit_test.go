@@ -58,8 +58,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A limit below the fixed words is refused with the least one, and that one is kept for any
-// number of skills.
+// A limit below the length of the fixed words is refused, and the error names the minimum,
+// which works for any number of skills.
 func TestLeastLimit(t *testing.T) {
 	for _, set := range SetNames() {
 		tools, err := ParseSets(set)
@@ -130,8 +130,8 @@ func TestLimitTakesEffect(t *testing.T) {
 	}
 }
 
-// The shortest list says that skills are still being read, in the room that contract 002
-// leaves of 1,024 characters.
+// The shortest list says that skills are still being read, in the room that contract
+// 002's text leaves in 1,024 characters.
 func TestLimitWhileIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, nil), held: make(chan struct{})}

@@ -167,9 +167,9 @@ func TestWaveHeap(t *testing.T) {
 	}
 }
 
-// The fastest of a few calls keeps each limit; the others may have met a busy
-// machine. A test must not fail on a slow day, so this one runs with the
-// benchmarks: make bench-go.
+// The fastest of a few calls keeps each limit; the others may be slow because the machine
+// is busy. A test must not fail on a slow day, so this one runs with the benchmarks: make
+// bench-go.
 func TestContractTimes(t *testing.T) {
 	if os.Getenv("KNACK_TIMES") == "" {
 		t.Skip("times are held by make bench-go, which sets KNACK_TIMES")
@@ -204,7 +204,7 @@ func TestContractTimes(t *testing.T) {
 	})
 }
 
-// The promised times hold as long as a call does no unnecessary work. The test counts
+// The promised times depend on calls that do no unnecessary work. The test counts
 // allocations, which do not depend on the machine's speed. A call for one skill costs the
 // same among 100 and among 1,000 skills; one that names all skills costs ten times as much;
 // a scan opens each file once.

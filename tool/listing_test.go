@@ -63,7 +63,7 @@ func TestSkillListBudgets(t *testing.T) {
 	}
 }
 
-// A client that cuts still sees the contract's own description whole.
+// A client that cuts descriptions still sees the contract's own text completely.
 func TestSkillUniversalForClientThatCuts(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	d := toolOf(t, "universal", "skill").Define(v, profile.Client{Name: "claude-code"}).Description
@@ -81,7 +81,7 @@ func TestNotFoundListIsBudgeted(t *testing.T) {
 	})
 }
 
-// Every name as a list shows it loads that skill.
+// Every name in a list loads the skill with that name.
 func TestShownNamesLoad(t *testing.T) {
 	files := map[string]string{}
 	for i, name := range []string{"R&D", "a  b", "x\u202ey", "<tag>", "&amp;", "don't", "ﬁle", "ÉCOLE", "İ", "a\u00a0b c"} {
@@ -104,8 +104,8 @@ func TestShownNamesLoad(t *testing.T) {
 	})
 }
 
-// The first line of a description is all that Qwen Code shows of a deferred tool, and
-// of that 157 characters.
+// Qwen Code shows only the first 157 characters of the first line of a deferred tool's
+// description.
 func TestFirstLinesOfDescriptions(t *testing.T) {
 	for _, tl := range toolsOf(t, "default") {
 		d := tl.Define(seen(seventeen(allOf(skill.ScopeProject))), profile.Client{}).Description

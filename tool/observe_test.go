@@ -28,8 +28,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestObserve is contract 001's user visibility: the whole of both lines, for
-// calls that are answered and for those that are refused.
+// TestObserve is contract 001's user visibility: both whole lines, for answered and for
+// refused calls.
 func TestObserve(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"calculator/SKILL.md":          md("calculator", "Adds"),

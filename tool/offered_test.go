@@ -28,8 +28,8 @@ func offeredHost(t *testing.T) *Host {
 // loadedBy has the number of skills of [offeredHost] that each set loads.
 var loadedBy = map[string]int{"wave": 2, "universal": 5, "default": 5, "runner": 5, "uri": 7, "wave,uri": 7, "wave,universal": 5}
 
-// Offered matches the served tools: the test asks each tool for each skill, under every
-// name that it could have there.
+// Offered matches the served tools: the test calls each tool for each skill, under every
+// possible name.
 func TestOfferedLoads(t *testing.T) {
 	h := offeredHost(t)
 	v := viewOf(t, h)

@@ -119,8 +119,8 @@ const (
 	traversal = "Path traversal detected: cannot access files outside skill folder"
 )
 
-// TestReadFileErrors follows the rows of the contract's table. Where two rows
-// apply, the first answers.
+// TestReadFileErrors checks each row of the contract's table. Where two rows apply, the
+// first answers.
 func TestReadFileErrors(t *testing.T) {
 	notFound := func(name, path string) string { return "File '" + path + "' not found in skill '" + name + "'" }
 	tests := []struct{ name, skill, path, want string }{

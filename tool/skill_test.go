@@ -109,8 +109,8 @@ var (
 	loadedBuilder = Result{Text: "Loading: mcp-builder\nBase directory: /home/ana/.claude/skills/mcp-builder\n\n" + md("mcp-builder", "MCP server development guide")}
 )
 
-// TestSkillAnswers has every example, error and testing scenario of the contract that the
-// library of shop can show.
+// TestSkillAnswers has every example, error and testing scenario of the contract that is
+// possible with the library of shop.
 func TestSkillAnswers(t *testing.T) {
 	empty := Result{Text: "Skill name cannot be empty", IsError: true}
 	tests := []struct {

@@ -97,7 +97,7 @@ func TestSetNames(t *testing.T) {
 	}
 }
 
-// A call ends with its context, also while no snapshot is there yet.
+// A call ends with its context, even before the first snapshot.
 func TestCallEndsWithContext(t *testing.T) {
 	h := NewHost(catalog.New(nil, catalog.Options{}))
 	args := map[string]string{

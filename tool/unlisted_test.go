@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Skills that the client shows itself are in no list of any set, load by name and by URI,
-// and are not reported as absent to a model that searches for them.
+// Skills that the client shows itself are in no list of any set, can be loaded by name
+// and by URI, and are not reported as absent to a model that searches for them.
 func TestUnlisted(t *testing.T) {
 	theirs := global(map[string]string{
 		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",

@@ -32,7 +32,7 @@ func unread(v catalog.View) []problem {
 }
 
 // skippedFolders returns a problem for each skipped folder, with the reason; if names are
-// given, only for folders with these names.
+// given, only for folders with the given names.
 func skippedFolders(v catalog.View, names []skill.Key) []problem {
 	var out []problem
 	for _, r := range v.Roots {

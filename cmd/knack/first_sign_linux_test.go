@@ -44,8 +44,7 @@ var firstSigns = []struct{ command, until, input string }{
 }
 
 // TestFirstSign runs every command in a project with many skills, at a terminal of 80 columns,
-// and writes down when each showed something for the first time. KNACK_FIRST_SIGN is the number
-// of skills.
+// and records when each first shows something. KNACK_FIRST_SIGN is the number of skills.
 func TestFirstSign(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("KNACK_FIRST_SIGN"))
 	if err != nil {

@@ -270,7 +270,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A server whose client stops reading but leaves stdin open ends.
+// A server ends if its client stops reading but leaves stdin open.
 func TestClosedStdoutEnds(t *testing.T) {
 	posix(t)
 	p := start(t, "serve")

@@ -264,7 +264,7 @@ func installed(t *testing.T, root string) {
 	m.connects(t, knack, knack+" serve")
 }
 
-// Anthropic's program takes each bundle apart, and its server starts as the manifest says.
+// Anthropic's program unpacks each bundle, and the server starts as the manifest says.
 func TestBundle(t *testing.T) {
 	dir, version := made(t)
 	has(t, "npx")

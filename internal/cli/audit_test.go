@@ -34,7 +34,7 @@ type asker struct {
 	want    []string // all lines so far, without their times
 }
 
-// expect waits for the lines of one step, before the next one begins.
+// expect waits for the log lines of one step before the next step begins.
 func (a *asker) expect(lines ...string) {
 	a.t.Helper()
 	a.want = append(a.want, lines...)

@@ -94,8 +94,8 @@ func talks(t testing.TB, local http.RoundTripper, variables map[string]string, a
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
-// TestChatContracts has the conversation of contracts 000 and 001: tools, messages and the user's
-// output are as in the contracts.
+// TestChatContracts checks that tools, messages and the user's output in the conversations of
+// contracts 000 and 001 are as written there.
 func TestChatContracts(t *testing.T) {
 	t.Parallel()
 	dir := calculator(t)
@@ -163,7 +163,7 @@ say 1 + 1 is 2.
 	}
 }
 
-// TestChatMessages has a conversation by the other wire.
+// TestChatMessages has a conversation over the Messages API.
 func TestChatMessages(t *testing.T) {
 	t.Parallel()
 	s := startScripted(t, "call read_file_in_skill {\"skill_name\":\"calculator\",\"file_path\":\"examples/basic.py\"}\nsay Done.\n")
@@ -199,7 +199,8 @@ func TestChatRounds(t *testing.T) {
 	}
 }
 
-// TestChatMany finds a skill among a thousand, of which the description of the tools has a part.
+// TestChatMany finds a skill among a thousand, only some of which are in the tools'
+// descriptions.
 func TestChatMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 1,000 skills")
@@ -290,8 +291,8 @@ func TestChatLocal(t *testing.T) {
 	}
 }
 
-// TestChatKeys has canaries wherever a key may be, and looks for them in everything that knack
-// writes.
+// TestChatKeys puts canaries in all places for keys, and searches all of knack's output for
+// them.
 func TestChatKeys(t *testing.T) {
 	t.Parallel()
 	const canaries = 50

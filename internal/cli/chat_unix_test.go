@@ -83,8 +83,8 @@ func checkLines(t *testing.T, file string, torn bool) {
 	}
 }
 
-// TestChatReplay gives the lines of calls in a transcript to knack call, which answers as the
-// conversation was answered.
+// TestChatReplay gives the lines of calls in a transcript to knack call, which gives the same
+// answers as in the conversation.
 func TestChatReplay(t *testing.T) {
 	t.Parallel()
 	dir := calculator(t)

@@ -130,7 +130,7 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
-// A server that sends a byte now and then and never ends its answer is given up after the
+// A request to a server that sends a byte now and then without end fails after the
 // timeout.
 func TestCheckDrip(t *testing.T) {
 	t.Parallel()

@@ -189,8 +189,8 @@ func TestCheckPlugins(t *testing.T) {
 	}
 }
 
-// Files that are made to be expensive or to lead elsewhere are judged like any other, and 5,000
-// plugins of a marketplace each on their own.
+// Expensive files and files that lead elsewhere are judged like any other, and 5,000 plugins of
+// a marketplace one by one.
 func TestCheckPluginsHostile(t *testing.T) {
 	many := func(n int, entry string) string { return market(strings.TrimSuffix(strings.Repeat(entry+",", n), ",")) }
 	for _, c := range []struct {

@@ -48,7 +48,7 @@ type checkRun struct {
 	unread       []*command.Failure // paths that could not be read
 }
 
-// scanTargets scans the targets and judges each skill found, and each skill given by name.
+// scanTargets judges each skill found in the targets and each skill given by name.
 func scanTargets(ctx context.Context, env *console.Env, all []target, named *namedSkills) (*checkRun, error) {
 	run := &checkRun{}
 	watches := dir.NewWatches()

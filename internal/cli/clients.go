@@ -42,8 +42,8 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 	return here
 }
 
-// heldBack returns for each of these folders of skills that the lock or the operator's policy
-// holds back, why.
+// heldBack returns the reason for each of the given skill folders that the lock or the
+// operator's policy holds back.
 func heldBack(ctx context.Context, env *console.Env, config string, folders []string) map[string]string {
 	var roots []string
 	for _, folder := range folders {

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// Of each repository of the corpus, with links of each kind, add --all installs every skill that list
-// calls available, and prints at most 200 lines.
+// From each repository of the corpus, with links of each kind, add --all installs every skill that
+// list calls available, and prints at most 200 lines.
 func TestCorpusAdd(t *testing.T) {
 	testwait.Slow(t)
 	from := corpus.Dir(t, "skills")

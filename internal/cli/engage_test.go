@@ -100,8 +100,8 @@ func TestEngageByCommand(t *testing.T) {
 	}
 }
 
-// The text of engage about skills with equal names matches the product: in one root, a
-// skill loads with its root's label and its folder's path.
+// The text of engage about skills with equal names is true: in one root, a skill loads
+// with its root's label and its folder's path.
 func TestShadowedNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"a/review", "b/review"} {

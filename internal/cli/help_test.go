@@ -51,7 +51,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 	})
 }
 
-// TestHelpGroups has each command that is not hidden in one group.
+// TestHelpGroups checks that each visible command is in one group.
 func TestHelpGroups(t *testing.T) {
 	var grouped, all []string
 	for _, g := range help.Groups {
@@ -122,8 +122,8 @@ func (w *world) connect(t *testing.T, shell string) {
 	w.port = regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(w.serve(t, shell, "knack serve --http 0"))[1]
 }
 
-// local returns a command with places of this world in place of GitHub, registries, the port of the
-// server, and folders below /etc and /srv.
+// local returns a command in which local stand-ins replace GitHub, registries, the server's port,
+// and folders below /etc and /srv.
 func (w *world) local(line string) string {
 	library := "git+file://" + w.home + "/library"
 	return strings.NewReplacer(
@@ -208,7 +208,8 @@ func (w *world) run(t *testing.T, shell, line string) {
 	}
 }
 
-// serve runs a server until the test ends, and returns its address once it has said it.
+// serve runs a server until the test ends, and returns its address once the server has
+// printed it.
 func (w *world) serve(t *testing.T, shell, line string) (url string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd, _ := w.command(ctx, shell, "exec "+strings.TrimSpace(line))

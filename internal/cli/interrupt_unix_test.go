@@ -136,8 +136,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptUnread checks that Ctrl-C ends a command if stdout and stderr are one pipe, which
-// is full: it cannot say that it was interrupted.
+// TestInterruptUnread checks that Ctrl-C ends a command if stdout and stderr are one full pipe,
+// so that it cannot report the interrupt.
 func TestInterruptUnread(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")
@@ -165,8 +165,8 @@ func TestInterruptUnread(t *testing.T) {
 	}
 }
 
-// TestInterruptedFix checks that check --fix, interrupted in the middle, leaves each file as it
-// was or as it should be, and no temporary file.
+// TestInterruptedFix checks that check --fix, interrupted in the middle, leaves each file
+// unchanged or completely fixed, and no temporary file.
 func TestInterruptedFix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")

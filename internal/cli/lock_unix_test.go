@@ -34,7 +34,7 @@ func lockedFolder(t *testing.T) string {
 	return filepath.Join(top, "skills")
 }
 
-// TestLockServed shows on the page of a skill, by the API, in the log and by the metrics that the
+// TestLockServed checks that the page of a skill, the API, the log and the metrics show that the
 // skill has changed since it was locked.
 func TestLockServed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -81,7 +81,8 @@ func audited(t *testing.T, file, result string) {
 	}
 }
 
-// TestLockEnforced offers a changed skill on no surface, and takes it back when it is restored.
+// TestLockEnforced checks that no surface offers a changed skill, and that it is offered again
+// once restored.
 func TestLockEnforced(t *testing.T) {
 	dir, conf := lockedFolder(t), filepath.Join(t.TempDir(), "knack.yaml")
 	file := filepath.Join(t.TempDir(), "audit.log")

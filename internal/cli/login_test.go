@@ -166,7 +166,7 @@ func (p *provider) set(change func()) {
 	change()
 }
 
-// login runs knack login, and calls open with each line that it shows.
+// login runs knack login, and calls open with each line of its output.
 func (p *person) login(open func(line string), args ...string) (status int, said string) {
 	p.t.Helper()
 	env := p.env()

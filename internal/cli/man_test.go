@@ -19,7 +19,7 @@ import (
 // manDate is the date in the footer of each manual page. mandoc warns if there is none.
 const manDate = "2026-11-22"
 
-// doc/man has a manual page for each command, in the words of its help.
+// doc/man has a manual page for each command with the text of its help.
 func TestManualReference(t *testing.T) {
 	const folder = "../../doc/man/"
 	reference, err := os.ReadFile("../../doc/cli.md")
@@ -125,8 +125,8 @@ func blocks(b *strings.Builder, text string) {
 	}
 }
 
-// roff writes a text so that troff shows it as it is. A hyphen is one that can be copied
-// into a shell, and no line is a request.
+// roff escapes a text so that troff shows it unchanged. A hyphen is one that can be
+// copied into a shell, and no line is a request.
 func roff(text string) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -456,8 +456,8 @@ func oneOfEach(probes []probe) map[string]bool {
 	return each
 }
 
-// newTrees writes the skills of both servers, and waits until the stamps of all files prove
-// something, so that what is made from them is kept.
+// newTrees writes the skills of both servers, and waits until the stamps of all files are
+// old enough to be trusted, so that results are cached.
 func newTrees(t *testing.T) (dirs [2]string) {
 	t.Helper()
 	for i, trees := range [2][]map[string]string{{openSkills, hiddenSkills}, {openSkills}} {

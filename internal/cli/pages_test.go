@@ -160,8 +160,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesPrint checks that each line that a page shows as printed is in a script of testdata, or
-// in a test that compares it. A page may cut a line with an ellipsis.
+// TestPagesPrint checks that each line of output on a page is in a script of testdata, or in a
+// test that compares it. A page may cut a line with an ellipsis.
 func TestPagesPrint(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {
@@ -201,8 +201,7 @@ func TestPagesPrint(t *testing.T) {
 	}
 }
 
-// TestPagesName checks that each command that a page names within its text exists, with its flags,
-// and each target of make.
+// TestPagesName checks that each command, flag and make target that a page mentions exists.
 func TestPagesName(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

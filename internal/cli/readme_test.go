@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// The terminal sessions in the README show the output in a project with one skill and what the model
-// sees of it, and the test command is the command that .ci/run runs.
+// The terminal sessions in the README show the real output in a project with one skill, and the test
+// command is the command that .ci/run runs.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 )
 
-// doc/cli.md describes each command in the words of its help.
+// doc/cli.md describes each command with the text of its help.
 func TestCommandReference(t *testing.T) {
 	var b strings.Builder
 	describe(&b, newRoot(&console.Env{}))

@@ -37,7 +37,8 @@ type demand struct {
 	carl    bool   // sent with the token that is added and removed
 }
 
-// mcpDemands asks every method for the hidden skill, at both doors of both eras.
+// mcpDemands returns a request for the hidden skill by every method, over both transports
+// in both eras.
 func mcpDemands(session string) (all []demand) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	const uri = "skill://zqx/SKILL.md"

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// marks are words of the skills of the matrix that tell which of them an answer shows.
+// marks are words by which the skills of the matrix are recognized in an answer.
 var marks = []string{"For everybody", "For people", "Not published", "The first of this name", "See [it]", "zqx", "zqxword"}
 
 // rootCount matches the number of skills that a client sees of the root.
@@ -53,7 +53,7 @@ func (p probe) below(label string) probe {
 }
 
 // placedProbes returns the probes of the matrix for skills in a root with a label, without
-// those that show a part of a list: which part depends on the other roots.
+// probes of a part of a list, which depends on the other roots.
 func placedProbes(t *testing.T, label string) (all []probe) {
 	t.Helper()
 	tools, err := tool.ParseSets("default,universal,runner,wave")

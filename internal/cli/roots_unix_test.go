@@ -182,7 +182,7 @@ func TestLinksOpenNothingLater(t *testing.T) {
 }
 
 // TestLinksOpenNothingAround checks that a link to a folder around a hidden skill shows no file
-// of that skill, if the scan met the skill by another link before.
+// of that skill, even if the scan met the skill earlier through another link.
 func TestLinksOpenNothingAround(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/group", "acme/group/vault", "acme/open", "tools/own"} {

@@ -122,7 +122,7 @@ func levelOf(word string) slog.Level {
 	return level
 }
 
-// open begins the audit log, if one is set.
+// open opens the audit log, if one is configured.
 func (o *serveConfig) open(env *console.Env, log *slog.Logger) error {
 	if o.auditTo == "" {
 		return nil

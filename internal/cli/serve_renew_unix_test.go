@@ -29,9 +29,9 @@ func hangUp(t *testing.T, log func() string, text string) {
 	testwait.Until(t, func() bool { return strings.Count(log(), text) > before }, text, "is not in the log:", log)
 }
 
-// TestServeRenewsCertificate checks that the certificate that is in the files is served, and
-// that the log, the audit log and the metrics say so; and that they say so of one that does not
-// fit its key, which is not served. SIGHUP says it each time.
+// TestServeRenewsCertificate checks that the certificate in the files is served, and that the
+// log, the audit log and the metrics report it. A certificate that does not fit its key is
+// reported, too, and not served. SIGHUP says it each time.
 func TestServeRenewsCertificate(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
@@ -132,7 +132,7 @@ func TestServeRefusesOldTLS(t *testing.T) {
 	}
 }
 
-// A reload of rules that fit other roots than these is refused, and the rules before hold.
+// A reload of rules for other roots is refused, and the previous rules stay in force.
 func TestServeRefusesMisspeltRules(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
@@ -160,8 +160,8 @@ func TestServeRefusesMisspeltRules(t *testing.T) {
 	}
 }
 
-// TestServeHidesMisspeltLater checks that rules that fit other roots than these hide a skill that
-// comes after the start or after a reload, and that the log says how to correct them.
+// TestServeHidesMisspeltLater checks that rules for other roots hide a skill that appears after
+// the start or after a reload, and that the log tells how to correct them.
 func TestServeHidesMisspeltLater(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
@@ -230,8 +230,8 @@ func TestServeRevokesUnderMisspeltRules(t *testing.T) {
 	expect(anna, http.StatusOK)
 }
 
-// A server that listens at every address of the machine says at its start why it refuses
-// clients that call it by a name.
+// A server that listens at every address of the machine warns at its start that it
+// refuses clients that use a host name.
 func TestServeSaysWhichNames(t *testing.T) {
 	_, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")

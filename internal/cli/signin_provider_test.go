@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestSignInWithoutProvider: a server whose provider is down starts, tokens work and may all be
+// TestSignInWithoutProvider: a server whose provider is down starts, its tokens work and can be
 // revoked, and a changed section waits for a restart.
 func TestSignInWithoutProvider(t *testing.T) {
 	const down = "127.0.0.1:1" // nothing answers there

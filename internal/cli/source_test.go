@@ -228,7 +228,8 @@ func TestSourceDown(t *testing.T) {
 	}
 }
 
-// TestSourceForward follows a tag that moves, also back: refused with forward-only, taken without.
+// TestSourceForward follows a tag that moves back: it is refused with forward-only, and followed
+// without.
 func TestSourceForward(t *testing.T) {
 	host := registrytest.Start(t).Host
 	first := publish(t, host, "1.3.0", "Old.")
@@ -314,7 +315,8 @@ func TestSourceSigned(t *testing.T) {
 	s.stop()
 }
 
-// TestSourceDamaged flips a byte of a file in the store: it is never served, and is right again soon.
+// TestSourceDamaged flips a byte of a file in the store: the wrong byte is never served, and the file
+// is soon restored.
 func TestSourceDamaged(t *testing.T) {
 	host := registrytest.Start(t).Host
 	publish(t, host, "1.0.0", "One.")

@@ -158,8 +158,8 @@ const (
 	otherToken = "canary-other-0123456789-0123456789"
 )
 
-// TestOwnSources follows a server with a token from the user's own settings: after the user's
-// skills, and without waiting for it.
+// TestOwnSources checks that a server with a token in the user's settings is followed: its
+// skills come after the user's, and the start does not wait for it.
 func TestOwnSources(t *testing.T) {
 	t.Parallel()
 	at, dir := upstream(t, map[string]string{
@@ -226,8 +226,8 @@ func TestOwnSources(t *testing.T) {
 	})
 }
 
-// TestOwnSourcesReplaced has no sources of the user beside named skills, and says so; a project's
-// are reported, and do not count.
+// TestOwnSourcesReplaced checks that sources of the user are not used, and reported, if flags
+// name skills, and that a project's are reported and ignored.
 func TestOwnSourcesReplaced(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:http://127.0.0.1:1/mcp'}\n")
@@ -258,7 +258,7 @@ func TestOwnSourcesReplaced(t *testing.T) {
 	}
 }
 
-// TestTokenStays sends a source's token to its own origin, and nowhere else.
+// TestTokenStays checks that a source's token is sent only to its own origin.
 func TestTokenStays(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int32
@@ -527,8 +527,8 @@ func TestUpstreamReads(t *testing.T) {
 	}
 }
 
-// TestTokenRepeated removes a token, whole or cut, from the reason of a fault in which its server
-// repeats it. A reason that differs each time is no change of the release.
+// TestTokenRepeated checks that a token, whole or cut, is removed from an error in which its
+// server repeats it. A reason that differs each time is no change of the release.
 func TestTokenRepeated(t *testing.T) {
 	t.Parallel()
 	text := "---\nname: %s\ndescription: Use it.\n---\nOne.\n"

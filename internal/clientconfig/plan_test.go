@@ -394,7 +394,8 @@ func scopes(c Client) (out []string) {
 	return out
 }
 
-// A client is here if its program is on PATH, or if its folder holds more than skills.
+// A client counts as installed if its program is on PATH, or if its folder holds more
+// than skills.
 func TestInstalled(t *testing.T) {
 	c, _ := Find("codex")
 	for name, want := range map[string]struct {

@@ -26,8 +26,8 @@ import (
 // bad is a text for which the judge of these tests holds a skill back.
 const bad = "BAD"
 
-// A reader judges as a real judge does: by the files that a candidate lists, each read whole, and it
-// knows a set of files that it has judged.
+// A reader judges as a real judge does: it reads each file of a candidate completely, and remembers
+// the sets of files that it has judged.
 type reader struct {
 	mu     sync.Mutex
 	known  map[skill.Digest]bool // sets that were judged, and whether they are bad
@@ -97,7 +97,7 @@ func md(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + ".\n---\n" + text
 }
 
-// A tree is a folder with skills, and a catalogue of those that pass.
+// A tree is a folder with skills, and a catalogue of the skills that pass.
 type tree struct {
 	t     *testing.T
 	root  string
@@ -141,7 +141,7 @@ func (k *tree) view(sources ...catalog.Source) catalog.View {
 	return v
 }
 
-// states returns each skill by its place, with how it is.
+// states returns the place and the state of each skill.
 func states(v catalog.View) string {
 	var all []string
 	for _, e := range v.Entries {
@@ -162,7 +162,7 @@ func (k *tree) want(what string, v catalog.View, want ...string) {
 	}
 }
 
-// TestSteps takes a skill through good and bad, by its script, its folder, and links.
+// TestSteps turns a skill bad and good again, through its script, its folder, and links.
 func TestSteps(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "other/good.sh": "echo", "other/bad.sh": bad})
 	at := filepath.Join(k.root, "pdf")
@@ -259,7 +259,8 @@ func TestNested(t *testing.T) {
 	k.want("around it is bad", k.view(), "a/. whole: held back: it is bad", "a/by by: available", "a/out out: held back: it is bad", "a/out/mid/in in: available")
 }
 
-// TestSameName: if one of two skills of a name is held back, the other has the name.
+// TestSameName: if one of two skills with the same name is held back, the other one gets
+// the name.
 func TestSameName(t *testing.T) {
 	k := newTree(t, map[string]string{"one/pdf/SKILL.md": md("pdf", "one"), "two/pdf/SKILL.md": md("pdf", "two")})
 	must(t, os.Symlink("one", filepath.Join(k.root, "link")))
@@ -302,8 +303,8 @@ func (f *failing) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestGoneMeanwhile: a file that cannot be read while it is judged, and is back afterwards, was not
-// judged.
+// TestGoneMeanwhile: a file that cannot be read while it is judged counts as not judged, even if it
+// is back afterwards.
 func TestGoneMeanwhile(t *testing.T) {
 	for _, err := range []error{fs.ErrNotExist, fs.ErrPermission} {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad})
@@ -319,7 +320,8 @@ func TestGoneMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSwappedMeanwhile: a file that is another while it is judged leaves no verdict about either.
+// TestSwappedMeanwhile: a file that is swapped for another while it is judged leaves no verdict
+// about either.
 func TestSwappedMeanwhile(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad, "good/notes.md": "nil"})
 	a, b := filepath.Join(k.root, "pdf/notes.md"), filepath.Join(k.root, "good/notes.md")

@@ -67,8 +67,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLockToo: with lock: enforce, a skill is served if it is as locked and passes, and a fault of
-// the lock is reported first.
+// TestLockToo: with lock: enforce, a skill is served if it matches its lock and passes the judge;
+// a difference from the lock is reported first.
 func TestLockToo(t *testing.T) {
 	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
 	lock := func(script string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// comparison shows a skill and another one of the same name side by side.
+// comparison shows two skills of the same name side by side.
 type comparison struct {
 	With  relative
 	Same  bool // the SKILL.md of both

@@ -130,7 +130,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 	}
 }
 
-// TestClients runs the clients of doc/api.md as they are there, with a token and without.
+// TestClients runs the clients of doc/api.md unchanged, with a token and without.
 func TestClients(t *testing.T) {
 	testwait.Slow(t)
 	page, err := os.ReadFile("../../doc/api.md")

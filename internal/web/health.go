@@ -196,7 +196,7 @@ func (s *Site) report(v catalog.View) *healthPage {
 	return p
 }
 
-// fitsOf returns how the list of skills fits each client.
+// fitsOf returns for each client how the list of skills fits.
 func (s *Site) fitsOf(v catalog.View) []tool.Fit {
 	return s.fits.Get(v, func() []tool.Fit { return tool.Fits(v) })
 }

@@ -101,7 +101,7 @@ func matched(word string, words []string) (from, to int) {
 	return 0, 0
 }
 
-// endings are those by which two forms of one English word differ.
+// endings are the endings in which two forms of an English word differ.
 var endings = []string{"", "s", "es", "ed", "er", "ing"}
 
 // sameStem reports whether two words differ only in their endings.

@@ -82,7 +82,7 @@ func TestParcels(t *testing.T) {
 	}
 }
 
-// TestParcelChanges changes a file beside SKILL.md, which no snapshot notices.
+// TestParcelChanges changes a file beside SKILL.md, which snapshots do not track.
 func TestParcelChanges(t *testing.T) {
 	f := open(t, map[string]string{"one/pdf/SKILL.md": "---\nname: pdf\ndescription: Reads.\n---\n", "one/pdf/a": "1"})
 	before := discovered(t, f)["pdf"]

@@ -151,8 +151,8 @@ func (w *Workspace) Plugins() []doctor.Plugin {
 	return out
 }
 
-// followPlugins serves the plugins as they are installed, removed, enabled and disabled, until the
-// context ends.
+// followPlugins updates the roots as plugins are installed, removed, enabled and disabled, until
+// the context ends.
 func (w *Workspace) followPlugins(ctx context.Context) {
 	found := w.inUse.Load().plugins.found
 	if found == nil {

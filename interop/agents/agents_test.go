@@ -388,7 +388,7 @@ func (a agent) command(r *session) string {
 	return "`" + a.program + " " + strings.Join(args, " ") + "`"
 }
 
-// testFiles: long texts arrive whole, or the answers say how to read on.
+// testFiles: long texts arrive whole, or the answers name the call that reads on.
 func testFiles(t *testing.T, a agent, _ string) {
 	p := &play{}
 	r := begin(t, a, "files", "", p)

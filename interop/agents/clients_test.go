@@ -236,7 +236,8 @@ func claude(name, folder string, want want) agent {
 	}
 }
 
-// codex is Codex with one model: its own list of models says how each is shown tools.
+// codex is Codex with one model: its own list of models determines how tools are shown to
+// each.
 func codex(name, model, tool string, want want) agent {
 	return agent{
 		name: name, title: "Codex", folder: "codex", own: ".codex/skills", scripted: name == "Codex", program: "codex", id: "codex", tool: tool, want: want,

@@ -22,7 +22,7 @@ type step struct {
 }
 
 // play is the scripted model: it makes the calls of its steps one after the other,
-// looks a tool up where the client hides it, and reads on where an answer says how.
+// searches for a tool that the client hides, and reads on if an answer names the call.
 type play struct {
 	steps   []*step
 	more    func(last *step) *step // the step after the last one; nil for none

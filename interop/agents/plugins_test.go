@@ -157,8 +157,7 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// pluginsIn returns the folders of the plugins' skills that a text describes, each as often as it
-// does.
+// pluginsIn returns the folders of the plugins' skills that a text describes, with repetitions.
 func pluginsIn(text string) (folders []string) {
 	for _, folder := range inPlugin {
 		folders = append(folders, slices.Repeat([]string{folder}, strings.Count(text, described(folder)))...)

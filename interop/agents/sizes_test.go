@@ -20,8 +20,8 @@ import (
 // counts are the numbers of skills in the table of sizes.
 var counts = []int{17, 50, 100, 150, 200, 500, 2000}
 
-// chosenCount reports whether a number is to be measured: all of them, or those that
-// KNACK_AGENTS_SIZES names.
+// chosenCount reports whether a number of skills is measured: any, or the numbers in
+// KNACK_AGENTS_SIZES.
 func chosenCount(n int) bool {
 	value := os.Getenv(sizesOf)
 	return value == "" || slices.Contains(strings.Split(value, ","), strconv.Itoa(n))

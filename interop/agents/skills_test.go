@@ -130,15 +130,15 @@ var places = []string{
 	".kilo/skills", ".kimi-code/skills", ".pi/agent/skills",
 }
 
-// kept is a skill in one of the places.
+// kept is a skill in one of the layouts' places.
 type kept struct {
 	name, description string
 	where, place      string // "user" or "project", and one of places; "" for a skill of the layouts
 }
 
-// layouts are the places of a project in which skills also lie in other ways: a link to a folder
-// elsewhere, a copy of one that knack finds first, and one folder deeper. Each client reads one of
-// the places.
+// layouts are the places of a project with skills in unusual forms: a link to a folder elsewhere,
+// a copy of one that knack finds first, and one folder deeper. Each client reads one of the
+// places.
 var layouts = []string{".agents/skills", ".claude/skills"}
 
 // writeLayouts puts the skills of the layouts into a project.

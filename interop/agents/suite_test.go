@@ -12,7 +12,7 @@ import (
 
 // These tests are of the suite itself. They need no client and always run.
 
-// TestArrived tells a whole text from a quoted, a cut and a missing one.
+// TestArrived checks that whole, quoted, cut and missing texts are distinguished.
 func TestArrived(t *testing.T) {
 	text := lines("\"A heading\" <here> & there\n", "a text", 3000)
 	half := strings.LastIndex(text[:1500], "\n") + 1

@@ -94,8 +94,8 @@ func (c parserError) fault() *yamlFault {
 	return c.other(f)
 }
 
-// other words faults that have no text of their own. The parser reports nothing for a text that was
-// cut off.
+// other returns the text for faults without a text of their own. The parser reports nothing for a
+// text that was cut off.
 func (c parserError) other(f *yamlFault) *yamlFault {
 	last := len(c.lines)
 	for last > 0 && strings.TrimSpace(c.line(last)) == "" {

@@ -93,8 +93,8 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// Every cause in 15,418 real blocks, the edge cases and the real skills has words of our
-// own, a position and a suggestion.
+// Every cause in 15,418 real blocks, the edge cases and the real skills has our own text,
+// a position and a suggestion.
 func TestPlainWordsCorpus(t *testing.T) {
 	n := 0
 	look := func(name string, d *Document) {

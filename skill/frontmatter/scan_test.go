@@ -31,7 +31,7 @@ func TestBadControlAnywhere(t *testing.T) {
 }
 
 // The text before the first character that is not ASCII is all ASCII, and survey leaves
-// little of it to be checked again.
+// only a little text to be checked again.
 func TestSurveyIsWide(t *testing.T) {
 	text := strings.Repeat("a line\nof ASCII, ", 6)
 	if wide, _ := scanBytes(text); wide != len(text) {

@@ -230,7 +230,7 @@ func TestHostileYAML(t *testing.T) {
 }
 
 // A plain scalar is a number exactly if the expressions of the YAML 1.2 core schema say so
-// (yaml.org/spec/1.2.2, 10.3.2), for all texts of up to five characters from these
+// (yaml.org/spec/1.2.2, 10.3.2), checked for all texts of up to five characters of these
 // expressions, and for others.
 func TestNotations(t *testing.T) {
 	decimals, octals, hexadecimals := regexp.MustCompile(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`), regexp.MustCompile(`^0o[0-7]+$`), regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)

@@ -31,8 +31,8 @@ const EngageFolder = "engage"
 // use.
 type Source struct{ engage string }
 
-// New returns the source of the built-in skills for a server with these tool sets, as
-// `knack serve --tools` names them; without any, for the default set. The skill engage
+// New returns the source of the built-in skills for a server with the given tool sets,
+// named as in `knack serve --tools`; without any, for the default set. The skill engage
 // describes their tools.
 func New(sets ...string) *Source { return &Source{engageText(sets)} }
 

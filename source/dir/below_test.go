@@ -49,8 +49,8 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestBelowBounds checks that a tree of any width or depth ends the search, which then says so, and
-// that two folders with one spelling have different labels.
+// TestBelowBounds checks that the search ends with a notice in a tree of any width or depth, and
+// that two folders with one spelling get different labels.
 func TestBelowBounds(t *testing.T) {
 	top := t.TempDir()
 	for _, folder := range []string{"a-b", "a_b", strings.Repeat("d/", maxDepth+2), "pipe"} {

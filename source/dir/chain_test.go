@@ -20,8 +20,8 @@ func (h countingHandle) readlink(name string) (string, error) {
 	return h.handle.readlink(name)
 }
 
-// Listing a folder of links, each to the next, takes a few lookups for each link, not
-// as many as a chain may have links.
+// Listing a folder of links, each to the next, takes a few lookups for each link, not a
+// number that grows with the chain.
 func TestChainIsAskedOnce(t *testing.T) {
 	root := t.TempDir()
 	const n = 200

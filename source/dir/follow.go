@@ -69,9 +69,9 @@ func locate(h handle, name string, f *folder) (string, *info, error) {
 	return real, in, nil
 }
 
-// ownPaths holds absolute paths of one folder: the real one, in which no part is a link,
-// and another. Either may be "" if it is not known. On Windows they are in lower case, and a
-// drive or a server is their first part.
+// ownPaths holds two absolute paths of one folder: the real one, without links, and another.
+// Either may be "" if it is not known. On Windows they are in lower case, and a drive or a
+// server is their first part.
 type ownPaths struct {
 	real, alias string
 	windows     bool

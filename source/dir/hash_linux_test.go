@@ -66,8 +66,8 @@ func TestWholeIsTheManifest(t *testing.T) {
 	}
 }
 
-// TestWholeLeavesToTheLongWay covers skills that need a message, or proof that no stamp
-// gives.
+// TestWholeLeavesToTheLongWay checks that skills with problems, or with stamps that prove
+// nothing, are left to the general walk.
 func TestWholeLeavesToTheLongWay(t *testing.T) {
 	deep := strings.Repeat("d/", skill.MaxDepth+1) + "f"
 	many := map[string]string{"SKILL.md": main}

@@ -70,8 +70,8 @@ type junction struct{ fs.DirEntry }
 func (junction) IsDir() bool       { return false }
 func (junction) Type() fs.FileMode { return fs.ModeIrregular }
 
-// Junctions obey the rules of symbolic links: those beside the skills, those in one, and
-// those that leave it or the root.
+// Junctions obey the rules of symbolic links: beside the skills, in a skill, and if they
+// leave the skill or the root.
 func TestJunctionsAreLinks(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/docs/file": "text", "b/c/SKILL.md": "", "d/": ""})
 	outside := tree(t, map[string]string{"linked/SKILL.md": "", "secret": "text"})

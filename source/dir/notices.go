@@ -35,7 +35,7 @@ const (
 	ruleWorktree      = skill.RuleID("worktree-ignored")
 )
 
-// AtLimit reports whether a notice of this rule says that a scan has reached a bound.
+// AtLimit reports whether notices of this rule mean that a scan has reached a bound.
 func AtLimit(rule skill.RuleID) bool {
 	return rule == ruleDepthLimit || rule == ruleFolderLimit || rule == ruleNoticesCut
 }

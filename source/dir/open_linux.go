@@ -95,9 +95,10 @@ func (h fdHandle) readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// open looks before it opens. Opening a device can have effects (a watchdog, a tape),
-// and O_NONBLOCK does not prevent those. The look costs a microsecond or two. Only a
-// user with the right to create devices can win the race after it.
+// open checks the file's kind before it opens the file. Opening a device can have effects
+// (a watchdog, a tape), and O_NONBLOCK does not prevent those. The look costs a
+// microsecond or two. Only a user with the right to create devices can win the race after
+// it.
 func (h fdHandle) open(name string) (*file, error) {
 	in, err := h.lstat(name)
 	switch {

@@ -308,7 +308,7 @@ func TestHardLinkIsAFile(t *testing.T) {
 	}
 }
 
-// A skill's folder, or a folder on the way to a linked one, leads nowhere if it becomes
+// A skill's folder, or a folder on the way to a linked one, is not followed if it becomes
 // a link after the scan.
 func TestFolderSwappedForLink(t *testing.T) {
 	for doorName, d := range doors() {

@@ -42,8 +42,8 @@ func (p *Package) Sub(name string) (*Package, error) {
 	return &Package{&sub}, err
 }
 
-// Entries lists a folder in name order as the disk has it: links are entries of their own, even those
-// that lead out or nowhere. It fails for a folder of more than [skill.MaxFolder] names.
+// Entries lists a folder in name order, with links as entries of their own, even links that lead out
+// or nowhere. It fails for a folder of more than [skill.MaxFolder] names.
 func (p *Package) Entries(name string) (entries []fs.DirEntry, err error) {
 	err = p.with("readdir", name, func(h handle) error {
 		real, in, err := locate(h, name, p.folder)

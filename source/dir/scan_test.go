@@ -445,7 +445,7 @@ func TestScanWideFolder(t *testing.T) {
 	}
 }
 
-// Two scans of one tree are equal, whichever worker came first.
+// Two scans of one tree are equal in any order of the workers.
 func TestScanIsDeterministic(t *testing.T) {
 	files := map[string]string{}
 	for i := range 100 {

@@ -128,7 +128,7 @@ func TestRaceFile(t *testing.T) {
 	})
 }
 
-// A file that becomes a link between the look and the open must not be followed, not
+// A file that becomes a link between the check and the open must not be followed, not
 // even within the skill. The link could lead to a dot-entry.
 func TestRaceFileAndLink(t *testing.T) {
 	race(t, "f.md", func(root string, i int) error { return put(root, "s/f.md", i, aLink(".env"), aFile) })
@@ -228,7 +228,7 @@ func checkPermissions(t *testing.T, root string) {
 	}
 }
 
-// A scan of many folders, and many idle skills, hold only a few descriptors.
+// A scan of many folders, and many idle skills, use only a few file descriptors.
 func TestDescriptors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures thousands of skills")

@@ -167,8 +167,8 @@ func TestWatchFallsBackToPolling(t *testing.T) {
 	})
 }
 
-// A required root comes back as any other does, though its absence is an error
-// meanwhile.
+// A required root that reappears is served again, like any other, though its absence is
+// an error.
 func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x"})
 	root := filepath.Join(base, "r")

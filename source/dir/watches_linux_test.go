@@ -54,8 +54,8 @@ func TestWatchesAreOneInstance(t *testing.T) {
 	}
 }
 
-// A folder is mounted in two places, as containers are given folders: the system knows
-// one watch, under one name.
+// A folder that is mounted in two places, as in containers, has one watch of the system,
+// under one name.
 func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	base := tree(t, map[string]string{"one/a/SKILL.md": "x", "two/": ""})
 	one, two := filepath.Join(base, "one"), filepath.Join(base, "two")

@@ -65,8 +65,8 @@ func TestWatchesAreCounted(t *testing.T) {
 	expect(t, again, "b c d e")
 }
 
-// Two roots that are missing beside each other, as in a home folder, have one watch.
-// Neither is poked by events that concern the other.
+// Two missing roots in the same parent, such as a home folder, share one watch. Neither
+// is poked by events that concern the other.
 func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	home := tree(t, nil)
 	w := NewWatches()
@@ -85,8 +85,8 @@ func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	expect(t, two, "b")
 }
 
-// A source that does not fit polls and says so. The others keep their watches, and the
-// watches that they give back are used.
+// A source with more folders than watches allowed polls instead, and reports that. The
+// others keep their watches, and the watches that they give back are used.
 func TestWatchesBound(t *testing.T) {
 	defer func(d time.Duration) { pollInterval = d }(pollInterval)
 	pollInterval = 20 * time.Millisecond

@@ -104,7 +104,8 @@ func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document
 	return d
 }
 
-// faultAt returns why the skill that is now in an entry's place cannot be served, if a scan said so.
+// faultAt returns the reason of the last scan that the skill now in an entry's place cannot be
+// served, if there is one.
 func faultAt(v catalog.View, was *catalog.Entry) error {
 	for _, e := range v.Entries {
 		if e.Root.Label == was.Root.Label && e.Path == was.Path {

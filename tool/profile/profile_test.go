@@ -64,7 +64,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// The rows of one client are adjacent, the newest first and one for all versions last.
+// The rows of one client are adjacent, the newest version first and the row for all
+// versions last.
 func TestClientsInOrder(t *testing.T) {
 	for i, h := range known {
 		if h.name != strings.ToLower(h.name) || len(h.name) > longestName {

@@ -76,7 +76,7 @@ var strictly = map[string]string{
 	"refs__case/1/gdpr-compliant/SKILL.md":       "the paths stand in code, which is no link",
 }
 
-// TestEdge compares each edge case with testdata/edge.tsv, our own column beside cases.tsv:
+// TestEdge compares each edge case with testdata/edge.tsv, which adds to cases.tsv:
 // available or skipped, published or not, and the findings for which `check` and `check
 // --strict` end with 1. It compares the strict reading with the column strict of cases.tsv;
 // package skill tests the lenient one.

@@ -179,7 +179,7 @@ func TestFixLeaves(t *testing.T) {
 // values, and the body keeps its bytes.
 func TestFixEdge(t *testing.T) { fixAll(t, corpus.Dir(t, "edge"), 168) }
 
-// The same for the real skills, and each stays the same for a reader.
+// The same for the real skills; a reader sees each skill unchanged.
 func TestFixCorpus(t *testing.T) {
 	if raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")

@@ -91,8 +91,8 @@ func comments(s *subject) (out []Finding) {
 	return out
 }
 
-// rePlaceholder matches leftovers of templates: at the start of a description, or as the whole
-// description if the words could be genuine.
+// rePlaceholder matches leftovers of templates: at the start of a description, or, if the
+// words could be genuine, only as the whole description.
 var rePlaceholder = lazyregexp.New(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
 	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +

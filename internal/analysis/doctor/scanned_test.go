@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// holdsBad holds back each skill with the name bad.
+// holdsBad is a judge that holds back each skill with the name bad.
 var holdsBad = &policy.Judge{Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	if c.Read(ctx, 0, 0); c.Name != "bad" {
 		return policy.Ruling{}
@@ -26,7 +26,8 @@ var holdsBad = &policy.Judge{Judge: func(ctx context.Context, c *policy.Candidat
 	return policy.Ruling{Held: &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: what it fetches is run [run-fetched-unknown]", Fix: "have it mended"}}
 }}
 
-// heldView is the view of the files, of which a policy holds back those with the name bad.
+// heldView returns the view of the files under a policy that holds back skills with the
+// name bad.
 func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Options) {
 	t.Helper()
 	_, o := view(t, files)

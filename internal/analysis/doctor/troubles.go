@@ -28,7 +28,7 @@ type Troubles struct {
 	All   []Trouble
 }
 
-// Troubles returns everything that costs the user something, the worst first: skills that no agent
+// Troubles returns all problems that cost the user something, worst first: skills that no agent
 // gets, dangerous and changed ones, skills that another one replaces, and faults.
 func (r *Report) Troubles() (out []Troubles) {
 	for _, t := range []Troubles{

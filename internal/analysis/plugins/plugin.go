@@ -125,7 +125,7 @@ const (
 	maxDeep  = 100    // findings of one plugin
 )
 
-// skills finds the skills of a plugin, and those at places where clients differ.
+// skills finds the skills of a plugin, also at places where clients differ.
 func (j *judge) skills(ctx context.Context, fsys *dir.Package, p *Plugin, named []string) error {
 	at := func(name string) *file { return &file{path: path.Join(p.Folder, name)} }
 	if main, err := fsys.Entries("."); err == nil && hasMain(main) {

@@ -27,7 +27,7 @@ func reportOf(more int, findings ...string) *Report {
 	return r
 }
 
-// known returns a baseline of one skill as it comes from its file.
+// known returns a baseline of one skill, written and parsed again.
 func known(t *testing.T, folder string, r *Report) *Baseline {
 	t.Helper()
 	var b Baseline

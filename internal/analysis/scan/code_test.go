@@ -88,7 +88,7 @@ func TestCodeRules(t *testing.T) {
 	}
 }
 
-// TestMinified packs code: its names of one letter have many values.
+// TestMinified scans minified code, in which names of one letter have many values.
 func TestMinified(t *testing.T) {
 	text := strings.Repeat("a=1;", 2000) + "t=process.env;function f(t){fetch('https://in.acme-tools.dev',{body:t})}"
 	if got, _ := codeFound("a.js", text, kindJavaScript); len(got) > 0 {

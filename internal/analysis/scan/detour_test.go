@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
 )
 
-// TestDetours has commands that reach the same end on another way: names, functions, descriptors, files,
-// other languages and programs that start another one.
+// TestDetours has commands that reach the same end in other ways: names, functions, descriptors,
+// files, other languages and programs that start another one.
 func TestDetours(t *testing.T) {
 	b := encoded("echo hello")
 	u := "http://45.67.89.10/x"

@@ -79,7 +79,7 @@ type neighbours struct {
 	seed   maphash.Seed
 }
 
-// part is a name, whole or without one of its characters.
+// part is a whole name, or a name without one of its characters.
 type part struct {
 	hash uint64
 	name string

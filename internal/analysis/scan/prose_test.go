@@ -85,7 +85,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A message has whole words, so that a secret in it is known as one.
+// A message has whole words, so that a secret in it is recognized.
 func TestMessagesCutNoWord(t *testing.T) {
 	secret := strings.Repeat("Ab1-_", 16)
 	for _, text := range []string{

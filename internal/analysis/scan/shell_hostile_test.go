@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostileShell has texts of commands that are made to cost much, each of about n bytes.
+// hostileShell returns expensive texts of commands, each of about n bytes.
 func hostileShell(n int) map[string]string {
 	all := map[string]string{}
 	for _, unit := range []string{
@@ -31,8 +31,8 @@ func hostileShell(n int) map[string]string {
 	return all
 }
 
-// TestShellHostile reads hostile texts of 1 MiB, or with less patience of 128 KiB, within 10 s each:
-// a reader whose time grows with the square of the length needs minutes.
+// TestShellHostile reads hostile texts of 1 MiB, or of 128 KiB in the short form, within 10 s each:
+// a reader of quadratic time needs minutes.
 func TestShellHostile(t *testing.T) {
 	testwait.Slow(t)
 	n := 1 << 20

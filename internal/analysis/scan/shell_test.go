@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// shellFound returns the findings of a text of commands, each as "rule" or, if a rule of the lane
-// enforce only asks for a look, "rule?".
+// shellFound returns the findings of a text of commands, each as "rule", or as "rule?" if a rule
+// of the lane enforce only has a finding to review.
 func shellFound(name, text string, from commands.Origin) ([]string, *scanner) {
 	s := newScanner(Options{})
 	s.commands.Shell(fileOf(name, text).Whole(), from)

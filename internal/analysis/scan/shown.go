@@ -10,8 +10,8 @@ import (
 // NamesCredentials reports whether a path holds credentials, such as ~/.ssh/id_ed25519.
 func NamesCredentials(path string) bool { return words.Credential(path) }
 
-// MaskSecrets replaces each character of a secret by a star, except its first ones and line ends.
-// Text after the secret keeps its line and column.
+// MaskSecrets replaces each character of a secret by a star, except its first characters and line
+// ends. Text after the secret keeps its line and column.
 func MaskSecrets(text string) string { return secrets.Mask(text) }
 
 // maxLine bounds the bytes that lineOf returns on each side of a range.

@@ -271,9 +271,9 @@ func (h Homes) Folders(a *Agent, project string) (folders []string) {
 	return folders
 }
 
-// Split returns the folder that a place is in, which is the home folder or the value of a variable,
-// and the rest of the path, both with slashes. The folder is "" if the place depends on an unknown
-// home folder, or on a variable without a default that is not set.
+// Split splits a place into its base, the home folder or the value of a variable, and the rest of
+// the path, both with slashes. The folder is "" if the place depends on an unknown home folder, or
+// on a variable without a default that is not set.
 func (h Homes) Split(place string) (top, rest string) {
 	first, rest, _ := strings.Cut(place, "/")
 	switch name, variable := strings.CutPrefix(first, "$"); {

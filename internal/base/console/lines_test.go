@@ -39,7 +39,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLinesElsewhere reads lines that no person types.
+// TestLinesElsewhere reads lines without a terminal.
 func TestLinesElsewhere(t *testing.T) {
 	env := Env{Stdin: strings.NewReader("one\r\n\ntwo\\\n" + strings.Repeat("x", maxLine+1)), Stdout: io.Discard, Stderr: io.Discard}
 	l := env.Lines()

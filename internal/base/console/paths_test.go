@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestShellWord checks that each shell of this machine reads a word as the path it was made of.
+// TestShellWord checks that each shell of this machine reads a quoted word as its original
+// path.
 func TestShellWord(t *testing.T) {
 	for _, path := range []string{"", "plain", "/a/b-c_d.e", "=ls", "a b", "it's", "~root", "$(id)", "`id`", "a^b", "!1", "a\nb", "\x1b[0m", "größe", "\xff", "a\u200bb", `a\b`} {
 		for _, shell := range []string{"bash", "zsh"} {

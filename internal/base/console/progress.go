@@ -17,8 +17,8 @@ const (
 	// the start of the command, across all steps.
 	progressDelay = 200 * time.Millisecond
 	progressTick  = 100 * time.Millisecond
-	// progressTime is the time before the line shows the seconds, so that it moves even if a disk
-	// does not answer.
+	// progressTime is the time after which the line shows seconds, so that it changes even if a
+	// disk does not answer.
 	progressTime = 2 * time.Second
 	// plainTick is the interval between progress lines of a long step if stderr is not a
 	// terminal.

@@ -72,8 +72,8 @@ func shorten(s string, n, least int) (kept string, elided bool) {
 	return strings.TrimRight(s[:end], " ,;:-"), true
 }
 
-// isWord reports whether a character counts as a word, as in scripts without blanks between
-// words.
+// isWord reports whether a character is a word by itself, as in scripts without blanks
+// between words.
 func isWord(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }

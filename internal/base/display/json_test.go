@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAppendJSONString: a character comes back from every place among eight bytes, as
-// encoding/json reads it.
+// TestAppendJSONString: encoding/json reads each character back, at every position among
+// eight bytes.
 func TestAppendJSONString(t *testing.T) {
 	for _, odd := range []string{`"`, `\`, "\n", "\r", "\t", "\x00", "\x1f", " ", "~", "\x7f", "\x80", "\xff", "é", "€", "😀", "\xe2\x82", "\x7f\xff", "\xa0\"", "!\""} {
 		for at := range 18 {

@@ -85,7 +85,7 @@ func openIn(in *os.Root, name string) (*os.Root, error) {
 	return root, nil
 }
 
-// makeFolder opens a folder as openFolder does, and makes it and those above it if they are
+// makeFolder opens a folder as openFolder does, and makes it and its parents if they are
 // missing.
 func makeFolder(path string, mode fs.FileMode) (*os.Root, error) {
 	root, err := openFolder(path)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWithoutOpenat2 repeats the tests of links on a kernel without openat2.
+// TestWithoutOpenat2 repeats the tests of links as on a kernel without openat2.
 func TestWithoutOpenat2(t *testing.T) {
 	was := openat2
 	defer func() { openat2 = was }()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLink makes relative links, never over anything, never through a link, and removes only a link
-// with the given text.
+// TestLink checks that relative links are made, never over an existing file or through a link, and
+// that only a link with the given text is removed.
 func TestLink(t *testing.T) {
 	top := Named(t.TempDir())
 	target := filepath.Join(top, ".agents", "skills", "pdf")
@@ -51,7 +51,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestNoLinks tells a system without links from one that refuses this link.
+// TestNoLinks checks that a system without links is distinguished from one that refuses a
+// particular link.
 func TestNoLinks(t *testing.T) {
 	was := symlink
 	defer func() { symlink = was }()

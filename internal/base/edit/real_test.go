@@ -128,8 +128,8 @@ func TestSweptMeanwhile(t *testing.T) {
 	sweeps.Wait()
 }
 
-// TestSweepsAtOnce checks that only one of several concurrent sweeps looks at a folder, and at
-// all of it.
+// TestSweepsAtOnce checks that exactly one of several concurrent sweeps handles a folder
+// completely.
 func TestSweepsAtOnce(t *testing.T) {
 	const entries = 60
 	for range 20 {

@@ -48,7 +48,7 @@ func IsFull(err error) bool {
 // NoRoom is the error of a file system without room, found before anything is written.
 type NoRoom struct{ lack string }
 
-// Error says how much is there and how much is needed, to be read after the name of a folder.
+// Error returns the free and the needed space, in words that follow the name of a folder.
 func (n *NoRoom) Error() string { return n.lack }
 
 func megabytes(n float64) string { return strconv.FormatFloat(n/1e6, 'f', 1, 64) }

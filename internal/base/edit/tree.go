@@ -14,9 +14,9 @@ import (
 // ErrTooLarge is returned for a file with more bytes than its limit.
 var ErrTooLarge = errors.New("it is larger than its limit")
 
-// Tree is a new folder that is written beside its place, and takes its place whole. Until then
-// it is below a folder with a temporary name, which only its owner may enter. A killed process
-// leaves that folder behind; [Sweep] removes it.
+// Tree is a new folder that is written beside its destination, and moved there when it is
+// complete. Until then it is below a folder with a temporary name, which only its owner may
+// enter. A killed process leaves that folder behind; [Sweep] removes it.
 //
 // The folder with the temporary name has a file, held, that is locked as long as the tree's
 // process lives.

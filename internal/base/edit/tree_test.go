@@ -175,7 +175,7 @@ func TestTreeExchange(t *testing.T) {
 	}
 }
 
-// TestTreeExchangeRefuses checks that a failed exchange leaves both folders as they were.
+// TestTreeExchangeRefuses checks that a failed exchange leaves both folders unchanged.
 func TestTreeExchangeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTestTree(t, dir)

@@ -144,7 +144,7 @@ func (r *Reader) expect(c byte) {
 	}
 }
 
-// Members calls visit for each member of an object, with its key and the place of that. visit
+// Members calls visit for each member of an object, with its key and the key's place. visit
 // reads the value.
 func (r *Reader) Members(what string, visit func(key string, at int)) {
 	if r.space(); r.at < len(r.src) && r.src[r.at] != '{' {
@@ -168,7 +168,8 @@ func (r *Reader) Members(what string, visit func(key string, at int)) {
 	}
 }
 
-// Object reads an object with these fields, each once. It returns which it had, a bit each.
+// Object reads an object with the given fields, each at most once. It returns which it had,
+// a bit each.
 func (r *Reader) Object(what string, fields []string, visit func(field string, at int)) (seen uint) {
 	return r.object(what, fields, visit, func(field string, at int) {
 		fix := "the fields are " + strings.Join(fields, ", ") + "; if a newer knack wrote the file, use that"

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestBudgetIsShared: one client gets three quarters, and another the last one.
+// TestBudgetIsShared: one client gets three quarters, and another client the last
+// quarter.
 func TestBudgetIsShared(t *testing.T) {
 	b := NewBudget(100, time.Second)
 	greedy, modest, local := b.Open("greedy"), b.Open("modest"), b.Open("")

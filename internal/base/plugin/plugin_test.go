@@ -24,7 +24,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A marketplace of each kind of source is read whole.
+// A marketplace with sources of each kind is read completely.
 func TestMarketplace(t *testing.T) {
 	sha := strings.Repeat("a", 40)
 	m, faults := plugin.ParseMarketplace(fmt.Appendf(nil, `{"name":"acme","owner":{"name":"Acme"},"metadata":{"pluginRoot":"./plugins"},"plugins":[

@@ -67,7 +67,7 @@ func (m *manyPieces) WriteMany(all [][]byte) error {
 	return nil
 }
 
-// TestLongPartIsNotCopied checks that a writer gets a long part as it is, in its place.
+// TestLongPartIsNotCopied checks that a writer gets a long part uncopied, in order.
 func TestLongPartIsNotCopied(t *testing.T) {
 	part := []byte(strings.Repeat("p", longPart))
 	var to manyPieces

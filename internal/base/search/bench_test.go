@@ -155,8 +155,8 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// An index of 10,000 skills takes at most 8 MB, and a search allocates little,
-// however many skills there are.
+// An index of 10,000 skills takes at most 8 MB, and a search allocates little for any
+// number of skills.
 func TestHeap(t *testing.T) {
 	testwait.Slow(t)
 	indexOf(100) // the generator's words are not the index's

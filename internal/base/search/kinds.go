@@ -14,7 +14,7 @@ const (
 
 func (f fieldID) String() string { return [...]string{"name", "tags", "description", "text"}[f] }
 
-// matchKind is the way in which a word of a query matches a word of a document.
+// matchKind is how a word of a query matches a word of a document.
 type matchKind uint8
 
 // The ways, the most certain first.

@@ -26,9 +26,9 @@ func realSkills(t testing.TB) catalog.View {
 	return v
 }
 
-// TestQuality keeps the promise of the ranking: of the queries on which it was not tuned,
-// more than 85 of 100 have their skill among the first five, and the mean reciprocal rank
-// is over 0.75. The bounds are stricter, just below the measured figures, so that a small
+// TestQuality checks the promise of the ranking on queries that were not used for tuning:
+// more than 85 % have their skill among the first five, and the mean reciprocal rank is
+// over 0.75. The bounds are stricter, just below the measured figures, so that a small
 // loss is noticed. A wrong letter may cost little.
 func TestQuality(t *testing.T) {
 	v := realSkills(t)

@@ -82,8 +82,8 @@ func typedWords(query string) (typed []string) {
 	return typed
 }
 
-// distinct returns the words that count, each once. They are sorted, so that their order in
-// the query changes nothing, not even a rounding.
+// distinct returns the words that the search uses, without repetition. They are sorted, so
+// that their order in the query changes nothing, not even a rounding.
 func distinct(typed []string) []string {
 	all := slices.Clone(typed)
 	slices.Sort(all)
@@ -95,7 +95,7 @@ func distinct(typed []string) []string {
 	return significant
 }
 
-// joined returns each pair of neighbouring words, written as one.
+// joined returns each pair of neighbouring words, joined into one.
 func joined(typed []string) (all []string) {
 	for i := 1; i < len(typed); i++ {
 		if w := typed[i-1] + typed[i]; len(w) <= maxWord && !slices.Contains(typed, w) {
@@ -179,7 +179,7 @@ func (x *index) beginnings(all []variant, word string) []variant {
 	return append(all, x.closest(found, maxPrefixes, func(v variant) int { return len(x.term(v)) })...)
 }
 
-// minTypo is the number of letters that a word and a term have together at least if one may be a
+// minTypo is the minimum number of letters, of a word and a term together, if one may be a
 // misspelling of the other: "exel" of "excel", but not "logo" of "log" or "logs".
 const minTypo = 9
 

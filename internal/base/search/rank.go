@@ -10,7 +10,7 @@ import (
 // The weights were chosen on the odd lines of the tables in internal/tools/knownitem. TestQuality
 // measures them on the even lines.
 var (
-	// fieldWeight is how much a word in a field counts.
+	// fieldWeight is the weight of a word in a field.
 	fieldWeight = [fields]float32{inName: 6, inTags: 3, inDescription: 1.5, inHeadings: 0.6}
 	// lengthWeight is how much the length of a field reduces that weight: 0 not at all, 1
 	// in full proportion.

@@ -118,7 +118,7 @@ func TestUnknownWords(t *testing.T) {
 	}
 }
 
-// A rare word counts more than one that every document has.
+// A rare word counts more than a word in every document.
 func TestRare(t *testing.T) {
 	var docs []Doc
 	for i := range 10 {
@@ -204,8 +204,8 @@ func lines(r *rand.Rand, n int) map[string]Doc {
 	return docs
 }
 
-// An index after many updates answers like one that was built at once, to the last bit of
-// each score, and reads only documents that it does not have.
+// An index after many updates gives the same answers as a new one, to the last bit of
+// each score, and reads only new documents.
 func TestUpdate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of documents")
@@ -264,8 +264,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// A deleted document leaves no trace: a word that only it had is unknown again, so that it
-// may be a misspelling, and its memory is released.
+// A deleted document leaves no trace: a word of only that document is unknown again, so
+// that it may be a misspelling, and its memory is released.
 func TestGone(t *testing.T) {
 	docs := map[string]Doc{"kubernetse": {Name: "kubernetse"}, "kubernetes": {Name: "kubernetes"}}
 	for i := range 100 {

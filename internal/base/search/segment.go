@@ -47,8 +47,8 @@ type segment struct {
 // unit is the number of words in one step of a stored length.
 var unit = [fields]int{inName: 1, inTags: 1, inDescription: 2, inHeadings: 2}
 
-// A byte holds how often a term occurs in each field: name and tags in one bit each,
-// description and headings in three.
+// A byte holds the number of occurrences of a term in each field: name and tags in one
+// bit each, description and headings in three.
 const (
 	maxTimes         = 7
 	descriptionShift = 2
@@ -227,7 +227,7 @@ func (b *builder) beginning(text string) (n int) {
 	return b.n
 }
 
-// word adds a word of the current field, unless the field has enough.
+// word adds a word of the current field, unless the field has enough words.
 func (b *builder) word(w []byte) bool {
 	if b.n == maxWords[b.at] || b.left == 0 {
 		return false

@@ -187,8 +187,8 @@ func (t *tokens) pairs(s string) int {
 	return len(s)
 }
 
-// unbroken: of a script that puts no blanks between words, or, as Korean does,
-// joins particles to them.
+// unbroken reports a script without blanks between words, or one that joins particles to
+// words, such as Korean.
 func unbroken(r rune) bool {
 	return r == 'ー' || r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r)
 }
@@ -217,7 +217,7 @@ var stop = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// synonyms maps a word to the other words to look for.
+// synonyms maps a word to other words that are also searched for.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, group := range shortForms {
@@ -254,8 +254,8 @@ var shortForms = [][]string{
 	{"a11y", "accessibility"}, {"i18n", "internationalization"}, {"l10n", "localization"}, {"o11y", "observability"},
 }
 
-// headWords maps the word that skills use to words that people say for it. These find the head
-// word; it does not find them. Two words are written as one.
+// headWords maps a word in skills to words that people use for it. These find the head word;
+// it does not find them. Two words are written as one.
 var headWords = map[string]string{
 	"pptx":          "powerpoint slide deck presentation keynote slideshow",
 	"xlsx":          "excel spreadsheet workbook",

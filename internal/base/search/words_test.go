@@ -69,7 +69,7 @@ func TestWordsEnd(t *testing.T) {
 	}
 }
 
-// The examples of Porter's article, as the whole algorithm stems them.
+// The examples of Porter's article, stemmed by the whole algorithm.
 func TestStem(t *testing.T) {
 	for line := range strings.Lines(`
 caresses caress ponies poni ties ti caress caress cats cat feed feed agreed agre plastered plaster bled bled motoring motor sing sing

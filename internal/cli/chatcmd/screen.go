@@ -43,7 +43,7 @@ func (s *screen) text(part string) {
 	s.begun = !strings.HasSuffix(part, "\n")
 }
 
-// done ends the line of the model's text, if one is open.
+// done ends the line of the model's text, if it is not ended.
 func (s *screen) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -312,7 +312,7 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-// TestAsk answers questions.
+// TestAsk checks the answers to questions about calls.
 func TestAsk(t *testing.T) {
 	const question, shown = "[y]es, [a]lways this tool, [n]o: ", "\n[Tool Call] files__write(path=\"a.txt\")\nAllow files__write(path=\"a.txt\")?\n"
 	synctest.Test(t, func(t *testing.T) {
@@ -343,7 +343,8 @@ func TestAskOnce(t *testing.T) {
 	})
 }
 
-// TestElsewhere talks to a program: no prompts, no questions, and the first failure is the last.
+// TestElsewhere checks chat without a terminal: no prompts, no questions, and it ends at the
+// first failure.
 func TestElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, false, nil)

@@ -159,7 +159,7 @@ func (s *sight) text(env *console.Env, it string) string {
 // mostNamed bounds the clients that a sentence names.
 const mostNamed = 6
 
-// and joins names with "and", and counts those beyond the first few.
+// and joins names with "and", and gives only the number of names after the first few.
 func and(names []string) string {
 	if more := len(names) - mostNamed; more > 1 {
 		names = append(slices.Clone(names[:mostNamed]), display.Count(more, "other"))

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 )
 
-// TestOffer asks a person at a terminal whether the clients that do not see a new skill shall get a
-// link, and nobody else.
+// TestOffer checks that only a user at a terminal is asked whether clients that do not see a new
+// skill should get a link.
 func TestOffer(t *testing.T) {
 	for _, c := range []struct {
 		name             string

@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// formed is the skill that each form delivers: line ends of two kinds, a mark, bytes of no text, an
-// empty file, one in a folder, an executable one, and fields that another installer wrote.
+// formed is the skill that each form delivers: two kinds of line ends, a byte-order mark, binary
+// bytes, an empty file, a file in a folder, an executable one, and fields of another installer.
 var formed = map[string]string{
 	"SKILL.md":        "---\r\nname: pdf\r\ndescription: Reads PDF files.\r\nmetadata:\r\n  github-repo: https://github.com/acme/skills\r\n  github-ref: refs/heads/main\r\n---\r\nText.\r\n",
 	"bom.md":          "\ufeffa\nb\r\n",
@@ -56,8 +56,8 @@ var formed = map[string]string{
 	"scripts/fill.py": "#!/usr/bin/python3\n",
 }
 
-// TestForms installs one skill in each form in which a source is written. It arrives byte for byte,
-// with one digest, whatever the form.
+// TestForms installs one skill from each form of a source. It arrives byte for byte, with one
+// digest, whatever the form.
 func TestForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")
@@ -65,7 +65,7 @@ func TestForms(t *testing.T) {
 	testForms(t, formed)
 }
 
-// TestFormsOfCorpus does so with a real skill.
+// TestFormsOfCorpus installs a real skill in each form.
 func TestFormsOfCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")
@@ -326,7 +326,7 @@ func site(mux *http.ServeMux, archive string) {
 	mux.HandleFunc("/site/.well-known/agent-skills/pdf.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, archive) })
 }
 
-// registry is as much of a registry as a pull of one image needs.
+// registry is a minimal registry for the pull of one image.
 func registry(mux *http.ServeMux, layer string) {
 	manifest := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`,
 		sumOf("{}"), sumOf(layer), len(layer))

@@ -26,9 +26,9 @@ type place struct {
 	shown  string
 }
 
-// installed returns the locks that a command reads: that of its flags, and if these leave it open,
-// that of the skills for all projects. The caller closes them. A lock that cannot be read is left
-// out.
+// installed returns the locks that a command reads: the lock of its flags, or, without such flags,
+// also the lock of the skills for all projects. The caller closes them. A lock that cannot be read
+// is left out.
 func (f *flags) installed() (here, home *install.Installer) {
 	open := func(at destination) *install.Installer {
 		in, err := install.Open(install.Options{Root: at.root, Legacy: at.legacy, Home: f.env.Home, Getenv: f.env.Variable, AtHome: at.atHome, Shown: f.env.Shown}, false)
@@ -103,7 +103,8 @@ func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string,
 	return out, nil
 }
 
-// choosePlace asks for one of several places, or says how to name it.
+// choosePlace asks the user for one of several places, or returns an error with the flag
+// that names it.
 func (f *flags) choosePlace(ctx context.Context, name string, places []place, asks bool) (place, error) {
 	var shown, commands []string
 	for _, p := range places {

@@ -87,8 +87,8 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 	return nil, nil
 }
 
-// placesOfLocks returns the folders that may have the lock of a folder of skills: it and those above
-// it in its repository, and for the skills of all projects ~/.agents.
+// placesOfLocks returns the folders that may have the lock of a folder of skills: the folder and its
+// parents in its repository, and ~/.agents for the skills of all projects.
 func (p *publisher) placesOfLocks(folder string) []string {
 	all, home := dir.Repository(folder), filepath.Join(p.env.Home, ".agents")
 	if p.env.Home != "" && realpath.Inside(home, folder) {

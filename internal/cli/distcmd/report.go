@@ -292,8 +292,8 @@ func wellKnown(env *console.Env, in *install.Installer) []skill.Root {
 	return dir.WellKnown([]string{env.Dir, filepath.Dir(in.LockFile())}, env.Home, env.Getenv)
 }
 
-// readers says which agents see the folder of the new skills, or "" if warnings say of each why no
-// model is offered it.
+// readers says which agents see the folder of the new skills, or "" if warnings explain for each
+// why no model is offered the skill.
 func (r *report) readers() string {
 	offered, withheld := 0, 0
 	var folder string

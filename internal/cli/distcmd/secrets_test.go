@@ -79,9 +79,9 @@ func tellTale(t *testing.T) (host string) {
 	return strings.TrimPrefix(srv.URL, "http://")
 }
 
-// TestSecrets checks that no secret gets into an output, the lock, the project or the store:
-// those in sources, in locks, in git's configuration and helpers, in docker's configuration, in
-// the address of a proxy, and those that servers repeat.
+// TestSecrets checks that no secret gets into an output, the lock, the project or the store.
+// The secrets are in sources, locks, the configurations of git and docker, helpers, a proxy's
+// address, and answers of servers that repeat them.
 func TestSecrets(t *testing.T) {
 	testwait.Slow(t)
 	dir := t.TempDir()

@@ -67,7 +67,8 @@ func (s *signing) rule(keys string, require bool) {
 	s.put("home/.config/knack/knack.yaml", text)
 }
 
-// release pushes a release of one skill under the tag prod, with signatures by these keys.
+// release pushes a release of one skill under the tag prod, with signatures by the given
+// keys.
 func (s *signing) release(text string, keys ...string) (digest string) {
 	s.t.Helper()
 	digest = registrytest.Release(s.t, s.host, "acme/skills", "prod", 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", text)}, nil)

@@ -36,12 +36,12 @@ import (
 // one that belongs to no client and that most clients read.
 const skillsFolder = ".agents/skills"
 
-// Withheld returns, for each of these folders of skills that no model is offered by its name, why,
-// and the fix.
+// Withheld returns the reason and the fix for each of the given skill folders that no model is
+// offered by name.
 type Withheld func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
 
-// Held returns for each of these folders of skills that the lock or the operator's policy holds
-// back, why. config is the value of --config.
+// Held returns the reason for each of the given skill folders that the lock or the operator's
+// policy holds back. config is the value of --config.
 type Held func(ctx context.Context, env *console.Env, config string, folders []string) map[string]string
 
 // Surroundings answer questions about the skills and clients of this machine. Each may be nil.

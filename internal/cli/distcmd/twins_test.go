@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Of two skills of one name, lists and errors say the folder.
+// Lists and errors about two skills of one name name their folders.
 func TestTwinsByFolder(t *testing.T) {
 	s := newShell(t)
 	s.put("src/more/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files too.\n---\n")

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// PrintLocks prints for each lock the skills that match it, those that differ, and those that are
-// missing. It prints nothing without a lock. locked has each skill's state by its lock.
+// PrintLocks prints for each lock the matching, differing and missing skills. It prints nothing
+// without a lock. locked has each skill's state by its lock.
 func PrintLocks(p *console.Printer, v catalog.View, locked map[*catalog.Entry]catalog.Locked) {
 	locks := v.Locks()
 	if len(locks) == 0 {

@@ -25,8 +25,8 @@ func TestInTime(t *testing.T) {
 	})
 }
 
-// TestPlainWords checks which words could be evaluated by a shell, now or at the next
-// completion, or be read as two lines or as a description.
+// TestPlainWords checks which words are unsafe: a shell could evaluate them, now or at
+// the next completion, or read them as two lines or as a description.
 func TestPlainWords(t *testing.T) {
 	for _, word := range []string{"review", "claude-user:review", "dir-1:b:review", "a b", "references/style.md", "icon@2x.png", "c++", "überprüfen", "审查", "हिन्दी", "_partials/x.md", "v1.2,3"} {
 		if !isPlain(word) {
@@ -60,7 +60,7 @@ func TestDescriptions(t *testing.T) {
 }
 
 // TestWords checks that a word is offered once, with a description that begins after a tab, and
-// that a large number is reduced to what the user typed.
+// that many words are reduced to those that begin with the typed text.
 func TestWords(t *testing.T) {
 	var l list
 	l.add("a", "One.\tTwo.")

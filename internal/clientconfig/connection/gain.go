@@ -16,7 +16,8 @@ type Gain struct {
 	Folder    string `json:"folder,omitempty"` // of the client's own skills, for people
 }
 
-// few is the number of skills that a client's own list shows as well as knack's, for fewer tokens.
+// few is the number of skills up to which a client's own list is as good as knack's, for fewer
+// tokens.
 const few = 20
 
 // IsUseless reports whether the client needs no knack: it reads all skills itself, and they are few.

@@ -185,7 +185,8 @@ func TestVisitorEnds(t *testing.T) {
 	}
 }
 
-// TestWriter pins the bytes of an archive, which every replica of a server has to make alike.
+// TestWriter pins the bytes of an archive, which must be the same on every replica of a
+// server.
 func TestWriter(t *testing.T) {
 	pack := func() []byte {
 		var b bytes.Buffer

@@ -548,7 +548,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 	return cmp.Or(err, copied)
 }
 
-// TestHostile takes each hostile archive. No byte lands outside of the folder that it is unpacked
+// TestHostile reads each hostile archive. No byte lands outside of the folder that it is unpacked
 // into, and none takes more than 64 MiB of memory.
 func TestHostile(t *testing.T) {
 	testwait.Slow(t)

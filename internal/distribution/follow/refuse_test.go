@@ -22,7 +22,8 @@ import (
 // pass waits for two polls.
 func (w *world) pass() { testwait.Advance(75 * time.Second) }
 
-// A tag that moves back is refused with forward-only, and followed without, and said either way.
+// A tag that moves back is refused with forward-only and followed without, and reported in both
+// cases.
 func TestForwardOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -267,7 +268,8 @@ func TestJudgedBeside(t *testing.T) {
 	})
 }
 
-// A tag that moves back, forward and back again is refused aloud each time, and fetched once.
+// A tag that moves back, forward and back again is reported as refused each time, and fetched
+// once.
 func TestRefusedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

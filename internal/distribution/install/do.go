@@ -210,7 +210,7 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 	}
 }
 
-// replaceEmpty writes a skill in the place of a folder that has no files.
+// replaceEmpty replaces a folder without files with a skill.
 func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
 	now, err := in.look(ctx, s.place)
 	if err != nil {

@@ -149,8 +149,8 @@ func refProblem(text string, err error) error {
 	return err
 }
 
-// KeysOf returns the locked folders that a name means: the folder of this path, or else those of the
-// skills with this name or folder name, sorted.
+// KeysOf returns the locked folders that a name means: the folder with this path, or else, sorted,
+// the folders of skills with this name or folder name.
 func (in *Installer) KeysOf(name string) (keys []string) {
 	if _, is := in.lock.Skills[name]; is {
 		return []string{name}

@@ -203,8 +203,8 @@ func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format f
 	}
 }
 
-// try fetches skills of one source at one revision, and decides those whose copies on the disk are
-// equal.
+// try fetches skills of one source at one revision, and completes the steps of skills whose copies
+// on the disk are equal.
 func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.Format, at origin.Revision) {
 	fetched, at, err := in.fetchChosen(ctx, group, at)
 	for i, t := range group {

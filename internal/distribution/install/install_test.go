@@ -161,8 +161,8 @@ func TestEditorSaves(t *testing.T) {
 	}
 }
 
-// While a command changes a project, a second one says so; and a lock that another program wrote
-// meanwhile is merged, or the command says so.
+// While a command changes a project, a second one fails with a hint; a lock that another program
+// wrote meanwhile is merged, or the command reports it.
 func TestTwoCommands(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -242,8 +242,8 @@ func TestLinksInTheWay(t *testing.T) {
 	}
 }
 
-// A lock, or a link, of a clone leads no skill into the repository's own folder, where git would
-// start a file of it.
+// A lock or a link in a clone cannot make knack write a skill into the .git folder, where git
+// would run a file of it.
 func TestNothingBelowGit(t *testing.T) {
 	for _, key := range []string{".git/hooks", ".GIT/hooks", "sub/.git/hooks", "way/hooks", "way/x/pdf", "way2/hooks"} {
 		for _, command := range []string{"sync", "add"} {
@@ -284,8 +284,8 @@ func TestNothingBelowGit(t *testing.T) {
 	}
 }
 
-// TestTwins checks that skills of one name whose files differ are one refusal, which says how to
-// choose, and that others are installed.
+// TestTwins checks that skills of one name with different files cause one refusal, with advice
+// how to choose, and that other skills are installed.
 func TestTwins(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -403,7 +403,7 @@ func TestNotPutBack(t *testing.T) {
 	}
 }
 
-// A folder or a lock that may not be written is named, and the project stays as it was.
+// A read-only folder or lock is named, and the project stays unchanged.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

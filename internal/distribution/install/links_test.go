@@ -88,8 +88,8 @@ func (w *world) takeOver(o install.Options) (*install.Plan, error) {
 	})
 }
 
-// A link that leads nowhere, and outside of the project once another skill is in its place, is
-// not followed.
+// A dangling link that would lead out of the project once another skill is in place is not
+// followed.
 func TestLinkThatLeadsOutLater(t *testing.T) {
 	for _, first := range []string{"a", "d"} {
 		w := newWorld(t, "folder")

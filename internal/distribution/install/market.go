@@ -62,9 +62,9 @@ func (m *market) named(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return m.plugin(name) == nil })
 }
 
-// skillsOf returns the skills of a plugin in the marketplace's own source: those that the entry
-// names, and else those in the plugin's folder, also through a link, that are in no other plugin's
-// folder within it.
+// skillsOf returns the skills of a plugin in the marketplace's own source: the skills that the
+// entry names, or else the skills in the plugin's folder, also linked ones, except skills in
+// another plugin's folder within it.
 func (m *market) skillsOf(e *plugin.Entry, skills []origin.Skill) (found []origin.Skill) {
 	base := path.Join(m.at, e.Source.Path)
 	inner := func(at string) bool {

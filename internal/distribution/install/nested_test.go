@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// A skill within another one is installed with that: --all does not install it again, and the
-// commands that name it say where it is. It can be installed alone, elsewhere.
+// A skill within another one is installed with it: --all does not install it again, and
+// commands that name it tell where it is. It can be installed alone, elsewhere.
 func TestNested(t *testing.T) {
 	w := newWorld(t, "folder")
 	main := func(name string) string { return "---\nname: " + name + "\ndescription: Does it.\n---\n" }

@@ -320,7 +320,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	return false
 }
 
-// matchesThroughLink reports whether a link is in the skill's place that leads to the locked files.
+// matchesThroughLink reports whether the skill's place is a link that leads to the locked files.
 // Such a skill is served, so verify must agree; the commands that write leave it.
 func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 	if s.found.odd != aLink {
@@ -397,7 +397,7 @@ func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	}
 }
 
-// mayHave names places that may still have locked files after the source lost them.
+// mayHave describes places that may still have locked files that the source has lost.
 const mayHave = "another clone of the project, or the author, may still have the locked files"
 
 // takesNow says which command installs the present state of a locked skill's source.

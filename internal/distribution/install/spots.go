@@ -16,7 +16,7 @@ import (
 )
 
 // Spot is the place of an installed skill in the folder of a client that does not read the skill's
-// own folder: a link to that, or a copy.
+// own folder: a link to the skill, or a copy.
 type Spot struct {
 	Client string        // its id
 	Name   string        // its name, for people

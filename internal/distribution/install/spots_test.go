@@ -274,7 +274,8 @@ func TestClientPlaces(t *testing.T) {
 	}
 }
 
-// TestClientHeld puts a skill that is held back before no client, and takes it away again.
+// TestClientHeld checks that a held-back skill is not put into a client's folder, and is
+// removed from there.
 func TestClientHeld(t *testing.T) {
 	t.Parallel()
 	for _, form := range []lockfile.Form{lockfile.Link, lockfile.Copy} {
@@ -299,7 +300,7 @@ func TestClientHeld(t *testing.T) {
 	}
 }
 
-// TestNoLinks makes a copy on a system without links, which counts as the link that the lock names.
+// TestNoLinks checks that, on a system without links, a copy replaces the link that the lock names.
 func TestNoLinks(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "claude-code", lockfile.Link, false)

@@ -34,7 +34,7 @@ func with(files map[string]string, changes ...string) map[string]string {
 
 var old, newer = skillFiles("one"), skillFiles("two")
 
-// cells pair the state of a place with the action that each command takes there.
+// cells map the state of a place to the action of each command there.
 var cells = []struct {
 	name     string
 	unlocked bool // the lock does not have it

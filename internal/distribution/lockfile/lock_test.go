@@ -51,7 +51,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// TestBytes writes each field, and an empty lock.
+// TestBytes checks the bytes of a lock with each field, and of an empty lock.
 func TestBytes(t *testing.T) {
 	if got := string((&Lock{}).Bytes()); got != "{\n  \"lockVersion\": 1,\n  \"skills\": {}\n}\n" {
 		t.Errorf("an empty lock is %q", got)
@@ -106,7 +106,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestLarge refuses a lock over the limit, and takes a bounded amount of memory for one below.
+// TestLarge checks that a lock over the limit is refused, and that one below takes bounded
+// memory.
 func TestLarge(t *testing.T) {
 	if _, err := Parse(make([]byte, 100<<20)); err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
 		t.Errorf("100 MB: %v", err)

@@ -27,7 +27,8 @@ type Parted interface {
 // skillsFolder is the name of the folders in which a link is expected to lead to a skill.
 const skillsFolder = "skills"
 
-// MayLeadToSkills reports whether an entry is a link that, by its place, leads to skills.
+// MayLeadToSkills reports whether an entry is a link whose location suggests that it
+// leads to skills.
 func MayLeadToSkills(e Entry) bool {
 	if e.Type != Link {
 		return false

@@ -14,8 +14,8 @@ type Counter interface {
 	Expect(skills []Skill) error
 }
 
-// Packed is a library whose skills are in packs, each completely in one of them. A pack that was
-// fetched before need not be fetched again.
+// Packed is a library whose skills are in packs, each skill completely in one pack. A pack that
+// was fetched before need not be fetched again.
 type Packed interface {
 	Library
 	// Packs returns the packs, or nil if the library can only be fetched whole.

@@ -65,8 +65,8 @@ func TestReplacedVersion(t *testing.T) {
 	}
 }
 
-// TestCopyManyLayers checks that a copy keeps no layer on the disk that was sent: an image may have
-// more layers than a process can have files open.
+// TestCopyManyLayers checks that a copy removes sent layers from the disk: an image may have more
+// layers than a process can have open files.
 func TestCopyManyLayers(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)

@@ -114,8 +114,8 @@ func (c *contents) below(folder string) (files []lockfile.File) {
 	return files
 }
 
-// within reports whether a folder is below one of these folders. Skills are sorted by path, so
-// outer skills come first.
+// within reports whether a folder is below one of the given folders. Skills are sorted by
+// path, so outer skills come first.
 func within(folders map[string]bool, folder string) bool {
 	for folder != "." {
 		if folder = path.Dir(folder); folders[folder] {

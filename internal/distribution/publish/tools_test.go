@@ -284,7 +284,7 @@ func TestSingle(t *testing.T) {
 	})
 }
 
-// A release says where its skills come from, if they are as they were installed.
+// A release records the source of each skill that is unchanged since its installation.
 func TestLock(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m, l := newMachine(t), skills(3)

@@ -23,8 +23,8 @@ import (
 // always is more often than a request is tried.
 const always = 1000
 
-// After each fault there is the new release or an error; the release before it is whole all the
-// time. Once the fault is over, the next attempt fetches what is missing.
+// After each fault there is the new release or an error; the previous release stays complete
+// all the time. Once the fault is over, the next attempt fetches what is missing.
 func TestPullFaults(t *testing.T) {
 	registry := registrytest.Start(t)
 	any := func(*http.Request) bool { return true }

@@ -55,7 +55,7 @@ func read(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A release is unpacked into a folder whole, and again only if something is to be changed.
+// A release is unpacked into a folder completely, and again only after a change.
 func TestUnpack(t *testing.T) {
 	dir := t.TempDir()
 	source, to := filepath.Join(dir, "source"), filepath.Join(dir, "out", "skills")

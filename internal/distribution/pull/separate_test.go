@@ -70,7 +70,8 @@ func (f *flaky) Fetch(_ context.Context, skills []origin.Skill, to origin.Sink) 
 	return nil
 }
 
-// TestOneSkillFails leaves out a skill that a source never sends, if the source answers otherwise.
+// TestOneSkillFails checks that only a skill that a source never sends is left out, if the source
+// answers other requests.
 func TestOneSkillFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		source *flaky

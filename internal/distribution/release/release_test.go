@@ -341,7 +341,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A manifest that is made in one pass, since the stamps of the files are old enough, has no
+// A manifest that is made in one pass, which happens if all stamps are old enough, has no
 // damaged file either.
 func TestDamagedOld(t *testing.T) {
 	if testing.Short() {

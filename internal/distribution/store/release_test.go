@@ -92,8 +92,8 @@ func reseal(record string) string {
 	return digestOf(text) + "\n" + text
 }
 
-// A byte of any record that has changed is found: a release or a layer is missing then, and a head
-// says so. Pulling replaces each.
+// A changed byte in any record is found: a release or a layer then counts as missing, and a head
+// returns an error. Pulling replaces each.
 func TestFlippedRecord(t *testing.T) {
 	const source = "oci://x.example/y:prod"
 	dir := filepath.Join(t.TempDir(), "knack")
@@ -202,8 +202,8 @@ func layer(t *testing.T, s *Store, name string, k Skill) Layer {
 	return l
 }
 
-// A skill that no release names is hashed before a layer with it counts; one that was recorded is
-// not, as long as its folder is there.
+// A skill that no release names is hashed before a layer with it counts; a recorded one is not,
+// while its folder exists.
 func TestLayer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	s := open(t, dir, Options{})

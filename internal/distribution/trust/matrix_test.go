@@ -155,8 +155,9 @@ func altered(t testing.TB, s Signature, old, new string) Signature {
 	return s
 }
 
-// TestMatrix judges each kind of signature with no rule, with a rule, and with one that requires a
-// signature. The three answers of a row are in this order; "!" marks those that are refused.
+// TestMatrix judges each kind of signature with no rule, with a rule, and with a rule that
+// requires a signature. The three answers of a row are in this order; "!" marks those that are
+// refused.
 func TestMatrix(t *testing.T) {
 	for _, alg := range algorithms {
 		key, wrong := alg.make(t), alg.make(t)

@@ -316,7 +316,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRemarks tells the user what an answer does not show.
+// TestRemarks checks that the user is told about cut, refused and empty answers.
 func TestRemarks(t *testing.T) {
 	m := &scripted{}
 	for _, a := range []model.Answer{

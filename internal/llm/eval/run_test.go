@@ -41,7 +41,8 @@ func (s *script) Answer(context.Context, model.Request, func(string)) (model.Ans
 	return model.Answer{Message: m, Usage: model.Usage{Input: 90, Output: 10, Estimated: strings.HasPrefix(line, "Estimated")}}, nil
 }
 
-// measured returns a model with a library of three skills, one of which leads to the others.
+// measured returns a model with a library of three skills, one of which refers to the
+// others.
 func measured(t testing.TB, set string, lines ...string) (*eval.Model, catalog.View) {
 	t.Helper()
 	tools, err := tool.ParseSets(set)

@@ -79,8 +79,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestCannotAsk has one message for each address that is not usable. No message has the token, or
-// the query of the address.
+// TestCannotAsk checks the error for each unusable address. No message has the token, or the
+// query of the address.
 func TestCannotAsk(t *testing.T) {
 	elsewhere, asked := served(t, http.NotFoundHandler())
 	status := func(status int, header, value, body string) http.HandlerFunc {
@@ -187,7 +187,7 @@ func answering(call http.HandlerFunc) http.Handler {
 	})
 }
 
-// TestCallsOverHTTP has one message for each call without a result.
+// TestCallsOverHTTP checks the error for each call without a result.
 func TestCallsOverHTTP(t *testing.T) {
 	endless := func(w http.ResponseWriter) {
 		for {

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// TestSecretsHidden checks that each secret is hidden, however many there are, and also if one
-// begins with another.
+// TestSecretsHidden checks that each of many secrets is hidden, also if one begins with
+// another.
 func TestSecretsHidden(t *testing.T) {
 	for n := range 10 {
 		s := Server{Name: "s", TokenEnv: "TOKEN"}

@@ -64,7 +64,7 @@ func TestHurry(t *testing.T) {
 	testwait.Until(t, func() bool { return !isAlive(pid) }, "it is left")
 }
 
-// TestForksAndDies has a program that dies and leaves a process with its pipes.
+// TestForksAndDies has a program that dies and leaves a child with its pipes.
 func TestForksAndDies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	c := connected(t, as("forks "+file), options(t))
@@ -89,7 +89,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestKilled kills knack, and its programs end with it.
+// TestKilled checks that the programs of a killed knack end with it.
 func TestKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	cmd := exec.Command(os.Args[0])

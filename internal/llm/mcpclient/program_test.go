@@ -71,8 +71,8 @@ func checkTools(t *testing.T, c *Connection) {
 	}
 }
 
-// TestOlder connects to servers of the older version: those that refuse the first request of the
-// newest, and those that end at it.
+// TestOlder connects to servers of the older version: some refuse the first request of the
+// newest version, and some end at it.
 func TestOlder(t *testing.T) {
 	for _, kind := range []string{"legacy", "ends-at-discover"} {
 		t.Run(kind, func(t *testing.T) {
@@ -130,7 +130,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestCannotStart has one message for each program that cannot be started or does not speak.
+// TestCannotStart checks the error for each program that cannot be started or does not speak
+// MCP.
 func TestCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"text": 0o755, "locked": 0o600} {
@@ -191,7 +192,8 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestCalls has one message for each call without a result. A program that is left speaks on.
+// TestCalls checks the error for each call without a result. A program that is left speaks
+// on.
 func TestCalls(t *testing.T) {
 	for tool, c := range map[string]struct {
 		what string
@@ -225,7 +227,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestInterrupted ends a call with its context, and the program answers the next one.
+// TestInterrupted checks that a call ends with its context, and that the program answers
+// the next one.
 func TestInterrupted(t *testing.T) {
 	c := connected(t, as("legacy"), options(t))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLists bounds the list of a server.
+// TestLists checks the bounds on a server's list of tools.
 func TestLists(t *testing.T) {
 	for kind, want := range map[string]string{
 		"endless": "the server's list of tools has more than 1,000 pages",
@@ -28,7 +28,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestTool makes a definition fit for a model, and fit to be shown.
+// TestTool checks that a definition is made safe for a model and for display.
 func TestTool(t *testing.T) {
 	c := connected(t, as("legacy odd"), options(t))
 	list, err := c.Tools(t.Context())
@@ -41,7 +41,7 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestNames refuses tools that a model could not call, and tells which.
+// TestNames checks that tools that a model could not call are refused by name.
 func TestNames(t *testing.T) {
 	tool := func(server, own string) Tool { return Tool{Name: nameFor(server, own), Server: server, Own: own} }
 	long := strings.Repeat("a", MaxName-len("files__"))

@@ -26,7 +26,7 @@ func conversation() Request {
 	}}
 }
 
-// TestBody has the bodies of both wires.
+// TestBody checks the request bodies of both APIs.
 func TestBody(t *testing.T) {
 	r := conversation()
 	body, err := New(Endpoint{Model: "m", Key: "canary"}, Options{}).Body(r)
@@ -197,7 +197,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Without the name of a model, the error has those that there are, at most 20.
+// Without the name of a model, the error names the available models, at most 20.
 func TestNoModel(t *testing.T) {
 	ask := func(body string) string {
 		c := New(Endpoint{URL: listen(t, &script{replies: []reply{{body: body}}})}, Options{})

@@ -70,7 +70,7 @@ type pieces struct {
 func (p pieces) Read(b []byte) (int, error) { return p.from.Read(b[:min(len(b), p.n)]) }
 
 // FuzzCalls: an answer of Chat Completions is refused, or has calls with names, arguments and
-// ids that no other call has; and the message that is sent back is read as the same answer.
+// unique ids; and the message that is sent back is read as the same answer.
 func FuzzCalls(f *testing.F) {
 	for _, s := range streams {
 		f.Add([]byte(stream(s.events...)))

@@ -52,7 +52,7 @@ func redactor(key string, at *url.URL) func(string) string {
 	}
 }
 
-// redactWords removes the secret, and each word that has its beginning.
+// redactWords removes the secret, and each word that contains its beginning.
 func redactWords(s, secret string) string {
 	s = strings.ReplaceAll(s, secret, redacted)
 	for from := 0; ; {

@@ -21,7 +21,7 @@ const answered = `{"choices":[{"message":{"role":"assistant","content":"Hello"},
 
 func jsonError(message string) string { return `{"error":{"message":"` + message + `"}}` }
 
-// TestFailures has each failure with its words.
+// TestFailures checks the text of each failure.
 func TestFailures(t *testing.T) {
 	const models = `{"object":"list","data":[{"id":"llama"},{"id":"qwen"}]}`
 	for _, f := range []struct {
@@ -213,7 +213,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// The waits are spread by a quarter in both directions.
+// The waits vary randomly by up to a quarter.
 func TestJitter(t *testing.T) {
 	for jitter, want := range map[float64]time.Duration{0: 2250 * time.Millisecond, 1: 3750 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestNoConnection has the errors of endpoints that cannot be reached.
+// TestNoConnection checks the errors for endpoints that cannot be reached.
 func TestNoConnection(t *testing.T) {
 	refusing := listen(t, http.NotFoundHandler())
 	for url, says := range map[string]string{

@@ -90,7 +90,7 @@ func failureOf(t *testing.T, address, token string, tr http.RoundTripper) (what,
 	return what, strings.ReplaceAll(fix, u.Host, "HOST")
 }
 
-// TestAnswers checks the words for an answer that is not one of an MCP server.
+// TestAnswers checks the error texts for answers that are not an MCP server's.
 func TestAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -140,7 +140,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNoAnswer checks the words for a server from which no answer comes.
+// TestNoAnswer checks the error texts for a server that does not answer.
 func TestNoAnswer(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()

@@ -139,8 +139,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestAccept: a finding is accepted by its rule, in the skills that the pattern fits by folder and by
-// name, for one set of files or to an end.
+// TestAccept: a finding is accepted by rule, in skills whose folder and name match the pattern, for
+// one set of files or until a day.
 func TestAccept(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	later, earlier := now.Add(time.Hour), now.Add(-time.Hour)
@@ -213,8 +213,8 @@ func (a approves) Approved(_ []string, files []skill.File) (bool, string) {
 }
 func (a approves) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
 
-// TestMustBeApproved: a pattern of approve holds a skill back by its folder or by its name, in any
-// mode, and without an approval or a list of them.
+// TestMustBeApproved: a pattern of approve that matches a skill's folder or name holds it back
+// without an approval, in any mode, even if there is no file of approvals.
 func TestMustBeApproved(t *testing.T) {
 	files := map[string]string{"one/SKILL.md": md("two", ""), "three/SKILL.md": md("four", ""), "bad/SKILL.md": "none"}
 	list := []skill.File{{Path: "SKILL.md", Size: int64(len(files["one/SKILL.md"])), Digest: skill.DigestOf([]byte(files["one/SKILL.md"]))}}
@@ -285,8 +285,8 @@ func (g *gone) Open(name string) (fs.File, error) {
 	return g.FS.Open(name)
 }
 
-// TestGoneMeanwhile: a file that is missing at any moment while its skill is hashed and judged, and is
-// there again, is never served unjudged.
+// TestGoneMeanwhile: a file that is missing for a moment while its skill is hashed and judged is
+// never served unjudged.
 func TestGoneMeanwhile(t *testing.T) {
 	for _, name := range []string{"notes.md", "a.sh", "a.zip"} {
 		for n := range int64(6) {
@@ -320,7 +320,8 @@ func (s shut) Open(name string) (fs.File, error) {
 	return s.FS.Open(name)
 }
 
-// TestUnreadable: a skill is held back while any of its files cannot be read, and no other is.
+// TestUnreadable: only a skill with an unreadable file is held back, while the file cannot be
+// read.
 func TestUnreadable(t *testing.T) {
 	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
 	m.FS = shut{m.Files}
@@ -335,7 +336,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestLarge: skills that are large in every way are decided, in bounded memory.
+// TestLarge: skills that are large in every respect are judged in bounded memory.
 func TestLarge(t *testing.T) {
 	testwait.Slow(t)
 	root := t.TempDir()

@@ -182,7 +182,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// FuzzCache reads any file with a right sum: it is loaded whole or not at all.
+// FuzzCache reads any file with a valid checksum: it is loaded whole or not at all.
 func FuzzCache(f *testing.F) {
 	c := NewCache("", "v1", time.Now)
 	c.Remember("a", Files{Files: []skill.File{{Path: "SKILL.md"}}})
@@ -239,7 +239,8 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// slow is a file system in which each script is read slowly after the first time, as it is scanned.
+// slow is a file system in which reads of a script are slow after the first one, which is the
+// scan's second pass.
 type slow struct {
 	fs.FS
 	read sync.Map

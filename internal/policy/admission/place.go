@@ -35,8 +35,8 @@ func uris(c *policy.Candidate) (all []string) {
 	return all
 }
 
-// PatternFor returns a pattern for scan.accept that fits a skill by its folder and by its name: its
-// URI, or if the two differ all of the folder that it is in.
+// PatternFor returns a pattern for scan.accept that matches a skill's folder and name: its URI, or,
+// if the two differ, the whole parent folder.
 func PatternFor(e *catalog.Entry) string {
 	uri := strings.ReplaceAll(strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile), "*", "%2A")
 	unread := &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// TestEnforceBetween reads no file that the lock of now does not have, though the last scan was
-// before that lock, and asks for a refresh.
+// TestEnforceBetween checks that a file that the present lock does not have cannot be read,
+// even if the last scan was before that lock, and that a refresh is requested.
 func TestEnforceBetween(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -133,7 +133,7 @@ func TestStatesBounded(t *testing.T) {
 	}
 }
 
-// TestOneLock names a lock once, though it was read for each root.
+// TestOneLock checks that a lock is reported once, though it is read for each root.
 func TestOneLock(t *testing.T) {
 	p := newProject(t)
 	p.write(lockfile.Name, "{")

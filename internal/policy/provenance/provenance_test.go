@@ -192,7 +192,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestSilentDisk answers about a root whose disk is silent as before, and about others.
+// TestSilentDisk checks that a root with a silent disk keeps its last verdicts, and that
+// other roots are judged.
 func TestSilentDisk(t *testing.T) {
 	p := newProject(t)
 	p.skill("one/pdf")
@@ -248,7 +249,7 @@ type enforced struct {
 	reason string
 }
 
-// TestEnforce serves a skill only while it is as locked.
+// TestEnforce checks that a skill is served only while it matches its lock.
 func TestEnforce(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)
@@ -294,7 +295,8 @@ func TestEnforce(t *testing.T) {
 	}
 }
 
-// TestEnforceNoLock serves skills that have no lock, and skips them as soon as they have one.
+// TestEnforceNoLock checks that skills without a lock are served, and skipped as soon as
+// there is one that lacks them.
 func TestEnforceNoLock(t *testing.T) {
 	p := newProject(t)
 	p.skill("skills/a")
@@ -322,7 +324,8 @@ func TestEnforceNoLock(t *testing.T) {
 	}
 }
 
-// TestEnforceEmptied serves no skill of a root whose lock stops naming it while the server runs.
+// TestEnforceEmptied checks that no skill is served once its lock is emptied while the server
+// runs.
 func TestEnforceEmptied(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -359,7 +362,8 @@ func TestEnforceEmptied(t *testing.T) {
 	}
 }
 
-// TestEnforceLinks judges a skill by where it is, and not by the link that leads to it.
+// TestEnforceLinks checks that a skill is judged by its real location, and not by the
+// link that leads to it.
 func TestEnforceLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -388,9 +392,8 @@ func TestEnforceLinks(t *testing.T) {
 	}
 }
 
-// TestEnforceLinkOut skips a skill that a link brings into a root with a lock from a place
-// without one, unless the lock has it under the link's name. Then it is locked by whatever path
-// it is found.
+// TestEnforceLinkOut checks that a skill outside, linked into a root with a lock, is skipped
+// unless the lock has it under the link's name. Then it is locked by whatever path it is found.
 func TestEnforceLinkOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")

@@ -213,7 +213,7 @@ func (l *Log) batch(e event.Event) {
 	l.put(lines, n)
 }
 
-// put writes n lines, after a line with the number of lost ones.
+// put writes n lines, after a line with the number of lost lines.
 func (l *Log) put(lines []byte, n int) {
 	l.mu.Lock()
 	lost := l.lost

@@ -85,7 +85,7 @@ func (g *Guard) mount(pattern string, h http.HandlerFunc) {
 // Routes returns the mounted patterns, except the pages' own.
 func (g *Guard) Routes() []string { return slices.Clone(g.patterns) }
 
-// Ended returns the context that ends when the server begins to end.
+// Ended returns a context that ends when the server begins to shut down.
 func (g *Guard) Ended() context.Context { return g.ended }
 
 // ServeHTTP answers one request.

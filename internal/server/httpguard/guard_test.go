@@ -279,8 +279,8 @@ func TestShareOfBodies(t *testing.T) {
 	}
 }
 
-// TestValuesTakeRoom: the values of a body are memory, unless they are few, or so many that
-// they are not decoded.
+// TestValuesTakeRoom: the JSON values of a body count as memory, unless they are few, or
+// too many to be decoded.
 func TestValuesTakeRoom(t *testing.T) {
 	memory := limit.NewBudget(1<<20, 0)
 	_, send := bodies(t, memory)

@@ -32,8 +32,8 @@ func named(t *testing.T, notReady string) *Guard {
 	return g
 }
 
-// TestStrictTransport checks to which names the header is given: to those that are served, over
-// this server's own TLS, unless other programs of a machine share the name.
+// TestStrictTransport checks which host names get the header: served names over this server's
+// own TLS, unless other programs of the machine share the name.
 func TestStrictTransport(t *testing.T) {
 	g := named(t, "")
 	for host, want := range map[string][]string{

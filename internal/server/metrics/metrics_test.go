@@ -17,7 +17,7 @@ func done(method string, result event.Result, took time.Duration) *event.Event {
 }
 
 // TestCounts checks that requests that end at once are all counted, each in the buckets of its
-// duration and above, and that a known one takes no memory.
+// duration and above, and that counting with known labels allocates no memory.
 func TestCounts(t *testing.T) {
 	var c Counts
 	var all sync.WaitGroup

@@ -380,7 +380,7 @@ func (b *browser) achieved(r reply) string {
 	return ""
 }
 
-// TestAttacks checks that no attack on the way of a browser achieves anything.
+// TestAttacks checks that no attack on a browser's sign-in succeeds.
 func TestAttacks(t *testing.T) {
 	for name, attack := range attacks {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func TestProviderDown(t *testing.T) {
 	}
 }
 
-// TestWrongDescription: a provider whose description does not fit the settings is not used.
+// TestWrongDescription: a provider whose metadata does not match the settings is not used.
 func TestWrongDescription(t *testing.T) {
 	for say, change := range map[string]func(*issuer, claims){
 		"another issuer":                           func(i *issuer, d claims) { d["issuer"] = i.url + "/" },
@@ -170,7 +170,7 @@ func TestKeysChange(t *testing.T) {
 	}
 }
 
-// TestManyGroups: ten thousand groups work, and more are refused in words.
+// TestManyGroups: ten thousand groups work, and more are refused with a message.
 func TestManyGroups(t *testing.T) {
 	c := newCompany(t)
 	groups := make([]string, 10_000)
@@ -233,7 +233,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOptions: addresses that cannot be are refused before a request is made.
+// TestOptions: impossible addresses are refused before any request.
 func TestOptions(t *testing.T) {
 	good := openid.Options{Issuer: "https://login.example.com/tenant", ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"}
 	if p, err := openid.New(good); err != nil || p.Resource() != "https://skills.example.com/mcp" || p.Name() != "login.example.com" {
@@ -262,7 +262,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestCookies: the cookies of a server with TLS, which a proxy may end.
+// TestCookies checks the cookies of a server with TLS, also behind a proxy that
+// terminates TLS.
 func TestCookies(t *testing.T) {
 	i := newIssuer(t)
 	p, err := openid.New(openid.Options{Issuer: i.url, ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"})

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package contracttest calls the contracts' tools through every door by which a model
-// reaches them, and compares whole answers: [tool.Tool.Call], an MCP session over its
-// transport, and function calls in each format. Texts are compared byte for byte, objects
-// as parsed JSON.
+// Package contracttest calls the contracts' tools through every interface for models, and
+// compares whole answers: [tool.Tool.Call], an MCP session over its transport, and
+// function calls in each format. Texts are compared byte for byte, objects as parsed
+// JSON.
 package contracttest
 
 import (

@@ -467,8 +467,8 @@ func TestPagesBeforeFirstSnapshot(t *testing.T) {
 	})
 }
 
-// A source that comes later makes the lists incomplete until it was read; that they are
-// complete again is news, also if it has no skill.
+// A source that is added later makes the lists incomplete until it is read; clients are
+// notified when they are complete again, even if it has no skill.
 func TestSourceThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := newSlowWorld(t, 1)

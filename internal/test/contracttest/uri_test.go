@@ -167,7 +167,7 @@ func TestURIFallbackAsNobody(t *testing.T) {
 	asNobody(t, "^TestURIFallback$")
 }
 
-// The listing of this set names every URI, and each of them answers.
+// The listing of this set names every URI, and each URI can be loaded.
 func TestURIList(t *testing.T) {
 	w := uriWorld(t)
 	const listed = "- " + engage + " engage: How to use <skills> & more\n- skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md größe: d\n- skill://claude-project/postgres/SKILL.md postgres: d"

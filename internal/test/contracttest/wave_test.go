@@ -131,8 +131,8 @@ func TestWaveMalformed(t *testing.T) {
 	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: an unquoted value contains a colon and a space", "put the value in quotes: description: '…'"))
 }
 
-// The contract's own folders, as they are found: ~/.wave/skills holds the personal
-// skills, {workdir}/.wave/skills the project's.
+// The contract's own folders are found: ~/.wave/skills holds the personal skills,
+// {workdir}/.wave/skills the project's.
 func TestWaveRoots(t *testing.T) {
 	w := newWorld(t, map[string]string{".wave/skills/mine/SKILL.md": md("mine", "Of the project"), ".git/HEAD": "x"},
 		map[string]string{".wave/skills/own/SKILL.md": md("own", "Of the person")})

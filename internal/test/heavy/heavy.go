@@ -1,4 +1,4 @@
-// Package heavy has files that are made to cost a parser as much memory as it can take.
+// Package heavy makes files that cost a parser as much memory as possible.
 package heavy
 
 import (

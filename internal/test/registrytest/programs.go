@@ -106,7 +106,8 @@ func Each(t *testing.T, f func(t *testing.T, host string)) {
 	}
 }
 
-// Open starts one of these registries and returns its address. With a file of htpasswd it wants credentials.
+// Open starts a registry of the given kind and returns its address. With a file of htpasswd it wants
+// credentials.
 func Open(t testing.TB, name, passwords string) (host string) {
 	t.Helper()
 	if testing.Short() {

@@ -84,8 +84,8 @@ var mutations = []mutation{
 }
 
 // TestMutations puts each fault into knack and requires that its test fails with the
-// expected words. MUTATE chooses: tests for those that tests of packages notice, parts for
-// those that take the built binary, all for both.
+// expected message. MUTATE chooses: tests for those that tests of packages notice, parts
+// for those that take the built binary, all for both.
 func TestMutations(t *testing.T) {
 	want := os.Getenv("MUTATE")
 	switch want {

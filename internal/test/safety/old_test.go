@@ -176,7 +176,7 @@ func swapsOfOld(r *trial) {
 			pause(aged) // folders have stamps too
 		}
 	}
-	// All at once.
+	// All calls at the same time.
 	var done atomic.Bool
 	var count atomic.Int64
 	var swappers, readers sync.WaitGroup

@@ -91,8 +91,8 @@ func documents() map[string]string {
 	return docs
 }
 
-// The bounds of one document: of its processor time as a multiple of that of the shortest, and of
-// the memory beyond that of the shortest.
+// The bounds for one document: its processor time as a multiple of the shortest document's, and
+// its memory beyond the shortest document's.
 const (
 	mostTimes  = 15 // of the processor time of a document of one line
 	mostMemory = 32 << 20

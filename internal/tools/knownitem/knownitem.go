@@ -30,8 +30,8 @@ type Question struct {
 	Also         []string // folders of other skills that serve as well
 }
 
-// Questions are the odd lines, on which a ranking may be tuned, and the even
-// ones, which only report.
+// Questions has the odd lines, on which a ranking may be tuned, and the even lines, which
+// only measure.
 func Questions() (tune, report []Question) { return halves(queries) }
 
 // Tasks are 200 later questions about other skills, in the same halves.

@@ -158,8 +158,8 @@ func TestFilesChange(t *testing.T) {
 	})
 }
 
-// TestLinkSwapped checks that files are watched through a link that is swapped, as Kubernetes
-// does, and that one written in place is read, also if that keeps its size.
+// TestLinkSwapped checks that a change is seen if a link is swapped, as Kubernetes does, and
+// if a file is rewritten in place with the same size.
 func TestLinkSwapped(t *testing.T) {
 	dir := t.TempDir()
 	for n := range int64(3) {

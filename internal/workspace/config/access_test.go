@@ -134,7 +134,7 @@ func TestAccessRefuses(t *testing.T) {
 	}
 }
 
-// TestExpires: a token has a day on which it ends, of which there is a warning.
+// TestExpires: a token has an expiry day, and there is a warning before it.
 func TestExpires(t *testing.T) {
 	file := func(day string) string {
 		return "access:\n  tokens:\n    - {hash: " + hash + ", subject: anna, expires: " + day + "}\n"

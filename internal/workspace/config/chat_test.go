@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestChat reads the section, and refuses keys wherever they are, without repeating them.
+// TestChat reads the section, and refuses API keys in any position, without repeating
+// them.
 func TestChat(t *testing.T) {
 	c, problems := Parse([]byte(`chat:
   model: local

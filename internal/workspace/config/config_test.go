@@ -234,7 +234,7 @@ func TestProjectStaysInside(t *testing.T) {
 	}
 }
 
-// TestLockIn reads the key lock of a file that is not valid otherwise.
+// TestLockIn reads the key lock of a file that is otherwise invalid.
 func TestLockIn(t *testing.T) {
 	for text, want := range map[string]string{
 		"": LockWarn, "lock: enforce\n": LockEnforce, "\ufefflock: off\n": LockOff, "lock: enforce\nlok: 1\nlog: [\n": LockEnforce,

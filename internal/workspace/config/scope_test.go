@@ -19,8 +19,8 @@ var samples = map[string]string{
 	"http": "http: {hosts: [s.example]}", "http.listen": "http: {listen: 8080}", "log": "log: {level: info}", "audit": "audit: {to: a.log}", "usage": "usage: {file: u}", "limits": "limits: {rate: 1}",
 }
 
-// TestScopes compares, for each section, the kinds of files in which it counts, and those in which
-// it counts for servers over standard input and output (s) and over HTTP (h).
+// TestScopes has for each section the kinds of files in which it has an effect, in general and for
+// servers over standard input and output (s) and over HTTP (h).
 func TestScopes(t *testing.T) {
 	want := map[string]string{ // in a project's file, the user's, and the file of --config
 		"check": "yes/yes/yes", "project": "yes s/no/no",

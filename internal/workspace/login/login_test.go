@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// TestRenewalFails tells the end of a login from a provider that cannot renew it now. No error
-// repeats the answer of a provider, which may repeat the request.
+// TestRenewalFails checks that the end of a login is distinguished from a provider that cannot
+// renew it now. No error repeats the answer of a provider, which may repeat the request.
 func TestRenewalFails(t *testing.T) {
 	const source, token = "mcp:https://skills.example.com/mcp", "canary-refresh"
 	for _, c := range []struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestApprovals finds the file of approvals: never in a project.
+// TestApprovals checks where the file of approvals is: never in a project.
 func TestApprovals(t *testing.T) {
 	env := environment(t)
 	user := filepath.Join(env.Home, ".config", "knack")

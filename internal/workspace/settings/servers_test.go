@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestServersOfProject refuses the section in a project's file, with all that the file has, and
-// reads it from the user's.
+// TestServersOfProject checks that the section is refused in a project's file, together with
+// the whole file, and read from the user's file.
 func TestServersOfProject(t *testing.T) {
 	env := environment(t)
 	const servers = "servers:\n  evil: {command: [./evil], use: [tools]}\n"

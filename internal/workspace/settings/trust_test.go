@@ -43,8 +43,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestBadTrust checks that a key that cannot be used is an error with its place, that all of them
-// are found, and that a project's file has no say.
+// TestBadTrust checks that every unusable key is reported with its place, and that a project's
+// file is ignored.
 func TestBadTrust(t *testing.T) {
 	env := environment(t)
 	at := filepath.Join(env.Home, ".config", "knack")

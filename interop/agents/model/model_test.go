@@ -43,8 +43,8 @@ var vendors = []struct {
 
 type object = map[string]any
 
-// TestVendors: each vendor's request is read, and a text and a call come back over its
-// stream, put together from their parts.
+// TestVendors: each vendor's request is read, and a text and a call are assembled from
+// the parts of its stream.
 func TestVendors(t *testing.T) {
 	for _, v := range vendors {
 		t.Run(string(v.api), func(t *testing.T) {

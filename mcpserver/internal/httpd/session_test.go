@@ -42,8 +42,8 @@ func (slowCore) Close()                    {}
 func (slowCore) Weight() int               { return 0 }
 func (slowCore) Encode(e *rawjson.Encoder) { e.Raw("{}") }
 
-// TestInitializesAreMadeAtOnce: a handshake that waits for a disk keeps no other waiting,
-// and those that are being made count for the cap.
+// TestInitializesAreMadeAtOnce: a handshake that waits for a disk delays no other one,
+// and unfinished sessions count towards the cap.
 func TestInitializesAreMadeAtOnce(t *testing.T) {
 	const most = 3
 	var begun sync.WaitGroup // all that may be made

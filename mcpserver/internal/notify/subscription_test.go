@@ -105,9 +105,9 @@ func (w *world) period() []string {
 	return told
 }
 
-// TestOneFile checks that a file is one subscription however its URI is spelt, that it is
-// looked at once in a period for any number of sessions, and that each session is notified by its
-// own spelling.
+// TestOneFile checks that a file is one subscription for all spellings of its URI, is read once
+// in a period for any number of sessions, and that each session is notified with its own
+// spelling.
 func TestOneFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 100, 2)

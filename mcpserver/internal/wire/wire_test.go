@@ -115,7 +115,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An answer that is not to be written is not, and one that cannot be says so.
+// An unwanted answer is not written, and one that cannot be written is replaced by an
+// error.
 func TestAnswerNotWritten(t *testing.T) {
 	a := Answer{ID: "1", Error: &jsonrpc.Error{Code: -5, Message: "<m>", Data: json.RawMessage(`{"a":1}`)}}
 	no := errors.New("no")
@@ -133,7 +134,7 @@ func TestAnswerNotWritten(t *testing.T) {
 	}
 }
 
-// FuzzKey gives an id another spelling: it stays the same call.
+// FuzzKey checks that another spelling of an id names the same call.
 func FuzzKey(f *testing.F) {
 	f.Add("a<\"", int64(5))
 	f.Fuzz(func(t *testing.T, s string, n int64) {

@@ -119,7 +119,7 @@ type layout struct {
 	topics  []string
 }
 
-// whole writes all skills whole for one place, if they fit.
+// whole writes all skills with full descriptions for one place, if they fit.
 func (l *layout) whole(p Place) (string, bool) {
 	var b strings.Builder
 	used := 0
@@ -137,7 +137,7 @@ func (l *layout) whole(p Place) (string, bool) {
 	return b.String(), true
 }
 
-// name makes the items, as long as names may fit, and reports whether all do.
+// name makes items until no further name can fit, and reports whether all names fit.
 func (l *layout) name(order []int) bool {
 	room := 0
 	for _, p := range l.places {

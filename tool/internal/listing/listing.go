@@ -108,7 +108,7 @@ type Arrangement struct {
 	second []bool  // by skill, whether it is in the second place; nil if the first has all
 }
 
-// shown is how much a list shows of a skill.
+// shown is the part of a skill that a list shows.
 type shown uint8
 
 const (

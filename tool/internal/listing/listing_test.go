@@ -73,8 +73,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Of very many skills only those that can be in the list are read, and the others are still
-// reported.
+// From very many skills only as many are read as the list can hold, and the others are
+// still reported.
 func TestManySkills(t *testing.T) {
 	var texts []string
 	for i := range 20_000 {

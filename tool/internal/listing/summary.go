@@ -174,7 +174,7 @@ func (s *summary) kept() (names []string) {
 }
 
 // fits reports whether the remaining names fit, with at least half of the room left for topics if
-// these do not all fit.
+// not all names fit.
 func (s *summary) fits() bool {
 	kept := s.kept()
 	if display.Length(sentence(kept, nil, s.search)) <= s.limit/2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// manyFamilies are names as large libraries have them: families of a few words.
+// manyFamilies returns names as in large libraries: families of a few words.
 func manyFamilies() (out []*catalog.Entry) {
 	families := []string{"cloud", "kitchen", "garden", "payments", "weather", "maps", "fonts", "audio", "trains", "mail"}
 	for i := range 1000 {
@@ -22,8 +22,8 @@ func manyFamilies() (out []*catalog.Entry) {
 	return out
 }
 
-// The 240 characters have the project's names before the others', short ones before long
-// ones, and the topics of the rest, the most frequent first.
+// The first 240 characters have the project's names first, short names before long ones,
+// and then topics of the rest, the most frequent first.
 func TestSummary(t *testing.T) {
 	long := strings.Repeat("very-", 12) + "long"
 	of := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {

@@ -28,8 +28,8 @@ func folders(name string) []string {
 	return []string{".agents/skills/" + name, ".claude/skills/" + name}
 }
 
-// TestParse reads the locks in testdata. npx skills wrote its own, which then got entries of
-// kinds that need a network.
+// TestParse parses the locks of other installers in testdata. npx skills wrote its own,
+// which then got entries of kinds that need a network.
 func TestParse(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {

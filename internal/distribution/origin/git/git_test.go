@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// library commits a library with all that must arrive byte for byte: line ends, a mark, bytes
-// of no text, an empty file, an executable one.
+// library commits a library with content that must arrive byte for byte: line ends, a
+// byte-order mark, binary bytes, an empty file, an executable one.
 func (u *upstream) library() string {
 	return u.commit(map[string]string{
 		"README.md":           "a library\n",

@@ -207,7 +207,7 @@ func (s *sink) File(skill string, f origin.File, content io.Reader) error {
 
 func (s *sink) Fail(skill string, err error) { s.fails[skill] = err }
 
-// take opens a source and fetches all of its skills that can be had.
+// take opens a source and fetches all of its available skills.
 func take(t *testing.T, g *Origin, ref origin.Ref, at origin.Revision) ([]origin.Skill, *sink) {
 	t.Helper()
 	lib, err := g.Open(t.Context(), ref, at)

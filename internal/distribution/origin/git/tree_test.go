@@ -80,7 +80,7 @@ func TestLargeTree(t *testing.T) {
 	}
 }
 
-// A few trees that name one another many times are not listed without end.
+// The listing of a few trees that name one another many times is bounded.
 func TestTreeOfTrees(t *testing.T) {
 	if !long() {
 		t.Skip("lists ten million entries; KNACK_LONG=1")

@@ -458,7 +458,7 @@ func status(code int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true }
 }
 
-// A server that does not answer is left when the caller ends.
+// A request to a silent server ends with the caller's context.
 func TestHang(t *testing.T) {
 	for _, at := range []string{"initialize", "skills/list", "resources/read"} {
 		s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf})

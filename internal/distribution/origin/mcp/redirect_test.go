@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// A server that leads elsewhere is not followed there, and the message has no words of the library.
+// A server's redirect to another host is not followed, and the message has no text of the library.
 func TestRedirected(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()

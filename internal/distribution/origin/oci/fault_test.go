@@ -73,7 +73,7 @@ func cutAfter(w http.ResponseWriter, from *httptest.ResponseRecorder, n int) {
 	panic(http.ErrAbortHandler)
 }
 
-// Each fault of a registry ends with the right bytes, or with a sentence.
+// Each fault of a registry ends with the right bytes, or with a plain error.
 func TestFaults(t *testing.T) {
 	status := func(code int, header ...string) func(*proxy, http.ResponseWriter, *http.Request) {
 		return func(_ *proxy, w http.ResponseWriter, _ *http.Request) {

@@ -57,7 +57,8 @@ func basic(password string) string {
 	return base64.StdEncoding.EncodeToString([]byte("anna:" + password))
 }
 
-// Credentials of docker's configuration open a registry, and no failure says one of them.
+// Credentials of docker's configuration give access to a registry, and no error repeats
+// them.
 func TestCredentials(t *testing.T) {
 	for _, name := range []string{registrytest.Distribution, registrytest.DockerRegistry} {
 		t.Run(name, func(t *testing.T) {

@@ -65,8 +65,8 @@ func TestSignatures(t *testing.T) {
 	})
 }
 
-// TestEndlessSignatures checks that a registry that lists any number of signatures, large ones and
-// ones that are not there, costs a bounded number of requests.
+// TestEndlessSignatures checks that a registry that lists endless, large or missing signatures
+// costs a bounded number of requests.
 func TestEndlessSignatures(t *testing.T) {
 	image := []byte(`{"schemaVersion":2,"layers":[]}`)
 	blob := []byte("x")

@@ -183,7 +183,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestFaults has an entry for each way in which one cannot be had. The others are.
+// TestFaults has an unusable entry of each kind. The others are.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads indexes and files of megabytes")
@@ -274,7 +274,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestIndexMemory reads large indexes of a stranger.
+// TestIndexMemory checks the memory for large hostile indexes.
 func TestIndexMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads indexes and files of megabytes")

@@ -222,7 +222,7 @@ func (r *Root) Intact() bool {
 	return !r.lost
 }
 
-// dropOthers ends a root's uses of all folders but these.
+// dropOthers ends a root's uses of all folders except the given ones.
 func (w *Watcher) dropOthers(r *Root, dirs []string) {
 	keep := make(map[string]bool, len(dirs))
 	for i, dir := range dirs {

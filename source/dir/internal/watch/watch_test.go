@@ -54,7 +54,7 @@ func silent(t *testing.T) *Watcher {
 	return w
 }
 
-// A new folder is not watched beyond the bound, not even until the scan.
+// A new folder beyond the bound is not watched, not even until the scan.
 func TestBoundBeforeTheScan(t *testing.T) {
 	root := tree(t, "a/")
 	w := silent(t)
@@ -68,8 +68,8 @@ func TestBoundBeforeTheScan(t *testing.T) {
 	}
 }
 
-// A root can appear after the scan that missed it, and before its place is watched.
-// Changes in it must then not go unseen until the next scan.
+// A root may appear between the scan that missed it and the watch on its place. Changes
+// in it must then not go unseen until the next scan.
 func TestRootAfterTheScan(t *testing.T) {
 	base := tree(t, "r/a/", "r/.git/", "other/")
 	root := filepath.Join(base, "r")

@@ -40,7 +40,7 @@ func TestEnter(t *testing.T) {
 	})
 }
 
-// A text fits by its nodes, and not by its length.
+// Whether a text fits depends on its nodes, and not on its length.
 func TestFits(t *testing.T) {
 	for _, tt := range []struct {
 		what string

@@ -155,7 +155,7 @@ func (m *page) tooMuch() string {
 	return ""
 }
 
-// nesting tracks the depth of a text's lists: the indentations of the open ones.
+// nesting tracks the depth of a text's lists: the indentations of the open lists.
 type nesting []int
 
 // depth returns the possible number of quotes and lists around a line.

@@ -54,7 +54,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// The places of a text of newlines take little memory.
+// Positions in a text of newlines take little memory.
 func TestPositionsAreSmall(t *testing.T) {
 	f := &File{Text: strings.Repeat("\n", 16<<20)}
 	f.Position(8<<20, 8<<20)

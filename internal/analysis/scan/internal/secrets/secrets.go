@@ -43,8 +43,8 @@ func Hide(text string) string {
 	return b.String()
 }
 
-// Mask replaces each character of a secret by a star, except its first ones and line ends. Text
-// after the secret keeps its line and column.
+// Mask replaces each character of a secret by a star, except its first characters and line
+// ends. Text after the secret keeps its line and column.
 func Mask(text string) string {
 	found := In(text)
 	if len(found) == 0 {

@@ -83,8 +83,8 @@ const maxWhole = 2 << 10
 // maxPassword bounds the distance from the word to its password, in bytes.
 const maxPassword = 160
 
-// isPlaceholder reports whether a password is one of the reader's choice, or just a word of the
-// sentence.
+// isPlaceholder reports whether a password is a placeholder for the reader's own, or just a
+// word of the sentence.
 func isPlaceholder(value string) bool {
 	lower := strings.ToLower(strings.TrimRight(value, ".:!?`"))
 	return lower == "" || strings.ContainsAny(lower[:1], "<${[%*") || strings.HasPrefix(lower, "your") || passwordWords.Has(lower)

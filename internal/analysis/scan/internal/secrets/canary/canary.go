@@ -14,7 +14,7 @@ import (
 
 const alnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// Pick returns n characters of an alphabet, the same ones each time.
+// Pick returns n characters of an alphabet, always the same.
 func Pick(r *rand.Rand, alphabet string, n int) string {
 	for {
 		var b strings.Builder
