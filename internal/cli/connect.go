@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,19 +14,24 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/help"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
+	"github.com/knack-dev/knack/internal/workspace"
 	locate "github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 type connectFlags struct {
 	write, token, trust bool
-	http, project       string
+	every, remove       bool
+	url, project        string
 	scope               clientconfig.Scope
 	command, file       string
+	clientID            string
 	chosen              []string // arguments for serve; nil without --
 }
 
@@ -39,13 +45,17 @@ func connectCommand(env *console.Env) *cobra.Command {
 		Use:        "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
 		SuggestFor: []string{"setup"},
 		Short:      "Print the configuration that a client needs, or write it",
-		Long: `List the clients on this machine, and how each is connected; with CLIENT, print
-the entry that it needs in its configuration file.
+		Long: `List the clients on this machine, how each is connected, how many skills it
+reads itself, and how many knack adds. With CLIENT, print the entry that it
+needs in its configuration file.
 
 With --write the entry goes into that file: into the one of yours that has an
 entry already, or else into your own for all projects. Comments, formatting and
 everything else in the file stay, and the previous file is kept beside it
 (.bak). A file that cannot be parsed is not changed.
+
+--all --write connects all clients here that gain skills. --remove takes the
+entry out again, and what --trust allowed.
 
 Flags of serve for the entry follow --. They replace the arguments of an
 existing entry, which otherwise keeps its own; -- alone restores knack's. Its
@@ -57,6 +67,7 @@ clients are:
 ` + help.Wrapped(ids) + `.`,
 		Example: `  knack connect cursor           # print the entry
   knack connect cursor --write   # write it into the client's file
+  knack connect cursor --remove  # take it out again
   knack connect codex --write -- --dir ~/skills --tools runner`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			args, _ = splitDash(cmd, args)
@@ -68,12 +79,18 @@ clients are:
 				if words != nil {
 					return nil, command.UsageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
 				}
-				for _, flag := range []string{"write", "http", "token", "trust", "scope", "file"} {
+				if f.every {
+					return f.connectAll(cmd.Context(), env, command.IsJSON(cmd))
+				}
+				for _, flag := range []string{"remove", "write", "url", "http", "client-id", "token", "trust", "scope", "file"} {
 					if cmd.Flags().Changed(flag) {
 						return nil, command.UsageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
 					}
 				}
-				return f.list(env)
+				return f.list(cmd.Context(), env)
+			}
+			if f.every {
+				return nil, command.UsageError("leave out one of them", "--all is for all clients here, and '%s' is one", display.Echo(args[0]))
 			}
 			c, ok := clientconfig.Find(args[0])
 			if !ok {
@@ -88,15 +105,20 @@ clients are:
 					return nil, err
 				}
 			}
-			return f.connect(env, c, command.IsJSON(cmd))
+			return f.connect(cmd.Context(), env, c, command.IsJSON(cmd))
 		}),
 		ValidArgs: ids,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.write, "write", false, "write the entry into the client's file")
 	flags.StringVar((*string)(&f.scope), "scope", "", "add the entry in this `SCOPE`: user, for you in all projects, or project, for all users of this project")
-	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools without asking (gemini-cli, qwen-code)")
-	flags.StringVar(&f.http, "http", "", "connect to the knack server at `URL`, instead of starting one")
+	flags.BoolVar(&f.every, "all", false, "all clients on this machine that gain skills")
+	flags.BoolVar(&f.remove, "remove", false, "remove the entry from the client's file")
+	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools, which only read, without asking")
+	flags.StringVar(&f.url, "url", "", "connect to the knack server at `URL`, instead of starting one")
+	flags.StringVar(&f.url, "http", "", "the same as --url")
+	_ = flags.MarkHidden("http")
+	flags.StringVar(&f.clientID, "client-id", "", "the `ID` that is registered at the provider of the server behind the URL, if that registers no client itself")
 	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
 	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
@@ -121,15 +143,21 @@ clients are:
 func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	scopes := c.Scopes()
 	switch {
-	case f.token && f.http == "":
-		return command.UsageError("for example: --http https://skills.example.com/mcp --token", "--token is for a server behind a URL: --http is missing")
+	case f.token && f.url == "":
+		return command.UsageError("for example: --url https://skills.example.com/mcp --token", "--token is for a server behind a URL: --url is missing")
 	case f.scope != "" && f.scope != clientconfig.User && f.scope != clientconfig.Project:
 		return command.UsageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
 	case f.scope != "" && !slices.Contains(scopes, f.scope):
 		return command.UsageError("leave --scope out", "%s has no project file", c.Name)
 	case f.scope == clientconfig.Project && f.file == "" && f.clientEnv(env).Project == "":
 		return command.UsageError("give it with --project; without --scope the entry is for all projects", "the project's folder is not known, and the home folder is no project")
-	case f.trust && !c.CanTrust():
+	case f.clientID != "" && f.url == "":
+		return command.UsageError("for example: --url https://skills.example.com/mcp --client-id knack-cli", "--client-id is for a server behind a URL: --url is missing")
+	case f.clientID != "" && !c.TakesClientID():
+		return command.UsageError("give it in the application, if that has a place for it", "the file of %s has no place for --client-id", c.Name)
+	case f.remove && (f.write || f.trust || f.url != "" || f.command != "" || f.chosen != nil):
+		return command.UsageError("leave the others out", "--remove takes the whole entry out: only --scope, --file and --project go with it")
+	case f.trust && !c.CanTrust() && c.TrustNote() == "":
 		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}
 	return nil
@@ -144,18 +172,18 @@ func (f *connectFlags) clientEnv(env console.Env) clientconfig.Env {
 
 // server returns the content of a client's entry.
 func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientconfig.Server, error) {
-	if f.http != "" {
-		u, err := url.Parse(f.http)
+	if f.url != "" {
+		u, err := url.Parse(f.url)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return clientconfig.Server{}, command.UsageError("for example: --http http://127.0.0.1:8080/mcp", "--http %s: it is not a URL with http:// or https://", f.http)
+			return clientconfig.Server{}, command.UsageError("for example: --url http://127.0.0.1:8080/mcp", "--url %s: it is not a URL with http:// or https://", f.url)
 		}
-		return clientconfig.Server{URL: f.http, Token: f.token, Trust: f.trust}, nil
+		return clientconfig.Server{URL: f.url, Token: f.token, Trust: f.trust, ClientID: f.clientID}, nil
 	}
 	s := ownServer()
 	if f.command != "" {
 		s = clientconfig.Server{Command: env.Absolute(f.command), Args: []string{"serve"}, ReplaceURL: true}
 	}
-	s.Chosen, s.Trust = f.chosen, f.trust
+	s.Chosen, s.Trust, s.Remove = f.chosen, f.trust, f.remove
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
 		switch {
@@ -202,33 +230,142 @@ func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 	return all, nil
 }
 
-func (f *connectFlags) list(env *console.Env) (command.Result, error) {
+// gains adds to the connections what each client reads itself, and what knack adds.
+func (f *connectFlags) gains(ctx context.Context, env *console.Env, all []connection.Connection) {
+	w, err := workspace.Open(workspace.Options{Env: env, Project: f.project, Patience: selection.RootPatience})
+	if err != nil {
+		return
+	}
+	defer w.Close()
+	if _, err := w.Scan(ctx); err == nil {
+		addGains(ctx, env, w, all)
+	}
+}
+
+func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Result, error) {
 	all, err := f.all(*env)
 	if err != nil {
 		return nil, err
 	}
+	f.gains(ctx, env, all)
 	return command.Forms{Value: all, Text: func(env *console.Env) {
 		var rest []string
+		gaining := 0
 		for _, c := range all {
 			if !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated {
 				rest = append(rest, c.Client)
 				continue
 			}
 			env.Out().Item(16, "%s%s  %s", console.Bold.Of(c.Client), strings.Repeat(" ", max(14-len(c.Client), 0)), c.Status())
+			if gain := c.Gain.String(); gain != "" {
+				env.Out().Item(0, "                %s", gain)
+			}
+			if c.Here && !c.Works() && !c.Gain.IsUseless() {
+				gaining++
+			}
 		}
 		if len(rest) > 0 {
 			env.Out().Line("not found: %s", strings.Join(rest, ", "))
 		}
-		env.Err().Text(console.Hint, "knack connect CLIENT prints the entry; with --write it goes into the file")
+		hint := "knack connect CLIENT prints the entry; with --write it goes into the file"
+		if gaining > 1 {
+			hint += fmt.Sprintf(", and --all --write connects these %d", gaining)
+		}
+		env.Err().Text(console.Hint, hint)
 	}}, nil
 }
 
-func (f *connectFlags) connect(env *console.Env, c clientconfig.Client, asJSON bool) (command.Result, error) {
+// connectAll writes or removes the entries of all clients here, except of those to which knack adds
+// nothing. Without --write and --remove it lists the clients.
+func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON bool) (command.Result, error) {
+	if !f.write && !f.remove {
+		return f.list(ctx, env)
+	}
+	if f.file != "" || f.chosen != nil {
+		return nil, command.UsageError("name one client", "--all is for several clients, and --file and flags of serve are for one")
+	}
+	removing := f.remove
+	f.remove = false // to see what is there
+	all, err := f.all(*env)
+	if err != nil {
+		return nil, err
+	}
+	f.gains(ctx, env, all)
+	f.remove = removing
+	var results []command.Forms
+	var others []command.Other
+	values := []any{}
+	for _, state := range all {
+		c, _ := clientconfig.Find(state.Client)
+		has := state.State == clientconfig.Connected || state.State == clientconfig.Outdated
+		if f.remove && !has || !f.remove && !state.Here {
+			continue
+		}
+		if !f.remove && !has && state.Gain.IsUseless() {
+			env.Err().Line("%s %s.", state.Name, state.Gain.String())
+			continue
+		}
+		one := *f
+		one.trust = f.trust && (c.CanTrust() || c.TrustNote() != "")
+		if !slices.Contains(c.Scopes(), one.scope) {
+			one.scope = ""
+		}
+		err := one.check(*env, c)
+		var r command.Result
+		if err == nil {
+			r, err = one.connect(ctx, env, c, asJSON)
+		}
+		if forms, ok := r.(command.Forms); ok {
+			results, values = append(results, forms), append(values, forms.Value)
+		}
+		if failure := command.FailureIn(err); failure != nil {
+			text := failure.Err.Error()
+			if failure.Hint != "" {
+				text += " (" + failure.Hint + ")"
+			}
+			others = append(others, command.Other{Word: console.Error, Text: text})
+		}
+	}
+	if len(results)+len(others) == 0 {
+		env.Err().Line("There is no client here to connect or to disconnect; knack connect lists them.")
+	}
+	out := command.Forms{Value: values, Text: func(env *console.Env) {
+		for _, r := range results {
+			r.Text(env)
+		}
+	}}
+	if len(others) > 0 {
+		return out, command.WithOthers(command.Fail(command.No, command.ErrPrinted, ""), others)
+	}
+	return out, nil
+}
+
+// replaced returns the change that --command would make to an entry with a URL, which stays without it,
+// or "".
+func (f *connectFlags) replaced(env console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection) string {
+	if state.Written || s.URL != "" || state.URL == "" || len(state.Command) > 0 {
+		return ""
+	}
+	s.ReplaceURL = true
+	would, _, _ := f.state(env, c, s)
+	return would.Diff
+}
+
+func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientconfig.Client, asJSON bool) (command.Result, error) {
 	s, err := f.server(*env, c)
 	if err != nil {
 		return nil, err
 	}
 	state, ch, planErr := f.state(*env, c, s)
+	if f.remove {
+		return f.disconnect(env, c, state, ch, planErr, asJSON)
+	}
+	if !f.write || ch.State == clientconfig.Absent {
+		one := []connection.Connection{state}
+		one[0].Here = true
+		f.gains(ctx, env, one)
+		state.Gain = one[0].Gain
+	}
 	entry, err := c.Entry(c.ServerIn(f.clientEnv(*env), state.File, s))
 	if errors.Is(err, clientconfig.ErrNoRemote) {
 		return nil, command.Fail(command.No, fmt.Errorf("%s: %w", c.Name, err), "add the URL in the application's own settings")
@@ -255,9 +392,17 @@ func (f *connectFlags) connect(env *console.Env, c clientconfig.Client, asJSON b
 		}
 		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
+	allow, err := f.allow(env, c, ch)
+	if err != nil {
+		return nil, err
+	}
 	r := command.Forms{Value: state, Text: func(env *console.Env) {
 		if f.write {
 			printResult(env, c, s, state, ch)
+			if replaced := f.replaced(*env, c, s, state); replaced != "" {
+				env.Err().Line("--command %s would replace it:", console.ShellWord(s.Command))
+				_ = env.Err().Patch(console.Clean(replaced))
+			}
 		} else {
 			fmt.Fprint(env.Stdout, console.Clean(entry))
 			printDestination(env, c, s, state, ch, file)
@@ -265,7 +410,8 @@ func (f *connectFlags) connect(env *console.Env, c clientconfig.Client, asJSON b
 				env.Err().Text(console.Hint, missing.Fix)
 			}
 		}
-		f.printAdvice(env, c, s, ch)
+		f.printAllow(env, c, state, allow)
+		f.printAdvice(env, c, s, ch, allow)
 	}}
 	if f.write {
 		if p := state.Obstacle(func(scope clientconfig.Scope) string { return f.rerunCommand(c, scope) }); p != nil {

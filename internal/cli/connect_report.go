@@ -63,7 +63,7 @@ func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server,
 		return
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
 		env.Out().Line("%s has an entry already, which %s; nothing is written", file, state.Target())
-		env.Err().Text(console.Hint, "--command PATH starts the knack at PATH, --http URL connects to another server")
+		env.Err().Text(console.Hint, "--command PATH starts the knack at PATH, --url URL connects to another server")
 	case !state.Written:
 		env.Out().Line("%s has the entry already%s", file, state.Extras())
 	case state.Backup != "":
@@ -74,7 +74,9 @@ func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server,
 	switch {
 	case state.First != nil:
 		env.Out().Line("%s", state.Precedence())
-	case state.Written && !state.Off && (ch.Scope != clientconfig.Project || len(c.NextSteps(clientconfig.Env{}, ch.Scope, ch.Name)) == 0):
+	case state.Gain.IsUseless():
+		env.Err().Line("%s %s.", c.Name, state.Gain.String())
+	case state.Written && !state.Off && (ch.Scope != clientconfig.Project || len(c.NextSteps(ch.Scope, ch.Name)) == 0):
 		env.Err().Text(console.Hint, fmt.Sprintf("restart %s to see the skills", c.Name))
 	}
 }
@@ -97,13 +99,16 @@ func printDestination(env *console.Env, c clientconfig.Client, s clientconfig.Se
 	if state.First != nil {
 		env.Err().Line("%s", state.Precedence())
 	}
+	if gain := state.Gain.String(); gain != "" {
+		env.Err().Line("%s %s.", c.Name, gain)
+	}
 	if c.Command != nil && state.State == clientconfig.Absent && state.Scope != clientconfig.Project {
 		env.Err().Row("Or: %s", c.Command(s))
 	}
 }
 
 // printAdvice prints further steps and warnings.
-func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) {
+func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change, allow *clientconfig.Change) {
 	if s.Token && c.TokenFromEnvironment() {
 		env.Err().Line("%s reads the token from the environment variable %s.", c.Name, clientconfig.TokenVariable)
 	} else if s.Token && ch.State != clientconfig.Connected {
@@ -122,19 +127,25 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 	if counts.Scope == clientconfig.Project && counts.URL != "" && counts.URL != s.URL {
 		env.Err().Line("Anyone may have written that entry: approve it only if you know the server at %s.", display.RedactURI(counts.URL))
 	}
-	for _, sentence := range c.NextSteps(f.clientEnv(*env), counts.Scope, counts.Name) {
+	if step := c.SignIn(counts.Name); step != "" && s.URL != "" && !s.Token {
+		env.Err().Line("If the server asks for a sign-in: %s.", step)
+	}
+	for _, sentence := range c.NextSteps(counts.Scope, counts.Name) {
 		env.Err().Line("%s", sentence)
 	}
 	switch {
 	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see obstacle
 	case ch.OverriddenBy != nil && ch.OverriddenBy.State == clientconfig.Outdated:
 		env.Err().Line("%s brings that entry up to date.", f.rerunCommand(c, counts.Scope))
+	case allow != nil && !f.trust && allow.Changed():
+		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust allows knack's in %s.", c.Name, env.Shown(allow.File))
+	case allow != nil:
 	case c.CanTrust() && !counts.Trusted && ch.OverriddenBy != nil:
 		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.", c.Name, c.ID)
 	case c.CanTrust() && !counts.Trusted:
 		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.", c.Name)
 	}
 	if twice := c.DuplicateHint("that server"); twice != "" && s.URL != "" {
-		env.Err().Line("%s, or use an entry without --http.", twice)
+		env.Err().Line("%s, or use an entry without --url.", twice)
 	}
 }

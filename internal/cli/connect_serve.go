@@ -31,8 +31,8 @@ func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 // The lists of other tools than the default ones are the same for each client, so the entry of one
 // client excludes the roots that it reads itself.
 func (f *connectFlags) argumentsOfServe(env *console.Env, c clientconfig.Client, words []string) ([]string, error) {
-	if f.http != "" {
-		return nil, command.UsageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --http names one that runs already")
+	if f.url != "" {
+		return nil, command.UsageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --url names one that runs already")
 	}
 	var serve serveFlags
 	cmd := serve.command(env)
@@ -63,7 +63,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, c clientconfig.Client,
 		}
 	}
 	if flag != "" || serve.web.addr != "" {
-		return nil, command.UsageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --http URL' connects to it",
+		return nil, command.UsageError("leave it out; 'knack serve --http' is started by hand, and 'knack connect CLIENT --url URL' connects to it",
 			"after --: %sa server that a client starts does not serve over HTTP", flag)
 	}
 	out := f.entryArguments(*env, cmd.Flags())

@@ -55,7 +55,7 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	}
 	c := exampleClient(*env, clientconfig.Server{URL: at})
 	p.Line("To connect a client, for example %s:", c.Name)
-	p.Row("  %s connect %s --write --http %s%s", program, c.ID, console.ShellWord(at), flag)
+	p.Row("  %s connect %s --write --url %s%s", program, c.ID, console.ShellWord(at), flag)
 	if f.tokens {
 		p.Line("Each client needs a token ('knack config token' makes one), most in the variable %s.", clientconfig.TokenVariable)
 	}

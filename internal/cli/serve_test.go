@@ -142,14 +142,14 @@ func TestServeGreeting(t *testing.T) {
 		"terminal": {true, nil, `knack serves MCP at http://127.0.0.1:PORT/mcp
 Pages for people: http://127.0.0.1:PORT/
 To connect a client, for example Claude Code:
-  EXE connect claude-code --write --http http://127.0.0.1:PORT/mcp
+  EXE connect claude-code --write --url http://127.0.0.1:PORT/mcp
 To end it: Ctrl-C.
 3 skills of 2 roots; 1 skill skipped, 1 root not readable, and knack list --all says why
 `},
 		"tokens": {true, []string{"--token-file", "tokens", "--allow-host", "skills.example.com"}, `knack serves MCP at http://127.0.0.1:PORT/mcp
 Pages for people: http://127.0.0.1:PORT/
 To connect a client, for example Claude Code:
-  knack connect claude-code --write --http http://skills.example.com:PORT/mcp --token
+  knack connect claude-code --write --url http://skills.example.com:PORT/mcp --token
 Each client needs a token ('knack config token' makes one), most in the variable KNACK_TOKEN.
 To end it: Ctrl-C.
 3 skills of 2 roots; 1 skill skipped, 1 root not readable, and knack list --all says why

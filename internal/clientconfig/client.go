@@ -48,7 +48,7 @@ type Client struct {
 	keys      []string   // the path to the servers
 	nested    string     // key of the object in an entry that describes how to reach the server, or ""
 	locations []location // in the client's order of precedence
-	// nextSteps are the results of [Client.NextSteps], with the placeholders NAME and SETTINGS.
+	// nextSteps are the results of [Client.NextSteps], with the placeholder NAME.
 	nextSteps map[Scope][]string
 	lists     []nameList // outside of the entry
 	// createHint tells the user how to create the file, if knack does not create it. Continue, for
@@ -60,7 +60,14 @@ type Client struct {
 	newFields  func(Server) []field // further fields of a new entry, which the user may change; may be nil
 	untyped    bool                 // an entry that starts a command may lack its "type"
 	trust      []field              // the field that makes the client call the tools without asking
-	bearer     []field              // fields that send the token to a server behind a URL
+	allow      *allowList           // a list outside of the entry with the same effect; nil for none
+	// trustNote says what takes the place of trust, if no file of the client has a setting for it.
+	trustNote string
+	// signIn is the command or the step that signs in at the provider of a server behind a URL.
+	signIn string
+	// clientID returns the field of an id that is registered at the provider; nil if the file has none.
+	clientID func(id string) field
+	bearer   []field // fields that send the token to a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.
 	tokenEnv bool
 }
@@ -100,8 +107,18 @@ func bearer(token string) []field {
 // user replaces [TokenPlaceholder] in the file.
 func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 
-// CanTrust reports whether an entry can make the client call the tools without asking.
-func (c Client) CanTrust() bool { return len(c.trust) > 0 }
+// CanTrust reports whether the client's files can make it call the tools without asking.
+func (c Client) CanTrust() bool { return len(c.trust) > 0 || c.allow != nil }
+
+// TrustNote says what takes the place of a setting for trust, or is "".
+func (c Client) TrustNote() string { return c.trustNote }
+
+// TakesClientID reports whether an entry can have the id that is registered at a provider.
+func (c Client) TakesClientID() bool { return c.clientID != nil }
+
+// SignIn returns the command or the step that signs in at the provider of a server, given the name of
+// its entry, or "".
+func (c Client) SignIn(name string) string { return strings.ReplaceAll(c.signIn, "NAME", quoted(name)) }
 
 // DuplicateHint warns that skills show twice if a server reads the folders that the client reads
 // itself, and names a remedy. server is the text for the server behind a URL, such as "that
@@ -136,25 +153,22 @@ func Find(name string) (Client, bool) {
 
 // NextSteps returns, in whole sentences, the steps left to the user after an entry of this scope
 // and name was written.
-func (c Client) NextSteps(p Env, scope Scope, name string) (out []string) {
-	settings := ""
-	if c.folder != nil {
-		settings = filepath.Join(filepath.FromSlash(c.folder(p)), "settings.json")
-		if rest, ok := strings.CutPrefix(settings, filepath.Clean(p.Home)+string(filepath.Separator)); ok {
-			settings = "~/" + filepath.ToSlash(rest)
-		}
+func (c Client) NextSteps(scope Scope, name string) (out []string) {
+	fill := strings.NewReplacer(`"NAME"`, strconv.Quote(name), "NAME", quoted(name))
+	for _, sentence := range c.nextSteps[scope] {
+		out = append(out, fill.Replace(sentence))
 	}
-	tools := strings.Map(func(r rune) rune {
+	return out
+}
+
+// toolWord returns the name of a server as it stands in the names of its tools.
+func toolWord(name string) string {
+	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
 		}
 		return '_'
 	}, name)
-	fill := strings.NewReplacer("SETTINGS", settings, "mcp__NAME", "mcp__"+tools, `"NAME"`, strconv.Quote(name), "NAME", quoted(name))
-	for _, sentence := range c.nextSteps[scope] {
-		out = append(out, fill.Replace(sentence))
-	}
-	return out
 }
 
 // File returns the path of the user's configuration file of the client, or "" if its folder
@@ -205,6 +219,9 @@ func (c Client) newEntry(s Server) []field {
 	}
 	if s.URL != "" && s.Token {
 		fields = append(fields, c.bearer...)
+	}
+	if s.ClientID != "" && c.clientID != nil {
+		fields = append(fields, c.clientID(s.ClientID))
 	}
 	if s.Trust {
 		fields = append(fields, c.trust...)

@@ -59,10 +59,14 @@ func clineSettings(p Env) string {
 
 // Requests of the clients to the user after an entry was written.
 const (
-	claudeAllows = `Claude Code asks before it calls a tool. To allow this server's tools for good, add "permissions": {"allow": ["mcp__NAME"]} to SETTINGS.`
-	claudeAsks   = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
-	geminiTrust  = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
+	claudeAsks  = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
+	geminiTrust = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
+
+// oauthAs returns the field oauth with the registered id under a key, and other members.
+func oauthAs(key string, others ...field) func(id string) field {
+	return func(id string) field { return field{"oauth", append(object{{key, id}}, others...)} }
+}
 
 // Clients lists the supported clients. The clients on npm were tried; doc/connect.md has the
 // versions, dates and results.
@@ -71,7 +75,8 @@ var Clients = withAgents([]Client{
 		ID: "claude-code", Program: "claude", Command: claudeCommand, NeedsApproval: true,
 		Source:    "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
 		Tested:    "2.1.330: claude mcp add, claude mcp list",
-		nextSteps: map[Scope][]string{User: {claudeAllows}, Local: {claudeAllows}, Project: {claudeAsks, claudeAllows}},
+		nextSteps: map[Scope][]string{Project: {claudeAsks}},
+		allow:     claudeAllow, signIn: "/mcp in Claude Code", clientID: oauthAs("clientId"),
 		locations: []location{{scope: Local, file: claudeJSON, keys: claudeLocal}, project(".mcp.json"), user(claudeJSON)},
 		lists:     []nameList{{location: location{file: claudeJSON, keys: claudeProject}, key: "disabledMcpServers"}},
 		dialect:   dialectPlain, keys: []string{"mcpServers"},
@@ -111,6 +116,7 @@ var Clients = withAgents([]Client{
 		dialect:   dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
+		signIn: "/mcp auth NAME in Gemini CLI", clientID: oauthAs("clientId", field{"enabled", true}),
 	},
 	{
 		ID: "vscode", Program: "code",
@@ -130,6 +136,7 @@ var Clients = withAgents([]Client{
 		local:     func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
 		newFields: func(Server) []field { return []field{{"tools", []string{"*"}}} },
 		bearer:    bearer("${" + TokenVariable + "}"), tokenEnv: true,
+		trustNote: "No file of Copilot CLI allows tools in all folders: start it with --allow-tool=knack.",
 	},
 	{
 		ID: "codex", Program: "codex",
@@ -140,6 +147,8 @@ var Clients = withAgents([]Client{
 		format:    formatTOML, keys: []string{"mcp_servers"},
 		local: commandAndArgs, remote: urlAs("url"),
 		bearer: []field{{"bearer_token_env_var", TokenVariable}}, tokenEnv: true,
+		trustNote: "Codex calls tools that only read, as those of knack, without asking.",
+		signIn:    "codex mcp login NAME", clientID: oauthAs("client_id"),
 	},
 	{
 		ID: "zed", Program: "zed",
@@ -160,6 +169,8 @@ var Clients = withAgents([]Client{
 		keys:  []string{"mcp"},
 		local: oneCommand, remote: typedRemote,
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
+		trustNote: "OpenCode calls the tools without asking, unless its permissions say otherwise.",
+		signIn:    "opencode mcp auth NAME", clientID: oauthAs("clientId"),
 	},
 	{
 		ID: "qwen-code", Program: "qwen",
@@ -172,7 +183,7 @@ var Clients = withAgents([]Client{
 		locations: []location{project(".qwen/settings.json"), borrowed(project(".mcp.json")), user(pathOf("$QWEN_HOME/settings.json"))},
 		dialect:   dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
-		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
+		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true, signIn: "/mcp in Qwen Code",
 	},
 	{
 		ID: "goose", Program: "goose",
@@ -238,6 +249,41 @@ var Clients = withAgents([]Client{
 		keys:  []string{"mcp"},
 		local: oneCommand, remote: typedRemote,
 		bearer: bearer("{env:" + TokenVariable + "}"), tokenEnv: true,
+	},
+	{
+		ID: "pi", Program: "pi",
+		Source:    "https://pi.dev/docs/latest/mcp, npm:@earendil-works/pi-coding-agent docs/mcp.md",
+		nextSteps: map[Scope][]string{Project: {"Pi reads .pi/mcp.json only in a project that is trusted: start pi here once and trust it."}},
+		locations: []location{project(".pi/mcp.json"), user(pathOf("~/.pi/agent/mcp.json"))},
+		dialect:   dialectPlain, keys: []string{"mcpServers"},
+		local: commandAndArgs, remote: urlAs("url"),
+		// Without it the model does not see the tools.
+		newFields: func(Server) []field { return []field{{"exposure", "direct"}} },
+		bearer:    bearer("${" + TokenVariable + "}"), tokenEnv: true, signIn: "pi mcp login NAME",
+	},
+	{
+		ID: "kimi-code-cli", Program: "kimi",
+		Source:    "npm:@moonshot-ai/kimi-code 2.1.0",
+		locations: []location{user(pathOf("~/.kimi-code/mcp.json"))},
+		dialect:   dialectPlain, keys: []string{"mcpServers"},
+		local: commandAndArgs, remote: urlAs("url"),
+		bearer: bearer(TokenPlaceholder),
+	},
+	{
+		ID: "droid", Program: "droid",
+		Source:    "https://docs.factory.ai/cli/configuration/mcp",
+		locations: []location{project(".factory/mcp.json"), user(pathOf("~/.factory/mcp.json"))},
+		dialect:   dialectPlain, keys: []string{"mcpServers"},
+		local: stdio, remote: typedHTTP,
+		bearer: bearer(TokenPlaceholder),
+	},
+	{
+		ID: "augment", Program: "auggie",
+		Source:    "https://docs.augmentcode.com/cli/integrations",
+		locations: []location{user(pathOf("~/.augment/settings.json"))},
+		dialect:   dialectPlain, keys: []string{"mcpServers"},
+		local: commandAndArgs, remote: typedHTTP,
+		bearer: bearer(TokenPlaceholder),
 	},
 })
 

@@ -3,7 +3,6 @@ package clientconfig
 import (
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func (c Client) differences(have map[string]any, ch change) (out []Difference) {
 		now := plainValue(f.value)
 		if old, there := have[f.key]; !there {
 			out = append(out, Difference{Key: f.key, New: c.formatValue(f.key, now)})
-		} else if !reflect.DeepEqual(old, now) {
+		} else if !sameValue(old, now) {
 			out = append(out, Difference{f.key, c.formatValue(f.key, old), c.formatValue(f.key, now)})
 		}
 	}

@@ -15,6 +15,8 @@ type Server struct {
 	Args       []string // of the command
 	URL        string   // if not empty, a remote server
 	Token      bool     // the server behind the URL requires a token: the entry names its variable or contains a placeholder
+	ClientID   string   // registered at the provider of the server behind the URL, or ""
+	Remove     bool     // the entry shall go
 	Trust      bool     // the client shall call the tools without asking, see [Client.CanTrust]
 	ReplaceURL bool     // an entry with a URL may be changed to start Command
 	// Chosen are the arguments of serve that the user chose. They replace the arguments of an
@@ -224,12 +226,18 @@ func (c Client) decide(have map[string]any, s Server) change {
 	switch sameWay := (s.URL == "") == (len(words) > 0); {
 	case !sameWay:
 		out.drop = append(out.drop, "type")
+		if c.clientID != nil && s.ClientID == "" {
+			out.drop = append(out.drop, c.clientID("").key)
+		}
 	case s.URL == "" && (have["type"] != nil || c.untyped):
 		// Another word for the kind is accepted, such as "stdio" for "local".
 		out.set = slices.DeleteFunc(out.set, func(f field) bool { return f.key == "type" })
 	}
 	if s.URL != "" && s.Token {
 		out.set = append(out.set, c.missingBearer(have)...)
+	}
+	if s.ClientID != "" && c.clientID != nil {
+		out.set = append(out.set, c.clientID(s.ClientID))
 	}
 	if s.Trust {
 		out.set = append(out.set, c.trust...)

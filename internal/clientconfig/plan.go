@@ -69,12 +69,13 @@ type Change struct {
 
 	place   string // File with links resolved: the path to write
 	existed bool
+	remove  bool // the entry shall go
 	mode    fs.FileMode
 }
 
 // Changed reports whether there is anything to write.
 func (c Change) Changed() bool {
-	return !c.Shared && c.State != Foreign && (!c.existed || !bytes.Equal(c.Before, c.After))
+	return !c.Shared && c.State != Foreign && (!c.existed && (!c.remove || len(c.After) > 0) || !bytes.Equal(c.Before, c.After))
 }
 
 // candidate is a file in which the client looks for entries.
@@ -148,7 +149,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	if at.err != nil {
 		return ch, at.err
 	}
-	if !ch.existed && c.createHint != "" {
+	if !ch.existed && c.createHint != "" && !s.Remove {
 		return ch, &MissingError{"it is not there yet", c.createHint + ", and then run this again"}
 	}
 	s = c.ServerIn(p, at.at, s)
@@ -175,7 +176,10 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	case have.fields["disabled"] == true:
 		ch.Off = "disabled"
 	}
-	ch.Trusted = c.CanTrust() && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
+	ch.Trusted = len(c.trust) > 0 && (s.Trust || have.fields[c.trust[0].key] == c.trust[0].value)
+	if s.Remove {
+		return c.removal(ch, at, path, have)
+	}
 	now := todo.result(have.fields)
 	ch.CommandAfter, _ = launch(now)
 	if have.fields == nil {
@@ -190,6 +194,19 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	}
 	var err error
 	ch.After, err = c.mergeAt(at.data, path, have, todo)
+	return ch, err
+}
+
+// removal returns the change that removes an entry of knack.
+func (c Client) removal(ch Change, at candidate, path []string, have entry) (Change, error) {
+	ch.After, ch.remove, ch.Differences = at.data, true, nil
+	if have.fields == nil || ch.State == Foreign {
+		return ch, nil
+	}
+	ch.Differences = c.differences(have.fields, change{drop: slices.Sorted(maps.Keys(have.fields))})
+	ch.EntryBefore, ch.EntryAfter = c.shownEntry(path, have, have.fields), []byte{}
+	var err error
+	ch.After, err = c.removeEntry(at.data, path)
 	return ch, err
 }
 

@@ -81,31 +81,20 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// The next steps for a client name the entry, and the settings file that the client
-// reads.
+// The next steps for a client name the entry, and its list of allowed tools is the file that it reads.
 func TestNextSteps(t *testing.T) {
-	claude, _ := Find("claude")
 	qwen, _ := Find("qwen")
-	p := Env{OS: "linux", Home: "/h"}
-	moved := Env{OS: "linux", Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/c"}[name] }}
-	for _, row := range []struct {
-		client Client
-		at     Env
-		scope  Scope
-		name   string
-		want   []string
-	}{
-		{claude, p, User, "knack", []string{`["mcp__knack"]`, " ~/.claude/settings.json."}},
-		{claude, moved, User, "my team", []string{`["mcp__my_team"]`, " /c/settings.json."}},
-		{claude, p, Project, "my team", []string{"start claude here once.", `"mcp__my_team"`}},
-		{qwen, p, Project, "my team", []string{"qwen mcp approve 'my team'."}},
-	} {
-		text := strings.Join(row.client.NextSteps(row.at, row.scope, row.name), "\n")
-		for _, want := range row.want {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s %s: %s", row.client.ID, row.name, text)
-			}
-		}
+	if text := strings.Join(qwen.NextSteps(Project, "my team"), "\n"); !strings.Contains(text, "qwen mcp approve 'my team'.") {
+		t.Error(text)
+	}
+	claude, _ := Find("claude")
+	p := tree(t, map[string]string{"~/moved/settings.json": "{}"})
+	p.Getenv = func(name string) string {
+		return map[string]string{"CLAUDE_CONFIG_DIR": p.at("~/moved")}[name]
+	}
+	ch, err := claude.Allow(p, "my team", []string{"skill"}, false)
+	if err != nil || ch.File != p.at("~/moved/settings.json") || !strings.Contains(string(ch.After), `"mcp__my_team__skill"`) {
+		t.Errorf("%+v, %v", ch, err)
 	}
 }
 

@@ -1,11 +1,14 @@
 package clientconfig
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // readTOML returns the values below a path of keys. An inline table stays text.
@@ -86,7 +89,7 @@ func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, 
 		switch {
 		case !ok:
 			add += newline + tomlLine(f)
-		case !reflect.DeepEqual(k.value, plainValue(f.value)):
+		case !sameValue(k.value, plainValue(f.value)):
 			splices = append(splices, splice{k.start, k.end, tomlValue(f.value)})
 		}
 		delete(inTable, f.key)
@@ -102,6 +105,16 @@ func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, 
 	return checkedTOML(data, splices, path, set, drop, file)
 }
 
+// sameValue reports whether a parsed value is the given one. An inline table of TOML is parsed as text.
+func sameValue(have, want any) bool {
+	text, ok := have.(json.RawMessage)
+	if !ok {
+		return reflect.DeepEqual(have, want)
+	}
+	var table map[string]any
+	return toml.Unmarshal([]byte("v = "+string(text)), &table) == nil && reflect.DeepEqual(table["v"], want)
+}
+
 func tomlLine(f field) string { return f.key + " = " + tomlValue(f.value) }
 
 func tomlValue(v any) string {
@@ -114,6 +127,8 @@ func tomlValue(v any) string {
 			parts[i] = tomlString(s)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case object:
+		return tomlInline(v)
 	}
 	return flow(v)
 }
@@ -137,7 +152,7 @@ func checkedTOML(data []byte, splices []splice, path []string, set []field, drop
 	}
 	for _, f := range set {
 		if !slices.ContainsFunc(after.keys, func(k tomlKey) bool {
-			return slices.Equal(k.table, path) && slices.Equal(k.path, []string{f.key}) && reflect.DeepEqual(k.value, plainValue(f.value))
+			return slices.Equal(k.table, path) && slices.Equal(k.path, []string{f.key}) && sameValue(k.value, plainValue(f.value))
 		}) {
 			return nil, errSelfCheck
 		}

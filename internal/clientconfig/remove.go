@@ -1,0 +1,175 @@
+package clientconfig
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v4"
+)
+
+// errRemove is returned if an entry cannot be removed without changing something else.
+var errRemove = errors.New("the entry cannot be removed here without changing something else; remove it by hand")
+
+// removeEntry removes the entry at a path of keys. Every other entry stays, with its comments.
+func (c Client) removeEntry(data []byte, path []string) (out []byte, err error) {
+	switch c.format {
+	case formatTOML:
+		out, err = removeTOML(data, path)
+	case formatYAML:
+		out, err = removeYAML(data, path, c.list)
+	default:
+		out, err = removeJSON(data, path, c.dialect)
+	}
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.tree(data)
+	after, failed := c.tree(out)
+	if errors.Join(err, failed) != nil || !reflect.DeepEqual(pruned(before, path), pruned(after, path)) {
+		return nil, errRemove
+	}
+	return out, nil
+}
+
+// tree returns the values of a whole file.
+func (c Client) tree(data []byte) (map[string]any, error) {
+	switch c.format {
+	case formatTOML:
+		all := map[string]any{}
+		return all, toml.Unmarshal(trimMark(data), &all)
+	case formatYAML:
+		root, err := parseYAML(data)
+		if all, ok := yamlValue(root).(map[string]any); ok {
+			return all, err
+		}
+		return map[string]any{}, err
+	}
+	f, err := parseJSON(data, c.dialect)
+	if err != nil {
+		return nil, err
+	}
+	return f.value(), nil
+}
+
+// pruned returns values without the one at a path, and without the empty containers that held it.
+func pruned(all map[string]any, path []string) map[string]any {
+	if len(path) == 1 {
+		delete(all, path[0])
+		return all
+	}
+	switch below := all[path[0]].(type) {
+	case map[string]any:
+		if len(pruned(below, path[1:])) == 0 {
+			delete(all, path[0])
+		}
+	case []any:
+		all[path[0]] = slices.DeleteFunc(below, func(v any) bool {
+			item, _ := v.(map[string]any)
+			return item["name"] == path[1]
+		})
+		if len(all[path[0]].([]any)) == 0 {
+			delete(all, path[0])
+		}
+	case nil:
+		delete(all, path[0])
+	}
+	return all
+}
+
+func removeJSON(data []byte, path []string, d dialect) ([]byte, error) {
+	f, err := parseJSON(data, d)
+	if err != nil {
+		return nil, err
+	}
+	at, last := &f.root, len(path)-1
+	for _, key := range path[:last] {
+		o, ok := at.Value.(*hujson.Object)
+		if !ok || member(o, key) == nil {
+			return nil, errRemove
+		}
+		at = &member(o, key).Value
+	}
+	o, ok := at.Value.(*hujson.Object)
+	if !ok || member(o, path[last]) == nil {
+		return nil, errRemove
+	}
+	first := o.Members[0].Name.BeforeExtra
+	remove(o, path[last])
+	if len(o.Members) > 0 && first.IsStandard() && o.Members[0].Name.BeforeExtra.IsStandard() {
+		o.Members[0].Name.BeforeExtra = first
+	}
+	if len(o.Members) == 0 && o.AfterExtra.IsStandard() {
+		o.AfterExtra = nil
+	}
+	return f.packed(data), nil
+}
+
+// packed returns the bytes of the changed file, with the byte-order mark and the end of the original.
+func (f jsonFile) packed(data []byte) []byte {
+	out := f.root.Pack()
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		out = bytes.TrimSuffix(out, []byte("\n"))
+	}
+	mark := data[:len(data)-len(bytes.TrimPrefix(data, []byte(byteOrderMark)))]
+	return append(bytes.Clone(mark), out...)
+}
+
+func removeTOML(data []byte, path []string) ([]byte, error) {
+	file, err := parseTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	isBelow := func(at []string) bool { return len(at) >= len(path) && slices.Equal(at[:len(path)], path) }
+	var splices []splice
+	for _, t := range file.tables {
+		if !isBelow(t.path) {
+			continue
+		}
+		start := 1 + strings.LastIndexByte(string(data[:t.end]), '\n')
+		if blank := strings.TrimRight(string(data[:start]), "\r\n"); blank == "" {
+			start = len(blank)
+		} else if before := start - len(newlineOf(data)); len(blank) < before {
+			start = before // the blank line before the table
+		}
+		end := t.end + 1 + max(strings.IndexByte(string(data[t.end:]), '\n'), 0)
+		for _, k := range file.keys {
+			if slices.Equal(k.table, t.path) {
+				end = max(end, k.lineEnd)
+			}
+		}
+		splices = append(splices, splice{start, min(end, len(data)), ""})
+	}
+	for _, k := range file.keys {
+		if !isBelow(k.table) && isBelow(slices.Concat(k.table, k.path)) {
+			splices = append(splices, splice{k.lineStart, k.lineEnd, ""})
+		}
+	}
+	return apply(data, splices), nil
+}
+
+func removeYAML(data []byte, path []string, list bool) ([]byte, error) {
+	root, err := parseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	e := &yamlEdit{data: data, newline: newlineOf(data), path: path, list: list}
+	e.index()
+	key, servers, ok := pair(root, path[0])
+	if !ok {
+		return nil, errRemove
+	}
+	own, have, ok := e.entry(servers)
+	if !ok || servers.Style&yaml.FlowStyle != 0 {
+		return nil, errRemove
+	}
+	from, to := own.Line, e.endOfLine(max(own.Line, lastLine(have)))
+	if len(servers.Content) == 1 || !list && len(servers.Content) == 2 {
+		from = key.Line
+	}
+	return apply(data, []splice{{e.lines[from-1], to, ""}}), nil
+}
