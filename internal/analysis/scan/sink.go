@@ -161,6 +161,7 @@ func (s *scanner) sortedFindings() []Finding {
 }
 
 func (s *scanner) report() Report {
+	s.commands.Finish()
 	r := Report{Findings: s.sortedFindings(), Enforce: s.enforce, Review: s.review, Unread: s.unread, TooLarge: s.tooLarge, Failed: s.failed}
 	for kind, to := range []*[]string{&r.Facts.Programs, &r.Facts.Hosts, &r.Facts.Packages, &r.Facts.Variables, &r.Facts.Reads, &r.Facts.Writes, &r.Facts.Binaries, &r.Facts.Tools, &r.Facts.Hidden, &r.Facts.Unasked, &r.Facts.NotRead} {
 		for value := range s.facts[kind] {

@@ -67,7 +67,7 @@ func (c *codeReader) call(i int, name string) {
 		}
 	case last(name) == "getenv" || name == "Deno.env.get":
 		if open+1 < len(c.tokens) && c.tokens[open+1].Kind == lexer.String {
-			c.variable(c.tokens[open+1].Text)
+			c.environmentVariable(c.tokens[open+1].Text)
 		}
 	}
 	if l := last(name); c.socket && c.python && (l == "send" || l == "sendall") {

@@ -229,6 +229,13 @@ func (c *codeReader) literal(t lexer.Token) value {
 	return v
 }
 
+// environmentVariable notes a variable that code reads from the environment.
+func (c *codeReader) environmentVariable(name string) {
+	if isEnvironment(name) {
+		c.s.Fact(passage.FactVariable, name)
+	}
+}
+
 // environment notes a variable of the environment that is read.
 func (c *codeReader) environment(i int) {
 	name := c.dotted(i)
@@ -237,10 +244,10 @@ func (c *codeReader) environment(i int) {
 	}
 	switch {
 	case c.isMark(i+1, "[") && i+2 < len(c.tokens) && c.tokens[i+2].Kind == lexer.String:
-		c.variable(c.tokens[i+2].Text)
+		c.environmentVariable(c.tokens[i+2].Text)
 	case c.isMark(i+1, ".") && c.name(i+2) == "get" && c.isMark(i+3, "(") && i+4 < len(c.tokens) && c.tokens[i+4].Kind == lexer.String:
-		c.variable(c.tokens[i+4].Text)
+		c.environmentVariable(c.tokens[i+4].Text)
 	case c.isMark(i+1, ".") && name == "process.env":
-		c.variable(c.name(i + 2))
+		c.environmentVariable(c.name(i + 2))
 	}
 }

@@ -66,7 +66,9 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 		return out
 	}
 	name := programName(first.text)
-	r.program(first, name)
+	if len(args) == 1 || args[1].text != "=" { // a setting
+		r.program(first, name)
+	}
 	if v, ok := r.installed(first.text); ok && (len(v.fetched) > 0 || v.decoder != "") {
 		r.runs(v, first, name)
 	}

@@ -3,6 +3,9 @@
 package commands
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -13,10 +16,22 @@ type Judge struct {
 	parser   *syntax.Parser // of shells, for one text after another
 	commands *commands
 	args     []value // of the text that an interpreter runs
+	// Variables that shell commands of the skill read, and those that its commands set.
+	read, assigned map[string]bool
 }
 
 // New returns a judge that reports to r.
 func New(r passage.Report) *Judge { return &Judge{Report: r} }
+
+// Finish notes the variables that shell commands read and no command of the skill sets: those of
+// the environment.
+func (s *Judge) Finish() {
+	for _, name := range slices.Sorted(maps.Keys(s.read)) {
+		if !s.assigned[name] {
+			s.Fact(passage.FactVariable, name)
+		}
+	}
+}
 
 // Origin is the kind of text that holds commands.
 type Origin int
@@ -24,7 +39,8 @@ type Origin int
 // The origins.
 const (
 	Script  Origin = iota // a script
-	Fence                 // a block of code in Markdown
+	Fence                 // a block of commands in Markdown
+	Bare                  // a block that does not say its language, or a text that is not parsed
 	Inline                // inline code in Markdown
 	String                // a string that a program starts as a command
 	decoded               // a text that another command decodes

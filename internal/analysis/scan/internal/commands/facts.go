@@ -10,28 +10,54 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?[A-Za-z0-9](?:[A-Za-z0-9._+-]*[A-Za-z0-9+])?$`)
+// programWord matches a word that names a program: in small letters, or a cmdlet of PowerShell. A
+// name with an underscore is a function, unless it has a path or an extension.
+var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?(?:[a-z][A-Za-z0-9.+-]*[A-Za-z0-9+]|[a-z][A-Za-z0-9_-]*\.[a-z0-9]+|[A-Z][a-z]+-[A-Z][A-Za-z]+|7za?|7zz|Rscript|MSBuild|Xvfb)$`)
 
-// program notes the name of a program that a command starts.
+// program notes the name of a program that a command starts. In a text that may be no commands, the
+// program must be one that is known.
 func (r *shellReader) program(word value, name string) {
-	if r.vague || !word.known || builtins.Has(name) || len(name) < 2 || !programWord().MatchString(word.text) {
+	if r.vague || !word.known || builtins.Has(name) || !programWord().MatchString(word.text) {
 		return
 	}
 	shown := path.Base(word.text)
 	if ext := strings.ToLower(path.Ext(shown)); documents.Has(ext) {
 		return // a list of files in Markdown
 	}
-	r.s.Fact(passage.FactProgram, shown)
+	if !r.isGuess() || known.Has(name) {
+		r.s.Fact(passage.FactProgram, shown)
+	}
 }
+
+// isGuess reports whether the text may be no commands.
+func (r *shellReader) isGuess() bool { return r.from == Bare || r.from == Inline }
 
 // documents has the extensions of files that no one starts.
 var documents = words.Set{Rows: ".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml"}
 
-// variable notes an environment variable that a command reads. By custom, only the names of
-// environment variables are in capitals.
+// variable notes a variable that a shell command reads: see [Judge.Finish].
 func (r *shellReader) variable(name string) {
-	if len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9' {
-		r.s.Fact(passage.FactVariable, name)
+	if isEnvironment(name) {
+		note(&r.s.read, name)
+	}
+}
+
+// isEnvironment reports whether a variable has the name of one of the environment. By custom, only
+// their names are in capitals.
+func isEnvironment(name string) bool {
+	return len(name) > 1 && !ownVariables.Has(name) && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9'
+}
+
+// ownVariables lists the variables that a shell sets itself. Source: bash(1), Shell Variables.
+var ownVariables = words.Set{Rows: "BASH_SOURCE BASH_REMATCH BASH_VERSION BASHPID COMP_WORDS COMPREPLY DIRSTACK EPOCHSECONDS EUID FUNCNAME LINENO OLDPWD OPTARG OPTIND PIPESTATUS PPID PWD RANDOM REPLY SECONDS SHLVL UID"}
+
+// note adds a name to a set of the skill.
+func note(set *map[string]bool, name string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	if len(*set) < 4*passage.MaxFacts {
+		(*set)[name] = true
 	}
 }
 
@@ -77,7 +103,7 @@ var installers = sync.OnceValue(func() map[string]installer {
 })
 
 // optionValues has the options of installers that take a value.
-const optionValues = "-r -c -e -t -i -p --requirement --index-url --extra-index-url --target --prefix --registry --from --with --version --git --branch --tag --python --cache-dir --root --path --package --features"
+const optionValues = "-r -c -e -t -i -p --requirement --index-url --extra-index-url --target --prefix --registry --from --with --version --git --branch --tag --python --cache-dir --root --path --package --features --group --extra --optional --tags -G"
 
 func (r *shellReader) packages(name string, args []value) {
 	if name == "python" && len(args) > 2 && args[0].text == "-m" && args[1].text == "pip" {
@@ -96,7 +122,7 @@ func (r *shellReader) packages(name string, args []value) {
 }
 
 func (r *shellReader) install(in installer, args []value) {
-	started := in.commands == ""
+	command, started := "", in.commands == ""
 	for i := 0; i < len(args); i++ {
 		text := args[i].text
 		switch {
@@ -105,7 +131,7 @@ func (r *shellReader) install(in installer, args []value) {
 				i++
 			}
 		case !started:
-			if started = words.Has(in.commands, text); !started && text != "global" {
+			if command, started = text, words.Has(in.commands, text); !started && text != "global" {
 				return
 			}
 		default:
@@ -113,7 +139,7 @@ func (r *shellReader) install(in installer, args []value) {
 				continue
 			}
 			r.s.Fact(passage.FactPackage, in.kind+":"+text)
-			if in.commands == "" || text == "dlx" {
+			if in.commands == "" || command == "dlx" || command == "run" {
 				return // the remaining arguments belong to the program
 			}
 		}

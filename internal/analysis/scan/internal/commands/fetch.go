@@ -218,7 +218,8 @@ func (r *shellReader) host(u string) string {
 	} else {
 		r.of.others++
 	}
-	if host != "" && kind != words.Nobody && (strings.Contains(host, ".") || kind != words.Named) {
+	isHost := kind != words.Named || strings.Contains(host, ".") && (strings.Contains(u, "://") || !documents.Has(path.Ext(host)))
+	if host != "" && kind != words.Nobody && isHost {
 		r.s.Fact(passage.FactHost, host)
 	}
 	return host

@@ -28,7 +28,7 @@ func (r *shellReader) writes(v value) {
 
 // reads notes a path that a command reads.
 func (r *shellReader) reads(v value) {
-	if file := words.Homely(v.text); words.Outside(file) && !strings.HasPrefix(file, "/dev/") && !strings.HasPrefix(file, "/path/to") {
+	if file := words.Homely(v.text); words.Outside(file) && !strings.HasPrefix(file, "/dev/") {
 		r.s.Fact(passage.FactRead, file)
 	}
 }

@@ -274,6 +274,9 @@ func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out
 	}
 	switch language {
 	case langShell:
+		if from != decoded && r.isGuess() {
+			from = r.from
+		}
 		return r.s.shell(p, from, r.saved)
 	case langPython:
 		r.s.Code(p, true, String)

@@ -125,7 +125,7 @@ func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *she
 
 // inMarkdown reports whether the commands are in a text that people read.
 func (r *shellReader) inMarkdown() bool {
-	return r.from == Fence || r.from == Inline || isMarkdownName(r.p.File.Path)
+	return r.from == Fence || r.from == Bare || r.from == Inline || isMarkdownName(r.p.File.Path)
 }
 
 func isMarkdownName(path string) bool {

@@ -281,6 +281,9 @@ func (r *shellReader) assign(name string, v value) {
 	if r.room(len(r.vars)) {
 		r.vars[name] = v
 	}
+	if isEnvironment(name) {
+		note(&r.s.assigned, name)
+	}
 }
 
 // save records the content written into a file.

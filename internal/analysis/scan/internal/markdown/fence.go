@@ -36,7 +36,11 @@ func (m *page) fence(p passage.Part, info string) {
 	case len(m.open) > 0 || m.comment:
 		m.unseen.Add(p, 0, len(p.Text))
 	case language == "" || shellNames.Has(language) || runs || prompts && !pythonNames.Has(language):
-		m.commands.Shell(bare, commands.Fence)
+		from := commands.Bare
+		if shellNames.Has(language) || runs {
+			from = commands.Fence
+		}
+		m.commands.Shell(bare, from)
 		if windowsNames.Has(language) {
 			m.commands.Lines(bare)
 		}

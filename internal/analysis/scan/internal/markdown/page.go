@@ -204,7 +204,7 @@ func (m *page) plain() {
 	m.raw = true
 	m.elements(m.p)
 	m.end()
-	m.commands.Shell(m.p, commands.Fence)
+	m.commands.Shell(m.p, commands.Bare)
 }
 
 // blocks judges a node and its children.

@@ -78,9 +78,18 @@ func Homely(path string) string {
 	return path
 }
 
-// Outside reports whether a path leads out of the skill.
+// Outside reports whether a text is the path of a place out of the skill: below the home folder, a
+// folder of the system, or two folders up. Other texts that begin with a slash are addresses of
+// pages, patterns or commands of an agent.
 func Outside(path string) bool {
-	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasPrefix(path, "//") || strings.HasPrefix(path, "../../")
+	switch {
+	case strings.Contains(path, "…") || strings.Contains(path, "..."):
+		return false
+	case strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "../../"):
+		return len(path) > len("~/")
+	}
+	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return strings.HasPrefix(path, "/") && systemFolders.Has(top)
 }
 
 // Starts reports whether the system or a shell runs the content of a path automatically.

@@ -40,3 +40,7 @@ var agents = []string{
 	"/.codex/config.toml", "/.codex/skills/", "/.agents/skills/", "/.gemini/settings.json", "/.gemini/skills/", "/.cursor/rules", "/.cursor/mcp.json", "/.cursorrules", "/.cursor/skills/",
 	"/.github/copilot-instructions.md", "/.windsurfrules", "/.windsurf/rules", "/.clinerules", "/.openclaw/", "/.config/opencode/",
 }
+
+// systemFolders lists the folders at the top of a system. Sources: the Filesystem Hierarchy
+// Standard 3.0; Apple, File System Programming Guide.
+var systemFolders = Set{Rows: "bin boot dev etc home lib lib64 media mnt opt proc root run sbin srv sys tmp usr var Applications Library Network System Users Volumes private cores"}
