@@ -59,7 +59,7 @@ func TestCodeRules(t *testing.T) {
 		{kindPython, "s=socket.socket()\ns.connect((HOST,44))\ns.sendall(b'x')", ""},
 		{kindPython, "u = 'https://ab.ngrok.io/x'", "url-transient"},
 		{kindPython, "open(os.path.expanduser('~/.bashrc'), 'a').write('x')", "persist"},
-		{kindPython, "open('CLAUDE.md', 'w')", "agent-config"},
+		{kindPython, "open('CLAUDE.md', 'w')", ""},
 		{kindPython, "c = open(os.path.expanduser('~/.aws/credentials'))\nrequests.get('https://in.acme-tools.dev')", "secret-and-network"},
 		{kindJavaScript, "eval(atob('" + encoded("alert(1)") + "'))", "run-decoded"},
 		{kindJavaScript, "eval(Buffer.from(x, 'base64').toString())", "run-decoded"},

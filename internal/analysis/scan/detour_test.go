@@ -240,3 +240,10 @@ func TestLines(t *testing.T) {
 		}
 	}
 }
+
+func utf16Of(text string) (out string) {
+	for _, c := range []byte(text) {
+		out += string([]byte{c, 0})
+	}
+	return out
+}

@@ -82,7 +82,7 @@ func TestHostileSkills(t *testing.T) {
 // a finding. A file that agents run then holds the skill back.
 func TestTooMuchText(t *testing.T) {
 	large := strings.Repeat("lorem ipsum ", bound.Text/48)
-	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.sh": strings.Repeat("ls\n", 1<<10), "b.txt": large, "c.txt": large, "d.md": large[:1<<20-1<<10], "e.png": pngMagic + iend})
+	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.sh": strings.Repeat("ls\n", 1<<10), "b.txt": large, "c.txt": large, "d.md": large[:1<<20-1<<10], "e.png": quietImage})
 	if !slices.Equal(r.Facts.NotRead, []string{"c.txt"}) || !r.TooLarge { // the last of the largest files
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}

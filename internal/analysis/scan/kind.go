@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/archive"
-	"github.com/knack-dev/knack/internal/analysis/scan/internal/picture"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -27,8 +26,7 @@ const (
 	kindLines      // a language judged line by line
 	kindArchive
 	kindProgram // an executable of a system, or compiled code
-	kindImage
-	kindBinary // anything else that is no text
+	kindBinary  // anything else that is no text
 )
 
 // textKinds lists the extensions of texts.
@@ -80,8 +78,6 @@ func kindOf(name string, data []byte) fileKind {
 		return kindArchive
 	case named:
 		return kind // its reader says that it is no text
-	case picture.Format(data) != "":
-		return kindImage
 	}
 	return kindBinary
 }

@@ -129,7 +129,7 @@ var usual = []struct {
 }{
 	{0, "%PDF-"}, {0, "SQLite format 3\x00"}, {0, "PAR1"}, {0, "ARROW1"}, {0, "\x89HDF\r\n\x1a\n"}, {0, "\x93NUMPY"}, {0, "CDF\x01"}, {0, "CDF\x02"}, // documents and data
 	{0, "wOFF"}, {0, "wOF2"}, {0, "OTTO"}, {0, "\x00\x01\x00\x00\x00"}, {0, "true\x00"}, {0, "ttcf"}, // fonts
-	{0, "BM"}, {0, "\x00\x00\x01\x00"}, {0, "II*\x00"}, {0, "MM\x00*"}, {0, "8BPS"}, {0, "qoif"}, {0, "\xff\x0a"}, {0, "\x76\x2f\x31\x01"}, // images
+	{0, "\x89PNG\r\n\x1a\n"}, {0, "\xff\xd8\xff"}, {0, "GIF8"}, {0, "BM"}, {0, "\x00\x00\x01\x00"}, {0, "II*\x00"}, {0, "MM\x00*"}, {0, "8BPS"}, {0, "qoif"}, {0, "\xff\x0a"}, {0, "\x76\x2f\x31\x01"}, // images
 	{0, "ID3"}, {0, "OggS"}, {0, "fLaC"}, {0, "RIFF"}, {0, "FORM"}, {0, "MThd"}, {0, "\xff\xfb"}, {0, "\xff\xf3"}, {0, "\xff\xf1"}, // sound
 	{4, "ftyp"}, {0, "\x1a\x45\xdf\xa3"}, {0, "FLV\x01"}, {0, "\x00\x00\x01\xba"}, // video, and images like HEIC
 	{0, "glTF"}, {0, "\xde\x12\x04\x95"}, {0, "\x95\x04\x12\xde"}, {0, "TZif"}, // models, translations, time zones

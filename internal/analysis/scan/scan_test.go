@@ -242,7 +242,7 @@ func TestMemory(t *testing.T) {
 	for what, content := range map[string]string{
 		"zeros":  strings.Repeat("\x00", skill.MaxFile),
 		"tokens": strings.Repeat("sk-", skill.MaxFile/3),
-		"image":  pngMagic + strings.Repeat(chunk("tEXt", "a\x00b"), skill.MaxFile/20) + iend,
+		"image":  quietImage + strings.Repeat("a", skill.MaxFile),
 		"tar":    strings.Repeat("\x00", skill.MaxFile-512),
 	} {
 		for _, path := range []string{"a.txt", "a.json", "a.png", "a.tar"} {

@@ -39,9 +39,8 @@ func TestSecret(t *testing.T) {
 			setting, _ := json.Marshal(map[string]any{"scripts": map[string]string{"postinstall": "deploy --key " + canary}})
 			contents["package.json"] = string(setting)
 			contents["a.zip"] = zipOf("b.txt", canary)
-			contents["a.png"] = pngMagic + chunk("tEXt", "Comment\x00"+"a comment that is long enough to be shown, with "+canary) + iend
 			r := scanOf(t, contents)
-			for _, path := range []string{"SKILL.md", "run.sh", "a.py", "data.csv", "package.json", "a.zip!b.txt", "a.png"} {
+			for _, path := range []string{"SKILL.md", "run.sh", "a.py", "data.csv", "package.json", "a.zip!b.txt"} {
 				in(t, r, RuleSecret, path)
 			}
 			out, err := json.Marshal(r)

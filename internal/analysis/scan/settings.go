@@ -216,8 +216,6 @@ func walkYAML(f *passage.File, visit func(setting)) error {
 // runner says which program runs a file when its folder is used, and when, or returns "".
 func runner(name string) string {
 	switch name {
-	case "conftest.py": // pytest, local plugins
-		return "pytest runs it before the tests"
 	case "sitecustomize.py", "usercustomize.py": // Python, site
 		return "Python runs it when it starts"
 	case ".envrc": // direnv
@@ -228,6 +226,9 @@ func runner(name string) string {
 
 // unasked notes a file that runs when its folder is used.
 func (s *scanner) unasked(f *passage.File) {
+	if baseOf(f.Path) == "conftest.py" { // pytest runs it before the tests, as people expect
+		s.Fact(passage.FactUnasked, f.Path)
+	}
 	why := runner(baseOf(f.Path))
 	from, to := 0, 0
 	if extension(f.Path) == ".pth" {

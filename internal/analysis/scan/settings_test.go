@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,23 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 	"github.com/knack-dev/knack/skill"
 )
+
+// TestFactsAndNoFindings reports what honest skills do often as facts alone.
+func TestFactsAndNoFindings(t *testing.T) {
+	t.Parallel()
+	r := scanOf(t, map[string]string{
+		"SKILL.md":          "---\nname: a\ndescription: A.\nallowed-tools: Read, Bash\n---\n```sh\necho x >> CLAUDE.md\ncp rules.json .claude/settings.json\n```\n",
+		"tests/conftest.py": "x = 1\n",
+		"logo.png":          quietImage,
+	})
+	if len(r.Findings) > 0 {
+		t.Errorf("findings: %+v", r.Findings)
+	}
+	f := r.Facts
+	if got, want := fmt.Sprint(f.Tools, f.Writes, f.Unasked, f.NotRead), "[Bash Read] [.claude/settings.json CLAUDE.md] [tests/conftest.py] []"; got != want {
+		t.Errorf("facts %s, want %s", got, want)
+	}
+}
 
 func TestSettings(t *testing.T) {
 	for _, test := range []struct {
@@ -34,7 +52,7 @@ func TestSettings(t *testing.T) {
 		{"hooks as a text", "a.json", `{"about": "hooks and a command"}`, "", ""},
 		{"task", "tasks.json", "{\n  // a comment, with \"quotes\n  \"tasks\": [{\"runOptions\": {\"runOn\": \"folderOpen\",},},], /* and */\n}", passage.RunsUnasked, `"folderOpen"`},
 		{"a word", "tasks.json", `{"tasks": [{"label": "folderOpen"}]}`, "", ""},
-		{"conftest", "tests/conftest.py", "x = 1\n", passage.RunsUnasked, "x = 1"},
+		{"conftest", "tests/conftest.py", "x = 1\n", "", ""},
 		{"sitecustomize", "sitecustomize.py", "x = 1\n", passage.RunsUnasked, "x = 1"},
 		{"pth with code", "a.pth", "../lib\nimport os; os.getcwd()\n", passage.RunsUnasked, "import os"},
 		{"pth", "a.pth", "../lib\n# import os\n", "", ""},

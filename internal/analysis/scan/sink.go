@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"sort"
@@ -218,8 +219,6 @@ func (s *scanner) scanContent(path string, data []byte, depth int) {
 		s.archive(path, data, depth)
 	case kindProgram:
 		s.program(path, data)
-	case kindImage:
-		s.image(path, data)
 	case kindBinary:
 		s.binary(path, data)
 	default:
@@ -271,6 +270,14 @@ func (s *scanner) text(f *passage.File, kind fileKind) {
 		s.commands.Lines(p)
 	}
 	s.unasked(f)
+}
+
+// secrets notes private keys and tokens of known issuers.
+func (s *scanner) secrets(p passage.Part) {
+	for _, found := range secrets.In(p.Text) {
+		hidden := p.Text[found.Body:found.To]
+		s.Find(RuleSecret, p, found.From, found.To, fmt.Sprintf("%s: '%s…', %d characters", found.What, hidden[:secrets.Shown], len(hidden)))
+	}
 }
 
 // textOf returns a file as text: UTF-8, or UTF-16 with a mark.

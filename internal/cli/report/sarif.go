@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/base/buildinfo"
@@ -35,6 +37,8 @@ type (
 	sarifRule struct {
 		ID      skill.RuleID      `json:"id"`
 		Short   sarifText         `json:"shortDescription"`
+		Full    sarifText         `json:"fullDescription"`
+		Help    sarifText         `json:"help"`
 		Config  sarifConfig       `json:"defaultConfiguration"`
 		Details map[string]string `json:"properties"`
 	}
@@ -86,12 +90,20 @@ var sarifLevels = map[skill.Severity]string{
 // rules returns the rules of check.
 func (r *Run) rules() (rules []sarifRule) {
 	for _, r := range check.Rules {
-		rules = append(rules, sarifRule{
-			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[r.Severity]},
-			Details: map[string]string{"group": string(r.Group), "source": r.Source},
-		})
+		rules = append(rules, sarifRuleOf(r.ID, r.Title, r.Source, r.Severity, map[string]string{"group": string(r.Group)},
+			"Each finding says what to change; 'knack check --fix' changes what has one right form."))
 	}
 	return rules
+}
+
+// sarifRuleOf returns a rule, with its origin in the full description.
+func sarifRuleOf(id skill.RuleID, title, source string, s skill.Severity, details map[string]string, help string) sarifRule {
+	details["source"] = source
+	first, size := utf8.DecodeRuneInString(title)
+	return sarifRule{
+		ID: id, Short: sarifText{title}, Full: sarifText{string(unicode.ToUpper(first)) + title[size:] + ". Source: " + source + "."}, Help: sarifText{help},
+		Config: sarifConfig{sarifLevels[s]}, Details: details,
+	}
 }
 
 // sarifOf returns the log of one run. Each result has the index of its rule.

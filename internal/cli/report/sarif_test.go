@@ -75,6 +75,14 @@ func validSARIF(t *testing.T, schema *jsonschema.Resolved, out string) int {
 	}
 	run := log["runs"].([]any)[0].(map[string]any)
 	rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
+	for _, r := range rules {
+		r := r.(map[string]any)
+		for _, key := range []string{"shortDescription", "fullDescription", "help"} {
+			if text, _ := r[key].(map[string]any)["text"].(string); text == "" {
+				t.Errorf("rule %s has no %s", r["id"], key)
+			}
+		}
+	}
 	results := run["results"].([]any)
 	for _, r := range results {
 		r := r.(map[string]any)

@@ -147,10 +147,8 @@ func (r *ScanRun) JSON() any {
 // rules returns the rules of scan.
 func (r *ScanRun) rules() (rules []sarifRule) {
 	for _, r := range scan.Rules {
-		rules = append(rules, sarifRule{
-			ID: r.ID, Short: sarifText{r.Title}, Config: sarifConfig{sarifLevels[laneSeverities[r.Lane]]},
-			Details: map[string]string{"lane": string(r.Lane), "source": r.Source},
-		})
+		rules = append(rules, sarifRuleOf(r.ID, r.Title, r.Source, laneSeverities[r.Lane], map[string]string{"lane": string(r.Lane)},
+			"To mend it: "+r.Fix+". 'knack approve SKILL --accept "+string(r.ID)+" --reason TEXT' accepts it on a server that enforces."))
 	}
 	return rules
 }

@@ -75,7 +75,6 @@ var targets = []target{
 	{"scan", "FuzzCharacters", "a scan of characters: each finding is in the text"},
 	{"scan", "FuzzCode", "a scan of Python and JavaScript: each finding is in the text"},
 	{"internal/analysis/scan/internal/words", "FuzzOf", "hosts: of a URL in every form, the one that is asked"},
-	{"scan", "FuzzImage", "a scan of images: bounded, whatever their parts say"},
 	{"scan", "FuzzMarkdown", "a scan of Markdown: each finding is in the text"},
 	{"internal/analysis/scan/internal/words", "FuzzPhrase", "phrases: found by words, in a time that grows with the text alone"},
 	{"internal/analysis/scan/internal/secrets", "FuzzIn", "secrets: none that is found is shown"},

@@ -170,7 +170,7 @@ func TestFullSettings(t *testing.T) {
 				has[path] = has["chat.models.local."+key] || has["chat.models.claude."+key] || has["chat.models.team."+key]
 			}
 			if i := strings.Index(path, ".RULE"); i >= 0 { // any rule
-				path = map[string]string{"check.rules": "check.rules.description-when", "scan.rules": "scan.rules.agent-config"}[path[:i]]
+				path = map[string]string{"check.rules": "check.rules.description-when", "scan.rules": "scan.rules.program"}[path[:i]]
 			}
 			if under, ok := strings.CutPrefix(path, "servers.NAME."); ok && (has["servers.files."+under] || has["servers.docs."+under] || has["servers.wiki."+under]) { // any name
 				continue

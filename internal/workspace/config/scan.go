@@ -69,6 +69,9 @@ func decodeLanes(d *decoder, v frontmatter.Value) map[skill.RuleID]scan.Lane {
 	lanes := []string{string(scan.Enforce), string(scan.Review), string(off)}
 	out := map[skill.RuleID]scan.Lane{}
 	for _, f := range d.fields(at, v) {
+		if scan.IsRetired(skill.RuleID(f.Key)) {
+			continue
+		}
 		if ids := scanRuleIDs(); !slices.Contains(ids, f.Key) {
 			d.unknown(f, at, "rule", ids)
 			continue
@@ -91,7 +94,7 @@ func acceptKeys(at string) []key[admission.Accept] {
 	return []key[admission.Accept]{
 		{"rule", "text", "", "the id of a rule of `knack scan`; required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			ids := scanRuleIDs()
-			if a.Rule = skill.RuleID(v.Text); !slices.Contains(ids, v.Text) {
+			if a.Rule = skill.RuleID(v.Text); !slices.Contains(ids, v.Text) && !scan.IsRetired(a.Rule) {
 				fix := "write a rule of doc/scan.md"
 				if best := typo.Nearest(v.Text, ids); best != "" {
 					fix = "did you mean " + best + "?"

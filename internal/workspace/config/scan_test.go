@@ -19,7 +19,7 @@ func TestScan(t *testing.T) {
 	const set = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	c, problems := Parse([]byte(`scan:
   mode: enforce
-  rules: {agent-config: enforce, persist: off}
+  rules: {program: enforce, persist: off, agent-config: enforce}
   accept:
     - {rule: run-decoded, skill: "skill://acme/*", set: ` + set + `, reason: test data}
     - {rule: secret, skill: "skill://**", reason: soon, until: 2026-11-24}
@@ -31,7 +31,7 @@ func TestScan(t *testing.T) {
 	digest, _ := skill.ParseDigest(set)
 	acme, _ := access.ParsePattern("skill://acme/*")
 	every, _ := access.ParsePattern("skill://**")
-	want := admission.Policy{Mode: "enforce", Rules: map[skill.RuleID]scan.Lane{"agent-config": scan.Enforce, "persist": ""}, Approve: []access.Pattern{every},
+	want := admission.Policy{Mode: "enforce", Rules: map[skill.RuleID]scan.Lane{"program": scan.Enforce, "persist": ""}, Approve: []access.Pattern{every},
 		Accept: []admission.Accept{{Rule: "run-decoded", Skill: acme, Set: digest, Reason: "test data"}, {Rule: "secret", Skill: every, Reason: "soon", Until: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)}}}
 	if diff := cmp.Diff(want, c.Scan, cmp.Comparer(func(a, b access.Pattern) bool { return a.String() == b.String() })); diff != "" {
 		t.Error(diff)

@@ -15,14 +15,11 @@ func (r *shellReader) writes(v value) {
 	if file == "" || strings.HasPrefix(file, "/dev/") {
 		return
 	}
-	if words.Outside(file) {
+	if words.Outside(file) || words.IsOfAgents(file) {
 		r.s.Fact(passage.FactWrite, file)
 	}
 	if words.Starts(file) {
 		r.s.Find(passage.Persist, r.p, v.from, v.to, secrets.Quote(file)+" is written, which starts by itself later")
-	}
-	if words.IsOfAgents(file) {
-		r.s.Find(passage.AgentConfig, r.p, v.from, v.to, secrets.Quote(file)+" is written, which agents read")
 	}
 }
 

@@ -31,14 +31,6 @@ func (m *page) frontmatter(p passage.Part, body int) {
 	if f, ok := doc.Field("allowed-tools"); ok {
 		for _, tool := range toolsOf(f.Value) {
 			m.Fact(passage.FactTool, tool)
-			if !grantsAll(tool) {
-				continue
-			}
-			from := p.File.Offset(f.Value.Position)
-			if n := strings.Index(p.Text[from:body], tool); n >= 0 {
-				from += n
-			}
-			m.Find(passage.ToolsAny, p, from, min(from+len(tool), body), "allowed-tools grants every command: "+secrets.Quote(tool))
 		}
 	}
 	if f, ok := doc.Field("hooks"); ok && (len(f.Value.Fields) > 0 || len(f.Value.Items) > 0) {
@@ -119,16 +111,6 @@ func toolsOf(v frontmatter.Value) (out []string) {
 		out = append(out, text[from:])
 	}
 	return slices.DeleteFunc(out, func(tool string) bool { return tool == "" })
-}
-
-// grantsAll reports whether a tool allows every command: Bash without commands, or with a pattern
-// that matches all.
-func grantsAll(tool string) bool {
-	if tool == "*" {
-		return true
-	}
-	rest, ok := strings.CutPrefix(tool, "Bash")
-	return ok && (rest == "" || strings.HasPrefix(rest, "(") && strings.Trim(rest, "(*: )") == "")
 }
 
 // yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is not

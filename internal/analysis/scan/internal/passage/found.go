@@ -47,12 +47,9 @@ const (
 	// The lane review.
 	RunFetched      skill.RuleID = "run-fetched"
 	Persist         skill.RuleID = "persist"
-	AgentConfig     skill.RuleID = "agent-config"
-	ToolsAny        skill.RuleID = "tools-any-command"
 	OverridePhrase  skill.RuleID = "override-phrase"
 	ConcealPhrase   skill.RuleID = "conceal-phrase"
 	HiddenText      skill.RuleID = "hidden-text"
-	ImageText       skill.RuleID = "image-text"
 	URLTransient    skill.RuleID = "url-transient"
 	URLAddress      skill.RuleID = "url-address"
 	DownloadProgram skill.RuleID = "download-program"
@@ -84,7 +81,7 @@ const (
 	FactPackage              // that commands install
 	FactVariable             // of the environment
 	FactRead                 // a path outside of the skill
-	FactWrite                // a path outside of the skill
+	FactWrite                // a path outside of the skill, or a file of an agent
 	FactBinary               // a file with a program in it
 	FactTool                 // of allowed-tools
 	FactHidden               // a file with text that rendering does not show
