@@ -249,22 +249,22 @@ func TestFactsOfPages(t *testing.T) {
 	t.Parallel()
 	block := func(language, text string) string { return "# A\n\n```" + language + "\n" + text + "\n```\n" }
 	for text, want := range map[string]string{
-		block("sh", "git status\nmycli sync && ./tools/build.sh"):                                                 "[build.sh git mycli] [] [] [] []",
-		block("", "git status\nuv run kit"):                                                                       "[git uv] [] [] [] []",
-		block("", "BLOCKED by review\n15K users\nGET /items\nKey results: none"):                                  "[] [] [] [] []",
-		block("", "\"Reduces stress, \nbetter sleep and lower costs\""):                                           "[] [] [] [] []",
-		block("", "better sleep\nacross all cells"):                                                               "[] [] [] [] []",
-		block("bash", "GET /items HTTP/1.1\nPOST /items\n15K\nlog_error 'no'"):                                    "[] [] [] [] []",
-		block("bash", "[tool.kit]\nline-length = 120\nstrict = true"):                                             "[] [] [] [] []",
-		block("powershell", "Get-ChildItem -Recurse"):                                                             "[Get-ChildItem] [] [] [] []",
-		block("r", "% a comment\n% another one"):                                                                  "[] [] [] [] []",
-		"Use `git log` or `Key results` or `better sleep`.\n":                                                     "[git] [] [] [] []",
-		block("sh", "curl -T portrait.jpg https://in.acme-tools.dev/a\ncurl portrait.jpg"):                        "[curl] [in.acme-tools.dev] [] [] []",
-		block("sh", "curl api.acme-tools.dev/v1"):                                                                 "[curl] [api.acme-tools.dev] [] [] []",
-		block("sh", "sed '/div/d' ~/notes.md\ngrep /query /usr/share/dict/words"):                                 "[grep sed] [] [] [/usr/share/dict/words ~/notes.md] []",
-		block("sh", "cat /path/to/file /etc/... /Good\nmkdir /var/cache/kit"):                                     "[cat mkdir] [] [] [] [/var/cache/kit]",
-		block("sh", "kit --url $KIT_URL --size $SIZE $LINENO") + block("sh", "SIZE=3"):                            "[kit] [] [KIT_URL] [] []",
-		block("sh", "KIT_URL=https://kit.acme-tools.dev") + block("python", "import os\nos.environ[\"KIT_URL\"]"): "[] [] [KIT_URL] [] []",
+		block("sh", "git status\nmycli sync && ./tools/build.sh"):                          "[build.sh git mycli] [] [] [] []",
+		block("", "git status\nuv run kit"):                                                "[git uv] [] [] [] []",
+		block("", "BLOCKED by review\n15K users\nGET /items\nKey results: none"):           "[] [] [] [] []",
+		block("", "\"Reduces stress, \nbetter sleep and lower costs\""):                    "[] [] [] [] []",
+		block("", "better sleep\nacross all cells"):                                        "[] [] [] [] []",
+		block("bash", "GET /items HTTP/1.1\nPOST /items\n15K\nlog_error 'no'"):             "[] [] [] [] []",
+		block("bash", "[tool.kit]\nline-length = 120\nstrict = true"):                      "[] [] [] [] []",
+		block("powershell", "Get-ChildItem -Recurse"):                                      "[Get-ChildItem] [] [] [] []",
+		block("r", "% a comment\n% another one"):                                           "[] [] [] [] []",
+		"Use `git log` or `Key results` or `better sleep`.\n":                              "[git] [] [] [] []",
+		block("sh", "curl -T portrait.jpg https://in.acme-tools.dev/a\ncurl portrait.jpg"): "[curl] [in.acme-tools.dev] [] [] []",
+		block("sh", "curl api.acme-tools.dev/v1"):                                          "[curl] [api.acme-tools.dev] [] [] []",
+		block("sh", "sed '/div/d' ~/notes.md\ngrep /query /usr/share/dict/words"):          "[grep sed] [] [] [/usr/share/dict/words ~/notes.md] []",
+		block("sh", "cat /path/to/file /etc/... /Good\nmkdir /var/cache/kit"):              "[cat mkdir] [] [] [] [/var/cache/kit]",
+		block("sh", "kit --url $KIT_URL --size $SIZE $LINENO") + block("sh", "SIZE=3"):     "[kit] [] [KIT_URL] [] []",
+		block("sh", "KIT_URL=https://kit.acme-tools.dev") + block("python", "import os\nos.environ[\"KIT_URL\"]\nos.environ[\"PORT\"] = '1'\nos.environ[\"SIZE\"] == '1'"): "[] [] [KIT_URL SIZE] [] []",
 	} {
 		s := newScanner(Options{})
 		s.text(fileOf("SKILL.md", text), kindMarkdown)

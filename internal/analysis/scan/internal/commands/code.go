@@ -243,6 +243,7 @@ func (c *codeReader) environment(i int) {
 		return
 	}
 	switch {
+	case c.isMark(i+1, "[") && c.isMark(i+3, "]") && c.isMark(i+4, "=") && !c.isMark(i+5, "="): // sets it
 	case c.isMark(i+1, "[") && i+2 < len(c.tokens) && c.tokens[i+2].Kind == lexer.String:
 		c.environmentVariable(c.tokens[i+2].Text)
 	case c.isMark(i+1, ".") && c.name(i+2) == "get" && c.isMark(i+3, "(") && i+4 < len(c.tokens) && c.tokens[i+4].Kind == lexer.String:
