@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// publicKey is a key of nobody.
+// publicKey is the key of a made-up signer.
 const publicKey = `-----BEGIN PUBLIC KEY-----
 MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
 -----END PUBLIC KEY-----

@@ -21,7 +21,7 @@ import (
 //
 //	> a body to POST; with a method before it, that method: > DELETE
 //	header NAME: VALUE for the next request alone; without a value the header is left out
-//	stream is as >, for what goes on: its status and headers; header stands before it
+//	stream is like > for a request that stays open: its status and headers; header comes before it
 //	hear METHOD…: the next events of the stream, until each of the notifications has come
 //	write PATH changes the skills; the file is in NEW/
 //	< status, headers by name, and the lines of the body

@@ -78,8 +78,8 @@ func TestRoots(t *testing.T) {
 	await("none any more", func(d string) bool { return strings.Contains(d, "(none)") })
 }
 
-// The first request of a session that offers roots waits for them; instructions are sent
-// before, and say so.
+// The first request of any method waits for the roots that the session offers; the
+// instructions, which are sent before, say that they do not know them yet.
 func TestRootsBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	project := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of the project.", "the body")})

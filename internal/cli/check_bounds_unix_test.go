@@ -115,7 +115,7 @@ func TestCheckBounds(t *testing.T) {
 		"pages without end": {func(w http.ResponseWriter, r *http.Request, id string) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"skills":[%s{}],"nextCursor":"%s"}}`, id, strings.Repeat("{},", 100_000), id)
-		}, ""}, // what is wrong is on standard output
+		}, ""}, // the fault is on standard output
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory, stderr, code := checkedURL(t, hostile(t, c.body))

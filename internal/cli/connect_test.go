@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestConnectOfGoRun checks that connect writes no build of go run into a client's file, be it
-// in the folder for temporary files or in the build cache.
+// TestConnectOfGoRun checks that connect writes no build of go run into a client's file, neither
+// from the folder for temporary files nor from the build cache.
 func TestConnectOfGoRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes, in which the race detector sees nothing")

@@ -312,7 +312,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		return
 	}
 
-	// must compares what a role without access gets from both servers.
+	// must compares the answers of both servers to a role without access.
 	must := func(r role, p probe) {
 		of := ask(r, p)
 		if of[0] != of[1] {

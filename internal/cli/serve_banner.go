@@ -73,7 +73,7 @@ func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.
 	}
 }
 
-// quietScan keeps the warnings of the first scan out of the log at a terminal, where one line per
+// quietScan keeps the warnings of the first scan out of the log at a terminal: one line per
 // skipped skill would hide the banner. The banner counts them in one line.
 type quietScan struct {
 	slog.Handler

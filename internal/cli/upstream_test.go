@@ -26,7 +26,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// person is somebody's machine: a home folder, a variable with a token, and a server over stdio.
+// person is a user's machine: a home folder, a variable with a token, and a server over stdio.
 type person struct {
 	t     *testing.T
 	home  string
@@ -190,7 +190,7 @@ func TestOwnSources(t *testing.T) {
 			t.Errorf("%s: %s", name, answer)
 		}
 	}
-	// A script of the source can be run from the verified copy, which nobody can write.
+	// A script of the source can be run from the verified copy, which is read-only.
 	_, at, _ = strings.Cut(p.load("pdf"), "Base directory: ")
 	at, _, _ = strings.Cut(at, `\n`)
 	if info, err := os.Stat(filepath.Join(at, "run.sh")); err != nil || info.Mode().Perm()&0o222 != 0 || !strings.HasPrefix(at, p.home) {

@@ -11,7 +11,7 @@ import (
 const npmPackage = "@knack-dev/knack"
 
 // NewServer returns the server that starts the knack at the path program. Of a package of npm, which
-// lies in a cache that npm empties, it has npx start the same version. Of Homebrew's, it is the link
+// is in a cache that npm empties, it has npx start the same version. Of Homebrew's, it is the link
 // that stays when the version changes.
 func NewServer(os, program, version string) Server {
 	if prefix, _, ok := strings.Cut(program, "/Cellar/knack/"); ok {

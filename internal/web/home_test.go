@@ -126,7 +126,7 @@ func TestManyTags(t *testing.T) {
 	}
 }
 
-// TestHighlight checks that a list marks what the query found.
+// TestHighlight checks that a list marks the words that the query found.
 func TestHighlight(t *testing.T) {
 	f := open(t, shelves)
 	f.get("/api/v1/skills?q=bolt")

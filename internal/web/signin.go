@@ -37,8 +37,8 @@ type signInPage struct {
 	frame
 	Wrong bool
 	To    string // where sign-in redirects to
-	// Provider is the host at which people sign in, Problem why that failed, and Out where
-	// they sign out there; each may be empty. Life is how long they stay signed in.
+	// Provider is the host for signing in, Problem the reason of a failure, and Out the
+	// address for signing out there; each may be empty. Life is how long they stay signed in.
 	Provider, Problem, Out string
 	Life                   string
 	Tokens                 bool // people sign in with a token

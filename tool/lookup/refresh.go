@@ -15,13 +15,13 @@ import (
 // says that there is no such skill, the disk is asked:
 //
 //   - Each root lists its folders once. If one of them has the skill's name and a SKILL.md,
-//     and the snapshot does not know it, or skipped it for what the file was before, all
+//     and the snapshot does not know it, or skipped it for an earlier state of the file, all
 //     roots are refreshed at once. So a skill in a folder of its name that was there before
 //     the call is found. A folder that a refresh leaves unknown, such as a second link to
 //     another, causes no further refresh for an interval, and no more than [maxFruitless]
 //     folders do.
 //   - Only a refresh finds a skill that is deeper, or in a folder of another name. It happens
-//     if the last one began longer ago than [minInterval] and ten times what it took: absent
+//     if the last one began longer ago than [minInterval] and ten times its duration: absent
 //     names cost at most a tenth of the time, however many are asked for.
 //
 // All callers share one refresh, and wait for it, and for a root to list its folders, at most

@@ -182,7 +182,7 @@ func (r *Report) notices() (out []Trouble) {
 	return out
 }
 
-// plugins returns the plugins with a fault. One that is merely disabled is none.
+// plugins returns the plugins with a fault. One that is merely disabled is not a trouble.
 func (r *Report) plugins() (out []Trouble) {
 	for _, p := range r.Plugins {
 		if p.Reason != "" && p.Fix != "" {

@@ -43,7 +43,7 @@ func Link(path, target string) error {
 var symlink = (*os.Root).Symlink
 
 // lacksLinks reports whether making a link failed because the system has no links. Windows says
-// 1314 (ERROR_PRIVILEGE_NOT_HELD) to a user who may not make them.
+// 1314 (ERROR_PRIVILEGE_NOT_HELD) to a user without the right to make them.
 func lacksLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.Errno(1314))
 }

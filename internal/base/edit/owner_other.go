@@ -7,5 +7,5 @@ import "io/fs"
 // copyOwner does nothing: on this system a file's owner follows from its folder.
 func copyOwner(*temporary, fs.FileInfo) error { return nil }
 
-// isOwn trusts the folder: on this system it says who may write a file.
+// isOwn trusts the folder: on this system it decides the right to write a file.
 func isOwn(fs.FileInfo) bool { return true }

@@ -34,8 +34,8 @@ func (t *Tree) Take(from string) error {
 
 // Back moves the tree to a path, as [Tree.Place] does. It is for a folder that a tree was
 // exchanged with, and that is not to be removed after all. If the path is on another file
-// system, the tree is copied. A tree with anything but folders, regular files and links stays
-// where it is then, and the error is [ErrIrregular].
+// system, the tree is copied. A tree with anything but folders, regular files and links is
+// then not moved, and the error is [ErrIrregular].
 func (t *Tree) Back(to string) error {
 	err := t.Place(to)
 	if err == nil || errors.Is(err, ErrExists) || t.root == nil {

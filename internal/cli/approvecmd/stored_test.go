@@ -52,7 +52,7 @@ func TestStoredFiles(t *testing.T) {
 			t.Errorf("%q, %v", all, err)
 		}
 	}
-	// A damaged file is none.
+	// A damaged file counts as missing.
 	d := setInStore(approved[0])
 	at := filepath.Join(s.Folder(d), "SKILL.md")
 	if err := os.Chmod(at, 0o600); err != nil {

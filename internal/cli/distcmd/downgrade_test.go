@@ -27,8 +27,8 @@ func (s *signing) locked(version string) {
 	}
 }
 
-// TestDowngrade checks that the version in the signed manifest decides, and not the tag that anybody
-// who may push can move.
+// TestDowngrade checks that the version in the signed manifest decides, and not the tag, which any
+// pusher can move.
 func TestDowngrade(t *testing.T) {
 	s := newSigning(t)
 	s.rule("a.pub", true)

@@ -25,7 +25,7 @@ type report struct {
 	again   string // the command without --check
 	dry     bool
 	other   string // knack verify for the lock of another project, or ""
-	sees    *sight // which clients see what add installed, or nil
+	sees    *sight // which clients see the skills that add installed, or nil
 }
 
 // verbs has the words for each action, in the past and for a dry run.

@@ -210,7 +210,7 @@ var badNames = []struct{ name, inTar, inZip string }{
 	{"s/SKILL.md", "is there twice", "is there twice"},
 	{"s/SKILL.MD", "only in case", "only in case"},
 	{"s/skill.md", "only in case", "only in case"},
-	{"S/SKILL.md", "", ""}, // another skill; names of skills are judged where they are installed
+	{"S/SKILL.md", "", ""}, // another skill; names of skills are judged at their installation
 	{"s", "", ""},          // a file beside the skill, which is not taken
 	{"s/SKILL.md/x", "is both a file and a folder", "is both a file and a folder"},
 	{"s/.env", "", ""},

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// A source that hangs keeps no release from its moment, and a person who asks need not wait for it.
+// A source that hangs keeps no release from its moment, and a poll on request does not wait for it.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -64,7 +64,7 @@ func TestTable(t *testing.T) {
 	for kind := range kinds {
 		cells := cells
 		if kind != "folder" && !testwait.SecondLane() {
-			cells = slices.Concat(cells[:1], cells[2:3]) // where nothing is, and where the user changed something
+			cells = slices.Concat(cells[:1], cells[2:3]) // the place is empty, or changed by the user
 		}
 		for _, c := range cells {
 			for _, over := range []bool{false, true} {

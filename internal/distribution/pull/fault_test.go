@@ -24,7 +24,7 @@ import (
 const always = 1000
 
 // After each fault there is the new release or an error; the previous release stays complete
-// all the time. Once the fault is over, the next attempt fetches what is missing.
+// all the time. Once the fault is over, the next attempt fetches the missing part.
 func TestPullFaults(t *testing.T) {
 	registry := registrytest.Start(t)
 	any := func(*http.Request) bool { return true }

@@ -132,7 +132,7 @@ func library(n int, text string) registrytest.Skills {
 	return all
 }
 
-// flat moves skills to the root, so that they lie in several packs.
+// flat moves skills to the root, so that they are in several packs.
 func flat(all registrytest.Skills) registrytest.Skills {
 	out := registrytest.Skills{}
 	for path, content := range all {

@@ -57,8 +57,8 @@ func (u Rules) Check(r store.Release, highest map[string]string, stored bool) er
 
 // highest returns the highest served version that counts for a release by a signer. The versions
 // of all trusted signers count. Releases by others, and unsigned ones, do not hold back a signed
-// release. A release without a verified signature is compared with all: anybody could have made
-// it.
+// release. A release without a verified signature is compared with all: any pusher could have
+// made it.
 func (u Rules) highest(all map[string]string, signer string) (version string, ok bool) {
 	for by, v := range all {
 		counts := signer == "" || by == signer || by != "" && (u.Trusts == nil || u.Trusts(by))

@@ -63,7 +63,7 @@ func TestCollect(t *testing.T) {
 		t.Error("the layer of a release that is gone stayed")
 	}
 
-	// A head stays as long as its process lives; one that nobody asks for goes after 30 days.
+	// A head stays as long as its process lives; an unused one is removed after 30 days.
 	later(40 * 24 * time.Hour)
 	if !has(1) || !has(2) {
 		t.Error("a release that is served is gone")

@@ -376,7 +376,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestFirst checks what a dry run shows.
+// TestFirst checks the request that a dry run shows.
 func TestFirst(t *testing.T) {
 	var s seen
 	c := chat.New(options(t, &scripted{}, &s))

@@ -71,7 +71,7 @@ func TestSecretsHiddenDecoded(t *testing.T) {
 			tool := c.tool(&mcp.Tool{Name: sent, Description: "of " + sent, InputSchema: map[string]any{"type": "object", "description": sent, "properties": map[string]any{sent: true}}})
 			texts["description"], texts["schema"], texts["name"] = tool.Description, string(tool.Schema), tool.Name
 			if name == "split" {
-				delete(texts, "JSON text") // the escapes of what splits it are letters there
+				delete(texts, "JSON text") // escapes of the characters that split it are letters there
 			}
 			for where, text := range texts {
 				plain, _ := withoutInvisible(text)

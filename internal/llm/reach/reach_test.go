@@ -82,7 +82,7 @@ func failureOf(t *testing.T, address, token string, tr http.RoundTripper) (what,
 		if broken != nil {
 			t.Fatal(broken)
 		}
-		if resp, broken = c.Do(end); broken == nil { // a server that is none may not answer again
+		if resp, broken = c.Do(end); broken == nil { // a foreign server may not answer again
 			resp.Body.Close()
 		}
 	}
@@ -210,7 +210,7 @@ func listener(t *testing.T, greeting string) string {
 				return
 			}
 			if greeting != "" {
-				_, _ = c.Read(make([]byte, 1)) // an answer before the request is none
+				_, _ = c.Read(make([]byte, 1)) // an answer before the request does not count
 				_, _ = io.WriteString(c, greeting)
 			}
 			c.Close()

@@ -239,8 +239,8 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// slow is a file system in which reads of a script are slow after the first one, which is the
-// scan's second pass.
+// slow is a file system in which each read of a script but the first is slow, as the read of the
+// scan is.
 type slow struct {
 	fs.FS
 	read sync.Map

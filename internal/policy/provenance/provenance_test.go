@@ -296,7 +296,7 @@ func TestEnforce(t *testing.T) {
 }
 
 // TestEnforceNoLock checks that skills without a lock are served, and skipped as soon as
-// there is one that lacks them.
+// their folder has a lock that lacks them.
 func TestEnforceNoLock(t *testing.T) {
 	p := newProject(t)
 	p.skill("skills/a")

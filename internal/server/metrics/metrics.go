@@ -129,7 +129,7 @@ func (t *times) add(took time.Duration, bounds []time.Duration) {
 // table has a value for each of a few labels. Reading one that exists takes no lock and no memory.
 type table[V any] struct {
 	now atomic.Pointer[map[label]*V]
-	mu  sync.Mutex // of those who add
+	mu  sync.Mutex // of callers that add
 }
 
 // value returns the value of a label, and adds it if there is none.

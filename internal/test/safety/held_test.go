@@ -40,7 +40,7 @@ type heldSkill struct {
 	bad, good    map[string]string
 }
 
-// heldSkills makes one skill for each way to be bad. The canary stands in each file.
+// heldSkills makes one skill for each way to be bad. Each file has the canary.
 func heldSkills(c canary) []heldSkill {
 	main := func(name, more string) string {
 		return "---\nname: " + name + "\ndescription: About " + c.text + ".\n---\n# " + c.text + "\n" + more

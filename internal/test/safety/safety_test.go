@@ -5,9 +5,9 @@
 // the built binary. TestMutations breaks knack once for each promise and requires that a
 // test notices.
 //
-//	SAFETY=fast go test -run TestSafety ./internal/test/safety      what CI runs
-//	SAFETY=full go test -run TestSafety ./internal/test/safety      what make safety runs
-//	MUTATE=all go test -run TestMutations ./internal/test/safety    what make mutate runs
+//	SAFETY=fast go test -run TestSafety ./internal/test/safety      the part that CI runs
+//	SAFETY=full go test -run TestSafety ./internal/test/safety      as make safety runs it
+//	MUTATE=all go test -run TestMutations ./internal/test/safety    as make mutate runs it
 //
 // Without these variables only the checks of the tables in doc/reliability.md and
 // SECURITY.md run.

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	flag.Usage = func() { fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/prose [FOLDER]") }
+	flag.Usage = func() { fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/tools/prose [FOLDER]") }
 	flag.Parse()
 	folder := cmp.Or(flag.Arg(0), ".")
 	r, err := read(folder)
@@ -25,7 +25,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-	for _, m := range slices.Concat(r.marks, r.inPages) {
+	for _, m := range slices.Concat(r.marks, r.nounless, r.inPages) {
 		fmt.Printf("%s:%d: %s: %q: write %s\n\t%s\n", m.file, m.line, m.pattern.name, m.match, m.pattern.better, m.sentence)
 	}
 	for _, s := range r.pages {
@@ -39,6 +39,7 @@ func main() {
 		}
 	}
 	fmt.Printf("%-28s %5d sentences %4d marks %6.1f per 1,000\n", "all comments", r.comments.sentences, r.comments.marks, r.comments.rate())
+	fmt.Printf("nouns are missing %.1f times in 10,000 of %d words of comments\n", r.nounlessRate(), r.words)
 	fmt.Printf("pages: %d sentences, %d marks, 95th percentile %d words\n", len(r.pages), len(r.inPages), r.percentile(95))
 	fmt.Printf("tests: time.Sleep is called %d times\n", len(r.sleeps))
 }

@@ -34,6 +34,10 @@ var patterns = []pattern{
 	{"stiff", regexp.MustCompile(`(?i)\bbe it\b|\bhas it (?:read|done|made)\b|\bpasse[sd] over\b|\bas it (?:came|comes|was given)\b|\bwithout a word\b|\bof its own accord\b`), "plain words"},
 }
 
+// nounless are pronouns for which a noun says more. Comments cannot do without them
+// entirely: a quotation may have one, or a parameter's name.
+var nounless = pattern{"noun", regexp.MustCompile(`(?i)\b(?:what|that of|those of)\b`), "the noun"}
+
 // sentence is one sentence and its position.
 type sentence struct {
 	file string
@@ -61,10 +65,17 @@ type report struct {
 	comments count
 	folders  map[string]count // of the comments, by folder
 	marks    []mark           // in comments
+	nounless []mark           // in comments, of the pattern [nounless]
+	words    int              // of the comments' sentences
 	files    []string         // Markdown pages
 	pages    []sentence       // of these pages, without tables
 	inPages  []mark           // in pages, tables included
 	sleeps   []string         // calls of time.Sleep in tests, as file:line
+}
+
+// nounlessRate is the number of pronouns without a noun in 10,000 words of comments.
+func (r *report) nounlessRate() float64 {
+	return 10_000 * float64(len(r.nounless)) / float64(max(r.words, 1))
 }
 
 // percentile is the number of words that p of 100 sentences of the pages do not exceed.
@@ -135,6 +146,8 @@ func (r *report) goFile(root, path string) error {
 		for _, s := range sentences(group.Text()) {
 			s.file, s.line = path, s.line+set.Position(group.Pos()).Line
 			found := marksIn(s)
+			r.nounless = append(r.nounless, nounless.in(s)...)
+			r.words += words(s.text)
 			here.sentences++
 			here.marks += len(found)
 			r.comments.sentences++
@@ -160,11 +173,17 @@ func (r *report) goFile(root, path string) error {
 
 // marksIn finds the marks of one sentence. The name of the user nobody is not a mark.
 func marksIn(s sentence) (marks []mark) {
-	text := strings.ReplaceAll(s.text, "user nobody", "user")
+	s.text = strings.ReplaceAll(s.text, "user nobody", "user")
 	for _, p := range patterns {
-		for _, match := range p.expr.FindAllString(text, -1) {
-			marks = append(marks, mark{s.file, s.line, p, match, s.text})
-		}
+		marks = append(marks, p.in(s)...)
+	}
+	return marks
+}
+
+// in finds the marks of one pattern in a sentence.
+func (p pattern) in(s sentence) (marks []mark) {
+	for _, match := range p.expr.FindAllString(s.text, -1) {
+		marks = append(marks, mark{s.file, s.line, p, match, s.text})
 	}
 	return marks
 }

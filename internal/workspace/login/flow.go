@@ -223,7 +223,7 @@ func (f *flow) browser(ctx context.Context) (*oauth2.Token, error) {
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		if r.URL.Path != "/callback" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
-			http.NotFound(w, r) // a page of somebody else
+			http.NotFound(w, r) // a page of another site
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -110,7 +110,7 @@ func TestRelativeFolders(t *testing.T) {
 	}
 }
 
-// A helper that waits for something nobody sees is ended.
+// A helper that waits for input at a prompt that no user sees is ended.
 func TestHelperHangs(t *testing.T) {
 	needsShell(t)
 	conf := Config{
