@@ -34,6 +34,8 @@ type Step struct {
 	// Unit names the units. It is called repeatedly until the step ends.
 	Count func() (done, total int)
 	Unit  string
+	// Text, if not nil, returns the line for a terminal, instead of What and Count.
+	Text func() string
 	// Parts, if not nil, returns the progress: "12 of 64 layers", "3.1 of 9.2 MB". It marks a
 	// long step, which is also reported if stderr is not a terminal. A terminal shows Short
 	// before the parts, instead of What and Count, or What while there are no parts.
@@ -127,6 +129,9 @@ func (p *progress) tick() {
 func (p *progress) line(after time.Duration) string {
 	s := p.steps[len(p.steps)-1]
 	text := s.What
+	if s.Text != nil {
+		text = s.Text()
+	}
 	if s.Parts != nil {
 		if parts := s.Parts(); len(parts) > 0 {
 			text = strings.Join(append([]string{s.Short}, parts...), "  ")

@@ -78,6 +78,9 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%q is in the way", err.String())
 		}
 		sees(progressTick, "reading skills: 7 folders, 2 s; Ctrl-C")
+		getting := ShowProgress(env, Step{Text: func() string { return "getting skills: 1.2 MB" }})
+		sees(progressTick, "getting skills: 1.2 MB, 2 s; Ctrl-C end")
+		getting()
 		reading()
 		sees(time.Minute, "") // it said something, and may wait for the user now
 		ShowProgress(env, Step{What: "reading again"})

@@ -137,7 +137,7 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 		Trust: trusted, AllowDowngrade: p.downgrade,
 		Progress: func(r pull.Report) { now.Store(&r) },
 		Origins: origins.New(origins.Options{
-			Env: env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: servers,
+			Env: env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: servers,
 			Warn: func(text string) { env.Err().Text(console.Warning, text) },
 		}),
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/test/registrytest"
@@ -193,6 +194,26 @@ func TestPullProgress(t *testing.T) {
 	}
 	if progressOf(&pull.Report{}) != nil || progressOf(nil) != nil {
 		t.Error("it knows how far it is")
+	}
+}
+
+// TestGettingProgress checks that a download shows its bytes, and other work its steps.
+func TestGettingProgress(t *testing.T) {
+	var p progress
+	if got := p.text(); got != "getting skills" {
+		t.Errorf("%q", got)
+	}
+	for want, set := range map[string]amount{
+		"getting skills: 6.1 of 9.3 MB":      {origin.Bytes, 6_100_000, 9_300_000},
+		"getting skills: 6.1 MB":             {origin.Bytes, 6_100_000, 0},
+		"getting skills: 12 of 4,000 files":  {origin.Files, 12, 4000},
+		"getting skills: 12 of 4,000 skills": {origin.Skills, 12, 4000},
+		"getting skills: 12 skills":          {origin.Skills, 12, 0},
+	} {
+		p.set(set.of, set.done, set.total)
+		if got := p.text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/internal/workspace/origins"
 	"github.com/knack-dev/knack/internal/workspace/settings"
@@ -245,7 +246,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	_, state := env.Folders()
 	var p progress
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
-	stop := sync.OnceFunc(console.ShowProgress(env, console.Step{What: "getting skills", Count: p.count, Unit: "steps"}))
+	stop := sync.OnceFunc(console.ShowProgress(env, console.Step{Text: p.text}))
 	f.stopProgress = stop
 	o := install.Options{
 		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Getenv: env.Variable, AtHome: at.atHome, Contained: at.contained, Legacy: at.legacy,
@@ -275,15 +276,32 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
 }
 
-// progress counts the finished steps of a source or an installation.
-type progress struct{ done, total atomic.Int64 }
+// progress is the last progress of a source or an installation.
+type progress struct{ now atomic.Pointer[amount] }
 
-func (p *progress) set(_ string, done, total int64) {
-	p.done.Store(done)
-	p.total.Store(total)
+type amount struct {
+	of          origin.Unit
+	done, total int64
 }
 
-func (p *progress) count() (done, total int) { return int(p.done.Load()), int(p.total.Load()) }
+func (p *progress) set(of origin.Unit, done, total int64) { p.now.Store(&amount{of, done, total}) }
+
+// text returns the line for a terminal.
+func (p *progress) text() string {
+	const what = "getting skills"
+	a := p.now.Load()
+	switch {
+	case a == nil:
+		return what
+	case a.of == origin.Bytes && a.total > 0:
+		return what + ": " + megabytes(a.done, a.total)
+	case a.of == origin.Bytes:
+		return fmt.Sprintf("%s: %.1f MB", what, float64(a.done)/1e6)
+	case a.total > 0:
+		return fmt.Sprintf("%s: %s of %s %s", what, display.Thousands(int(a.done)), display.Thousands(int(a.total)), a.of)
+	}
+	return fmt.Sprintf("%s: %s %s", what, display.Thousands(int(a.done)), a.of)
+}
 
 // failure returns an error of package install as a failure of the command.
 func failure(err error) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -175,7 +176,7 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 	inParallel(len(steps), func(i int) *Step {
 		s := steps[i]
 		if in.o.Progress != nil {
-			in.o.Progress("installing", done.Add(1)-1, int64(len(steps)))
+			in.o.Progress(origin.Skills, done.Add(1)-1, int64(len(steps)))
 		}
 		if s.Do == Write {
 			if err := in.fill(ctx, trees[in.beside(s.place)], part[s]+"/", s); err != nil {

@@ -178,5 +178,15 @@ type Spool interface {
 	io.Closer
 }
 
-// Progress is called now and then while bytes arrive. total is 0 if it is unknown.
-type Progress func(what string, done, total int64)
+// Progress is called now and then while parts of a source arrive. total is 0 if it is unknown.
+type Progress func(of Unit, done, total int64)
+
+// Unit is the unit of a [Progress].
+type Unit string
+
+// The units.
+const (
+	Bytes  Unit = "bytes"
+	Files  Unit = "files"
+	Skills Unit = "skills"
+)

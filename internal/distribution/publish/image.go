@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/internal/base/semver"
-	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/registry"
 	"github.com/knack-dev/knack/skill"
 )
@@ -167,7 +166,7 @@ func (b buffer) WriteAt(p []byte, at int64) (int, error) {
 
 // progress counts the transferred bytes.
 type progress struct {
-	to    origin.Progress
+	to    func(what string, done, total int64)
 	total int64
 	done  atomic.Int64
 }

@@ -30,7 +30,7 @@ type Publisher struct {
 	// Spool returns a temporary file for a transfer.
 	Spool func() (origin.Spool, error)
 	// Progress is called with the bytes read, and then with the bytes sent.
-	Progress origin.Progress
+	Progress func(what string, done, total int64)
 	// Sign returns a bundle that signs the manifest with a digest. It is nil if nothing is
 	// signed.
 	Sign func(manifestDigest string) ([]byte, error)

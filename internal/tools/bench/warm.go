@@ -66,7 +66,7 @@ func (b *bench) fill(t *tree) error {
 		return err
 	}
 	p := pull.Puller{Store: s, Origins: func(origin.Kind) (origin.Origin, error) {
-		return folder.Origin{Progress: func(string, int64, int64) {}}, nil
+		return folder.Origin{Progress: func(origin.Unit, int64, int64) {}}, nil
 	}}
 	r, _, err := p.Pull(b.ctx, from, origin.Revision{})
 	if err != nil {

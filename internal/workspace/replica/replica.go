@@ -101,7 +101,7 @@ func Open(o Options) (*Replica, error) {
 		puller := &pull.Puller{
 			Store: shelf, Trust: rules, Clean: sent.Hide,
 			Origins: origins.New(origins.Options{
-				Env: &env, Store: shelf, Progress: func(string, int64, int64) {}, Offline: offline, Fetch: fetch, Login: web.Login,
+				Env: &env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: fetch, Login: web.Login,
 				Warn: once(func(text string) { o.Log.Warn(sent.Hide(text)) }),
 			}),
 		}

@@ -178,7 +178,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 			return err
 		}
 		if l.progress != nil {
-			l.progress("reading files", int64(i), int64(len(l.entries)))
+			l.progress(origin.Files, int64(i), int64(len(l.entries)))
 		}
 		if e.Type != origin.Regular && e.Type != origin.Exec {
 			continue

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
 // bare is a repository without a working tree. It has packs of fetched objects and no branch. It
@@ -93,7 +94,7 @@ func (b *bare) fetch(ctx context.Context, source string, config []string, stdin 
 			if n > maxReceived {
 				return fmt.Errorf("the server sends more than %d GiB: name a folder of the repository, or an archive", maxReceived>>30)
 			}
-			b.git.opts.Progress(source, n, 0)
+			b.git.opts.Progress(origin.Bytes, n, 0)
 			return nil
 		},
 	})

@@ -72,7 +72,7 @@ func New(o Options) *Origin {
 		g.opts.Warn = func(string) {}
 	}
 	if g.opts.Progress == nil {
-		g.opts.Progress = func(string, int64, int64) {}
+		g.opts.Progress = func(origin.Unit, int64, int64) {}
 	}
 	g.start = sync.OnceValues(g.look)
 	return g

@@ -196,7 +196,7 @@ func TestFetch(t *testing.T) {
 	}
 	s := serve(t, files)
 	var arrived int64
-	skills, got, err := s.take(t, func(o *Options) { o.Progress = func(_ string, n, _ int64) { arrived = max(arrived, n) } })
+	skills, got, err := s.take(t, func(o *Options) { o.Progress = func(_ origin.Unit, n, _ int64) { arrived = max(arrived, n) } })
 	if err != nil {
 		t.Fatal(err, got.fails)
 	}

@@ -50,7 +50,7 @@ var _ origin.Origin = (*Origin)(nil)
 // New returns an Origin. It connects to nothing.
 func New(o Options) *Origin {
 	if o.Progress == nil {
-		o.Progress = func(string, int64, int64) {}
+		o.Progress = func(origin.Unit, int64, int64) {}
 	}
 	return &Origin{o}
 }
@@ -240,7 +240,7 @@ func (p *Origin) open(ctx context.Context, ref origin.Ref, where place, m metada
 	integrity := strings.TrimPrefix(at.ID, "npm:")
 	sum := hashes[algorithm(integrity)]()
 	l := &library{where: ref.Source, at: at, progress: p.o.Progress}
-	if l.spool, l.size, _, err = archive.Copy(io.TeeReader(resp.Body, sum), resp.ContentLength, archive.MaxRemote, p.o.Spool, func(done int64) { p.o.Progress(ref.Source, done, max(resp.ContentLength, 0)) }); err != nil {
+	if l.spool, l.size, _, err = archive.Copy(io.TeeReader(resp.Body, sum), resp.ContentLength, archive.MaxRemote, p.o.Spool, func(done int64) { p.o.Progress(origin.Bytes, done, max(resp.ContentLength, 0)) }); err != nil {
 		return nil, httpfetch.Plain(err)
 	}
 	if got := algorithm(integrity) + "-" + base64.StdEncoding.EncodeToString(sum.Sum(nil)); got != integrity {
@@ -299,7 +299,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 
 // Fetch sends the files of the skills.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
-	l.progress(l.where, l.size, l.size)
+	l.progress(origin.Bytes, l.size, l.size)
 	if err := archive.Send(ctx, l.spool, l.size, skills, to); err != nil {
 		return fmt.Errorf("%s: %w", l.where, err)
 	}

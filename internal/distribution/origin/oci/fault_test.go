@@ -244,7 +244,7 @@ func TestContinues(t *testing.T) {
 		})
 		opts, waits := options(t)
 		var most int64
-		opts.Progress = func(_ string, done, total int64) {
+		opts.Progress = func(_ origin.Unit, done, total int64) {
 			most = max(most, done)
 			if total != int64(len(layer)) || done > total {
 				t.Errorf("progress says %d of %d", done, total)

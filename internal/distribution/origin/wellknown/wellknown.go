@@ -46,7 +46,7 @@ var _ origin.Origin = (*Origin)(nil)
 // New returns an Origin. It connects to nothing.
 func New(o Options) *Origin {
 	if o.Progress == nil {
-		o.Progress = func(string, int64, int64) {}
+		o.Progress = func(origin.Unit, int64, int64) {}
 	}
 	return &Origin{o}
 }
@@ -171,7 +171,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l.options.Progress(l.where, int64(i), int64(len(skills)))
+		l.options.Progress(origin.Skills, int64(i), int64(len(skills)))
 		at, ok := l.index.named[s.Path]
 		switch {
 		case s.Fault != nil:
