@@ -12,8 +12,8 @@ import (
 // labels that the operator chose, or with numbers of --dir.
 type Astray struct {
 	Pattern Pattern
-	// Label is the pattern's first segment, which is no root's label. It is empty if the segment
-	// contains a *, because it can then mean a label or a folder.
+	// Label is the pattern's first segment, which is not a root's label. It is empty if the
+	// segment contains a *, because it can then mean a label or a folder.
 	Label  string
 	Denies bool
 }
@@ -118,7 +118,7 @@ func allowsByLabel(rules []*Rule, at []string) bool {
 }
 
 // Twofold lists the patterns that begin with a number of --dir if a folder in that root has the
-// same name. For a single --dir, the pattern would mean that folder alone.
+// same name. For a single --dir, the pattern would mean only that folder.
 func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(e, "") {

@@ -29,7 +29,7 @@ func (s *State) PrincipalOf(who Subject) Principal {
 }
 
 // Authenticate returns the principal of a token. If no token is needed, every request has the zero
-// Subject, whatever token it carries.
+// Subject, even one with a token.
 func (s *State) Authenticate(ctx context.Context, token string) (Principal, bool) {
 	if s.Verifier == nil {
 		return s.PrincipalOf(Subject{}), true

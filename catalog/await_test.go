@@ -124,8 +124,8 @@ func TestAwaitPanics(t *testing.T) {
 }
 
 // TestManyReadsTakeTurns checks that callers take turns if there are more callers than
-// slots. No caller holds a slot while it waits for another of the same queue, whatever
-// the skill's path.
+// slots. No caller holds a slot while it waits for another of the same queue, for any
+// path of the skill.
 func TestManyReadsTakeTurns(t *testing.T) { synctest.Test(t, takeTurns) }
 
 func takeTurns(t *testing.T) {

@@ -31,8 +31,8 @@ func pause(i int) {
 	}
 }
 
-// newSnapshot returns a snapshot without skills. It is a part of whole, or stands alone if
-// whole is nil.
+// newSnapshot returns a snapshot without skills. It is a part of whole, or is a skill by
+// itself if whole is nil.
 func newSnapshot(whole *Snapshot) *Snapshot {
 	files := map[*skill.Skill]skill.Digest{}
 	if whole != nil {

@@ -145,7 +145,7 @@ func (s *Skill) make(ctx context.Context, long time.Duration, m *manifest, list 
 
 // Verify compares a file that was read with its cached digest. A write through a mapping
 // into a dirty page can leave other bytes under an equal stamp. In that case Verify drops
-// the skill's cached digests, and the file is hashed anew as long as it has that stamp.
+// the skill's cached digests, and the file is hashed again as long as it has that stamp.
 func (c *Cache) Verify(at Place, dir, path string, stamp skill.Stamp, digest func() skill.Digest) {
 	s := c.find(at, dir)
 	if s == nil {

@@ -88,7 +88,7 @@ func (s *filterCache) narrow(filter *Filter) *filteredSnapshot {
 }
 
 // narrow returns the snapshot without the hidden skills. URIs stay, so that a skill has
-// the same one for every client. Shadowing is decided anew for the names that clash in
+// the same one for every client. Shadowing is decided again for the names that clash in
 // the whole.
 //
 // The part shares everything that no filter can change with the whole: the entries that nothing

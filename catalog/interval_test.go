@@ -10,7 +10,8 @@ import (
 )
 
 // TestRefreshCycle checks contract 002's refresh cycle. After 30 seconds a new skill is
-// served and a deleted one is not, without a watcher and whatever longer interval was set.
+// served and a deleted one is not, even without a watcher and with a longer configured
+// interval.
 func TestRefreshCycle(t *testing.T) {
 	for _, asked := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

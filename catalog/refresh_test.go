@@ -159,7 +159,7 @@ func TestDiff(t *testing.T) {
 	step := func(f func()) { f(); refresh(t, c) }
 	step(func() { a.write("y/SKILL.md", text("y", "ours")) })                           // shadows b's
 	step(func() { b.write("y/SKILL.md", text("y", "ours")) })                           // becomes a copy
-	step(func() { a.write("x/SKILL.md", text("x", "one")+"more body\n") })              // the body alone
+	step(func() { a.write("x/SKILL.md", text("x", "one")+"more body\n") })              // only the body
 	step(func() { a.write("x/notes.md", "n") })                                         // another file
 	step(func() { a.write("x/SKILL.md", "---\nname: x\n---\n") })                       // no description
 	step(func() { a.remove("x/SKILL.md"); a.write("x/skill.md", text("x", "one")) })    // spelt otherwise

@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestBalancer puts a real HAProxy with deploy/fleet/haproxy.cfg before two servers. A session goes
-// on with the server on which it began, and is unknown after that has ended; a browser keeps its
-// server by a cookie, and any other client its server by the token. Without the line that sticks by
-// session, a session ends.
+// TestBalancer puts a real HAProxy with deploy/fleet/haproxy.cfg before two servers. A session
+// stays on the server on which it began, and is unknown after that server's end; a browser keeps
+// its server by a cookie, and any other client its server by the token. Without the line that
+// sticks by session, a session ends.
 func TestBalancer(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -65,7 +65,7 @@ func TestBalancer(t *testing.T) {
 	ask := func(method, url, body string, headers ...string) (int, string, http.Header) {
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 		must(t, err)
-		r.Close = true // the next request is balanced anew
+		r.Close = true // the next request is balanced again
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		for i := 0; i < len(headers); i += 2 {

@@ -94,7 +94,7 @@ var shapes = map[Format]shape{
 		example: `{"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`},
 	Anthropic: {kind: "tool_use", arguments: "input", id: "id",
 		example: `{"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`},
-	// SDKs return a part's functionCall alone.
+	// SDKs return only a part's functionCall.
 	Gemini: {wrap: "functionCall", bare: true, arguments: "args", id: "id",
 		example: `{"functionCall":{"name":"…","args":{…}}}`},
 	MCP: {arguments: "arguments",

@@ -153,7 +153,7 @@ func TestInteropAimock(t *testing.T) {
 	}
 }
 
-// TestInteropMockLLM has conversations with mock-llm. It streams texts alone, and cuts them
+// TestInteropMockLLM has conversations with mock-llm. It streams only texts, and cuts them
 // within characters; calls come in answers that are not streamed.
 func TestInteropMockLLM(t *testing.T) {
 	t.Parallel()

@@ -191,8 +191,8 @@ func TestInteropReference(t *testing.T) {
 			}
 			delete(mine, theirs.uri)
 		}
-		// The remaining skills are found by knack alone: below a dot-folder, or with a
-		// warning for their name.
+		// Only knack finds the remaining skills: below a dot-folder, or with a warning for their
+		// name.
 		renamed := 0
 		for _, w := range reference.Warnings {
 			for _, known := range warned {

@@ -71,8 +71,8 @@ func list(t *testing.T, root string) *unfiltered {
 }
 
 // listedFrontmatter returns the parsed frontmatter without a name or description that is
-// no string: such an entry would break the list, and every entry with it. dropped: there
-// was one, which the Inspector then misses in the list.
+// not a string: such an entry would break the list, and every entry with it. dropped:
+// there was one, which the Inspector then misses in the list.
 func listedFrontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
 	t.Helper()
 	fields := map[string]json.RawMessage{}

@@ -21,7 +21,7 @@ import (
 // foreign is the result of yaml_blocks.mjs for one block.
 type foreign struct {
 	Whole  foreignFields // as the library reads the block
-	Fields foreignFields // each field alone, a faulty one as text
+	Fields foreignFields // each field separately, a faulty one as text
 }
 
 type foreignFields struct {

@@ -70,7 +70,7 @@ type library struct {
 	root    string
 	aside   string // outside of the root, to make and take away in one step
 	skills  []*history
-	changes [3]atomic.Int64 // made anew, added, removed
+	changes [3]atomic.Int64 // rewritten, added, removed
 	busy    atomic.Int64    // answers that say so
 
 	catalog *catalog.Catalog

@@ -51,7 +51,7 @@ func TestCursorsOfPromptsAreBounded(t *testing.T) {
 	})
 }
 
-// Members that are new in 2026-07-28 are on no result of an older version, whatever the
+// Members that are new in 2026-07-28 are on no result of an older version, for any
 // method, and on each list and each read of that version.
 func TestHintsByEra(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ func TestErrorsArePlain(t *testing.T) {
 					}
 					params = strings.Replace(params, "{", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}},`, 1)
 				}
-				// An id is no member, whatever its text.
+				// An id is not a member, with any text.
 				r := c.request(http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":"result","method":%q,"params":%s}`, x.method, params))
 				if len(r.Header.Get("Mcp-Name")) > 1000 {
 					continue // no header takes it

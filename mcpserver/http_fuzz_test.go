@@ -34,8 +34,8 @@ const (
 	shapes
 )
 
-// FuzzHTTPBody: whatever body arrives in either era, within a session or without, there
-// is one answer, which is no failure of the server, and is JSON if its header says so.
+// FuzzHTTPBody: every body, in either era, within a session or without, gets one answer,
+// which is not an internal error, and is JSON if its header says so.
 func FuzzHTTPBody(f *testing.F) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
 	for shape := range byte(shapes) {

@@ -154,7 +154,7 @@ func TestTokens(t *testing.T) {
 			body, _ := io.ReadAll(resp.Body)
 			got := resp.StatusCode
 			if got == 405 {
-				got = 200 // let in; the modern era has POST alone
+				got = 200 // let in; the modern era has only POST
 			}
 			if got != want {
 				t.Errorf("%s %q: %s", method, header, resp.Status)

@@ -123,8 +123,8 @@ func TestResourcesPages(t *testing.T) {
 		}
 	}
 
-	// Between the first page and the second: one before the cursor goes, the
-	// cursor's own skill goes, others come before and behind it.
+	// Between the first page and the second: one before the cursor is removed, the cursor's
+	// own skill is removed, others are added before and after it.
 	client := connect(t, serve(t, c), eras[0], nil)
 	first, err := client.ListResources(t.Context(), nil)
 	must(t, err)

@@ -73,7 +73,8 @@ var oddMetas = map[string]string{
 	"versions twice":      strings.Replace(doorMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25",`, 1),
 }
 
-// oddMessages are messages that decoders may read differently, by name. Some are no calls.
+// oddMessages are messages that decoders may read differently, by name. Some are not
+// calls.
 func oddMessages() map[string]string {
 	all := map[string]string{
 		"no message":            `x`,

@@ -150,8 +150,8 @@ func TestEventsOverStdio(t *testing.T) {
 	}
 }
 
-// Each subject has its own limit, whatever its address. Clients whose token is refused
-// share the limit of their address, which does not affect admitted clients.
+// Each subject has its own limit, at any address. Clients whose token is refused share
+// the limit of their address, which does not affect admitted clients.
 func TestLimits(t *testing.T) {
 	var events eventLog
 	anna, annaLine := access.NewToken()

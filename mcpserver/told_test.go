@@ -49,7 +49,7 @@ func topics(text string) (names map[string]bool, more int) {
 }
 
 // A session gets its instructions once. After a change each skill still has its name in them or in
-// the description of the tool, and in one alone; names without room are counted in the description.
+// the description of the tool, and not in both; names without room are counted in the description.
 func TestNamesAfterAChange(t *testing.T) {
 	t.Parallel()
 	for what, row := range map[string]struct {

@@ -18,7 +18,7 @@ func TestGist(t *testing.T) {
 		{"Use when 用户要处理表格和文档的时候", "用户要处理表格和文档的时候"},
 		{"Use this skill if the user does not want tests", "The user does not want tests"},
 		{"Use this skill when the user's code has bugs", "The user's code has bugs"},
-		// These are no openings.
+		// These do not count as openings.
 		{"When the user's prompt mentions a spreadsheet", ""},
 		{"When you're asked to review a pull request", ""},
 		{"If users' data is at risk, audits the logs", ""},

@@ -31,7 +31,7 @@ type Root struct {
 	// Absent is set if Dir was missing when the root was made. The first scan does not look again.
 	Absent bool
 	// Shown is the folder as a user of this machine would write it: "~/.claude/skills". It is empty
-	// if clients on other machines ask too: answers then name places by the label alone.
+	// if clients on other machines ask too: answers then name places only by the label.
 	Shown string
 	// Prefix is the first part of the URIs of the root's skills. It is the label if several roots
 	// are served, so that no root can take over another's URI; else empty.
@@ -119,9 +119,9 @@ type Bundle struct {
 	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
 	// bytes, unless Stamp.Racy.
 	Stamp Stamp
-	// FS is the folder, contained: opening a name never leaves it, never
-	// blocks, and yields regular files and directories only. A later Stat
-	// of an open file describes it anew, since readers find a change by comparing.
+	// FS is the folder, contained: opening a name never leaves it, never blocks, and yields
+	// regular files and directories only. A later Stat of an open file describes it again,
+	// since readers find a change by comparing.
 	FS fs.FS
 	// Extra has properties that few bundles have, or is nil.
 	Extra *Extra

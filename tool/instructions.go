@@ -259,9 +259,9 @@ func (g guide) searchName() string {
 	return g.ToolName(g.search)
 }
 
-// list returns the list of skills, beside used characters of other text. If the model sees
-// the descriptions of all skills in the description of the tool, the list has the names alone,
-// or nothing if all of them are in the head.
+// list returns the list of skills, beside used characters of other text. If the model sees the
+// descriptions of all skills in the description of the tool, the list has only the names, or
+// is empty if all of them are in the head.
 //
 // The model is to see as many names as possible. So names that the tool's description leaves
 // out come first, and if there is no room for all, names of the head are not repeated.

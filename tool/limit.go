@@ -13,7 +13,7 @@ import (
 // Limit returns the tools with descriptions of at most n characters, for any skills and any
 // client; 0 sets no limit. A character outside Unicode's first plane counts twice, as in
 // JavaScript, so that no server counts more. Lists of skills are shortened, and say so; the
-// fixed words of a contract are not. The error names a tool whose words alone are longer.
+// fixed words of a contract are not. The error names a tool whose own words are longer.
 func Limit(tools []*Tool, n int) ([]*Tool, error) {
 	switch {
 	case n == 0:

@@ -69,7 +69,7 @@ func TestSixteenMebibytes(t *testing.T) {
 	}
 }
 
-// TestSpecialFiles checks that a SKILL.md that is no regular file is skipped with a
+// TestSpecialFiles checks that a SKILL.md that is not a regular file is skipped with a
 // reason, and that the other skills are served at once.
 func TestSpecialFiles(t *testing.T) {
 	posix(t)

@@ -76,7 +76,7 @@ func attach(img v1.Image, bom []byte, created time.Time) (v1.Image, error) {
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: cycloneDX,
 		Config: v1.Descriptor{MediaType: noConfig, Digest: digest, Size: size},
 		Layers: []v1.Descriptor{*content},
-		// The subject is named by its digest alone.
+		// The subject is named only by its digest.
 		Subject:     &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
 		Annotations: map[string]string{vendor + "created": created.Format(time.RFC3339)},
 	})

@@ -304,7 +304,7 @@ func registry(t *testing.T, dir, version string) (url string, asked map[string]i
 	return srv.URL, asked
 }
 
-// npx runs knack from a registry, with the package of this system alone.
+// npx runs knack from a registry that has only the package of this system.
 func TestNpx(t *testing.T) {
 	dir, version := made(t)
 	has(t, "npx")

@@ -70,8 +70,8 @@ func applyFixes(ctx context.Context, env *console.Env, run *checkRun, f *checkFl
 	return nil
 }
 
-// write writes the file to disk and, if old is not "", renames old to it. It leaves a skill behind
-// a link alone: the user did not ask for changes at its target.
+// write writes the file to disk and, if old is not "", renames old to it. It does not change a
+// linked skill: the user did not ask for changes at its target.
 func (c *checkedSkill) write(env console.Env, project string, now []byte, old string) error {
 	if c.Skill.Link() != "" {
 		return errors.New("its folder is a link; give the folder that it leads to")

@@ -172,7 +172,7 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 
 // linkAbove returns the first link among a skill's folder, its root and the folders above the
 // root up to the project or the home folder, or "". A name does not show the skill's location, so
-// --fix by name changes nothing behind a link.
+// --fix by name changes no linked skill.
 func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 	top, nearest := filepath.Dir(e.Root.Dir), ""
 	for _, at := range []string{locate.Root(env, project), env.Home} {

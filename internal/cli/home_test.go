@@ -93,7 +93,7 @@ Next:
   knack list    shows the skills
   knack --help  shows all commands
 `)
-	// A skill that the user's policy holds back is no skill that there is.
+	// A skill that the user's policy holds back is not counted.
 	put(".config/knack/knack.yaml", "scan: {mode: enforce}\n")
 	put(".claude/skills/two/run.sh", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n")
 	check(`knack finds 2 skills here, besides the 2 built in.

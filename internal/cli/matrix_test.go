@@ -512,7 +512,7 @@ func (h *house) heads(r role, p probe) {
 }
 
 // matrixNobody checks a server that needs no token. Each client is the subject without
-// name and groups, whatever it sends, and the rules hold for it.
+// name and groups, even with other names in its requests, and the rules apply to it.
 func matrixNobody(t *testing.T, dirs [2]string) {
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	const closed = `limits: {rate: 0}

@@ -214,8 +214,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLockIsNoFile checks that every command gives the same error for a knack.lock that is no
-// regular file, and that no skill below it is served.
+// TestLockIsNoFile checks that every command gives the same error for a knack.lock that is
+// not a regular file, and that no skill below it is served.
 func TestLockIsNoFile(t *testing.T) {
 	const isLink, noFile = "is a link, which knack does not follow there", "cannot be read: not a regular file"
 	for _, kind := range []struct {

@@ -17,8 +17,8 @@ import (
 )
 
 // baseDirectory matches the folder of a loaded skill, in the words of the tool set. It is
-// the only folder that goes out over HTTP, and only from a server for this machine's user
-// alone.
+// the only folder that is sent over HTTP, and only from a server for just this machine's
+// user.
 var baseDirectory = regexp.MustCompile(`(?:Base directory|Path): [^\n"\\]*`)
 
 // TestNoFolderGoesOut checks that no answer over HTTP names a folder of the server. It asks

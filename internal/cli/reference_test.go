@@ -111,8 +111,8 @@ func compareSection(t *testing.T, page, name, want string) {
 // updating reports whether the tests rewrite their expected files.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
-// describe writes the sections of a command and its subcommands. Of the root command
-// it writes the list alone.
+// describe writes the sections of a command and its subcommands. Of the root command it
+// writes only the list.
 func describe(b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() && c.HasParent() {
 		c.InitDefaultHelpFlag()

@@ -33,7 +33,7 @@ type demand struct {
 	body    string
 	headers string // each with its line end
 	leak    string // text that no answer may have; the canary if empty
-	stream  bool   // the answer goes on; its beginning counts
+	stream  bool   // the answer continues; its beginning counts
 	carl    bool   // sent with the token that is added and removed
 }
 

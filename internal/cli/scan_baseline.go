@@ -20,8 +20,8 @@ type knownFile struct {
 	known       *scan.Baseline
 }
 
-// readBaseline reads the file of --baseline, or returns nil without the flag. A file that is no
-// baseline is an error, so that it is not overwritten.
+// readBaseline reads the file of --baseline, or returns nil without the flag. A file that is
+// not a baseline is an error, so that it is not overwritten.
 func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	switch {
 	case f.baseline == "" && f.write:

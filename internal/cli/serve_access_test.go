@@ -164,7 +164,7 @@ func TestReloadTells(t *testing.T) {
 		told[step.tells] += 3 // lists
 		testwait.Until(t, func() bool { return count(streams[step.tells]) >= told[step.tells] }, "step", i, step.tells, "is not told:", streams[step.tells].text)
 	}
-	// Whatever else a client was told arrived before this.
+	// All other notifications arrived before this one.
 	replace(t, filepath.Join(dir, "common/notes.md"), "other notes\n")
 	for name, s := range streams {
 		testwait.Until(t, func() bool { return strings.Contains(s.text(), "resources/updated") }, name, "hears no more:", s.text)

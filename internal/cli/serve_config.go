@@ -30,7 +30,8 @@ type serveConfig struct {
 	file  *settings.File // the configuration in effect; nil without one
 	audit *audit.Log
 	level slog.LevelVar
-	// levelFixed reports whether a flag sets the log level, which a reload then leaves alone.
+	// levelFixed reports whether a flag sets the log level, which a reload then does not
+	// change.
 	levelFixed bool
 }
 

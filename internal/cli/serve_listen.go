@@ -20,7 +20,7 @@ type address struct {
 	host string // as given; "" for every address of the machine
 }
 
-// hostPort splits --http and http.listen. A port alone means the loopback.
+// hostPort splits --http and http.listen. A bare port means the loopback.
 func hostPort(listen string) (host, port string, ok bool) {
 	if !strings.Contains(listen, ":") {
 		listen = ":" + listen
@@ -108,7 +108,7 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 // no other hosts or origins.
 func (f *httpFlags) isLocal() bool {
 	host, _, err := net.SplitHostPort(f.addr)
-	if err != nil { // a port alone
+	if err != nil { // a bare port
 		host = ""
 	}
 	for _, h := range append([]string{host}, f.hosts...) {

@@ -528,7 +528,8 @@ func TestUpstreamReads(t *testing.T) {
 }
 
 // TestTokenRepeated checks that a token, whole or cut, is removed from an error in which its
-// server repeats it. A reason that differs each time is no change of the release.
+// server repeats it. A reason that differs each time does not count as a change of the
+// release.
 func TestTokenRepeated(t *testing.T) {
 	t.Parallel()
 	text := "---\nname: %s\ndescription: Use it.\n---\nOne.\n"

@@ -124,7 +124,7 @@ func TestChosenArgumentsReplaceURL(t *testing.T) {
 	if err != nil || ch.State != Outdated {
 		t.Fatal(ch.State, err)
 	}
-	// The header is not ours: its value is not shown, although it goes.
+	// The header is not ours: its value is not shown, although it is removed.
 	want := `{
   "mcpServers": {
     "knack": {

@@ -50,7 +50,7 @@ func TestPlanRefuses(t *testing.T) {
 	if ch, _ = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{"}), here, Choice{}); len(ch.Unreadable) != 0 {
 		t.Errorf("%+v", ch.Unreadable)
 	}
-	// Without a home folder the project's file is no substitute.
+	// Without a home folder the project's file does not replace the user's.
 	for _, c := range []Client{claude, opencode} {
 		p := tree(t, nil)
 		p.Home = ""

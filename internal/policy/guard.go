@@ -28,8 +28,8 @@ import (
 type Judge struct {
 	// Judge decides on a skill as it is now.
 	Judge func(ctx context.Context, c *Candidate) Ruling
-	// Now decides anew, without reading the skill, before a file of it is opened. changed asks for a
-	// scan.
+	// Now decides again, without reading the skill, before a file of it is opened. changed asks for
+	// a scan.
 	Now func(b *skill.Bundle, last Ruling) (now Ruling, changed bool)
 	// Held is called when a scan begins to hold a skill back, or does it for another reason.
 	Held func(b *skill.Bundle, why error)

@@ -33,7 +33,7 @@ type reader struct {
 	known  map[skill.Digest]bool // sets that were judged, and whether they are bad
 	judged atomic.Int64
 	before func(ctx context.Context) // before a file is read
-	also   string                    // the path of a skill that is held back whatever it has
+	also   string                    // the path of a skill that is held back with any content
 }
 
 func newReader() *reader { return &reader{known: map[skill.Digest]bool{}} }

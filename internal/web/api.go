@@ -152,7 +152,7 @@ func (s *Site) apiList(r *request) error {
 	if err != nil {
 		return err
 	}
-	known := &doctor.Totals{} // not needed for states that follow from the status alone
+	known := &doctor.Totals{} // not needed for states that depend only on the status
 	if f.State == judgement.Fine || f.State == judgement.Problems || f.State == judgement.NotJudged || f.Rule != "" || f.Published != "" {
 		if known, err = s.allChecked(r, v); err != nil {
 			return err

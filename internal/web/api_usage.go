@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/server/usage"
 )
 
-// apiUsage is a page of the counts. The skills alone have pages.
+// apiUsage is a page of the counts. Only the skills have pages.
 type apiUsage struct {
 	Since   time.Time      `json:"since"`
 	Kept    bool           `json:"kept"`

@@ -140,7 +140,7 @@ func TestHighlight(t *testing.T) {
 		"":              nil,
 		"wrench":        {"wrench"},
 		"bolt":          {"bolt"},
-		"b":             {"b", "b"}, // a word alone, and no beginning of one
+		"b":             {"b", "b"}, // only a whole word, not its beginning
 		"tighten BOLT":  {"Tighten", "bolt"},
 		"storm":         {"storm"},
 		"anchor storms": {"anchor", "anchor", "storm"},

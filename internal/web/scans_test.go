@@ -219,8 +219,8 @@ func TestScanAPI(t *testing.T) {
 	}
 }
 
-// TestApproval checks how pages show a policy of approvals alone, in which nothing is
-// scanned.
+// TestApproval checks how pages show a policy that has only approvals, and scans no
+// skill.
 func TestApproval(t *testing.T) {
 	approve, err := access.ParsePattern("skill://one/fine")
 	if err != nil {

@@ -25,14 +25,14 @@ const (
 
 // discoverable reports whether the index lists the skill. It lists skills that answer to their own
 // name and have a SKILL.md that follows the specification exactly. A skill whose files cannot be
-// packed, because they are too many or too large, is listed as SKILL.md alone.
+// packed, because they are too many or too large, is listed with only SKILL.md.
 func discoverable(e *catalog.Entry) bool {
 	return e.Status == catalog.Available && e.Publishable && e.IsNamedByURI()
 }
 
 // maxIndexes is the maximum size of the cached indexes, in bytes. That is enough for
-// about 40,000 skills, or 5,000 for each of eight subjects with different views. A
-// larger index is cached alone.
+// about 40,000 skills, or 5,000 for each of eight subjects with different views. Of
+// larger indexes only one is cached.
 const maxIndexes = 16 << 20
 
 func (s *Site) wellKnownIndex(r *request) error {
@@ -72,7 +72,7 @@ func (s *Site) wellKnownIndex(r *request) error {
 
 // archives returns the digests of the archives of skills with several files. The digest is zero
 // for a skill that cannot be read for the moment: the index leaves the skill out, since a client
-// would take SKILL.md alone for all of it.
+// would take SKILL.md for the whole skill.
 func (s *Site) archives(r *request, v catalog.View) (map[*catalog.Entry]skill.Digest, error) {
 	ctx := r.Context()
 	if err := limit.Reserve(ctx, skill.FolderMemory+skill.MaxFile); err != nil {

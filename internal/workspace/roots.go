@@ -57,7 +57,7 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 		l.roots = append(l.roots, l.projects.Roots(l.roots)...)
 		for _, folder := range open {
 			if len(dir.Project(folder, env.Home)) == 0 {
-				continue // the home folder is no project
+				continue // the home folder is not a project
 			}
 			below, whole := l.projects.Below(folder, w.o.Below, l.roots)
 			l.roots = append(l.roots, below...)

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// prompt is the user's message. The model follows its script whatever it reads.
+// prompt is the user's message. The model follows its script and ignores the content.
 const prompt = "Follow the skills that fit this task, and then say what you have read."
 
 // scenario sees one row of a table, which begins with the client's name and a suffix.

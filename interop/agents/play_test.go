@@ -85,7 +85,7 @@ func (p *play) take(answer string) {
 	p.done()
 }
 
-// done goes on to the next step.
+// done starts the next step.
 func (p *play) done() {
 	p.at, p.tool, p.args, p.looked = p.at+1, "", nil, 0
 	if p.at == len(p.steps) && p.more != nil {

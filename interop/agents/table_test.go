@@ -95,7 +95,7 @@ func (r *record) close() error {
 	return os.WriteFile(*document, []byte(text), 0o644)
 }
 
-// merge puts rows into a table in the order of the clients. An empty row goes.
+// merge puts rows into a table in the order of the clients. An empty row is removed.
 func merge(old string, rows map[string]string) string {
 	head := strings.SplitN(old, "\n", 3)
 	all := map[string]string{}

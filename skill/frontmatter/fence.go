@@ -15,9 +15,9 @@ type fence struct {
 	line             int
 }
 
-// findFence looks for the frontmatter. The strict form is "---" alone on the first line and
-// on a later one. These are accepted with a problem each: blank lines, HTML comments or a
-// code fence before it, blanks after the opener, and text directly after the closer.
+// findFence looks for the frontmatter. In the strict form, the first line and a later one
+// are exactly "---". These are accepted with a problem each: blank lines, HTML comments or
+// a code fence before it, blanks after the opener, and text directly after the closer.
 // Anything else is not frontmatter, and the problem gives the reason.
 func (d *Document) findFence(s string) (fence, bool) {
 	pos, line := 0, 1

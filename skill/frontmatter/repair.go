@@ -13,8 +13,8 @@ import (
 )
 
 // A block that is not valid YAML is split at its top-level keys, and each field is read
-// alone. A field that still fails is read as text, so that a fault in one field does not
-// affect the others. A name is never guessed.
+// separately. A field that still fails is read as text, so that a fault in one field does
+// not affect the others. A name is never guessed.
 
 // Patterns of top-level keys. reKey matches a word, plain or in quotes, and a colon before a blank
 // or the line's end. reUnspacedKey matches a key without the blank, for the keys of the
@@ -81,7 +81,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 		}
 	}
 	if !found {
-		// Each field alone is valid; the fault is between fields.
+		// Each field is valid by itself; the fault is between fields.
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "indent lines that belong to the field above, or delete them"))
 	}
 }
@@ -309,7 +309,7 @@ func (c chunk) size() (n int) {
 }
 
 // text returns the value as one line of text. It joins lines by blanks, drops a block indicator
-// before text and the quotes around a value that is valid alone, and changes nothing else.
+// before text and the quotes around a value that is valid by itself, and changes nothing else.
 func (c chunk) text() string {
 	parts := make([]string, 0, len(c.lines))
 	for i, l := range c.lines {

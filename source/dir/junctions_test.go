@@ -119,7 +119,7 @@ func TestJunctionsAreLinks(t *testing.T) {
 	}
 }
 
-// An irregular file that is no junction is not followed, and a notice says so.
+// An irregular file that is not a junction is not followed, and a notice says so.
 func TestIrregularIsNoticed(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/file": "text"})
 	if err := os.Symlink("file", filepath.Join(root, "a", "odd")); err != nil {

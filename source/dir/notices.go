@@ -96,7 +96,7 @@ func isShouted(name string) bool {
 	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
 }
 
-// InPlace reports whether a folder is in a skill's place, whatever its contents: directly in a
+// InPlace reports whether a folder is in a skill's place, with any contents: directly in a
 // folder called skills.
 func InPlace(folder string) bool {
 	return strings.EqualFold(path.Base(path.Dir(filepath.ToSlash(folder))), "skills")

@@ -63,7 +63,7 @@ type location struct {
 	plain  bool   // base was resolved: no part of it may be a link now
 	alias  string // another absolute path of base, "" for none; the real one if base may pass links
 	dev    uint64 // of the folders' file system if that is known to keep stamps, else 0
-	dots   bool   // dot-entries exist: it is no skill's folder
+	dots   bool   // dot-entries exist: it is not a skill's folder
 }
 
 var (

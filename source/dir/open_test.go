@@ -383,7 +383,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestStatAgain checks that an open file describes itself anew: a reader notices a write of
+// TestStatAgain checks that Stat of an open file is current: a reader notices a write of
 // the same size into the file that it is reading.
 func TestStatAgain(t *testing.T) {
 	root := tree(t, map[string]string{"s/a.txt": "one"})

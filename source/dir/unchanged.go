@@ -12,9 +12,9 @@ import (
 )
 
 // A scan of an unchanged tree reads no folder. A folder's time stamps change with its
-// entries, so one stat of each folder and of each SKILL.md is enough. The tree is
-// walked anew if a folder's stamp differs, or is so young that a later change might not
-// alter it. It is also walked anew on file systems that are not known to keep stamps.
+// entries, so one stat of each folder and of each SKILL.md is enough. The tree is walked
+// again if a folder's stamp differs, or is so young that a later change might not alter
+// it. It is also walked again on file systems that are not known to keep stamps.
 
 // versions numbers the states of trees for all sources of a process, since one source
 // may replace another on the same root.
@@ -159,7 +159,7 @@ func entryOf(b *skill.Bundle) string {
 	return b.Path + "/" + b.Entry
 }
 
-// examined examines an entry again, whatever its kind.
+// examined examines an entry of any kind again.
 func examined(b *skill.Bundle) (skill.Stamp, error) {
 	f := b.FS.(*folder)
 	h, err := f.enter()

@@ -141,7 +141,7 @@ func TestAgain(t *testing.T) {
 func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
 
 // TestAgainRandom changes trees at random: a scan finds the same skills as a new source,
-// whatever was added, removed or changed before.
+// after any additions, removals and changes.
 func TestAgainRandom(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()

@@ -273,7 +273,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// An entry named SKILL.md that is no regular file is a fault for its kind, and never
+// An entry named SKILL.md that is not a regular file is a fault for its kind, and never
 // blocks.
 func TestScanSpecialEntry(t *testing.T) {
 	kinds := map[string]string{"pipe": "pipe.md", "socket": "socket.md", "device": "zero.md"}

@@ -25,8 +25,8 @@ import (
 // description and config are in the tool set "wave" of package tool and, for a model, in the
 // definitions of package function.
 //
-// All methods may be called from any goroutine. A call ends with its context, whatever the
-// disk does, and a disk that blocks delays no other call.
+// All methods may be called from any goroutine. A call ends with its context, even if the
+// disk blocks, and a disk that blocks delays no other call.
 type SkillManager struct {
 	// Finder has the skills.
 	Finder *lookup.Finder

@@ -78,7 +78,7 @@ type Report struct {
 	NameAt   skill.Position
 	Findings []Finding
 	Cost     Cost
-	Whole    bool // the contents of all files are judged, and not the format alone
+	Whole    bool // the contents of all files are judged, and not only the format
 
 	nameLength int // in characters
 }
@@ -133,7 +133,7 @@ func Known(ctx context.Context, s *skill.Skill, r scan.Report) Report {
 // contentScan returns the report of a scan of all files.
 type contentScan func(*subject) (scan.Report, error)
 
-// report judges a skill. Without a scanner, it judges the format alone.
+// report judges a skill. Without a scanner, it judges only the format.
 func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}

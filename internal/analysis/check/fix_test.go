@@ -229,7 +229,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		another := kept && ok && named.Value.Text != f.Value.Text // of two such keys
 		if ok && !another && !before && after {
 			at := 0
-			if where := regexp.MustCompile(`[\n\r][ \t]*(` + regexp.QuoteMeta(f.Key) + `)[ \t]*:(?:\s|$)`).FindSubmatchIndex(data); where != nil { // a line may end in CR alone
+			if where := regexp.MustCompile(`[\n\r][ \t]*(` + regexp.QuoteMeta(f.Key) + `)[ \t]*:(?:\s|$)`).FindSubmatchIndex(data); where != nil { // a line may end in a bare CR
 				at = where[2]
 			}
 			data = slices.Concat(data[:at], []byte(field), data[at+len(f.Key):])

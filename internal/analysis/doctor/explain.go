@@ -224,7 +224,7 @@ func (s *Explanation) findFolders(ctx context.Context) {
 		known := slices.ContainsFunc(s.Entries, func(e *catalog.Entry) bool { return e.Root.Label == f.Root().Label && e.Path == s.Name })
 		if ok && !known {
 			at := filepath.Join(f.Root().Dir, s.Name)
-			target, _ := os.Readlink(at) // fails if it is no link
+			target, _ := os.Readlink(at) // fails if it is not a link
 			s.Folders = append(s.Folders, BareFolder{At: Below(f.Root(), s.Name), Files: append([]string{}, names...), Link: target, dir: at})
 		}
 	}

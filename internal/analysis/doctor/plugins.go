@@ -3,7 +3,7 @@ package doctor
 // Plugin is a plugin of a client on this machine.
 type Plugin struct {
 	Client string `json:"client"`
-	ID     string `json:"id,omitempty"` // NAME@MARKETPLACE, or the name alone; "" for a fault of the client's files
+	ID     string `json:"id,omitempty"` // NAME@MARKETPLACE, or only the name; "" for a fault of the client's files
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
 	Fix    string `json:"fix,omitempty"`

@@ -164,8 +164,8 @@ func (r *Report) shadowed() (out []Trouble) {
 	return out
 }
 
-// notices returns the notices of roots that are no infos, and the files that an interrupted knack
-// left.
+// notices returns the notices of roots above the severity info, and the files that an interrupted
+// knack left.
 func (r *Report) notices() (out []Trouble) {
 	for _, root := range r.View.Roots {
 		for _, n := range root.Notices {

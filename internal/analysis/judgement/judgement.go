@@ -76,7 +76,7 @@ type Judge struct {
 	// Known, if not nil, returns a scan report of exactly the bytes served of a skill, or nil.
 	// Such a report is the only one of a held-back skill.
 	Known func(*catalog.Entry) *scan.Report
-	// Quick judges the format alone, unless Known has a report. Such a verdict is not whole.
+	// Quick judges only the format, unless Known has a report. Such a verdict is not whole.
 	Quick bool
 }
 
@@ -195,7 +195,7 @@ type Summary struct {
 	// Severities count all findings, and Scan the findings of package scan among them.
 	Severities
 	Scan Severities
-	// Judged reports whether the contents were judged, and not the format alone.
+	// Judged reports whether the contents were judged, and not only the format.
 	Judged bool
 	// Published reports whether the Skills extension's lists have the skill.
 	Published bool

@@ -26,7 +26,7 @@ const (
 	kindLines      // a language judged line by line
 	kindArchive
 	kindProgram // an executable of a system, or compiled code
-	kindBinary  // anything else that is no text
+	kindBinary  // anything else that is not text
 )
 
 // textKinds lists the extensions of texts.
@@ -57,8 +57,8 @@ var interpreters = sync.OnceValue(func() map[string]fileKind {
 	}
 })
 
-// kindOf returns the kind of a file. A file readable as text has a kind of text whatever its first
-// bytes are: a model reads it as text.
+// kindOf returns the kind of a file. A file readable as text has a kind of text even if it begins
+// like a binary: a model reads it as text.
 func kindOf(name string, data []byte) fileKind {
 	ext := extension(name)
 	kind, named := textKinds()[ext]
@@ -77,7 +77,7 @@ func kindOf(name string, data []byte) fileKind {
 	case archive.Format(data) != "" || ext == ".tar" && len(data) > 0:
 		return kindArchive
 	case named:
-		return kind // its reader says that it is no text
+		return kind // its reader says that it is not text
 	}
 	return kindBinary
 }

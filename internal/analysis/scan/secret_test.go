@@ -73,7 +73,7 @@ func TestHidden(t *testing.T) {
 func TestSecretInName(t *testing.T) {
 	for _, canary := range canary.All() {
 		if strings.Contains(canary, "\n") {
-			continue // a key is no name
+			continue // a key is not a name
 		}
 		r := scanOf(t, map[string]string{
 			canary + ".sh":            "\x00\x01", // not read

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestFactsAndNoFindings reports what honest skills do often as facts alone.
+// TestFactsAndNoFindings reports common acts of honest skills only as facts.
 func TestFactsAndNoFindings(t *testing.T) {
 	t.Parallel()
 	r := scanOf(t, map[string]string{

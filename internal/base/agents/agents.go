@@ -19,7 +19,7 @@
 //   - source: the documents, programs and runs that show it
 //
 // A place begins with "~/" (the home folder), "./" (the project), "$NAME" (a variable) or "/".
-// Several values of a column have ";" between them, labels have spaces. "-" is no value.
+// Several values of a column have ";" between them, labels have spaces. "-" means no value.
 package agents
 
 import (

@@ -18,10 +18,10 @@ type Lines struct {
 	path string
 }
 
-// Append opens a file for [Lines.Add]. It makes a missing file for its owner alone, with no
-// folder. A process that was killed may have left a part of its last line: if that begins as the
-// text begin does, with which each line that is added begins, it is removed. Several processes
-// may append to one file.
+// Append opens a file for [Lines.Add]. It makes a missing file readable only for its owner, but
+// no folder. A process that was killed may have left a part of its last line: if that begins as
+// the text begin does, with which each line that is added begins, it is removed. Several
+// processes may append to one file.
 func Append(path, begin string) (*Lines, error) {
 	// A pipe without a reader would block.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

@@ -21,8 +21,8 @@ func Named(path string) string {
 	return filepath.Join(realpath.Of(filepath.Dir(path)), filepath.Base(path))
 }
 
-// openFolder opens the folder at path, no part of which may be a link. Whatever is done with the
-// root is done in that folder, even if the folder moves or a link takes its place.
+// openFolder opens the folder at path, no part of which may be a link. All work through the root
+// is done in that folder, even if the folder moves or a link takes its place.
 func openFolder(path string) (*os.Root, error) {
 	err := error(nil)
 	for range 10 { // until no process exchanges it meanwhile

@@ -122,13 +122,15 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		}
 	}
 	dir.Close()
-	// A process that has just made this folder must not find it by its name while it goes.
+	// A process that has just made this folder must not find it by its name while it is
+	// removed.
 	gone := tempPrefix + rand.Text()
 	if parent.Rename(name, gone) != nil { // Windows moves no folder with an open file
 		held.Close()
 		gone = name
 	}
-	// The lock goes last: another process must not take the remains for a folder of the user.
+	// The lock is removed last: another process must not take the remains for a folder of the
+	// user.
 	for _, part := range []string{swapFolder, asideWas, newFolder} {
 		if err := removeAll(parent, filepath.Join(gone, part)); err != nil {
 			return err

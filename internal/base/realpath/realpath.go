@@ -30,7 +30,8 @@ func Of(dir string) string {
 	return filepath.Join(Of(parent), filepath.Base(dir))
 }
 
-// Child resolves an entry of a real folder. It asks the disk once if the entry is no link.
+// Child resolves an entry of a real folder. It asks the disk once if the entry is not a
+// link.
 func Child(real, name string) string {
 	at := filepath.Join(real, name)
 	if info, err := os.Lstat(at); err == nil && IsLink(info.Mode()) {

@@ -1,5 +1,5 @@
-// Package search finds short documents by words: whatever a person or a model remembers of
-// a skill.
+// Package search finds short documents by words that a person or a model remembers of a
+// skill.
 //
 // An [Index] is immutable and records which words are in which field of each document. A
 // query is a handful of words. It finds a document that contains one of them unchanged,
@@ -7,8 +7,7 @@
 // Documents are ranked by BM25F, which weighs how rare a word is, how often it occurs in
 // which field, and how long that field is (S. Robertson, H. Zaragoza: "The Probabilistic
 // Relevance Framework: BM25 and Beyond", 2009). Case, accents and widths do not count. The
-// order depends on the documents and their positions alone, not on the history of the
-// index.
+// order depends only on the documents and their positions, not on the history of the index.
 //
 // Documents and queries may be hostile: the part of each that is read is bounded, and so is
 // the work of one query.

@@ -127,7 +127,7 @@ func TestRare(t *testing.T) {
 	diffs(t, "first", found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last")
 }
 
-// A document with less than a fifth of the best score is not found, whatever the weights and the limit.
+// A document with less than a fifth of the best score is not found, for any weights and limit.
 func TestRelevant(t *testing.T) {
 	docs := []Doc{{Name: "red green blue"}, {Name: "x", Description: strings.Repeat("white ", 400) + "red"}, {Name: "y"}, {Name: "z"}}
 	x := of(docs...)

@@ -378,8 +378,8 @@ func hash(word []byte) uint16 {
 	return uint16(h>>16 ^ h)
 }
 
-// letterSet has a bit for each letter of a word, whatever their order and
-// number: two words that differ by n edits differ by at most 2n bits.
+// letterSet has a bit for each letter of a word, independent of order and number: two
+// words that differ by n edits differ by at most 2n bits.
 func letterSet(word string) (set uint32) {
 	for i := range len(word) {
 		switch c := word[i]; {

@@ -266,8 +266,8 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	return unread
 }
 
-// acceptsOf returns the entries of scan.accept for the rules of --accept that fire in a skill, for
-// the files of its approval alone.
+// acceptsOf returns the entries of scan.accept for the rules of --accept that fire in a skill,
+// only for the files of its approval.
 func (f *approveFlags) acceptsOf(e *catalog.Entry, a approvals.Approval, r scan.Report) (all []admission.Accept, err error) {
 	for _, rule := range f.accept {
 		if !slices.ContainsFunc(r.Findings, func(found scan.Finding) bool { return string(found.Rule) == rule }) {

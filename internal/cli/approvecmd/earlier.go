@@ -135,7 +135,7 @@ type folderSkills struct {
 	f       *Comparison
 	entries []*catalog.Entry
 	found   map[*catalog.Entry]bool
-	one     bool // both sides have one skill, so the two are compared whatever their names
+	one     bool // both sides have one skill, so the two are compared even if their names differ
 	all     bool // and not only skills that were named
 }
 

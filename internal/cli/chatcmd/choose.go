@@ -82,7 +82,7 @@ var vendors = []struct {
 }
 
 // byURL returns the endpoint of --url, or the vendor's of --wire. The key in a vendor's variable is
-// sent to that vendor alone.
+// sent only to that vendor.
 func (e endpoints) byURL(w Wanted) (end model.Endpoint, err error) {
 	end = model.Endpoint{Wire: model.Wire(w.Wire), URL: w.URL}
 	for i, v := range vendors {

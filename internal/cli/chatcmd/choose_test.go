@@ -58,7 +58,7 @@ func TestNamed(t *testing.T) {
 		{file: "chat: {models: {a: {wire: anthropic}}}\n", flags: Wanted{Model: "b"}, want: "b https://api.anthropic.com anthropic ="},
 		{file: "chat: {models: {a: {key-file: none, url: 'http://h:1/v1'}}}\n", want: "other: knack.yaml: the key-file none: there is no such file"},
 		{file: "chat: {models: {a: {key-file: bad-key, url: 'http://h:1/v1'}}}\n", want: "other: knack.yaml: the key-file bad-key: it is empty, longer than 4 KiB, or has several lines"},
-		// Flags come before all. A vendor's key goes to that vendor alone, and encrypted.
+		// Flags come before all. A vendor's key is sent only to that vendor, and encrypted.
 		{file: models, flags: Wanted{URL: "http://h:1/v1", Model: "m"}, env: "OPENAI_API_KEY=o", want: "m http://h:1/v1 openai ="},
 		{flags: Wanted{URL: "https://api.openai.com/v1", Model: "m"}, env: "OPENAI_API_KEY=o", want: "m https://api.openai.com/v1 openai OPENAI_API_KEY=o"},
 		{flags: Wanted{URL: "http://api.openai.com/v1", Model: "m"}, env: "OPENAI_API_KEY=o", want: "m http://api.openai.com/v1 openai ="},

@@ -79,7 +79,7 @@ func (t *talk) take(ctx context.Context, words string) error {
 var errNow = errors.New("interrupted again")
 
 // guarded runs f. A signal ends its context. A second one within a moment ends the program, as
-// does SIGTERM, whatever f is doing.
+// does SIGTERM, even while f runs.
 func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

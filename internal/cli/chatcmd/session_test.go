@@ -53,7 +53,7 @@ func (s *shared) take() string {
 type fake struct {
 	end      model.Endpoint
 	requests []model.Request
-	deaf     chan struct{} // holds back an answer, whatever the context says
+	deaf     chan struct{} // holds back an answer, even if the context has ended
 }
 
 func (f *fake) Models(context.Context) ([]string, error) { return []string{"small", "large"}, nil }

@@ -175,8 +175,8 @@ func agent() string { return "knack/" + cmp.Or(buildinfo.Current().Version, "dev
 // suggested is the number of skills to name without a model.
 const suggested = 3
 
-// fit returns the names of skills that match the user's words. It leaves out matches by similar
-// spelling alone.
+// fit returns the names of skills that match the user's words. It leaves out matches that are
+// only similar in spelling.
 func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	if t.o.Prompt == "" {
 		return nil, nil

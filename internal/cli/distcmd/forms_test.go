@@ -57,7 +57,7 @@ var formed = map[string]string{
 }
 
 // TestForms installs one skill from each form of a source. It arrives byte for byte, with one
-// digest, whatever the form.
+// digest, in every form.
 func TestForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")

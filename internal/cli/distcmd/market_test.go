@@ -313,7 +313,7 @@ func TestNPM(t *testing.T) {
 	host := strings.TrimPrefix(m.url, "http:")
 	m.put("home/.npmrc", "registry=https://127.0.0.1:1/\n@acme:registry="+m.url+"/npm\n"+host+"/npm/:_authToken=${TOKEN}\n")
 	m.want(0, "replaced sheet 2.0.0 to 1.0.0", "add", "npm:@acme/docs@1.0.0", "--allow-downgrade")
-	// The token goes to the registry's address alone, and a project's file says nothing.
+	// The token is sent only to the registry's address, and a project's file has no effect.
 	m.put("home/.npmrc", "@acme:registry="+m.url+"/npm\n"+host+"/other/:_authToken=${TOKEN}\n")
 	m.put("p/.npmrc", host+"/npm/:_authToken=${TOKEN}\n")
 	m.want(3, "refuses access (401)", "add", "npm:@acme/docs@2.0.0")

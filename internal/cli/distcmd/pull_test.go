@@ -114,8 +114,8 @@ func TestPullStore(t *testing.T) {
 }
 
 // A pull keeps the versions that a server beside it has served. If their record is damaged, it
-// changes nothing, since a server with forward-only would begin anew with the version that the
-// pull sets.
+// changes nothing, since a server with forward-only would start afresh with the version that
+// the pull sets.
 func TestPullBesideServer(t *testing.T) {
 	r := registrytest.Start(t)
 	release := func(version string) {

@@ -211,7 +211,7 @@ func TestRequire(t *testing.T) {
 		s.expect(0, "restored pdf from", "KEY-a", "sync", "--offline")
 	}
 
-	// The lock is no proof: without the store, sync asks for the signature itself.
+	// The lock does not prove it: without the store, sync asks for the signature itself.
 	s.release("4")
 	lock, err := os.ReadFile(filepath.Join(s.dir, "p", "knack.lock"))
 	if err != nil {
@@ -231,7 +231,7 @@ func TestRequire(t *testing.T) {
 	other.put("p/knack.lock", strings.Replace(string(lock), mine, id, 1))
 	other.expect(1, "is signed by another key than a.pub", id, "sync")
 
-	// A signature of another release is taken by no command, whatever the rules say.
+	// No command accepts a signature of another release, under any rules.
 	s.put("home/.config/knack/knack.yaml", "")
 	moved := s.release("5")
 	s.sign(moved, digest, "a")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Width is the width of all help, whatever the terminal's is.
+// Width is the width of all help, independent of the terminal's.
 const Width = 80
 
 // Usage prints the part of a command's help below its description.

@@ -50,8 +50,8 @@ func fitCollector(live, stacks uint64) {
 	}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}})
 }
 
-// Release returns memory to the system after a flood of calls, until the context ends. The
-// runtime alone would wait two minutes.
+// Release returns memory to the system after a flood of calls, until the context ends. By
+// itself, the runtime would wait two minutes.
 func Release(ctx context.Context) {
 	for f := (footprint{}); ; f.release() {
 		select {

@@ -111,7 +111,7 @@ func sarifOf(r findings) sarifLog {
 	rules, results := append([]sarifRule{}, r.rules()...), []sarifResult{}
 	for _, d := range r.diagnostics(true) {
 		one := sarifResultOf(d)
-		// -1 is no rule of the table (SARIF 3.27.6).
+		// -1 stands for no rule of the table (SARIF 3.27.6).
 		one.RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == d.Rule })
 		results = append(results, one)
 	}

@@ -19,7 +19,7 @@ type Settings struct {
 	Findings []problemRow `json:"findings"`
 	// Warnings do not change the exit status, since the file may be intended.
 	Warnings []string `json:"warnings,omitempty"`
-	// Notes say which sections of a file count for some commands alone.
+	// Notes say which sections of a file count only for some commands.
 	Notes []string `json:"notes,omitempty"`
 
 	files  []settingsFile

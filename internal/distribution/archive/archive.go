@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// Limits of an archive. They count the actual bytes, whatever the headers claim.
+// Limits of an archive. They count the actual bytes, not the sizes in headers.
 const (
 	MaxEntries  = 200_000
 	MaxUnpacked = 4 << 30 // in bytes

@@ -35,8 +35,8 @@ type Options struct {
 	Serve func(r store.Release) release.Change
 	// Lack, if not nil, gets the reason why nothing is served yet, after a failed attempt.
 	Lack func(*skill.UnreachableError)
-	// Alone is set for a process that is no replica. It asks and swaps at its own times, and calls
-	// Lack before the first attempt too, so that no list waits for it.
+	// Alone is set for a process that is not a replica. It asks and swaps at its own times, and
+	// calls Lack before the first attempt too, so that no list waits for it.
 	Alone bool
 	// Clean, if not nil, removes the source's credentials from the text of an error.
 	Clean func(text string) string

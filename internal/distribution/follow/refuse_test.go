@@ -73,7 +73,7 @@ func TestForwardOnly(t *testing.T) {
 		w.has("", "key:a")
 		w.pass()
 		w.want("events", &w.events, "refuse 1.2.0 version", "refuse  version")
-		// Another signer goes on where the first one was.
+		// Another signer continues from the first one's version.
 		w.has("1.3.9", "key:b")
 		w.pass()
 		w.has("1.4.1", "key:b")
@@ -105,7 +105,8 @@ func TestForwardOnly(t *testing.T) {
 }
 
 // With forward-only, a replica that cannot read its record of the last served release takes no
-// release until it can, or until the record is removed. Without forward-only, it begins anew.
+// release until it can, or until the record is removed. Without forward-only, it starts
+// afresh.
 func TestHeadUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -33,7 +33,7 @@ func (c Changes) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) 
 // content is the content of a skill's folder.
 type content struct {
 	missing bool
-	odd     string // why it is no folder: "a link"
+	odd     string // why it is not a folder: "a link"
 	files   []lockfile.File
 	digest  skill.Digest
 	extra   []string // dot-entries, links and others that are in no skill
@@ -68,7 +68,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 		switch {
 		case e.Mode.IsDir() && !hidden:
 			return nil
-		case path.Base(e.Path) == ".DS_Store": // the Finder's, which is no loss
+		case path.Base(e.Path) == ".DS_Store": // the Finder's, which may be lost
 			return nil
 		case e.Mode.IsDir():
 			c.extra = append(c.extra, e.Path+"/")

@@ -312,7 +312,8 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 }
 
 // swap puts the tree into the step's place, or removes the folder there. Before the old folder
-// goes, it is compared with its planned state: files saved in the meantime are preserved.
+// is removed, it is compared with its planned state: files saved in the meantime are
+// preserved.
 func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 	var err error
 	if s.Do == Delete {

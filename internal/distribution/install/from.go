@@ -387,7 +387,7 @@ func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Entry, error) {
 	return found, nil
 }
 
-// ghEntries looks at each folder in one folder. A link is no folder.
+// ghEntries looks at each folder in one folder. A link does not count as a folder.
 func ghEntries(ctx context.Context, at, folder string) (found []foreign.Entry, err error) {
 	t, err := dir.OpenTree(at, false)
 	if err != nil {

@@ -128,8 +128,8 @@ func TestBranchGone(t *testing.T) {
 	}
 }
 
-// A skill that is gone upstream is reported and kept. That is no failure and no update, since no
-// command would bring one.
+// A skill that is gone upstream is reported and kept. That is neither a failure nor an update,
+// since no command would bring one.
 func TestSkillGone(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

@@ -70,7 +70,7 @@ type Options struct {
 	Offline   bool
 	DryRun    bool // nothing is written but into the store
 	Now       func() time.Time
-	// Warn, if not nil, gets the warnings of a command that goes on.
+	// Warn, if not nil, gets warnings that do not end the command.
 	Warn func(text string)
 	// Room tells the space of the file system of a folder; nil is [edit.RoomOf].
 	Room func(dir string) (s edit.Space, known bool)
@@ -264,7 +264,7 @@ func parseLock(path string, data []byte) (*lockfile.Lock, error) {
 	return l, nil
 }
 
-// with returns the lock with changed entries. One that is nil goes.
+// with returns the lock with changed entries. A nil entry is removed.
 func (in *Installer) with(changed map[string]*lockfile.Entry) *lockfile.Lock {
 	l := &lockfile.Lock{Skills: maps.Clone(in.lock.Skills)}
 	for key, e := range changed {

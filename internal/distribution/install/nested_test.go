@@ -13,7 +13,7 @@ import (
 )
 
 // A skill within another one is installed with it: --all does not install it again, and
-// commands that name it tell where it is. It can be installed alone, elsewhere.
+// commands that name it tell where it is. It can be installed separately, elsewhere.
 func TestNested(t *testing.T) {
 	w := newWorld(t, "folder")
 	main := func(name string) string { return "---\nname: " + name + "\ndescription: Does it.\n---\n" }

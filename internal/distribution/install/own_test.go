@@ -14,7 +14,7 @@ import (
 )
 
 // A project as a source has its own skills, and not those that are installed in it. An installed
-// skill is no source of itself, and a skill that is not locked is.
+// skill does not count as a source of itself; a skill that is not locked does.
 func TestProjectAsSource(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

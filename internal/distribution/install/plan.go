@@ -25,7 +25,7 @@ const (
 	Replace Action = "replaced"  // another state of it is in its place
 	Record  Action = "locked"    // only the lock changes: the right files are in place
 	Delete  Action = "removed"   // the folder and its entry go
-	Drop    Action = "dropped"   // the entry goes; there is no folder
+	Drop    Action = "dropped"   // the entry is removed; there is no folder
 	Leave   Action = "left"      // it was changed by hand, or cannot be replaced
 	Fail    Action = "failed"
 	Differs Action = "differs"  // disk and lock differ (verify)

@@ -41,7 +41,7 @@ func (in *Installer) checkTag(l *library) error {
 }
 
 // keepVersion leaves a skill whose source now has a lower version, unless the user accepts that. A
-// missing version is lower for a signed skill. It reports whether the step goes on.
+// missing version is lower for a signed skill. It reports whether the step continues.
 func (in *Installer) keepVersion(s *Step) bool {
 	if s.Do == Fail || s.Do == Leave || s.Was == nil || in.o.AllowDowngrade || s.Was.Source != s.Entry.Source || s.Was.Want != s.Entry.Want {
 		return true
@@ -113,7 +113,7 @@ func (in *Installer) sign(s *Step, v trust.Verdict) {
 }
 
 // keepSigner leaves a signed skill whose source is now signed by another key, or not at all,
-// unless the user accepts that. It reports whether the step goes on.
+// unless the user accepts that. It reports whether the step continues.
 func (in *Installer) keepSigner(s *Step) bool {
 	if s.Do == Fail || s.Do == Leave || s.Was == nil || s.Was.Signer == "" || s.Was.Signer == s.Entry.Signer || in.o.AcceptSigner {
 		return true

@@ -223,7 +223,7 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 			t.Errorf("the lock has %+v", e)
 		}
 	}
-	// The answer is no if something was left.
+	// The command answers no if something was left.
 	left := want == "same" && len(p.Steps) > 0
 	if got := p.Outcome(); left != (got == install.No) || got == install.Failed {
 		t.Errorf("outcome %v, %v", got, p.Steps[0].Problem)

@@ -75,7 +75,7 @@ func (in *Installer) source(e lockfile.Entry) string {
 	case r.Kind == origin.OCI:
 		r.Want, _, _ = strings.Cut(e.Want, "@")
 		if strings.Contains(r.Want, ":") {
-			r.Want = "" // a digest alone
+			r.Want = "" // a bare digest
 		}
 	}
 	return r.String()

@@ -211,8 +211,8 @@ func (r *reader) kind(field, value string, prefixes ...string) {
 	r.Fail(r.Last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
 }
 
-// hasPassword reports whether a URL may contain a password or a token. A user name alone is part
-// of an address: ssh://git@host. In the URL of a site it is a token.
+// hasPassword reports whether a URL may contain a password or a token. A user name without a
+// password is part of an address: ssh://git@host. In the URL of a site it is a token.
 func hasPassword(source string) bool {
 	scheme, rest, isURL := strings.Cut(source, "://")
 	host, _, _ := strings.Cut(rest, "/")

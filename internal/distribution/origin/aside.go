@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Aside has the places of a source that are no folders with files, and where skills are expected.
+// Aside has the places of a source where skills are expected and that are not folders with files.
 type Aside struct {
 	// Links are the links to folders with skills of the source, by the link's path.
 	Links map[string]string

@@ -114,7 +114,7 @@ type File struct {
 
 // Sink receives the files of fetched skills. It counts and hashes the bytes that arrive.
 type Sink interface {
-	// File receives one file of the skill with this path. An error refuses that skill alone; its
+	// File receives one file of the skill with this path. An error refuses only that skill; its
 	// further files need not be sent.
 	File(skill string, f File, content io.Reader) error
 	// Fail says that a skill is unavailable, even if some of its files arrived.
@@ -133,7 +133,7 @@ type Library interface {
 }
 
 // Separate is a library whose skills are fetched one by one: Fetch may be called for each, from
-// several goroutines. An error that it passes to Sink.Fail is a fault of that skill alone, unless it
+// several goroutines. An error that it passes to Sink.Fail is a fault of only that skill, unless it
 // is an [Outage] and the source, opened again, does not answer either.
 type Separate interface {
 	Library

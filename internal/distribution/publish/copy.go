@@ -23,7 +23,8 @@ const (
 )
 
 // Copy publishes the content of a tag or a digest byte for byte. It copies it to another
-// repository with all referrers, such as signatures, or tags it anew in the same repository.
+// repository with all referrers, such as signatures, or gives it a new tag in the same
+// repository.
 func (p *Publisher) Copy(ctx context.Context, from *registry.Repository, name string, to Target) (*Result, error) {
 	m, err := from.Manifest(ctx, name)
 	if err != nil {

@@ -167,8 +167,8 @@ func skills(n int) library {
 	return l
 }
 
-// Two machines publish equal digests from equal skills, whatever the times of the files; one changed
-// skill is at most three new blobs; and the published files equal the local ones.
+// Two machines publish equal digests from equal skills, despite different times of the files; one
+// changed skill is at most three new blobs; and the published files equal the local ones.
 func TestRelease(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		one, two := newMachine(t), newMachine(t)

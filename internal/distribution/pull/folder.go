@@ -129,7 +129,7 @@ func (c content) equals(other content) bool {
 }
 
 // look returns the content of a folder, or nil if it does not exist. All of it must match its
-// lock, and the lock must be of this source alone, unless source is "". Missing files are allowed.
+// lock, and the lock must name only this source, unless source is "". Missing files are allowed.
 func look(ctx context.Context, at, source string) (content, error) {
 	tree, err := dir.OpenTree(at, false)
 	switch {

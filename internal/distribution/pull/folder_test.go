@@ -113,7 +113,7 @@ func TestUnpack(t *testing.T) {
 	}
 	unpack(true)
 
-	// The old folder of a command that was killed while it exchanged the two goes.
+	// The old folder of a command that was killed while it exchanged the two is removed.
 	killed := filepath.Join(dir, "out", ".knack", ".knack-AAAAAAAAAAAAAAAAAAAAAAAAAA", "swap")
 	if err := os.CopyFS(killed, os.DirFS(to)); err != nil {
 		t.Fatal(err)

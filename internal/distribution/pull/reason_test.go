@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// Content of a registry that is no release of skills has a reason, and no retries.
+// Content of a registry that is not a release of skills has a reason, and no retries.
 func TestReasons(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)

@@ -57,7 +57,7 @@ func (b *blob) restart() {
 	b.hash.Reset()
 }
 
-// anew discards wrong bytes, and returns an error that causes another attempt.
+// anew discards the wrong bytes, and returns an error that causes another attempt.
 func (b *blob) anew(format string, args ...any) error {
 	b.restart()
 	return &temporary{fmt.Errorf(format, args...)}

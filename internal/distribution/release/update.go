@@ -34,7 +34,7 @@ type TooLow struct {
 func (l *TooLow) Error() string { return l.message }
 
 // Check returns why the version of a release is too low, as a [*TooLow], or nil. highest has the
-// highest served versions, by signer. With ForwardOnly alone, the release that the store has at
+// highest served versions, by signer. With only ForwardOnly, the release that the store has at
 // the start may lack a version, if no served release had one.
 func (u Rules) Check(r store.Release, highest map[string]string, stored bool) error {
 	most, known := u.highest(highest, r.Signer)

@@ -148,7 +148,7 @@ func storeForever(t *testing.T, dir string) {
 			_, _ = p.Write([]byte("x"))
 			p.Close()
 		}
-		// A skill goes now and then, for others to be stored.
+		// A skill is removed now and then, so that others are stored.
 		folders, _ := fs.Glob(os.DirFS(dir), skillsFolder+"/*/*")
 		if len(folders) > 20 {
 			_ = edit.Discard(filepath.Join(dir, folders[rand.IntN(len(folders))]), s.path(tmpFolder))

@@ -44,7 +44,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBadKeys checks that the error for each file that is no key has a reason and a fix.
+// TestBadKeys checks that the error for each file that is not a key has a reason and a
+// fix.
 func TestBadKeys(t *testing.T) {
 	p256 := algorithms[0].make(t)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Sample returns a filter that shows a skill and n others. The others are chosen by their URIs
-// alone: they are the same for every skill and each time, and a new skill replaces at most one of
+// Sample returns a filter that shows a skill and n others. The others are chosen only by their
+// URIs: they are the same for every skill and each time, and a new skill replaces at most one of
 // them.
 func Sample(all []*catalog.Entry, e *catalog.Entry, n int) *catalog.Filter {
 	var others []*catalog.Entry

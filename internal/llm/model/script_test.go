@@ -31,7 +31,7 @@ type reply struct {
 	status int // 0 is 200
 	header string
 	body   string
-	// then goes on after the body, which is on its way.
+	// then continues after the body was sent.
 	then func(w http.ResponseWriter, r *http.Request)
 }
 

@@ -393,7 +393,7 @@ func TestEnforceLinks(t *testing.T) {
 }
 
 // TestEnforceLinkOut checks that a skill outside, linked into a root with a lock, is skipped
-// unless the lock has it under the link's name. Then it is locked by whatever path it is found.
+// unless the lock has it under the link's name. Then it counts as locked by any path to it.
 func TestEnforceLinkOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")

@@ -36,8 +36,8 @@ func (g *Guard) allow(names, origins []string) error {
 // checkOrigin checks the Host and the Origin of every request before any other check. A web page
 // can make its visitor's browser send requests here, and can point its own name at this address
 // (DNS rebinding). So each request must name an allowed host and, if it names an origin, an
-// allowed one, whatever its method. ([http.CrossOriginProtection] lets rebound POSTs and
-// cross-site GETs through.)
+// allowed one, for any method. ([http.CrossOriginProtection] lets rebound POSTs and cross-site
+// GETs through.)
 func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		allowed := g.allowsHost(r.Host)

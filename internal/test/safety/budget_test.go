@@ -239,7 +239,7 @@ func (d delay) times(calm delay) float64 { return float64(d.p99) / float64(calm.
 
 // delayed returns an error if another client waits for large answers. Twice its time without
 // them is fine, and so is a multiple of the time that a plain server of the same files takes
-// in the same minute. The slowest call alone shows a server that stops, because the client
+// in the same minute. Only the slowest call shows a server that stops, because the client
 // makes its next call only after an answer.
 func delayed(rough, calm, floor delay) error {
 	if rough.p99 <= max(2*calm.p99, 10*floor.p99) && rough.worst <= max(2*calm.worst, 20*floor.worst) {

@@ -88,7 +88,7 @@ func reloads(r *trial) {
 			r.write(home, map[string]string{name: whole[:n]})
 			err := r.hangUp(k, takenOrNot)
 			taken := strings.Count(k.said(), takenOver) > before
-			end := n == len(whole)-1 // the last line's end alone is no loss
+			end := n == len(whole)-1 // only the last line's end may be lost
 			gone := taken && !end && strings.Contains(whole, hashOf(token)) && !strings.Contains(whole[:n], hashOf(token))
 			if err == nil && taken != (end || gone) {
 				err = fmt.Errorf("taken over: %v, want %v", taken, end)

@@ -268,8 +268,7 @@ func rates(r *trial) {
 		let("another's request", a, err)
 	}
 
-	// A client that guesses tokens is limited whatever headers it sends; clients with a
-	// token are not.
+	// A client that guesses tokens is limited for any headers; clients with a token are not.
 	for _, header := range []string{"", "X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
 		guesser, waits := r.from("127.0.0.9"), 0
 		for i := range 400 {

@@ -91,8 +91,8 @@ func fuzzParts() []part {
 
 var execs = regexp.MustCompile(`execs: (\d+)`)
 
-// fuzzing runs each target for 20 seconds, or for SAFETY_FUZZTIME. The fast form checks the list
-// alone: go test ./... has tried all kept inputs.
+// fuzzing runs each target for 20 seconds, or for SAFETY_FUZZTIME. The fast form checks only the
+// list: go test ./... has tried all kept inputs.
 func fuzzing(r *trial) {
 	lasts := 20 * time.Second
 	if given, err := time.ParseDuration(os.Getenv("SAFETY_FUZZTIME")); err == nil {

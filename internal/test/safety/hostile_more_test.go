@@ -149,7 +149,7 @@ func hostileArguments(r *trial) {
 			break
 		}
 	}
-	// Tools that take a name alone.
+	// Tools that take only a name.
 	for _, c := range longArguments(r.fast) {
 		for _, q := range []struct {
 			method string

@@ -103,7 +103,7 @@ func caps(r *trial) {
 		defer resp.Body.Close()
 		data, err := io.ReadAll(resp.Body)
 		id := resp.Header.Get("Mcp-Session-Id")
-		if id != "" { // a session without initialized gives way to others
+		if id != "" { // a session without initialized is ended for others
 			err = errors.Join(err, initialized(client, k, id))
 		}
 		return id, resp.Status + string(data), err

@@ -38,7 +38,7 @@ type part struct {
 	name    string // of the subtest
 	promise string // the promise it counts, a row of the second table
 	run     func(*trial)
-	// slow parts run with SAFETY=full alone.
+	// slow parts run only with SAFETY=full.
 	slow bool
 }
 

@@ -112,8 +112,8 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 	if sides["read"], err = start(b.ctx, t.home, b.floor, "read", table); err != nil {
 		return 0, err
 	}
-	// A folder that comes and goes makes the watchers ask for a refresh, in addition to the
-	// one every 30 s.
+	// A folder that appears and disappears makes the watchers ask for a refresh, in addition
+	// to the one every 30 s.
 	poke := filepath.Join(t.root, "comes-and-goes")
 	defer os.Remove(poke)
 	time.Sleep(settles)

@@ -8,7 +8,7 @@
 // in the proportions of a natural language, so that a search index does as much work as
 // with real text. No text is copied.
 //
-// The i-th skill depends on the options and i alone.
+// The i-th skill depends only on the options and i.
 package genskills
 
 import (

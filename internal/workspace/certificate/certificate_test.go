@@ -145,7 +145,7 @@ func TestFilesChange(t *testing.T) {
 		testwait.Advance(2 * Interval)
 		w.expect(2, nothing)
 
-		// A key that goes, and comes with its certificate.
+		// A key that is removed, and comes back with its certificate.
 		if err := os.Remove(w.key); err != nil {
 			t.Fatal(err)
 		}

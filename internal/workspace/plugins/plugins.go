@@ -39,7 +39,7 @@ const (
 // Plugin is one plugin of one client.
 type Plugin struct {
 	Client string // the agent's name
-	ID     string // NAME@MARKETPLACE, or the name alone; "" for a fault of the client's own files
+	ID     string // NAME@MARKETPLACE, or only the name; "" for a fault of the client's own files
 	Name   string
 	State  State
 	Reason string // why it is not enabled, or which part of it is not served

@@ -20,7 +20,7 @@ import (
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 64 << 10
 
-// credentials returns the headers for the origin of a source, read anew for each request, or nil
+// credentials returns the headers for the origin of a source, read again for each request, or nil
 // without any. hint follows the message of a refused access. sent gets the values that are secret.
 func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (headers func(context.Context) (http.Header, error), hint string) {
 	key := "of the source " + s.Name.Text + " in " + o.File.Shown

@@ -12,7 +12,7 @@ import (
 )
 
 // TestStore checks which store a server has: the store of --config, or of the user's own file, also
-// if a client starts it with --source alone.
+// if a client starts it with only --source.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

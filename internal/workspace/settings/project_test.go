@@ -76,7 +76,7 @@ func TestLinkAppears(t *testing.T) {
 }
 
 // Every project of a client adds its roots, each once, except known ones. The home folder
-// is no project.
+// is not a project.
 func TestSeveralProjects(t *testing.T) {
 	env := environment(t)
 	one, two := filepath.Join(env.Dir, "one"), filepath.Join(env.Dir, "two")

@@ -23,7 +23,7 @@ type Reply struct {
 type Call struct {
 	ID        string // chosen by the server
 	Name      string
-	Namespace string // of the tool, in Responses alone
+	Namespace string // of the tool, only in Responses
 	Kind      Kind
 	Args      map[string]any // of a tool that takes JSON
 	Input     string         // of a tool that takes text

@@ -35,7 +35,7 @@ type Request struct {
 // Tool is one tool that a model may call.
 type Tool struct {
 	Name        string
-	Namespace   string // in Responses alone
+	Namespace   string // only in Responses
 	Description string
 	Kind        Kind
 }

@@ -163,7 +163,7 @@ func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, sear
 	note := IncompleteNote(v, search)
 	switch {
 	case note == "":
-	case budget < MinBudget: // the note alone may be longer
+	case budget < MinBudget: // even the bare note may be longer
 		return "(incomplete; " + lists(search) + " the skills)"
 	case len(entries) == 0:
 		return note

@@ -126,7 +126,7 @@ func randomText(r *rand.Rand, n int) string {
 }
 
 // TestProperties checks for random libraries that the list keeps its budget, its order
-// and every name, unless the names alone exceed the budget.
+// and every name, unless just the names exceed the budget.
 func TestProperties(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of random lists")

@@ -174,7 +174,7 @@ func redirects(t *testing.T, name, settings string) {
 	if asked := other.asked(); len(asked) != 0 {
 		t.Errorf("another server of this machine got %q", asked)
 	}
-	// Another page is no repository, and neither is one that leads to itself for ever.
+	// Another page does not count as a repository, nor one that redirects to itself for ever.
 	to.to(base + "/elsewhere/x?")
 	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is none of a repository") {
 		t.Error(err)
@@ -188,8 +188,8 @@ func redirects(t *testing.T, name, settings string) {
 	}
 }
 
-// A server may advertise any bytes as a name. Those that git refuses are no versions, and a tag
-// among them does not stop knack from reading the others.
+// A server may advertise any bytes as a name. Tags that git refuses do not count as versions,
+// and a tag among them does not stop knack from reading the others.
 func TestAdvertisedNames(t *testing.T) {
 	commit := strings.Repeat("a", 40)
 	r := newRefs()

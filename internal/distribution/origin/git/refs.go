@@ -100,9 +100,9 @@ var (
 // isCommit reports whether a text is a full commit hash: SHA-1 or SHA-256.
 func isCommit(text string) bool { return longHex().MatchString(text) }
 
-// pick returns the commit that a reference names. A tag goes before a branch, as in git. sub is the
-// folder behind it: in the address of a page, the name of a branch with a slash cannot be told from
-// a folder.
+// pick returns the commit that a reference names. A tag takes precedence over a branch, as in git.
+// sub is the folder behind it: in the address of a page, the name of a branch with a slash cannot
+// be told from a folder.
 func (r *refs) pick(source, want, sub string) (origin.Revision, error) {
 	if want == "" || want == "HEAD" {
 		switch {

@@ -26,7 +26,7 @@ type entry struct {
 type file struct{ path, uri string }
 
 // maxFoldersAbove bounds the folders above a skill. Of servers that follow each other, each puts a
-// label before the address: an old version of a skill ends there if it goes round.
+// label before the address: an old version that circulates is dropped there.
 const maxFoldersAbove = 8
 
 // entryOf judges an entry of a server's list. The skill has a fault if it cannot be installed.

@@ -62,7 +62,7 @@ func New(o Options) *Origin {
 var ErrOffline = errors.New("offline: no server is asked")
 
 // Resolve lists the skills of a server. The revision is the SHA-256 over their digests; it is empty
-// if the server makes the files of a skill anew each time.
+// if the server generates the files of a skill each time.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	l, err := o.Open(ctx, ref, origin.Revision{})
 	if err != nil {

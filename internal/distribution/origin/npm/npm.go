@@ -92,7 +92,7 @@ func (p *Origin) locate(ref origin.Ref) (place, error) {
 	return place{rest, u, c, config.token(u)}, err
 }
 
-// get sends a request. The token goes to the registry's own host alone.
+// get sends a request. The token is sent only to the registry's own host.
 func (p *Origin) get(ctx context.Context, at place, u *url.URL, accept string) (*http.Response, error) {
 	if p.o.Offline {
 		return nil, ErrOffline

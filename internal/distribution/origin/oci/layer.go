@@ -10,7 +10,7 @@ import (
 type packing uint8
 
 const (
-	single packing = iota // a file, or anything else that is no archive
+	single packing = iota // a file, or anything else that is not an archive
 	tarball
 	zstd
 )

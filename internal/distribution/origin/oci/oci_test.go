@@ -21,7 +21,7 @@ import (
 func TestImage(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		p := publisher{t: t, host: host}
-		// Carriage returns, a byte order mark, bytes that are no text, and an empty file arrive as they are.
+		// Carriage returns, a byte order mark, binary bytes, and an empty file arrive unchanged.
 		digest := p.image("acme/skills", "v1.2.0",
 			gz(tarOf(t, "skills/", "", "skills/pdf/SKILL.md", skillMD("pdf"), "skills/pdf/a.txt", "old", "README.md", "x")),
 			tarOf(t, "./skills/pdf/a.txt", "\ufeffnew\r\n", "+skills/pdf/run.sh", "#!/bin/sh\n", "skills/pdf/empty", "", "skills/pdf/b.bin", "\x00\xff\xfe", "skills/pdf/.env", "secret"),

@@ -79,8 +79,8 @@ func (w *beside) bundles(ctx context.Context) {
 	}
 }
 
-// isBundle reports whether a descriptor describes a signature. A statement of another kind is no
-// signature.
+// isBundle reports whether a descriptor describes a signature. A statement of another kind is
+// not a signature.
 func isBundle(d registry.Descriptor) bool {
 	return strings.HasPrefix(d.ArtifactType, trust.BundlePrefix) && isAboutSigning(d)
 }

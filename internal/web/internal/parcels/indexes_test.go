@@ -35,7 +35,7 @@ func TestIndexes(t *testing.T) {
 		if made != 3 {
 			t.Errorf("made %d times after its time", made)
 		}
-		get(two, 99) // together they are too large, so the oldest goes
+		get(two, 99) // together they are too large, so the oldest is dropped
 		get(one, 4)
 		if made != 5 {
 			t.Errorf("made %d times after one was dropped", made)

@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of unpacking. They count the bytes that arrive, whatever the headers say.
+// Limits of unpacking. They count the bytes that arrive, not the sizes in headers.
 const (
 	// leastEntry is the least cost of an entry, in bytes. It bounds the number of entries.
 	leastEntry = 1 << 10

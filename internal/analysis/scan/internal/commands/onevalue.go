@@ -19,8 +19,8 @@ var (
 // secretKeys are parts of the names of keys whose value is or contains a secret.
 var secretKeys = strings.Fields("secret token key pass pwd cred auth priv cert seed mnemonic phrase cookie session salt sign jwt bearer pin otp hash dsn uri conn database db redis mongo postgres mysql amqp webhook hook url login account user")
 
-// secretNames are the last words of other keys whose value is a secret: of private keys, and of services
-// whose name alone is the name of their key.
+// secretNames are the last words of other keys whose value is a secret: of private keys, and of
+// services whose bare name is used for their key.
 var secretNames = words.Set{Rows: "pk sk pat aws gcp azure stripe openai anthropic claude gemini mistral groq github gitlab slack discord telegram twilio sendgrid mailgun huggingface hf npm pypi alchemy infura wallet"}
 
 // secretEndings are words at the end of such keys. A pattern without ^ selects each key that ends so.

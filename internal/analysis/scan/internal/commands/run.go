@@ -310,7 +310,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 			notes = append(notes, "then: "+strings.Join(ids, ", "))
 		}
 		if r.of.examples > examples && r.of.others == others && !enforced {
-			find = r.s.Look // it goes to no one's host alone, as examples do
+			find = r.s.Look // it is sent only to placeholder hosts, as in examples
 		}
 	}
 	find(passage.RunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)

@@ -135,7 +135,7 @@ var Forms = []Form{
 	{Issuer: "Slack", Prefix: "xoxr-", Least: 36, Most: 200, Alphabet: alnum + "-"},
 	{Issuer: "Slack", Prefix: "xoxs-", Least: 36, Most: 200, Alphabet: alnum + "-"},
 	{Issuer: "Slack", Prefix: "xapp-", Least: 60, Most: 200, Alphabet: alnum + "-"},
-	// Stripe, API keys: live ones alone.
+	// Stripe, API keys: only live ones.
 	{Issuer: "Stripe", Prefix: "sk_live_", Least: 24, Most: 250, Alphabet: alnum},
 	{Issuer: "Stripe", Prefix: "rk_live_", Least: 24, Most: 250, Alphabet: alnum},
 	// Google Cloud, API keys.

@@ -27,8 +27,8 @@ var transient = Set{Rows: pastes + " " +
 	"bore.pub pagekite.me telebit.io tunnelmole.net pinggy.link pinggy.io zrok.io devtunnels.ms loclx.io playit.gg portmap.io packetriot.net " +
 	// Names that spell an address: https://nip.io, https://sslip.io
 	"nip.io sslip.io xip.io " +
-	// Short links that anyone can make. aka.ms and g.co belong to their owners alone, and git.io
-	// and goo.gl take no new links.
+	// Short links that anyone can make. aka.ms and g.co serve only their owners, and git.io and
+	// goo.gl take no new links.
 	"bit.ly tinyurl.com t.co is.gd v.gd ow.ly buff.ly cutt.ly rb.gy shorturl.at tiny.cc rebrand.ly t.ly short.io bl.ink lnkd.in s.id shorte.st adf.ly " +
 	"dub.sh tiny.one tinu.be urlz.fr clck.ru u.to qr.ae soo.gd bc.vc chilp.it x.gd da.gd"}
 

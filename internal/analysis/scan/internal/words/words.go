@@ -1,4 +1,4 @@
-// Package words has the word tables of a scan. It classifies hosts and paths by their names alone,
+// Package words has the word tables of a scan. It classifies hosts and paths only by their names,
 // and finds the meaning of sentences by words and their order, without a grammar.
 package words
 
