@@ -8,6 +8,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/cgi"
@@ -36,7 +37,7 @@ type market struct {
 	archive  []byte            // at /sums.tgz
 	forged   bool              // the registry sends other bytes than it names
 	token    string            // that the registry asks for, or ""
-	asked    atomic.Int64
+	asked    atomic.Int64      // requests to all servers
 }
 
 func skillText(name, text string) string {
@@ -80,7 +81,6 @@ func newMarket(t *testing.T) *market {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		m.asked.Add(1)
 		name := strings.TrimPrefix(r.URL.EscapedPath(), "/npm/")
 		if v, ok := strings.CutPrefix(name, "tarballs/"); ok {
 			data := m.packages[v]
@@ -110,10 +110,20 @@ func newMarket(t *testing.T) *market {
 		_ = json.NewEncoder(w).Encode(map[string]any{"name": "@acme/docs", "dist-tags": map[string]string{"latest": latest}, "versions": versions})
 	})
 	mux.HandleFunc("/sums.tgz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(m.archive) })
-	server := httptest.NewServer(mux)
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.asked.Add(1)
+		mux.ServeHTTP(w, r)
+	})
+	server, github := httptest.NewServer(counted), httptest.NewTLSServer(counted)
 	t.Cleanup(server.Close)
+	t.Cleanup(github.Close)
 	m.url = server.URL
 	m.vars["npm_config_registry"] = server.URL + "/npm"
+	m.put("github.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: github.Certificate().Raw})))
+	m.more = []string{
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url." + github.URL + "/git/.insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/",
+		"GIT_SSL_CAINFO=" + filepath.Join(m.dir, "github.pem"),
+	}
 	return m
 }
 
@@ -162,13 +172,15 @@ func (m *market) want(status int, has string, args ...string) string {
 	return out + errs
 }
 
-// TestMarketplaces adds skills of plugins through a marketplace: a folder of it, a repository, a
-// subfolder of one at a commit, a package of npm, an archive with a digest, and a skill that the
-// entry lists. All of them are restored without a network, verified and updated.
+// TestMarketplaces adds skills of plugins through a marketplace: a folder of it, a repository of
+// GitHub, another one, a subfolder of one at a commit, a package of npm, an archive with a digest,
+// and a skill that the entry lists. A second marketplace is itself on GitHub. All skills are restored
+// without a network, verified and updated.
 func TestMarketplaces(t *testing.T) {
 	testwait.Slow(t)
 	m := newMarket(t)
 	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "one"), "plugin.json": "{}"})
+	m.repository("acme/team", map[string]string{"skills/draft/SKILL.md": skillText("draft", "one")})
 	pinned := m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "one"), "p/other/skills/no/SKILL.md": skillText("no", "")})
 	m.packages["1.0.0"] = packed(t, map[string]string{"package/skills/sheet/SKILL.md": skillText("sheet", "one"), "package/package.json": "{}"})
 	m.archive = packed(t, map[string]string{"x/skills/sum/SKILL.md": skillText("sum", "one")})
@@ -177,6 +189,7 @@ func TestMarketplaces(t *testing.T) {
 		{"name": "ops", "source": "./plugins/ops", "description": "Runs things."},
 		{"name": "tools", "source": {"source": "url", "url": "URL/git/tools", "ref": "main"}},
 		{"name": "docs", "source": {"source": "git-subdir", "url": "URL/git/mono", "path": "p/docs", "sha": "SHA"}},
+		{"name": "team", "source": {"source": "github", "repo": "acme/team"}},
 		{"name": "office", "source": {"source": "npm", "package": "@acme/docs"}},
 		{"name": "fixed", "source": {"source": "npm", "package": "@acme/docs", "version": "1.0.0"}},
 		{"name": "maths", "source": {"source": "archive", "url": "URL/sums.tgz", "sha256": "DIGEST"}},
@@ -191,10 +204,19 @@ func TestMarketplaces(t *testing.T) {
 		"more/chart/SKILL.md": skillText("chart", "one"), "more/left/SKILL.md": skillText("left", ""),
 	})
 	from := "git+" + m.url + "/git/plugins"
+	shared := m.repository("acme/shared", map[string]string{"skills/plan/SKILL.md": skillText("plan", "one")})
+	m.repository("acme/market", map[string]string{
+		".claude-plugin/marketplace.json": `{"name": "hub", "owner": {"name": "Acme"}, "plugins": [
+			{"name": "own", "source": "./own"},
+			{"name": "moving", "source": {"source": "github", "repo": "acme/shared", "ref": "main"}},
+			{"name": "fixed", "source": {"source": "github", "repo": "acme/shared", "sha": "` + shared + `"}}
+		]}`,
+		"own/skills/read/SKILL.md": skillText("read", "one"),
+	})
 
 	// Listing, without installing.
 	var listed, warned bytes.Buffer
-	env := console.Env{Stdout: &listed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: os.Environ(), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
+	env := console.Env{Stdout: &listed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: append(os.Environ(), m.more...), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
 	r, err := ListSource(t.Context(), &env, "", from)
 	if code := command.FailureIn(err); r == nil || code == nil || code.Code != command.No {
 		t.Fatalf("list: %v", err)
@@ -206,6 +228,8 @@ tools (git+URL/git/tools@main)
   tools:lint  Does lint for you.
 docs (git+URL/git/mono//p/docs@SHA)
   docs:pdf  Does pdf for you.
+team (github.com/acme/team)
+  team:draft  Does draft for you.
 office (npm:@acme/docs)
   office:sheet  Does sheet for you.
 fixed (npm:@acme/docs@1.0.0)
@@ -219,7 +243,7 @@ shell
 inside (PRIVATE)
 in no plugin
   left  Does left for you.
-git+URL/git/plugins has 8 skills in 10 plugins
+git+URL/git/plugins has 9 skills in 11 plugins
 `)
 	if listed.String() != wanted {
 		t.Errorf("list: %s", cmp.Diff(wanted, listed.String()))
@@ -233,17 +257,20 @@ git+URL/git/plugins has 8 skills in 10 plugins
 		t.Error("list wrote a lock")
 	}
 	for _, c := range []struct {
-		ask, key, source, want, path string
-		pinned                       bool
+		from, ask, key, source, want, path string
+		pinned                             bool
 	}{
-		{"ops:deploy", "deploy", from, "", "plugins/ops/skills/deploy", false},
-		{"tools:lint", "lint", "git+" + m.url + "/git/tools", "main", "skills/lint", false},
-		{"docs:pdf", "pdf", "git+" + m.url + "/git/mono", pinned, "p/docs/skills/pdf", true},
-		{"office:sheet", "sheet", "npm:@acme/docs", "", "package/skills/sheet", false},
-		{"maths:sum", "sum", m.url + "/sums.tgz", "", "x/skills/sum", true},
-		{"chosen:chart", "chart", from, "", "more/chart", false},
+		{from, "ops:deploy", "deploy", from, "", "plugins/ops/skills/deploy", false},
+		{from, "tools:lint", "lint", "git+" + m.url + "/git/tools", "main", "skills/lint", false},
+		{from, "docs:pdf", "pdf", "git+" + m.url + "/git/mono", pinned, "p/docs/skills/pdf", true},
+		{from, "team:draft", "draft", "github.com/acme/team", "", "skills/draft", false},
+		{from, "office:sheet", "sheet", "npm:@acme/docs", "", "package/skills/sheet", false},
+		{from, "maths:sum", "sum", m.url + "/sums.tgz", "", "x/skills/sum", true},
+		{from, "chosen:chart", "chart", from, "", "more/chart", false},
+		{"acme/market", "own:read", "read", "github.com/acme/market", "", "own/skills/read", false},
+		{"https://github.com/acme/market", "moving:plan", "plan", "github.com/acme/shared", "main", "skills/plan", false},
 	} {
-		m.want(0, "added "+c.key, "add", from, "--skill", c.ask)
+		m.want(0, "added "+c.key, "add", c.from, "--skill", c.ask)
 		if e := m.entry(c.key); e.Source != c.source || e.Want != c.want || e.Path != c.path || e.Pinned != c.pinned {
 			t.Errorf("%s is locked as %s %s in %s, pinned %v", c.ask, e.Source, e.Want, e.Path, e.Pinned)
 		}
@@ -263,30 +290,43 @@ git+URL/git/plugins has 8 skills in 10 plugins
 
 	m.repository("empty", map[string]string{".claude-plugin/marketplace.json": strings.ReplaceAll(`{"name": "empty", "owner": {"name": "Acme"}, "plugins": [{"name": "tools", "source": {"source": "url", "url": "URL/git/tools"}}]}`, "URL", m.url)})
 	m.want(1, "has no skill itself; it lists 1 plugin: tools (git+"+m.url+"/git/tools)", "add", "git+"+m.url+"/git/empty")
-	m.want(0, "8 plugins of "+from+" are elsewhere: tools (git+"+m.url+"/git/tools@main), docs (", "add", from, "--all", "--dry-run")
+	m.want(0, "9 plugins of "+from+" are elsewhere: tools (git+"+m.url+"/git/tools@main), docs (", "add", from, "--all", "--dry-run")
 
 	// Offline from the lock, and verified.
 	if err := os.RemoveAll(filepath.Join(m.dir, "p", ".agents")); err != nil {
 		t.Fatal(err)
 	}
+	before := m.asked.Load()
 	m.want(0, "restored", "sync", "--offline")
-	m.want(0, "6 skills as locked", "verify")
+	m.want(0, "9 skills as locked", "verify")
+	m.want(0, "9 skills as locked", "verify", "--offline")
+	if n := m.asked.Load() - before; n != 0 {
+		t.Errorf("offline, servers were asked %d times", n)
+	}
 
 	// The sources change: a pinned plugin stays.
 	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "two")})
 	m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "two")})
 	m.repository("plugins", map[string]string{"plugins/ops/skills/deploy/SKILL.md": skillText("deploy", "two")})
+	m.repository("acme/team", map[string]string{"skills/draft/SKILL.md": skillText("draft", "two")})
+	m.repository("acme/shared", map[string]string{"skills/plan/SKILL.md": skillText("plan", "two")})
+	m.repository("acme/market", map[string]string{"own/skills/read/SKILL.md": skillText("read", "two")})
 	m.packages["1.1.0"] = packed(t, map[string]string{"package/skills/sheet/SKILL.md": skillText("sheet", "two")})
 	m.want(0, "updated sheet 1.0.0 to 1.1.0", "update")
-	for key, text := range map[string]string{"lint": "two", "pdf": "one", "deploy": "two", "sheet": "two", "sum": "one", "chart": "one"} {
+	for key, text := range map[string]string{"lint": "two", "pdf": "one", "deploy": "two", "sheet": "two", "sum": "one", "chart": "one", "draft": "two", "plan": "two", "read": "two"} {
 		data, err := os.ReadFile(filepath.Join(m.dir, "p", ".agents", "skills", key, "SKILL.md"))
 		if err != nil || !strings.Contains(string(data), "\n"+text+"\n") {
 			t.Errorf("%s: %q, %v", key, data, err)
 		}
 	}
-	m.want(0, "6 skills as locked", "verify")
+	m.want(0, "9 skills as locked", "verify")
 	m.want(0, "removed sheet", "remove", "sheet")
 	m.want(0, "added sheet 1.0.0", "add", from, "--skill", "fixed:sheet")
+	m.want(0, "removed plan", "remove", "plan")
+	m.want(0, "added plan", "add", "acme/market", "--skill", "fixed:plan")
+	if e := m.entry("plan"); !e.Pinned || e.Want != shared || e.Revision != "git:"+shared {
+		t.Errorf("fixed:plan is locked at %s %s, pinned %v", e.Want, e.Revision, e.Pinned)
+	}
 	m.want(0, "pinned", "update")
 }
 

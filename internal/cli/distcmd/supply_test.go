@@ -24,7 +24,8 @@ type shell struct {
 	dir  string
 	vars map[string]string
 	ctx  context.Context
-	wide int // the width of a terminal, or 0
+	wide int      // the width of a terminal, or 0
+	more []string // variables of the programs that a command starts, as NAME=VALUE
 
 	around Surroundings
 }
@@ -57,7 +58,7 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
 	env := console.Env{
-		Stdout: &out, Stderr: &errs, Getenv: func(name string) string { return s.vars[name] }, Environ: os.Environ(),
+		Stdout: &out, Stderr: &errs, Getenv: func(name string) string { return s.vars[name] }, Environ: append(os.Environ(), s.more...),
 		Dir: filepath.Join(s.dir, "p"), Home: filepath.Join(s.dir, "home"),
 		Width: s.wide, StdoutTerminal: s.wide > 0,
 	}
