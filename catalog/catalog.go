@@ -66,7 +66,10 @@ type Options struct {
 	// answer before it continues without that root; see [ErrLate]. A search waits as
 	// long for headings. Zero means no bound.
 	Patience time.Duration
-	Log      *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
+	// Whole is set for a command that must answer in full: patience begins again with each folder and
+	// file that is read, so that only a disk that does not answer ends it.
+	Whole bool
+	Log   *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
 	// Provenance compares skills with their locks; nil compares none.
 	Provenance Provenance
 	// Uses returns how often a skill was used; nil if uses are not counted. It may be called from
@@ -82,6 +85,7 @@ type Options struct {
 type Catalog struct {
 	interval time.Duration
 	patience time.Duration
+	whole    bool
 	log      *slog.Logger
 	made     time.Time // before anything was read
 
@@ -144,7 +148,7 @@ func New(sources []Source, o Options) *Catalog {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Catalog{
-		interval: o.Interval, patience: o.Patience, log: o.Log, made: time.Now(), provenance: o.Provenance, uses: o.Uses, clientSkills: o.ClientSkills, sources: sourceStates(sources),
+		interval: o.Interval, patience: o.Patience, whole: o.Whole, log: o.Log, made: time.Now(), provenance: o.Provenance, uses: o.Uses, clientSkills: o.ClientSkills, sources: sourceStates(sources),
 		ready: make(chan struct{}), poke: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		refreshing: make(chan struct{}, 1),
 		gone:       map[placeIn]time.Time{}, doubted: map[placeIn]skill.Stamp{},

@@ -195,6 +195,41 @@ func TestNoPatience(t *testing.T) {
 	})
 }
 
+// slow is a source whose disk answers once in a while.
+type slow struct {
+	Source
+	every time.Duration
+	times int
+}
+
+func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
+	for range s.times {
+		<-time.After(s.every)
+		skill.Progress(ctx).Add(1)
+	}
+	return s.Source.Scan(ctx)
+}
+
+// TestWholePatience checks that a command waits for a root as long as its disk answers, and then no longer
+// for a root whose disk does not.
+func TestWholePatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
+		defer close(d.answer)
+		s := slow{source("b", "y/SKILL.md", text("y", "in time")), 4 * time.Second, 10}
+		c := New([]Source{d, s}, Options{Patience: 5 * time.Second, Whole: true})
+		begun := time.Now()
+		refresh(t, c)
+		if took := time.Since(begun); took < 45*time.Second || took > 46*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		v := view(t, c)
+		if v.Named("y") == nil || v.Roots[1].Err != nil || !v.Roots[0].Unread() {
+			t.Errorf("the roots say %v and %v", v.Roots[0].Err, v.Roots[1].Err)
+		}
+	})
+}
+
 // TestCancelledRefreshEndsNoSharedLook checks that cancelled refreshes end no scan run that
 // another refresh waits for. A slow root joins when it is read.
 func TestCancelledRefreshEndsNoSharedLook(t *testing.T) {

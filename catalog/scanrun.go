@@ -34,8 +34,11 @@ type scanRun struct {
 	end   context.CancelFunc
 }
 
+// steps divides the patience, so that it begins again soon after a disk has answered.
+const steps = 10
+
 // scanAll scans the sources in parallel and waits for all of them, but at most for the
-// patience if there is one. A run that ends later requests a refresh.
+// patience if there is one; see [Options.Whole]. A run that ends later requests a refresh.
 //
 // If joining is set, scanAll uses runs that ended late, and does not wait again for runs that are
 // still late.
@@ -47,12 +50,14 @@ func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining b
 			own = append(own, s)
 		}
 	}
+	var timer *time.Timer
 	var patience <-chan time.Time
 	if c.patience > 0 {
-		t := time.NewTimer(c.patience)
-		defer t.Stop()
-		patience = t.C
+		timer = time.NewTimer(c.patience / steps)
+		defer timer.Stop()
+		patience = timer.C
 	}
+	read, idle := c.progress.Load(), 0
 	found := make([]foundRoot, len(sources))
 	late := false
 	for i, l := range runs {
@@ -62,13 +67,24 @@ func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining b
 			default:
 			}
 		} else {
-			select {
-			case <-l.done:
-			case <-patience:
-				late = true
-			case <-ctx.Done():
-				c.endScans(own) // another refresh waits for the others
-				return nil, ctx.Err()
+			for waiting := true; waiting; {
+				waiting = false
+				select {
+				case <-l.done:
+				case <-patience:
+					if now := c.progress.Load(); c.whole && now != read {
+						read, idle = now, 0
+					} else {
+						idle++
+					}
+					if late = idle == steps; !late {
+						waiting = true
+						timer.Reset(c.patience / steps)
+					}
+				case <-ctx.Done():
+					c.endScans(own) // another refresh waits for the others
+					return nil, ctx.Err()
+				}
 			}
 		}
 		r, err := c.resultOf(sources[i], l)

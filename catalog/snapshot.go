@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -198,6 +199,8 @@ func (r RootStatus) Reason() (reason, fix string) {
 	switch {
 	case r.Err == nil:
 		return "", ""
+	case r.Late() && realpath.Silent(r.Dir):
+		return skill.FolderReason(skill.ErrSilent)
 	case r.Late() && r.Dir == "": // a remote source
 		return ErrLate.Error(), "ask again in a while; the server's log says whether its source answers"
 	case r.Late():

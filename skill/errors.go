@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/limit"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // Reasons why a file could not be read. Sources return them wrapped. Other failures are
@@ -22,6 +23,8 @@ var (
 	ErrNotUTF8 = errors.New("not valid UTF-8")
 	// ErrUnstable: the file changed each time it was read.
 	ErrUnstable = errors.New("changes while it is read")
+	// ErrSilent: the disk did not answer in time.
+	ErrSilent = realpath.ErrSilent
 	// ErrNotFolder: something else in a folder's place.
 	ErrNotFolder = errors.New("it is a file, not a folder")
 	// ErrLeavesProject: a link on the way to a folder that a project's file names.
@@ -83,7 +86,7 @@ func Reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrLeavesProject, ErrBusy, ErrNoRoom, ErrIncomplete} {
+	for _, s := range []error{ErrOutside, ErrNotRegular, ErrTooLarge, ErrNotUTF8, ErrUnstable, ErrSilent, ErrLeavesProject, ErrBusy, ErrNoRoom, ErrIncomplete} {
 		if errors.Is(err, s) {
 			return s.Error()
 		}
@@ -154,6 +157,8 @@ func FolderReason(err error) (reason, fix string) {
 		return ErrNotFolder.Error(), "give a folder"
 	case errors.Is(err, ErrLeavesProject):
 		return ErrLeavesProject.Error(), "name a folder of the project itself"
+	case errors.Is(err, ErrSilent):
+		return ErrSilent.Error(), "see whether the disk answers"
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no such folder", "check the path, or create the folder"
 	case errors.Is(err, fs.ErrPermission):

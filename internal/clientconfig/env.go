@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // Env is the part of a user's environment that determines the clients' files.
@@ -124,7 +125,7 @@ func inUse(folder string) bool {
 	if folder == "" {
 		return false
 	}
-	entries, _ := os.ReadDir(folder)
+	entries := realpath.Ask(folder, nil, func() []fs.DirEntry { entries, _ := os.ReadDir(folder); return entries })
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name())
 	})

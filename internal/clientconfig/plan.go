@@ -272,6 +272,9 @@ func sameFile(a, b string) bool {
 	if a == b || filepath.Base(a) != filepath.Base(b) {
 		return a == b
 	}
+	if !realpath.Answers(filepath.Dir(a)) || !realpath.Answers(filepath.Dir(b)) {
+		return false
+	}
 	x, err := os.Stat(filepath.Dir(a))
 	y, other := os.Stat(filepath.Dir(b))
 	return err == nil && other == nil && os.SameFile(x, y)
@@ -316,6 +319,10 @@ func choose(p Env, all []candidate, s Server, choice Choice) (at int, name strin
 // read fills in the content of the file. A project may be a clone, so links that lead out of it are
 // not followed. Links in the home folder are.
 func (c Client) read(p Env, f *candidate) {
+	if !realpath.Answers(f.at) {
+		f.place, f.err = f.at, realpath.ErrSilent
+		return
+	}
 	f.place = realpath.Of(f.at) // settings are often links into a folder under version control
 	if root := filepath.FromSlash(p.Project); root != "" && root != filepath.FromSlash(p.Home) {
 		if f.place, f.err = edit.Within(root, f.at); f.err != nil {

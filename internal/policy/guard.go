@@ -165,12 +165,14 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	}
 	turn := Candidate{Root: s.Root(), Scan: scans.Add(1), First: !s.scanned, Begun: time.Now()}
 	s.scanned = true
+	progress := skill.Progress(ctx)
 	err := inParallel(ctx, len(places), func(i int) {
 		var loaded *skill.Skill
 		if len(scan.Skills) > 0 {
 			loaded = scan.Skills[i]
 		}
 		after[i] = s.askJudges(ctx, turn.newCandidate(places[i], scan.Bundles[i], loaded))
+		progress.Add(1)
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -40,7 +41,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Roots: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep, Unlinked: agent.Unlinked}}
 	for _, r := range l.roots {
 		if !r.Absent {
-			now.Real[r.Dir] = realpath.Of(r.Dir)
+			now.Real[r.Dir] = settings.RealOf(r.Dir)
 		}
 	}
 	folders := l.roots
@@ -53,18 +54,18 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		case r.Plugin != "":
 			now.Roots[r.Label] = true
 		default:
-			now.Folders[r.Dir], now.Folders[realpath.Of(r.Dir)] = true, true
+			now.Folders[r.Dir], now.Folders[settings.RealOf(r.Dir)] = true, true
 		}
 	}
-	settings, err := w.curation(agent, l.open)
+	curation, err := w.curation(agent, l.open)
 	if err != nil {
 		return nil
 	}
-	if now.curation = settings; !settings.IsEmpty() {
-		now.Off = func(e *catalog.Entry) bool { return settings.Off(subjectOf(e)) }
+	if now.curation = curation; !curation.IsEmpty() {
+		now.Off = func(e *catalog.Entry) bool { return curation.Off(subjectOf(e)) }
 	}
 	if was, ok := w.clients.Load(client); ok {
-		if was := was.(clientSkills); was.curation.Equal(settings) && maps.Equal(was.Folders, now.Folders) && maps.Equal(was.Roots, now.Roots) && maps.Equal(was.Real, now.Real) {
+		if was := was.(clientSkills); was.curation.Equal(curation) && maps.Equal(was.Folders, now.Folders) && maps.Equal(was.Roots, now.Roots) && maps.Equal(was.Real, now.Real) {
 			return was.ClientSkills
 		}
 	}
@@ -120,7 +121,7 @@ func (w *Workspace) settingsFiles(open []string, place string) (files []string, 
 	name, inProject := strings.CutPrefix(place, "./")
 	if !inProject {
 		if at := (agents.Homes{Home: w.o.Env.Home, Getenv: w.Getenv()}).Path(place); at != "" {
-			files = append(files, realpath.Of(filepath.FromSlash(at)))
+			files = append(files, settings.RealOf(filepath.FromSlash(at)))
 		}
 		return files, nil
 	}

@@ -14,15 +14,13 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/workspace/plugins"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
 const (
-	// pluginsPatience bounds the wait for the files of one client; other clients do not wait for
-	// it.
-	pluginsPatience = 2 * time.Second
 	// pluginsDelay postpones watching, as the catalogue does, and pluginsSettle waits for the rest
 	// of a change.
 	pluginsDelay, pluginsSettle = 200 * time.Millisecond, 50 * time.Millisecond
@@ -49,7 +47,7 @@ func (w *Workspace) findPlugins(open []string, all bool) *plugins.Found {
 	}
 	return plugins.Find(plugins.Options{
 		Homes: agents.Homes{Home: env.Home, Getenv: w.Getenv()}, Projects: open, All: all,
-		Patience: cmp.Or(w.o.Patience, pluginsPatience), Shown: env.Shown,
+		Patience: cmp.Or(w.o.Patience, realpath.Patience), Shown: env.Shown,
 	})
 }
 

@@ -234,8 +234,8 @@ func (w *Workspace) rootError(v catalog.View) error {
 		flag = w.file.Shown + ": the folder"
 	}
 	for _, r := range v.Roots {
-		if r.Err != nil {
-			return settings.FolderError(flag, r.Shown, r.Err)
+		if reason, fix := r.Reason(); reason != "" {
+			return settings.RunError(fix, "%s %s: %s", flag, r.Shown, reason)
 		}
 	}
 	return nil

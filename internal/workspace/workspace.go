@@ -13,11 +13,12 @@
 //  6. the guard: the lock and the policy of the file in effect, or of the user's own file
 //
 // Open does the first five steps, and refuses wrong settings. Skills are read on first use: a
-// command calls [Workspace.View] or [Workspace.Host], which wait for every disk, and a server calls
-// [Workspace.Serve].
+// command calls [Workspace.View] or [Workspace.Host], which wait for every disk that answers, and a
+// server calls [Workspace.Serve].
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,6 +32,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/internal/policy/provenance"
 	"github.com/knack-dev/knack/internal/workspace/replica"
@@ -55,7 +57,7 @@ type Options struct {
 	Tools     *Tools   // of a command that offers tools
 
 	// Patience bounds how long a person who is typing waits for a root. If it is set, folders are
-	// not checked and no progress is shown. Zero waits for every disk.
+	// not checked and no progress is shown. Zero waits for every disk that answers.
 	Patience time.Duration
 	// Warn, if not nil, is called with each warning for people.
 	Warn func(text string)
@@ -105,6 +107,7 @@ func open(o Options, unguarded bool) (w *Workspace, err error) {
 		o.Warn = func(string) {}
 	}
 	w = &Workspace{o: o, unguarded: unguarded, files: settings.New(o.Env, o.Config), watches: dir.NewWatches()}
+	realpath.Answers(o.Env.Home) // nothing below waits for it if it does not
 	if err = w.readFile(); err != nil {
 		return nil, err
 	}
@@ -247,7 +250,8 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if w.catalog != nil {
 		return w.catalog.View(ctx)
 	}
-	s := Serving{Catalog: catalog.Options{Patience: w.o.Patience}}
+	typing := w.o.Patience > 0
+	s := Serving{Catalog: catalog.Options{Patience: cmp.Or(w.o.Patience, diskPatience), Whole: !typing}}
 	if w.address == "" {
 		s.Catalog.ClientSkills = w.clientSkills
 	}
@@ -255,7 +259,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if err != nil {
 		return v, err
 	}
-	if w.o.Patience > 0 {
+	if typing {
 		if err = c.Refresh(ctx); err == nil {
 			v, err = c.View(ctx)
 		}
@@ -270,10 +274,30 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	for _, err := range w.layout.projects.Unusable {
 		w.o.Warn(err.Error())
 	}
-	for _, text := range slices.Concat(w.Unread(), w.Missing(v)) {
+	for _, text := range slices.Concat(w.Unread(), w.Missing(v), silentRoots(v)) {
 		w.o.Warn(text)
 	}
 	return v, nil
+}
+
+// diskPatience bounds how long a command waits for a disk after the last answer of any.
+const diskPatience = 5 * time.Second
+
+// mostSilent bounds the roots that a warning names.
+const mostSilent = 3
+
+// silentRoots warns of the folders that a command has not read because their disks do not answer.
+func silentRoots(v catalog.View) []string {
+	var folders []string
+	for _, r := range v.Roots {
+		if r.Late() && r.Dir != "" {
+			folders = append(folders, doctor.Heading(r.Root))
+		}
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	return []string{display.First(folders, mostSilent) + ": the disk does not answer, so the skills there are missing; see whether it answers"}
 }
 
 // Refresh reads changed skills again.
@@ -297,8 +321,8 @@ func (w *Workspace) Host(ctx context.Context) (*tool.Host, error) {
 // Close disconnects the followed sources. Their skills cannot be read afterwards.
 func (w *Workspace) Close() { w.replica.Close() }
 
-// Read waits until a catalogue has read all of its sources, however long that takes, since a
-// command that answers once must answer in full. On a terminal it shows progress.
+// Read waits until a catalogue has read all of its sources whose disks answer, however long that
+// takes, since a command that answers once must answer in full. On a terminal it shows progress.
 func Read(ctx context.Context, env *console.Env, c *catalog.Catalog) (catalog.View, error) {
 	defer ShowReading(env, c)()
 	if err := c.Refresh(ctx); err != nil {

@@ -65,6 +65,7 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 		}
 		if at, rest := homes.Split(pair.Home); at != "" {
 			at, scope := filepath.FromSlash(at), skill.ScopeGlobal
+			tops.of(at) // asks the disk
 			if inProject(at) {
 				scope = skill.ScopeProject
 			}
@@ -81,7 +82,7 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 // without the home folder.
 func projectFolders(projects []string, home string) []string {
 	seen := map[string]bool{}
-	if home != "" {
+	if home != "" && realpath.Answers(home) {
 		seen[realpath.Of(home)] = true
 	}
 	var out []string
@@ -100,9 +101,14 @@ func projectFolders(projects []string, home string) []string {
 }
 
 // Repository lists dir and its parents up to the folder that contains ".git", which is a folder, or
-// a file in a linked worktree. Outside a repository it lists only dir.
+// a file in a linked worktree. Outside a repository, or if the disk does not answer, it lists only
+// dir.
 func Repository(dir string) (chain []string) {
 	dir = filepath.Clean(dir)
+	return realpath.Ask(dir, []string{dir}, func() []string { return repository(dir) })
+}
+
+func repository(dir string) (chain []string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		chain = append(chain, at)
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -120,7 +126,7 @@ func Repository(dir string) (chain []string) {
 // itself.
 func Project(folder, home string) (chain []string) {
 	chain = Repository(folder)
-	if home == "" {
+	if home == "" || !realpath.Answers(home) {
 		return chain
 	}
 	for i, at := range chain {
@@ -149,6 +155,10 @@ type top struct {
 }
 
 func newTop(dir string) *top {
+	return realpath.Ask(dir, &top{dir: dir}, func() *top { return listTop(dir) })
+}
+
+func listTop(dir string) *top {
 	t := &top{dir: dir}
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		t.names = map[string]bool{} // a pipe is not opened
@@ -206,7 +216,8 @@ func (t tops) detected(a *agents.Agent, project string, homes agents.Homes) bool
 		case key != "":
 			return dependsOn(folder, sub, key)
 		}
-		return exists(filepath.Join(folder, filepath.FromSlash(sub)))
+		at := filepath.Join(folder, filepath.FromSlash(sub))
+		return realpath.Ask(at, false, func() bool { return exists(at) })
 	})
 }
 
@@ -228,10 +239,11 @@ func dependsOn(folder, file, name string) bool {
 }
 
 // real returns [realpath.Of] for a path below the folder, which is resolved once for all paths
-// that do not exist.
+// that do not exist. A path on a disk that does not answer is not resolved.
 func (t *top) real(sub string) string {
 	if !t.lacks(sub) {
-		return realpath.Of(filepath.Join(t.dir, filepath.FromSlash(sub)))
+		at := filepath.Join(t.dir, filepath.FromSlash(sub))
+		return realpath.Ask(at, at, func() string { return realpath.Of(at) })
 	}
 	if t.path == "" {
 		t.path = realpath.Of(t.dir)

@@ -55,6 +55,8 @@ type Source struct {
 	last    *scanState    // state after the last scan; nil if the root is missing
 	listed  *folderList   // for [Source.Folders]; nil if no stamp proves a list
 	scanned chan struct{} // poked after each scan
+	first   chan struct{} // closed after the first scan
+	begin   sync.Once     // closes first
 	watch   watchState
 }
 
@@ -71,6 +73,7 @@ func New(opt Options) *Source {
 		opener:  pickOpener(),
 		now:     time.Now,
 		scanned: make(chan struct{}, 1),
+		first:   make(chan struct{}),
 	}
 }
 
@@ -86,6 +89,9 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if s.opt.Root.Absent && !s.looked.Swap(true) {
 		s.remember(nil)
 		return skill.Scan{Missing: true}, nil
+	}
+	if err := realpath.Await(ctx, s.opt.Root.Dir); err != nil {
+		return skill.Scan{}, err
 	}
 	real, err := s.real()
 	if err != nil {
@@ -212,6 +218,7 @@ func (s *Source) remember(l *scanState) {
 
 // signalScanned signals that a scan has ended.
 func (s *Source) signalScanned() {
+	s.begin.Do(func() { close(s.first) })
 	select {
 	case s.scanned <- struct{}{}:
 	default:
@@ -222,22 +229,7 @@ func (s *Source) signalScanned() {
 // [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop ([syscall.ELOOP]) or
 // another error of the system. It returns nil if the folder can be a root, or if its disk does not
 // answer within seconds: a scan will tell.
-func Check(dir string) error { return inTime(func() error { return check(dir) }) }
-
-// checkPatience bounds how long [Check] waits for a disk.
-const checkPatience = 2 * time.Second
-
-// inTime returns the error of work, or nil if work takes too long.
-func inTime(work func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- work() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(checkPatience):
-		return nil
-	}
-}
+func Check(dir string) error { return realpath.Ask(dir, nil, func() error { return check(dir) }) }
 
 func check(dir string) error {
 	real, err := realRoot(dir)
@@ -267,6 +259,9 @@ func FS(dir string) (fs.FS, error) {
 
 // realRoot resolves the root, which may be a link.
 func realRoot(dir string) (string, error) {
+	if realpath.Silent(dir) {
+		return "", realpath.ErrSilent
+	}
 	fi, err := os.Stat(dir)
 	if err != nil {
 		return "", err

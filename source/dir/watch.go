@@ -45,8 +45,13 @@ func (s *Source) setWatch(on bool, reason string) {
 // A poke is a hint: it represents one event or several, comes from this goroutine, and
 // must not block. Watch watches the folders that the last scan visited, so a poke
 // should lead to a scan. If watching fails, Watch polls; see [Source.Watching]. Only
-// one Watch may run at a time.
+// one Watch may run at a time. Until the first scan has ended, the disk may not answer, and a call
+// that waits for it would delay the watches of all roots.
 func (s *Source) Watch(ctx context.Context, poke func()) {
+	select {
+	case <-s.first:
+	case <-ctx.Done():
+	}
 	for ctx.Err() == nil {
 		err := s.follow(ctx, poke)
 		if ctx.Err() != nil {

@@ -108,7 +108,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	watched := watchAll(ctx, o.Sources)
+	watched := watchAll(ctx, v, o.Sources)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -180,14 +180,17 @@ type watcher interface {
 const watchPatience = 30 * time.Second
 
 // watchAll watches all roots at the same time, as a server does, to learn whether the system
-// reports changes below each.
-func watchAll(ctx context.Context, sources []catalog.Source) map[string]watched {
+// reports changes below each that answers.
+func watchAll(ctx context.Context, v catalog.View, sources []catalog.Source) map[string]watched {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()
 	out := map[string]watched{}
 	var waiting []watcher
+	late := func(label string) bool {
+		return slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Label == label && r.Late() })
+	}
 	for _, s := range sources {
-		if d, ok := s.(watcher); ok {
+		if d, ok := s.(watcher); ok && !late(s.Root().Label) {
 			waiting = append(waiting, d)
 			go d.Watch(ctx, func() {})
 		}

@@ -5,10 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // Read reads a file that the user named, through links, and at most one byte more than most. It
-// refuses a pipe or a device, which could block the process for ever, with [ErrIrregular].
+// refuses a pipe or a device, which could block the process for ever, with [ErrIrregular],
+// and a file on a disk that does not answer with [realpath.ErrSilent].
 func Read(path string, most int64) ([]byte, error) {
 	return read(path, most, func(fs.FileInfo) error { return nil })
 }
@@ -25,6 +28,9 @@ func ReadOwn(path string, most int64) ([]byte, error) {
 }
 
 func read(path string, most int64, allow func(fs.FileInfo) error) ([]byte, error) {
+	if realpath.Silent(path) {
+		return nil, pathError("open", path, realpath.ErrSilent)
+	}
 	regular := func(info os.FileInfo, err error) error {
 		if err == nil && !info.Mode().IsRegular() {
 			err = pathError("open", path, ErrIrregular)

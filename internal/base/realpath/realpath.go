@@ -18,8 +18,11 @@ import (
 // (path_resolution(7)).
 const maxLinks = 40
 
-// Of resolves the links in the existing part of an absolute path.
+// Of resolves the links in the existing part of an absolute path. A [Silent] path is not resolved.
 func Of(dir string) string {
+	if Silent(dir) {
+		return dir
+	}
 	if real, err := Eval(dir); err == nil {
 		return real
 	}
@@ -43,7 +46,7 @@ func Child(real, name string) string {
 // Links lists the links in the existing part of an absolute path. Each link is named by
 // the real path of its folder.
 func Links(path string) (links []string) {
-	if !filepath.IsAbs(path) {
+	if !filepath.IsAbs(path) || Silent(path) {
 		return nil
 	}
 	_, links, _ = walk(path, os.Lstat)
@@ -148,6 +151,9 @@ func Inside(dir, target string) bool {
 	if Within(dir, target) {
 		return true
 	}
+	if Silent(dir) || Silent(target) {
+		return false
+	}
 	outer, err := os.Stat(dir)
 	if err != nil {
 		return false
@@ -163,6 +169,9 @@ func Inside(dir, target string) bool {
 }
 
 func sameFile(a, b string) bool {
+	if Silent(a) || Silent(b) {
+		return false
+	}
 	x, err := os.Stat(a)
 	if err != nil {
 		return false

@@ -381,7 +381,7 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	labels := map[string]string{}
 	roots := map[string][]string{} // their real paths
 	for _, r := range s.Roots {
-		if r.Dir == "" || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
+		if r.Dir == "" || r.Late() || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
 			continue // only the default folder of installed skills has a lock without being there
 		}
 		a := l.area(r.Dir, 0)

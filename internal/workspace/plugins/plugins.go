@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -154,23 +155,34 @@ func Group(label string) string {
 func Find(o Options) *Found {
 	found := &Found{stamps: map[string]stamp{}}
 	finders := make([]*finder, len(clients))
-	var reading sync.WaitGroup
+	var asking, reading sync.WaitGroup
 	for i, c := range clients {
-		finders[i] = newFinder(o, c)
-		reading.Go(finders[i].run)
+		f := newFinder(o, c)
+		finders[i] = f
+		reading.Add(1)
+		asking.Go(func() {
+			work := func() bool {
+				defer reading.Done()
+				f.run()
+				return true
+			}
+			if realpath.Silent(f.at) {
+				go func() {
+					_ = realpath.Await(context.Background(), f.at)
+					work()
+				}()
+				return
+			}
+			realpath.AskFor(o.Patience, f.at, false, work)
+		})
 	}
+	asking.Wait()
 	all := make(chan struct{})
 	go func() {
 		reading.Wait()
 		close(all)
 	}()
-	patience, stop := context.WithTimeout(context.Background(), o.Patience)
-	defer stop()
 	for _, f := range finders {
-		select {
-		case <-f.done:
-		case <-patience.Done():
-		}
 		if !f.isDone() {
 			found.Answered = all
 			found.Plugins = append(found.Plugins, f.late())

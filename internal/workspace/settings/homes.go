@@ -7,6 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // UnusableHomes describes the variables that are meant to move the home of a client, and cannot.
@@ -26,7 +27,7 @@ func UnusableHomes(env *console.Env, getenv func(string) string) (out []string) 
 		}
 		if !filepath.IsAbs(value) {
 			out = append(out, v.Name+" is "+display.Echo(value)+", which is no absolute path: "+instead)
-		} else if info, err := os.Stat(value); err == nil && !info.IsDir() {
+		} else if realpath.Ask(value, false, func() bool { info, err := os.Stat(value); return err == nil && !info.IsDir() }) {
 			out = append(out, v.Name+" is "+display.Echo(value)+", which is no folder; name a folder, or unset it")
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/agents"
@@ -73,7 +72,7 @@ func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 // EmptyRoots returns a warning for each root whose folder has only hidden files.
 func (f *File) EmptyRoots() (warnings []string) {
 	for i, r := range f.Config.Roots {
-		empty := soon(false, func() bool {
+		empty := realpath.Ask(r.Folder(filepath.Dir(f.Path)), false, func() bool {
 			entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
 			return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
 		})
@@ -97,7 +96,7 @@ func Overlap(folders []string) (one, other string, found bool) {
 
 // RealOf returns the real path of a folder, or the path itself if its disk does not answer.
 func RealOf(folder string) string {
-	return soon(folder, func() string { return realpath.Of(folder) })
+	return realpath.Ask(folder, folder, func() string { return realpath.Of(folder) })
 }
 
 // overlaps returns the index of the first other folder that equals, contains or is in a folder, and
@@ -105,7 +104,10 @@ func RealOf(folder string) string {
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
 		type relation struct{ in, around bool }
-		r := soon(relation{below(folder, other), below(other, folder)}, func() relation { return relation{realpath.Inside(other, folder), realpath.Inside(folder, other)} })
+		r := relation{below(folder, other), below(other, folder)}
+		if realpath.Answers(folder) && realpath.Answers(other) {
+			r = relation{realpath.Inside(other, folder), realpath.Inside(folder, other)}
+		}
 		in, around := r.in, r.around
 		switch {
 		case in && around:
@@ -117,22 +119,6 @@ func overlaps(folder string, others []string) (index int, how string) {
 		}
 	}
 	return -1, ""
-}
-
-// patience bounds how long a comparison of folders waits for their disks. Without an answer, their
-// paths are compared as written.
-const patience = 2 * time.Second
-
-// soon returns the result of ask, which reads the disk, or otherwise if ask takes too long.
-func soon[T any](otherwise T, ask func() T) T {
-	answer := make(chan T, 1)
-	go func() { answer <- ask() }()
-	select {
-	case given := <-answer:
-		return given
-	case <-time.After(patience):
-		return otherwise
-	}
 }
 
 // below reports whether a clean path is another one or is below it.
@@ -280,7 +266,7 @@ type labelledFolder struct{ label, folder string }
 // isAt reports whether two roots have the same folder. The disk is asked only if their paths
 // differ.
 func (p labelledFolder) isAt(o labelledFolder) bool {
-	return p.folder == o.folder || soon(false, func() bool { return realpath.Same(p.folder, o.folder) })
+	return p.folder == o.folder || realpath.Answers(p.folder) && realpath.Answers(o.folder) && realpath.Same(p.folder, o.folder)
 }
 
 func rootsOf(f *File) (all []labelledFolder) {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // TestOverlap checks that an overlap of two folders is found through any path or link.
@@ -36,20 +34,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestSoon checks that a disk that does not answer delays a comparison of paths by no more than
-// a moment, and that the paths are then compared as they are written.
-func TestSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		answer := make(chan bool)
-		before := time.Now()
-		if soon(false, func() bool { return <-answer }) || time.Since(before) != patience {
-			t.Errorf("it took %s", time.Since(before))
-		}
-		answer <- true
-		if !soon(false, func() bool { return true }) {
-			t.Error("the answer is lost")
-		}
-	})
+// TestBelow checks the comparison of paths as they are written.
+func TestBelow(t *testing.T) {
 	sep := string(filepath.Separator)
 	for text, want := range map[string]bool{"/a /a": true, "/a/b /a": true, "/ab /a": false, "/a /a/b": false, "/a /": true} {
 		one, other, _ := strings.Cut(strings.ReplaceAll(text, "/", sep), " ")

@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -116,6 +117,9 @@ const otherName = "knack.yml"
 // not read. With --config, the user's own files are not reported.
 func (s *Finder) Unread(folder string) (warnings []string) {
 	exists := func(file string) bool {
+		if realpath.Silent(file) {
+			return false
+		}
 		info, err := os.Lstat(file)
 		return err == nil && !info.IsDir()
 	}
@@ -293,6 +297,9 @@ func ReadUserFile(file string) ([]byte, error) { return ReadNamed(file, config.M
 // than most. It refuses a pipe or a device, which could block the process for
 // ever. The null device is an empty file.
 func ReadNamed(file string, most int64) ([]byte, error) {
+	if realpath.Silent(file) {
+		return nil, &fs.PathError{Op: "open", Path: file, Err: realpath.ErrSilent}
+	}
 	info, err := os.Stat(file)
 	if null, nullErr := os.Stat(os.DevNull); err == nil && nullErr == nil && os.SameFile(info, null) {
 		return nil, nil
@@ -335,6 +342,8 @@ func HintOf(err error, other string) string {
 		return "check the path"
 	case errors.Is(err, fs.ErrPermission):
 		return "let the user who runs knack read the file"
+	case errors.Is(err, skill.ErrSilent):
+		return "see whether the disk answers"
 	}
 	return other
 }
