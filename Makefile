@@ -79,12 +79,12 @@ agents:
 	KNACK_AGENTS=$(AGENTS) go test -count=1 -timeout 90m -v ./interop/agents $(AGENTSFLAGS)
 
 # Has five clients install, disable and uninstall a plugin by their own commands, and compares the
-# skills that each shows its model with knack's list.
-PLUGINS := claude-code,codex,gemini-cli,qwen-code,copilot-cli
+# skills that each shows its model with knack's list. Also moves the homes of six by their variables.
+PLUGINS := claude-code,codex,gemini-cli,qwen-code,copilot-cli,opencode
 plugins:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(subst $(comma), ,$(PLUGINS)) || true
-	KNACK_AGENTS=$(PLUGINS) go test -count=1 -timeout 30m -v -run TestPlugins ./interop/agents
+	KNACK_AGENTS=$(PLUGINS) go test -count=1 -timeout 30m -v -run 'TestPlugins|TestMovedHomes' ./interop/agents
 
 # knack.exe under Wine, which is installed from Debian; compares with doc/conformance.md.
 # WINDOWSFLAGS=-update writes its table there.
