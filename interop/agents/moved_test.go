@@ -102,8 +102,8 @@ func TestMovedHomes(t *testing.T) {
 				texts = append(texts, s.Description)
 			}
 			ours := in(strings.Join(texts, "\n"))
-			if !slices.Equal(theirs, want) || !slices.Equal(ours, want) || len(v.Skills) != len(want) {
-				t.Errorf("with %s, %s shows %q and knack %q of %d skills, want %q", c.variable, a.title, theirs, ours, len(v.Skills), want)
+			if !slices.Equal(theirs, want) || !slices.Equal(ours, want) {
+				t.Errorf("with %s, %s shows %q and knack %q, want %q", c.variable, a.title, theirs, ours, want)
 			}
 		})
 	}
