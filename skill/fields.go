@@ -173,15 +173,29 @@ func quoteName(name string) string {
 }
 
 // folderFix suggests how to make name and folder equal. Usually the folder is renamed, since agents
-// and other skills use the name, unless only the folder's name is valid.
+// and other skills use the name, unless only the folder's name is valid, or the name is taken.
 func (s *Skill) folderFix() string {
 	switch {
+	case s.taken(s.Name) && ValidName(s.Folder()):
+		return "write " + Line(s.Folder()) + ", since there is a folder " + display.Quote(s.Name) + " already"
+	case s.taken(s.Name):
+		return "choose another name: there is a folder " + display.Quote(s.Name) + " already"
 	case ValidName(s.Name):
 		return "rename the folder to " + display.Quote(s.Name)
 	case ValidName(s.Folder()):
 		return "write " + Line(s.Folder())
 	}
+	if name := s.proposedName(); s.taken(name) {
+		return "choose a name, and rename the folder to the same; there is a folder " + display.Quote(name) + " already"
+	}
 	return "write " + Line(s.proposedName()) + " and rename the folder to the same"
+}
+
+// taken reports whether another folder beside the skill's has a name. On a disk that ignores case,
+// the skill's own folder may answer to it.
+func (s *Skill) taken(name string) bool {
+	by, can := s.FS.(interface{ Beside(name string) bool })
+	return can && !strings.EqualFold(name, s.Folder()) && by.Beside(name)
 }
 
 // proposedName returns a replacement for an invalid name: the folder's, if that is valid.

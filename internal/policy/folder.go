@@ -175,6 +175,12 @@ func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.F
 	return files, ok
 }
 
+// Beside reports whether there is a file or folder of this name beside the skill's folder.
+func (f *folder) Beside(name string) bool {
+	by, can := f.inner.(interface{ Beside(name string) bool })
+	return can && by.Beside(name)
+}
+
 // Hidden lists the files that no surface serves.
 func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count int, err error) {
 	if by, can := f.inner.(interface {

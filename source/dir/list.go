@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -219,6 +220,16 @@ func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count i
 	})
 	slices.Sort(paths)
 	return paths, count, err
+}
+
+// Beside reports whether there is a file or folder with a valid name for a skill beside the skill's
+// folder.
+func (f *folder) Beside(name string) bool {
+	if !skill.ValidName(name) {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(filepath.Dir(filepath.Join(f.base, filepath.FromSlash(f.sub))), name))
+	return err == nil
 }
 
 func hidden(ctx context.Context, h handle, at string, note func(path string)) error {
