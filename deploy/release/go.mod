@@ -5,6 +5,7 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
+	github.com/google/jsonschema-go v0.4.3
 	github.com/goreleaser/nfpm/v2 v2.44.1
 	go.yaml.in/yaml/v3 v3.0.4
 )
