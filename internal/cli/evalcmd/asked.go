@@ -69,8 +69,7 @@ func (f *figures) add(a *skillResult) {
 		if t.ShouldTrigger {
 			rate = &f.Recall
 		}
-		triggered := t.Triggered(a.of.entry)
-		rate.Hits, rate.Of = rate.Hits+triggered.Hits, rate.Of+triggered.Of
+		rate.AddPrompt(t.Triggered(a.of.entry))
 		for _, r := range t.Runs {
 			f.Requests, f.Tokens, f.calls = f.Requests+r.Requests, f.Tokens+r.Tokens, f.calls+r.Calls
 			f.Estimated = f.Estimated || r.Estimated

@@ -56,17 +56,19 @@ func TestRate(t *testing.T) {
 		text      string
 	}{
 		{eval.Rate{}, 0, 1, "none"},
-		{eval.Rate{0, 10}, 0, 0.2775, "0 of 10, 0 % (95 %: 0 to 28 %)"},
-		{eval.Rate{10, 10}, 0.7225, 1, "10 of 10, 100 % (95 %: 72 to 100 %)"},
-		{eval.Rate{5, 10}, 0.2366, 0.7634, "5 of 10, 50 % (95 %: 24 to 76 %)"},
-		{eval.Rate{81, 263}, 0.2553, 0.3662, "81 of 263, 31 % (95 %: 26 to 37 %)"},
+		{eval.Rate{Hits: 9, Of: 21, Prompts: 7}, 0.1582, 0.7495, "3 of 7, 43 % (95 %: 16 to 75 %)"},
+		{eval.Rate{Hits: 8, Of: 21, Prompts: 7}, 0.1310, 0.7153, "2.7 of 7, 38 % (95 %: 13 to 72 %)"},
+		{eval.Rate{Hits: 0, Of: 10}, 0, 0.2775, "0 of 10, 0 % (95 %: 0 to 28 %)"},
+		{eval.Rate{Hits: 10, Of: 10}, 0.7225, 1, "10 of 10, 100 % (95 %: 72 to 100 %)"},
+		{eval.Rate{Hits: 5, Of: 10}, 0.2366, 0.7634, "5 of 10, 50 % (95 %: 24 to 76 %)"},
+		{eval.Rate{Hits: 81, Of: 263}, 0.2553, 0.3662, "81 of 263, 31 % (95 %: 26 to 37 %)"},
 	} {
 		low, high := tt.rate.Interval()
 		if math.Abs(low-tt.low) > 5e-5 || math.Abs(high-tt.high) > 5e-5 || tt.rate.String() != tt.text {
 			t.Errorf("%+v: %.4f to %.4f, %s", tt.rate, low, high, tt.rate)
 		}
 	}
-	data, err := json.Marshal(eval.Rate{2, 3})
+	data, err := json.Marshal(eval.Rate{Hits: 2, Of: 3})
 	if want := `{"hits":2,"of":3,"rate":0.667,"low":0.208,"high":0.939}`; err != nil || string(data) != want {
 		t.Errorf("%s, %v, want %s", data, err, want)
 	}

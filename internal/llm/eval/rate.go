@@ -1,13 +1,25 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Rate is a number of hits among a number of trials.
-type Rate struct{ Hits, Of int }
+type Rate struct {
+	Hits, Of int
+	// Prompts is the number of prompts, if each was tried equally often: a repetition tells less
+	// than another prompt, so that the interval counts prompts.
+	Prompts int
+}
+
+// AddPrompt counts the trials of one prompt.
+func (r *Rate) AddPrompt(trials Rate) {
+	r.Hits, r.Of, r.Prompts = r.Hits+trials.Hits, r.Of+trials.Of, r.Prompts+1
+}
 
 // Add counts one more trial.
 func (r *Rate) Add(hit bool) {
@@ -34,18 +46,20 @@ func (r Rate) Interval() (low, high float64) {
 	if r.Of == 0 {
 		return 0, 1
 	}
-	n, p := float64(r.Of), r.Value()
+	n, p := float64(cmp.Or(r.Prompts, r.Of)), r.Value()
 	middle, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
 }
 
-// String returns "5 of 6, 83 % (95 %: 44 to 97 %)".
+// String returns "5 of 6, 83 % (95 %: 44 to 97 %)". It counts prompts, if they are known: "2.5 of 6".
 func (r Rate) String() string {
 	if r.Of == 0 {
 		return "none"
 	}
+	n := cmp.Or(r.Prompts, r.Of)
+	hits := strings.TrimSuffix(fmt.Sprintf("%.1f", r.Value()*float64(n)), ".0")
 	low, high := r.Interval()
-	return fmt.Sprintf("%d of %d, %.0f %% (95 %%: %.0f to %.0f %%)", r.Hits, r.Of, 100*r.Value(), 100*low, 100*high)
+	return fmt.Sprintf("%s of %d, %.0f %% (95 %%: %.0f to %.0f %%)", hits, n, 100*r.Value(), 100*low, 100*high)
 }
 
 // MarshalJSON writes the counts, the share and the interval with three digits, since further
@@ -54,10 +68,11 @@ func (r Rate) MarshalJSON() ([]byte, error) {
 	low, high := r.Interval()
 	round := func(x float64) float64 { return math.Round(x*1000) / 1000 }
 	return json.Marshal(struct {
-		Hits int     `json:"hits"`
-		Of   int     `json:"of"`
-		Rate float64 `json:"rate"`
-		Low  float64 `json:"low"`
-		High float64 `json:"high"`
-	}{r.Hits, r.Of, round(r.Value()), round(low), round(high)})
+		Hits    int     `json:"hits"`
+		Of      int     `json:"of"`
+		Prompts int     `json:"prompts,omitempty"`
+		Rate    float64 `json:"rate"`
+		Low     float64 `json:"low"`
+		High    float64 `json:"high"`
+	}{r.Hits, r.Of, r.Prompts, round(r.Value()), round(low), round(high)})
 }
