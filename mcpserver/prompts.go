@@ -62,7 +62,7 @@ func promptArguments(c profile.Client) []*mcp.PromptArgument {
 }
 
 // promptStart returns the position at which a cursor continues. That is after the present position
-// of the previous page's last skill, or at its former position if it is gone.
+// of the previous page's last skill, or at its former position, which the next one has now, if it is gone.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
@@ -74,7 +74,7 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if i := slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.URI().String() == last }); i >= 0 {
 		return i + 1, nil
 	}
-	return min(place, len(all)), nil
+	return min(max(place-1, 0), len(all)), nil
 }
 
 // getPrompt answers with the skill's text as it is on disk now, in the user's name, after the

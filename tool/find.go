@@ -146,7 +146,7 @@ func (p position) next(all []catalog.Hit) int {
 			return i + 1
 		}
 	}
-	return count
+	return min(max(p.count-1, 0), len(all)) // which the next one has now
 }
 
 // isUnmoved reports whether the last skill is still at its old position.

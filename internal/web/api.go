@@ -165,7 +165,7 @@ func (s *Site) apiList(r *request) error {
 		}
 	}
 	all = s.ordered(v, all, f.Sort)
-	page, next, err := paged(q, all)
+	page, next, err := paged(q, all, s.sortKeyOf(f.Sort))
 	if err != nil {
 		return err
 	}
@@ -212,34 +212,82 @@ func (s *Site) allChecked(r *request, v catalog.View) (*doctor.Totals, error) {
 	return t, nil
 }
 
-// paged returns one page of a list and the cursor of the next. A cursor names the last
-// skill of the previous page, so that the list may change between requests.
-func paged(q url.Values, all []*catalog.Entry) (page []*catalog.Entry, next string, err error) {
+// paged returns one page of a list and the cursor of the next. A cursor names the last skill of the
+// previous page, so that the list may change between requests. keyOf returns what the list is sorted
+// by; nil if that is no key of a skill.
+func paged(q url.Values, all []*catalog.Entry, keyOf func(*catalog.Entry) sortKey) (page []*catalog.Entry, next string, err error) {
 	limit := apiDefault
 	if text := q.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > apiMost {
 			return nil, "", problem(http.StatusBadRequest, "limit must be a number from 1 to "+strconv.Itoa(apiMost)+".")
 		}
 	}
+	if keyOf == nil {
+		keyOf = func(*catalog.Entry) sortKey { return sortKey{} }
+	}
 	start := 0
-	if cursor := q.Get("cursor"); cursor != "" {
-		for start = 1; start <= len(all) && cursorOf(all[start-1]) != cursor; {
-			start++
+	if text := q.Get("cursor"); text != "" {
+		c, ok := parseCursor(text)
+		if !ok {
+			return nil, "", problem(http.StatusBadRequest, "cursor is not from an earlier answer: begin again without one.")
 		}
-		if start > len(all) {
-			return nil, "", problem(http.StatusBadRequest, "cursor is not from an earlier answer, or its skill is gone: begin again without one.")
-		}
+		start = c.next(all, keyOf)
 	}
 	end := min(start+limit, len(all))
 	if end < len(all) {
-		next = cursorOf(all[end-1])
+		last := all[end-1]
+		next = cursor{end, keyOf(last), last.Root.Label, last.Path}.String()
 	}
 	return all[start:end], next, nil
 }
 
-// cursorOf identifies a skill by its root and path, which are unique.
-func cursorOf(e *catalog.Entry) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(e.Root.Label + "\x00" + e.Path))
+// cursor is the end of a page: how many skills came before, and the last one with its key then. Root
+// and path identify a skill, also one without a URI.
+type cursor struct {
+	count       int
+	key         sortKey
+	label, path string
+}
+
+// String encodes a cursor.
+func (c cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join([]string{strconv.Itoa(c.count), strconv.FormatInt(c.key.number, 10), c.key.text, c.label, c.path}, "\x00")))
+}
+
+func parseCursor(text string) (c cursor, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	parts := strings.SplitN(string(raw), "\x00", 5)
+	if err != nil || len(parts) < 5 {
+		return c, false
+	}
+	number, numberErr := strconv.ParseInt(parts[1], 10, 64)
+	count, err := strconv.Atoi(parts[0])
+	return cursor{count, sortKey{number, parts[2]}, parts[3], parts[4]}, err == nil && numberErr == nil && count > 0
+}
+
+// next returns where a list goes on: after the last skill, or where that one was if it is gone or has
+// another key now.
+func (c cursor) next(all []*catalog.Entry, keyOf func(*catalog.Entry) sortKey) int {
+	first, after := len(all), len(all) // of the skills with the key, and behind them
+	place := c.count - 1
+	for i, e := range all {
+		order := keyOf(e).compare(c.key)
+		if e.Path == c.path && e.Root.Label == c.label {
+			if order == 0 {
+				return i + 1
+			}
+			if order < 0 { // it moved to the front, and the others by one
+				place = c.count
+			}
+		}
+		if order >= 0 {
+			first = min(first, i)
+		}
+		if order > 0 {
+			after = min(after, i)
+		}
+	}
+	return min(max(place, first), after)
 }
 
 // apiAddressed is [Site.addressed] for requests that name a whole skill.
@@ -392,7 +440,7 @@ func (s *Site) apiProblems(r *request) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := paged(q, totals.Flawed)
+	page, next, err := paged(q, totals.Flawed, nil)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,12 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -294,8 +296,7 @@ func TestAPISkill(t *testing.T) {
 		`"scope":"project","root":"one","file":"one/git/SKILL.md","size":%d,"digest":%q,"tokens":{"listing":9,"loading":%d},"published":true,"modelInvocable":true,`+
 		`"userInvocable":true,"problems":0,"self":"/api/v1/skills/one/git","changed":CHANGED,"frontmatter":{"name":"git","description":"Work with git. Use for commits.","license":"MIT",`+
 		`"metadata":{"b":"2","a":"1"}},"files":[%s],"findings":[`+
-		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/blob.bin","message":"it is binary data of a kind that is not read","fix":"make it smaller, or use a format that can be read"},`+
-		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/logo.png","message":"the image is damaged, so that not all texts in it are known","fix":"make it smaller, or use a format that can be read"}]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
+		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/blob.bin","message":"it is binary data of a kind that is not read","fix":"make it smaller, or use a format that can be read"}]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
 	got := f.get("/api/v1/skills/one%2Fgit").body
 	if at := regexp.MustCompile(`"changed":("[0-9TZ:-]+")`).FindStringSubmatch(got); at != nil {
 		want = strings.Replace(want, "CHANGED", at[1], 1)
@@ -329,10 +330,87 @@ func TestAPIPages(t *testing.T) {
 	}
 }
 
+// TestAPIPagesGoOn deletes the last skill of a page, or changes it so that it moves: the next pages
+// have all other skills once.
+func TestAPIPagesGoOn(t *testing.T) {
+	t.Parallel()
+	for _, sort := range []string{"", "name", "changed", "tokens", "used"} {
+		for _, deleted := range []bool{true, false} {
+			all := map[string]string{}
+			for i := range 9 {
+				name := fmt.Sprintf("skill-%d", i)
+				all["one/"+name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Does it.\n---\n" + strings.Repeat("x", 100*(i%4))
+			}
+			f := open(t, map[string]string{"two/.keep": ""})
+			lay(t, f.dir, all)
+			for i := range 9 {
+				at := time.Now().Add(-time.Duration(1+i%3) * time.Hour)
+				if err := os.Chtimes(filepath.Join(f.dir, fmt.Sprintf("one/skill-%d/SKILL.md", i)), at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refresh := func() {
+				if err := f.catalog.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refresh()
+			v, err := f.catalog.View(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				called(f.usage, v, "c", "skill", fmt.Appendf(nil, `{"name":"skill-%d"}`, 2*i))
+			}
+			address := "/api/v1/skills?limit=4&sort=" + sort
+			first := list(t, f, address)
+			names := uris(first)
+			last := names[len(names)-1]
+			file := filepath.Join(f.dir, filepath.FromSlash(strings.TrimPrefix(last, "skill://")))
+			if deleted {
+				err = os.RemoveAll(filepath.Dir(file))
+			} else {
+				err = os.WriteFile(file, append([]byte(all["one/"+filepath.Base(filepath.Dir(file))+"/SKILL.md"]), strings.Repeat("y", 900)...), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			refresh()
+			seen := map[string]int{}
+			for _, name := range names {
+				seen[name]++
+			}
+			for next := first.Next; next != ""; {
+				page := list(t, f, address+"&cursor="+next)
+				for _, name := range uris(page) {
+					seen[name]++
+				}
+				next = page.Next
+			}
+			for name, n := range seen {
+				if n != 1 {
+					t.Errorf("sort %q, deleted %t: %s is there %d times", sort, deleted, name, n)
+				}
+			}
+			if len(seen) != 9 {
+				t.Errorf("sort %q, deleted %t: %d skills, want 9", sort, deleted, len(seen))
+			}
+		}
+	}
+}
+
 type listing struct {
 	Skills []struct{ URI, File string }
 	Total  int
 	Next   string
+}
+
+// uris returns the URIs of the skills of a page.
+func uris(l listing) (out []string) {
+	for _, s := range l.Skills {
+		out = append(out, s.URI)
+	}
+	return out
 }
 
 func (l listing) names() (out []string) {

@@ -64,7 +64,7 @@ func (s *Site) apiUsage(r *request) error {
 	for i, w := range u.Skills {
 		entries[i], of[w.Entry] = w.Entry, w
 	}
-	page, next, err := paged(q, entries)
+	page, next, err := paged(q, entries, nil)
 	if err != nil {
 		return err
 	}

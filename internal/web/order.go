@@ -110,12 +110,40 @@ func newShelf(v catalog.View) *shelf {
 			return all
 		})
 	}
-	of.name = sorted(func(a, b *catalog.Entry) int {
-		return strings.Compare(cmp.Or(string(a.Key), a.Path), cmp.Or(string(b.Key), b.Path))
-	})
-	of.changed = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Stamp.MTime, a.Stamp.MTime) })
-	of.tokens = sorted(func(a, b *catalog.Entry) int { return cmp.Compare(b.Size, a.Size) })
+	by := func(key func(*catalog.Entry) sortKey) func() []*catalog.Entry {
+		return sorted(func(a, b *catalog.Entry) int { return key(a).compare(key(b)) })
+	}
+	of.name, of.changed, of.tokens = by(nameKey), by(changedKey), by(tokensKey)
 	return of
+}
+
+// sortKey is what a list is sorted by, upwards: a number, then a text.
+type sortKey struct {
+	number int64
+	text   string
+}
+
+func (k sortKey) compare(other sortKey) int {
+	return cmp.Or(cmp.Compare(k.number, other.number), strings.Compare(k.text, other.text))
+}
+
+func nameKey(e *catalog.Entry) sortKey    { return sortKey{text: cmp.Or(string(e.Key), e.Path)} }
+func changedKey(e *catalog.Entry) sortKey { return sortKey{number: -e.Stamp.MTime} }
+func tokensKey(e *catalog.Entry) sortKey  { return sortKey{number: -int64(e.Size)} }
+
+// sortKeyOf returns the key of an order of [Site.ordered], or nil if the order has none.
+func (s *Site) sortKeyOf(order string) func(*catalog.Entry) sortKey {
+	switch order {
+	case sortName:
+		return nameKey
+	case sortChanged:
+		return changedKey
+	case sortTokens:
+		return tokensKey
+	case sortUsed:
+		return func(e *catalog.Entry) sortKey { return sortKey{number: -int64(s.o.Usage.Uses(e))} }
+	}
+	return nil
 }
 
 // publishersOf returns the name of each root's publisher by the root's label, or nil if no
