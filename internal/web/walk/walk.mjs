@@ -266,6 +266,32 @@ await step("the whole path by keyboard", {}, async (page, must) => {
   await page.waitForURL(/sort=tokens/);
 });
 
+// A reader with a keyboard reaches the first skill with six presses of Tab, from the top of the page
+// and from the search, where the page begins.
+await step("the first result by keyboard", {}, async (page, must) => {
+  const first = () => page.evaluate(() => document.activeElement === document.querySelector(".skills h2 a"));
+  for (const top of [false, true]) {
+    await page.goto(plan.url + "/");
+    if (top) await page.evaluate(() => document.activeElement.blur());
+    let presses = 0;
+    while (!(await first()) && presses < 20) {
+      presses++;
+      await page.keyboard.press("Tab");
+      if (await page.evaluate(() => document.activeElement.className === "skip")) await page.keyboard.press("Enter");
+    }
+    must(presses <= 6, `the first skill is ${presses} presses away`);
+  }
+});
+
+await step("the roots on a phone", { viewport: { width: 390, height: 800 } }, async (page, must) => {
+  await page.goto(plan.url + "/health");
+  const [inner, outer] = await page.evaluate(() => {
+    const e = document.querySelector("#roots .scroll");
+    return [e.scrollWidth, e.clientWidth];
+  });
+  must(inner <= outer, `the table is ${inner} pixels wide, and its place ${outer}`);
+});
+
 await step("search without scripts", { javaScriptEnabled: false }, async (page, must) => {
   await page.goto(plan.url + "/");
   await page.fill("#q", "tidal window");
