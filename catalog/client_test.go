@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestListedForChanges checks that a change of a client's own skills is a change of the list: it
-// reaches the subscribers, and no list of another client.
+// TestListedForChanges checks that a change of a client's own skills counts as a change of its
+// list, which subscribers get, and not of other clients' lists.
 func TestListedForChanges(t *testing.T) {
 	theirs := source("theirs", "pdf/SKILL.md", text("pdf", "Reads PDF."), "git/SKILL.md", text("git", "Commits."))
 	theirs.root.Dir = filepath.FromSlash("/theirs")

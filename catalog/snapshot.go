@@ -116,8 +116,8 @@ func (e *Entry) URI() skill.URI {
 	return uri
 }
 
-// digestName returns a name that tells a skill from the others of its root if its path cannot
-// serve as a name. It has only characters that every contract accepts.
+// digestName returns a name that distinguishes a skill from the others of its root if its
+// path cannot serve as a name. It has only characters that every contract accepts.
 func (e *Entry) digestName() string {
 	d := skill.DigestOf([]byte(e.URI().String()))
 	return "~" + hex.EncodeToString(d[:6])

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// slowFS is a file system that takes a second to open a file, and counts.
+// slowFS is a file system that takes a second to open a file, and counts the opens.
 type slowFS struct {
 	fs.FS
 	opened *atomic.Int64

@@ -48,7 +48,7 @@ func TestShareOfSessions(t *testing.T) {
 	w.dial(legacy)
 }
 
-// It is so with streams.
+// The same holds for streams.
 func TestShareOfStreams(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

@@ -256,7 +256,7 @@ func (r refusing) Open(name string) (fs.File, error) {
 	return r.MapFS.Open(name)
 }
 
-// ReadDir makes the walk use Open.
+// ReadDir implements [fs.ReadDirFS], and refuses closed folders.
 func (r refusing) ReadDir(name string) ([]fs.DirEntry, error) {
 	if strings.HasPrefix(name, "closed") {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}

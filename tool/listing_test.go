@@ -115,7 +115,7 @@ func TestFirstLinesOfDescriptions(t *testing.T) {
 	}
 }
 
-// Clients cut a description at 1,024 characters, and a longer list is shortened for those.
+// For clients that cut a description at 1,024 characters, a longer list is shortened.
 func TestDescriptionsAreBounded(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	for _, tt := range []struct {

@@ -415,7 +415,7 @@ func TestSkillChangedSinceListing(t *testing.T) {
 	})
 }
 
-// denyLater refuses everything once it is on.
+// denyLater is a file system that refuses every access once it is on.
 type denyLater struct {
 	fs.FS
 	on atomic.Bool

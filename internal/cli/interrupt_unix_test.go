@@ -62,7 +62,7 @@ func (b *blocked) interrupted(t *testing.T, s os.Signal) int {
 	return state.ExitCode()
 }
 
-// skillsToFix writes n skills, each with a mistake that check --fix repairs.
+// skillsToFix writes n skills, each with an error that check --fix repairs.
 func skillsToFix(t *testing.T, n int) (dir, old, fixed string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -24,7 +24,8 @@ var marks = []string{"For everybody", "For people", "Not published", "The first 
 // rootCount matches the number of skills that a client sees of the root.
 var rootCount = regexp.MustCompile(`knack_root_skills\{root="(?:acme|dir-[12])"\} [0-9]+`)
 
-// shows returns the marks in an answer. Marks in the request itself do not count.
+// shows returns the marks of skills in an answer. Marks in the request itself do not
+// count.
 func shows(p probe, answer string) string {
 	var found []string
 	for _, mark := range marks {

@@ -261,7 +261,7 @@ func (p *healthPage) heavy(v catalog.View) {
 	}
 }
 
-// heaviest returns the n skills that take most of a list. The sort is stable.
+// heaviest returns the n skills with the largest share of a list. The sort is stable.
 func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	sizes := make([]int, 0, n+1)
 	for _, e := range listed {

@@ -74,7 +74,7 @@ func serve(ctx context.Context, redirect string) error {
 	return err
 }
 
-// fill makes the client and the people.
+// fill adds the client and the users to Dex.
 func fill(ctx context.Context, store storage.Storage, redirect string) error {
 	if err := store.CreateConnector(ctx, storage.Connector{ID: connectors.LocalConnector, Type: connectors.LocalConnector, Name: "Email", Config: []byte("{}")}); err != nil {
 		return err

@@ -23,7 +23,7 @@ type parserError struct {
 var reEntry = lazyregexp.New(`^[ \t]*(?:-[ \t]+)*("[^"\\]*"|'[^']*'|[^\s"'#&*!|>%@,?:{}\[\]\x60-][^#]*?)[ \t]*:(?:[ \t]+|$)`)
 
 const (
-	// lastResort introduces the parser's own words.
+	// lastResort begins a message that quotes the YAML parser's own error.
 	lastResort = "YAML cannot be read from here on: "
 	fixDepth   = "nest it less deeply"
 	fixTab     = "use spaces instead of the tab"
@@ -159,7 +159,7 @@ func (c parserError) start(f *yamlFault) *yamlFault {
 	return f
 }
 
-// key explains text in the place of the next field.
+// key explains text found where the next field should begin.
 func (c parserError) key(f *yamlFault) *yamlFault {
 	// The parser stops before the blanks after the text that it has read.
 	rest := c.textFrom(f.position)

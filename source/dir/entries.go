@@ -168,5 +168,6 @@ func (m *memory) list(name string, most int) (handle, []fs.DirEntry, error) {
 
 func (m *memory) close() {}
 
-// SkillPath returns an absolute path for [Links] for a skill in a source that no link can name.
+// SkillPath returns a made-up absolute path of a skill in a source, for [Links], which no link
+// can name.
 func SkillPath(below string) string { return "/\x00/" + strings.TrimPrefix(below, "./") }

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// lazyFolder is a skill's folder while the links in one of its folders are judged. The zero
-// value is ready to use.
+// lazyFolder is a skill's folder that is opened when the first link in it is judged. The
+// zero value is ready to use.
 type lazyFolder struct{ h *cachingHandle }
 
 // enter opens the folder once.

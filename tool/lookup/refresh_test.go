@@ -152,7 +152,7 @@ func (h *hanging) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{}, ctx.Err()
 }
 
-// A refresh that found a root late counts for a request whose view is older.
+// A refresh that left out a late root still serves a request with an older view.
 func TestFreshOfAnOlderView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &hanging{}

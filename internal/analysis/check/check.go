@@ -316,7 +316,8 @@ func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
 	return out
 }
 
-// exists reports whether a served file or folder has the path, with an error that says why not.
+// exists reports whether a served file or folder has the path, with an error for the reason if
+// not.
 func (s *subject) exists(p string) (bool, error) {
 	if p == "." || s.names[p] {
 		return true, nil

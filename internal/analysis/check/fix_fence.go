@@ -50,8 +50,8 @@ func (j *judged) closer(from int) int {
 	return len(j.lines)
 }
 
-// closable returns how certain it is that the lines [from,to) are exactly the frontmatter:
-// a wrong fence hides part of the body from every reader. Certain are fields of the
+// closable returns the certainty that the lines [from,to) are exactly the frontmatter: a
+// wrong fence hides part of the body from every reader. Certain are fields of the
 // specification that parse, each on its own line or with lines below that can only belong
 // to it. Other fields, and a value that continues on a line that might begin another, are a
 // guess. Anything else is left to the author.

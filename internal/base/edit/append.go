@@ -85,7 +85,8 @@ func (l *Lines) truncate(size int64) error {
 	return os.Truncate(l.path, size)
 }
 
-// Add appends one line, which has its end, at once. If that fails, nothing of the line stays.
+// Add appends one line, with its line end, in one write. If that fails, nothing of the line
+// stays.
 func (l *Lines) Add(line []byte) error {
 	writing.RLock()
 	defer writing.RUnlock()

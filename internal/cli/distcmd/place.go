@@ -67,9 +67,8 @@ func (f *flags) completeInstalled(cmd *cobra.Command, _ []string, typed string) 
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// which returns the folders of the skills that a command shall remove. A name with several places
-// is asked for at a terminal. If the places are those for all projects, the command becomes one for
-// these.
+// which returns the folders of the skills to remove. A name with several places is asked for at a
+// terminal. If the places are those for all projects, the command becomes one for these.
 func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string, error) {
 	here, home := f.installed()
 	var out []string

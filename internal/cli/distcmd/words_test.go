@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Messages write paths as people do, and commands so that they concern the same lock.
+// Messages have paths in short form, and commands in them apply to the same lock.
 func TestWords(t *testing.T) {
 	s := newShell(t)
 	s.put("q/.git/x", "")

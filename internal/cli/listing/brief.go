@@ -13,8 +13,8 @@ import (
 // mostTroubles bounds the troubles of one kind that a brief report names.
 const mostTroubles = 3
 
-// PrintBrief prints what a report of doctor has that costs the user something, a line for each root
-// and client, and the numbers.
+// PrintBrief prints the problems of doctor's report that need action, a line for each root and
+// client, and the numbers.
 func PrintBrief(p *console.Printer, d *doctor.Report) {
 	troubles := d.Troubles()
 	if len(troubles) == 0 {

@@ -142,7 +142,7 @@ func fixOf(err error) string {
 // interruption is the error of a step that an interrupted command did not reach.
 type interruption struct{}
 
-// Error says so.
+// Error implements error.
 func (interruption) Error() string { return "interrupted" }
 
 // Is reports that an interruption is a cancellation.

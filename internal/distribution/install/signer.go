@@ -181,7 +181,7 @@ func (in *Installer) lookForSigners(ctx context.Context, steps []*Step) {
 	}
 }
 
-// signerOf judges the signatures of a locked source.
+// signerOf returns the verdict on the signatures of a locked source.
 func (in *Installer) signerOf(ctx context.Context, source, want string, at origin.Revision) (trust.Verdict, error) {
 	ref, err := origin.Locked(source, want, in.o.Root, in.o.Home)
 	if err != nil {

@@ -273,7 +273,7 @@ func BenchmarkBytes(b *testing.B) {
 	}
 }
 
-// TestSpelled checks that the source of an older lock is read in the form in which sources are compared.
+// TestSpelled checks that the source of an older lock is normalized so that it can be compared.
 func TestSpelled(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "good.lock"))
 	if err != nil {

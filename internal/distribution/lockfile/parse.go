@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The fields, in the order in which they are written.
+// The fields of a lock, in their order in the file.
 var (
 	topFields   = []string{"lockVersion", "skills"}
 	entryFields = []string{"name", "source", "want", "path", "revision", "version", "pinned", "signer", "clients", "digest", "files"}

@@ -133,7 +133,7 @@ func relativeTo(folder, path string) (string, bool) {
 	return strings.CutPrefix(path, folder+"/")
 }
 
-// displayName returns a skill's name in a message.
+// displayName returns the name of a skill for messages.
 func displayName(path string) string {
 	if path == "." {
 		return "the skill"

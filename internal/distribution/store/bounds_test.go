@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// TestBatchBounds checks that skills are counted before they come, all of a batch together.
+// TestBatchBounds checks that all skills of a batch are counted together, before they
+// arrive.
 func TestBatchBounds(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "knack"), Options{Room: func(string) (edit.Space, bool) { return edit.Space{}, false }})
 	many := make([]origin.Skill, origin.MaxSkills)

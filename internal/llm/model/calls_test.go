@@ -14,7 +14,7 @@ func toolCalls(calls ...string) string {
 	return delta(`{"tool_calls":[` + strings.Join(calls, ",") + `]}`)
 }
 
-// function writes a piece of a call with the members before its function.
+// function writes a piece of a call: the JSON members in before, and then its function.
 func function(before, name, arguments string) string {
 	f := map[string]string{"arguments": arguments}
 	if name != "" {

@@ -63,7 +63,7 @@ func view(t testing.TB, c *catalog.Catalog) catalog.View {
 	return v
 }
 
-// judged returns why each skill of some files is held back, by its folder.
+// judged returns for each skill in files, by its folder, the reason that it is held back.
 func judged(t testing.TB, o admission.Options, files map[string]string) map[string]string {
 	t.Helper()
 	m := skilltest.New("acme", skill.ScopeProject, files)

@@ -117,8 +117,8 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// attacks on the way of a browser, by name. Each gets the server with a victim's browser that has
-// not signed in, and reports its success, or "".
+// attacks are the attacks on a browser's sign-in, by name. Each gets the server with a victim's
+// browser that has not signed in, and reports its success, or "".
 var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	"no state": func(_ *company, v *browser) string {
 		return v.back(v.begin("/"), func(q url.Values) { q.Del("state") })

@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// company is a server with two skills, of which the group billing sees both, and its provider.
+// company is a server, its provider, and two skills; only the group billing sees both.
 type company struct {
 	t      *testing.T
 	issuer *issuer

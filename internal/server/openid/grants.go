@@ -111,7 +111,7 @@ func (p *Provider) expire() {
 	p.drop(0, over)
 }
 
-// usedState is the hash of a state that a person has signed in with.
+// usedState is the hash of a state with which a person has signed in.
 type usedState struct {
 	key  [sha256.Size]byte
 	ends time.Time

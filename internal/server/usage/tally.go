@@ -39,7 +39,7 @@ const (
 // Keeping is how the counts are stored when the process ends.
 type Keeping int32
 
-// The kinds of keeping.
+// The values of Keeping.
 const (
 	InMemory Keeping = iota // they are lost
 	InFile                  // they are in a file

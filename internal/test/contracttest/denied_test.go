@@ -82,7 +82,7 @@ func (w *world) askDenied(t *testing.T, place, why, fix string) {
 	w.ask(t, "wave", "Skill", `{"skill_name":"shut"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
 }
 
-// A folder that was denied before the first scan.
+// TestDeniedFolder checks a folder that was denied before the first scan.
 func TestDeniedFolder(t *testing.T) {
 	notRoot(t)
 	w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "deep/er/SKILL.md": md("er", "d"),

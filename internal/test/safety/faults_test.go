@@ -287,7 +287,7 @@ func (r *trial) becomes(k *knack, name string, want bool, within time.Duration) 
 	return err
 }
 
-// every is the longest time until a change is noticed, with an allowance for a loaded
+// every is the longest time until a change is seen, with an allowance for a loaded
 // machine.
 func (r *trial) every() time.Duration {
 	if len(r.changes) > 0 {

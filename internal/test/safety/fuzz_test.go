@@ -147,8 +147,8 @@ func fuzzing(r *trial) {
 	}
 }
 
-// late reports whether only the end of the time failed. The fuzzer now and then takes that
-// for a failure (golang/go#75804, fixed in Go 1.27), without a failing input.
+// late reports whether only the fuzzer's time limit failed. The fuzzer now and then takes
+// that for a failure (golang/go#75804, fixed in Go 1.27), without a failing input.
 func late(out []byte) bool {
 	return bytes.Contains(out, []byte("context deadline exceeded")) && !bytes.Contains(out, []byte("Failing input")) && !bytes.Contains(out, []byte("panic:"))
 }

@@ -94,8 +94,8 @@ type secrets struct {
 	sent []string
 }
 
-// maxSecrets bounds the values that are remembered, and leastPart the part of one that is removed: a
-// text may be cut anywhere.
+// maxSecrets bounds the remembered values, and leastPart is the shortest part of a value that is
+// removed from a text, which may be cut anywhere.
 const (
 	maxSecrets = 16
 	leastPart  = 8 // bytes

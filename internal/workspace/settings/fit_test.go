@@ -31,7 +31,7 @@ func builtins() *skilltest.Memory {
 	return skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": skilltest.Document("engage", "d")})
 }
 
-// rulesOf returns a section access as a file gives it.
+// rulesOf parses a section access.
 func rulesOf(t *testing.T, text string) config.Access {
 	t.Helper()
 	c, problems := config.Parse([]byte(text))

@@ -116,7 +116,7 @@ func tools(v any, namespace string) (out []Tool) {
 	return out
 }
 
-// Text is every string in the request that the model reads, one below the other:
+// Text is every string in the request that the model reads, on separate lines:
 // instructions, messages, and the tools that it is shown.
 func (r Request) Text() string { return strings.Join(shown(r.body, nil), "\n") }
 

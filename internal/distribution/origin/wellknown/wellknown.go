@@ -74,7 +74,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	return l, nil
 }
 
-// paths are where an index may be, the newest form first.
+// paths are the possible paths of an index, the newest form first.
 var paths = []string{".well-known/agent-skills/index.json", ".well-known/skills/index.json"}
 
 func (o *Origin) open(ctx context.Context, ref origin.Ref) (*library, error) {

@@ -97,8 +97,8 @@ func (r *shellReader) combined(args []value) value {
 // argumentWords matches the arguments of a program in Perl, Ruby, PHP, Lua and AppleScript.
 var argumentWords = lazyregexp.New(`(?i)\bargv?\b|\bshift\b|\$_\b|@_`)
 
-// unfollowed matches the words that run a text, in code through which the readers did not follow an
-// argument. Code with one of them and its arguments may run them.
+// unfollowed matches words that run a text, in code in which the scan could not follow an argument.
+// Code with one of them and its arguments may run them.
 var unfollowed = lazyregexp.New(`(?i)\b(?:eval|exec|execute|load|loadstring|spawn|runInNewContext|runInThisContext)\b|\bnew Function\b|\bdo shell script\b|\bopen\b[^;]*"\|`)
 
 // shellArguments matches the arguments of a text that a shell runs.

@@ -132,7 +132,8 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 	return at == 0 || strings.IndexByte(" \t\n\r(*_>:\"'[|-", text[at-1]) >= 0
 }
 
-// Commands that identify a text as one: programs whose name is not an English word, and others.
+// Commands by which a text is recognized as shell code: programs whose name is not an English
+// word, and others.
 var (
 	programs = words.Set{Rows: "curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
 		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs"}
