@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 comma    := ,
 
-.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents plugins web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full release packages
+.PHONY: check test race fuzz fuzz-record bench bench-go search mutate interop fleet distribution agents plugins trust web-walk web-shots prose build sbom image hostile safety patient reload-race first-sign safety-selftest links windows cosign slow full release packages
 
 check:
 	bash .ci/gofmt
@@ -85,6 +85,14 @@ plugins:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	bash interop/agents/install $(subst $(comma), ,$(PLUGINS)) || true
 	KNACK_AGENTS=$(PLUGINS) go test -count=1 -timeout 30m -v -run 'TestPlugins|TestMovedHomes' ./interop/agents
+
+# Connects six clients with knack connect CLIENT --write --trust, and runs each without a person: its
+# model's call of skill succeeds.
+TRUSTING := claude-code,codex,gemini-cli,opencode,qwen-code,copilot-cli
+trust:
+	npm ci --prefix interop --no-audit --no-fund --loglevel=error
+	bash interop/agents/install $(subst $(comma), ,$(TRUSTING)) || true
+	KNACK_AGENTS=$(TRUSTING) go test -count=1 -timeout 30m -v -run TestTrust ./interop/agents
 
 # knack.exe under Wine, which is installed from Debian; compares with doc/conformance.md.
 # WINDOWSFLAGS=-update writes its table there.

@@ -104,12 +104,12 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		t.held = append(t.held, Credential{Hash: d, Subject: Subject{Name: name}})
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner", n)
+		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token per line, as 'knack token new' prints it, and the name of its owner", n)
 	} else if err != nil {
 		return nil, err
 	}
 	if len(t.held) == 0 {
-		return nil, errors.New("it has no token's hash; 'knack config token' prints one")
+		return nil, errors.New("it has no token's hash; 'knack token new' prints one")
 	}
 	return t, nil
 }

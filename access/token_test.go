@@ -24,7 +24,7 @@ func TestParseTokens(t *testing.T) {
 		t.Errorf("%+v %v", s, ok)
 	}
 	_, err = access.ParseTokens(strings.NewReader(line + "\n\n" + strings.Repeat("x", 100_000) + "\n"))
-	const want = "line 3 is longer than 64 KiB: write one hash of a token per line, as 'knack config token' prints it, and the name of its owner"
+	const want = "line 3 is longer than 64 KiB: write one hash of a token per line, as 'knack token new' prints it, and the name of its owner"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

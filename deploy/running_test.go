@@ -145,7 +145,7 @@ func TestRunning(t *testing.T) {
 	must(t, err)
 	m := newMachine(t)
 	printed := map[string]string{} // by the first word that tells a block from the others
-	known := []string{"go build", "knack config token", "openssl", "knack.yaml <<END", "systemctl enable", "ask anna", "systemctl reload knack", "apt-get"}
+	known := []string{"go build", "knack token new", "openssl", "knack.yaml <<END", "systemctl enable", "ask anna", "systemctl reload knack", "apt-get"}
 	_, section, _ := strings.Cut(string(page), "\n## From an empty machine\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := strings.Split(section, "```sh\n")[1:]

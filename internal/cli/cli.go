@@ -109,7 +109,7 @@ to any agent.`,
 		}
 		return command.UsageError(flagHint(cmd, err), "%w", command.FlagError(err))
 	})
-	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), scanCommand(env), configCommand(env), versionCommand(env), completionCommand(env))
+	root.AddCommand(serveCommand(env), listCommand(env), showCommand(env), checkCommand(env), scanCommand(env), configCommand(env), tokensCommand(env), versionCommand(env), completionCommand(env))
 	root.AddCommand(toolsCommand(env), callCommand(env), chatcmd.Command(env), evalcmd.Command(env))
 	root.AddCommand(doctorCommand(env))
 	root.AddCommand(searchCommand(env))

@@ -13,10 +13,10 @@ import (
 func configCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Write, show and check knack.yaml, or make a new access token",
-		Example: `  knack config show
-  knack config check
-  knack config token`,
+		Short: "Write, show and check knack.yaml",
+		Example: `  knack config init
+  knack config show
+  knack config check`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -32,7 +32,7 @@ func configCommand(env *console.Env) *cobra.Command {
 func tokenCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Print a new access token, and its line for a token file",
+		Short: "Print a new access token, and its line for a token file", Hidden: true, // token new is its newer name
 		Long: `Print a new access token, and its line for a token file.
 
 Give the token to the client. It is sent in the header "Authorization: Bearer",

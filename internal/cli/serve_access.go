@@ -35,7 +35,7 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 			return nil, nil, command.RunError(settings.HintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
 		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
-			return nil, nil, command.RunError("give the line that 'knack config token' prints for the file, never the token itself", "--token-file %s: %w", a.tokenFile, err)
+			return nil, nil, command.RunError("give the line that 'knack token new' prints for the file, never the token itself", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}
 	if more := given.Access.Tokens; len(more) > 0 {

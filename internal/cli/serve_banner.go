@@ -57,7 +57,7 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p.Line("To connect a client, for example %s:", c.Name)
 	p.Row("  %s connect %s --write --url %s%s", program, c.ID, console.ShellWord(at), flag)
 	if f.tokens {
-		p.Line("Each client needs a token ('knack config token' makes one), most in the variable %s.", clientconfig.TokenVariable)
+		p.Line("Each client needs a token ('knack token new' makes one), most in the variable %s.", clientconfig.TokenVariable)
 	}
 	p.Line("To end it: Ctrl-C.")
 }

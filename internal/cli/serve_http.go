@@ -51,7 +51,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.addr, "http", "", "serve MCP over HTTP at `ADDR`, a port or host:port, instead of on standard input and output; without a host, on this machine alone")
 	flags.Var((*command.Repeated)(&f.hosts), "allow-host", "clients reach the server by this `NAME`, or name:port (repeatable)")
 	flags.Var((*command.Repeated)(&f.origins), "allow-origin", "web pages of this `ORIGIN`, scheme://host[:port], may call the server (repeatable)")
-	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack config token' makes one")
+	flags.StringVar(&f.tokenFile, "token-file", "", "require a token whose hash is in `FILE`; 'knack token new' makes one")
 	flags.BoolVar(&f.noAuth, "no-auth", false, "let every client that can reach the address read every skill")
 	flags.StringVar(&f.cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE` (PEM)")
 	flags.StringVar(&f.key, "tls-key", "", "the certificate's private key is in `FILE` (PEM)")

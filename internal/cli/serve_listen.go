@@ -89,7 +89,7 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 		return nil, "", command.RunError(fix, "%s %s: %s", f.flag(), f.addr, what)
 	}
 	if why := at.unguarded(f.tokens, f.noAuth); why != "" {
-		return nil, "", command.UsageError("require a token with --token-file FILE ('knack config token' makes one), or, if every client may read every skill, use --no-auth",
+		return nil, "", command.UsageError("require a token with --token-file FILE ('knack token new' makes one), or, if every client may read every skill, use --no-auth",
 			"%s %s: %s", f.flag(), f.addr, why)
 	}
 	if why := at.unnamed(f.hosts); why != "" {

@@ -150,7 +150,7 @@ To end it: Ctrl-C.
 Pages for people: http://127.0.0.1:PORT/
 To connect a client, for example Claude Code:
   knack connect claude-code --write --url http://skills.example.com:PORT/mcp --token
-Each client needs a token ('knack config token' makes one), most in the variable KNACK_TOKEN.
+Each client needs a token ('knack token new' makes one), most in the variable KNACK_TOKEN.
 To end it: Ctrl-C.
 3 skills of 2 roots; 1 skill skipped, 1 root not readable, and knack list --all says why
 `},

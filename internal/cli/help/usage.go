@@ -55,7 +55,7 @@ var Groups = []struct {
 	{"Trust", []string{"scan", "approve"}},
 	{"Share", []string{"publish", "pull"}},
 	{"Build", []string{"tools", "call", "chat"}},
-	{"Settings", []string{"config", "completion"}},
+	{"Settings", []string{"config", "token", "completion"}},
 }
 
 func printGroups(w io.Writer, subs []*cobra.Command) {

@@ -79,7 +79,7 @@ var accessKeys = []key[accessSection]{
 			section(d, at, item, tokenKeys(at), &h)
 			switch line, twice := first[h.Hash]; {
 			case lacks(item, "hash"), lacks(item, "subject"):
-				d.add(ruleValue, item.Position, at, "write hash: sha256:… as 'knack config token' prints it, and subject: with a name", "%s lacks its hash or its subject", at)
+				d.add(ruleValue, item.Position, at, "write hash: sha256:… as 'knack token new' prints it, and subject: with a name", "%s lacks its hash or its subject", at)
 			case twice && h.Hash != skill.Digest{}:
 				d.add(ruleValue, item.Position, at, "make a separate token for each subject", "%s has the hash of the token on line %d", at, line)
 			}
@@ -104,10 +104,10 @@ var accessKeys = []key[accessSection]{
 
 func tokenKeys(at string) []key[access.Credential] {
 	return []key[access.Credential]{
-		{"hash", "text", "", "the token's SHA-256, as `knack config token` prints it", func(d *decoder, v frontmatter.Value, h *access.Credential) {
+		{"hash", "text", "", "the token's SHA-256, as `knack token new` prints it", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			hash, err := skill.ParseDigest(v.Text)
 			if v.Kind != frontmatter.String || err != nil { // it may be a token, so it is not repeated
-				d.add(ruleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself", "%s.hash is not the hash of a token", at)
+				d.add(ruleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack token new' prints them; never the token itself", "%s.hash is not the hash of a token", at)
 				return
 			}
 			h.Hash = hash
@@ -137,9 +137,9 @@ func (a Access) Ending(now time.Time) (warnings []string) {
 		day := t.Expires.Format(time.DateOnly)
 		switch {
 		case t.Expired(now):
-			warnings = append(warnings, at+" has been refused since "+day+": delete it; 'knack config token' makes another")
+			warnings = append(warnings, at+" has been refused since "+day+": delete it; 'knack token new' makes another")
 		case t.Expired(now.Add(soon)):
-			warnings = append(warnings, at+" is refused from "+day+" on: 'knack config token' makes another")
+			warnings = append(warnings, at+" is refused from "+day+" on: 'knack token new' makes another")
 		}
 	}
 	return warnings

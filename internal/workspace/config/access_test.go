@@ -103,8 +103,8 @@ func TestAccessRefuses(t *testing.T) {
 		"default: no":            "config-value@2:12 access.default: access.default is not allow or deny | write allow or deny",
 		"defualt: deny":          "config-key@2:3 access.defualt: there is no key 'defualt' in access | did you mean default?",
 		"tokens: x":              "config-value@2:11 access.tokens: access.tokens is not a list | " + list,
-		"tokens: [{subject: a}]": "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack config token' prints it, and subject: with a name",
-		"tokens: [{hash: knack_secret, subject: a}]":                                   "config-value@2:19 access.tokens[0].hash: access.tokens[0].hash is not the hash of a token | write sha256: and 64 lower-case hexadecimal digits, as 'knack config token' prints them; never the token itself",
+		"tokens: [{subject: a}]": "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack token new' prints it, and subject: with a name",
+		"tokens: [{hash: knack_secret, subject: a}]":                                   "config-value@2:19 access.tokens[0].hash: access.tokens[0].hash is not the hash of a token | write sha256: and 64 lower-case hexadecimal digits, as 'knack token new' prints them; never the token itself",
 		"tokens: [{hash: " + hash + ", subject: 1}]":                                   "config-value@2:101 access.tokens[0].subject: access.tokens[0].subject is not a name | write a name; put it in quotes if YAML reads it as something else",
 		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a separate token for each subject",
 		"tokens: [{hash: " + hash + ", subject: a, group: [x]}]":                       "config-key@2:104 access.tokens[0].group: there is no key 'group' in access.tokens[0] | did you mean groups?",
@@ -115,7 +115,7 @@ func TestAccessRefuses(t *testing.T) {
 		"rules: [{deny: [\"acme/**\"]}]":                                               noDefault + "\nconfig-value@2:19 access.rules[0].deny[0]: access.rules[0].deny[0] is not a pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
 		"rules: [{deny: [1]}]":                                                         noDefault + "\nconfig-value@2:19 access.rules[0].deny[0]: access.rules[0].deny[0] is not text | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
 		// Missing keys of a section are reported together with its wrong ones.
-		"tokens: [{hash: " + hash + ", groups: x}]":                                               "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack config token' prints it, and subject: with a name\nconfig-value@2:100 access.tokens[0].groups: access.tokens[0].groups is not a list | " + list,
+		"tokens: [{hash: " + hash + ", groups: x}]":                                               "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack token new' prints it, and subject: with a name\nconfig-value@2:100 access.tokens[0].groups: access.tokens[0].groups is not a list | " + list,
 		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b, groups: x}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a separate token for each subject\nconfig-value@2:205 access.tokens[1].groups: access.tokens[1].groups is not a list | " + list,
 		"default: deny\n  rules: [{subjects: [], groups: [g]}]":                                   "config-value@3:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]\nconfig-value@3:22 access.rules[0].subjects: access.rules[0].subjects is empty | give a name, or leave the key out: then the rule applies to all clients",
 		"default: deny\n  rules: [x]":                                                             "config-value@3:11 access.rules[0]: access.rules[0] does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
@@ -145,8 +145,8 @@ func TestExpires(t *testing.T) {
 	}
 	for day, want := range map[string]string{
 		"2026-12-31": "",
-		"2027-01-01": "access.tokens[0]: the token of anna is refused from 2027-01-31 on: 'knack config token' makes another",
-		"2027-01-31": "access.tokens[0]: the token of anna has been refused since 2027-01-31: delete it; 'knack config token' makes another",
+		"2027-01-01": "access.tokens[0]: the token of anna is refused from 2027-01-31 on: 'knack token new' makes another",
+		"2027-01-31": "access.tokens[0]: the token of anna has been refused since 2027-01-31: delete it; 'knack token new' makes another",
 	} {
 		now, err := time.Parse(time.DateOnly, day)
 		if err != nil {

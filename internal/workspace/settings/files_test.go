@@ -42,7 +42,7 @@ func TestUnusableFiles(t *testing.T) {
 		"absolute":   {config.HTTP{TokenFile: filepath.Join(dir, "tokens")}, nil},
 		"credential": {config.HTTP{TokenFile: "/run/credentials/knack.service/no-such-file"}, nil},
 		"missing":    {config.HTTP{TokenFile: "no"}, []string{"http.token-file: the server would not start with no: there is no such file: check the path"}},
-		"empty":      {config.HTTP{TokenFile: "empty"}, []string{"http.token-file: the server would not start with empty: it has no token's hash; 'knack config token' prints one"}},
+		"empty":      {config.HTTP{TokenFile: "empty"}, []string{"http.token-file: the server would not start with empty: it has no token's hash; 'knack token new' prints one"}},
 		"large":      {config.HTTP{TokenFile: "large"}, []string{tooLarge}},
 		"no pair": {config.HTTP{TLSCert: "a.pem", TLSKey: "b.pem"}, []string{
 			"http.tls-cert, http.tls-key: the server would not start with a.pem and b.pem: tls: failed to find any PEM data in certificate input: use a certificate and its own private key, both in PEM"}},

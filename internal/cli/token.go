@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/skill"
+)
+
+func tokensCommand(env *console.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke the access tokens of a server",
+		Long: `Make, list and revoke the access tokens of a server, which reads their file:
+'knack serve --token-file tokens'. The file has the hash of each token and the
+name of its owner, and a running server takes its changes over.`,
+		Example: `  knack token new --subject anna --to tokens
+  knack token list tokens
+  knack token revoke anna --to tokens`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(tokenNewCommand(env), tokenListCommand(env), tokenRevokeCommand(env))
+	return cmd
+}
+
+func tokenNewCommand(env *console.Env) *cobra.Command {
+	var subject, to string
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Make an access token, and add its hash to a file",
+		Long: `Make an access token, and print it. Give it to the client, which sends it in the
+header "Authorization: Bearer". It is shown this once and kept nowhere: the file
+of --to gets its hash. Without --to its line for such a file is printed too.`,
+		Example: `  knack token new --subject anna --to tokens
+  knack token new --json   # for a program that writes the file`,
+		Args: command.ArgCount(0, 0, "no arguments"),
+		RunE: command.Returning(env, func(cmd *cobra.Command, _ []string) (command.Result, error) {
+			name := strings.Join(strings.Fields(subject), " ")
+			switch {
+			case strings.ContainsFunc(name, unicode.IsControl):
+				return nil, command.UsageError("give a name in one line", "--subject: it has a control character")
+			case cmd.Flags().Changed("to") && (name == "" || to == ""):
+				return nil, command.UsageError("for example: knack token new --subject anna --to tokens", "--to names a file, and needs the owner of the token with --subject")
+			}
+			token, line := access.NewToken()
+			made := newToken{Token: token, Line: strings.TrimSpace(line + " " + name)}
+			if to == "" {
+				return made, nil
+			}
+			file, err := readTokens(*env, to)
+			if err == nil {
+				err = file.write(append(bytes.TrimRight(file.data, "\n"), []byte(map[bool]string{true: "\n"}[len(bytes.TrimSpace(file.data)) > 0]+made.Line+"\n")...))
+			}
+			if err != nil {
+				return nil, err
+			}
+			return command.Forms{Value: made, Text: func(env *console.Env) {
+				fmt.Fprintln(env.Stdout, token)
+				env.Err().Line("%s has its hash now, for %s. Give %s the token: it is shown this once.", env.Shown(file.at), name, name)
+			}}, nil
+		}),
+	}
+	cmd.Flags().StringVar(&subject, "subject", "", "the token belongs to `NAME`")
+	cmd.Flags().StringVar(&to, "to", "", "add the token's hash to `FILE`")
+	cmd.Flags().Bool("json", false, "print a JSON object")
+	_ = cmd.MarkFlagFilename("to")
+	return cmd
+}
+
+func tokenListCommand(env *console.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list FILE",
+		Short: "List the owners of the tokens in a file",
+		Long:  `List the owners of the tokens in a file, each with the beginning of the hash.`,
+		Example: `  knack token list tokens
+  knack token list tokens --json`,
+		Args: command.ArgCount(1, 1, "the file of the tokens"),
+		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
+			file, err := readTokens(*env, args[0])
+			if err != nil {
+				return nil, err
+			}
+			if file.missing {
+				return nil, command.Fail(command.Error, fmt.Errorf("%s: there is no such file", env.Shown(file.at)), "knack token new --subject NAME --to "+console.ShellWord(args[0])+" makes it")
+			}
+			out := listedTokens{Version: 1, Tokens: file.tokens()}
+			return command.Forms{Value: out, Text: func(env *console.Env) {
+				for _, t := range out.Tokens {
+					env.Out().Line("%s  %s", console.Dim.Of(t.Hash[:len("sha256:")+12]), display.OneLine(t.Subject))
+				}
+				env.Err().Line("%s", display.Count(len(out.Tokens), "token"))
+			}}, nil
+		}),
+	}
+	cmd.Flags().Bool("json", false, "print a JSON object")
+	return cmd
+}
+
+func tokenRevokeCommand(env *console.Env) *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:   "revoke NAME|HASH",
+		Short: "Remove tokens from a file",
+		Long: `Remove from a file all tokens of an owner, or the token whose hash begins so, as
+'knack token list' prints it. A running server refuses them as soon as it has
+read the file again.`,
+		Example: `  knack token revoke anna --to tokens
+  knack token revoke sha256:1f0c5a3be2d4 --to tokens`,
+		Args: command.ArgCount(1, 1, "an owner, or the beginning of a hash"),
+		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
+			if to == "" {
+				return nil, command.UsageError("for example: knack token revoke anna --to tokens", "--to is missing: the file that has the token")
+			}
+			file, err := readTokens(*env, to)
+			if err != nil {
+				return nil, err
+			}
+			var gone []listedToken
+			var rest []byte
+			for line := range bytes.Lines(file.data) {
+				t, ok := tokenIn(string(line))
+				if ok && (t.Subject == args[0] || len(args[0]) >= len("sha256:")+8 && strings.HasPrefix(t.Hash, args[0])) {
+					gone = append(gone, t)
+					continue
+				}
+				rest = append(rest, line...)
+			}
+			if len(gone) == 0 {
+				return nil, command.Fail(command.No, fmt.Errorf("%s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list "+console.ShellWord(to)+" lists its tokens")
+			}
+			if err := file.write(rest); err != nil {
+				return nil, err
+			}
+			left := len(file.tokens()) - len(gone)
+			return command.Forms{Value: listedTokens{Version: 1, Tokens: gone}, Text: func(env *console.Env) {
+				env.Out().Line("%s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
+				if left == 0 {
+					env.Err().Text(console.Warning, "it has no token now, and a server does not start with such a file")
+				}
+			}}, nil
+		}),
+	}
+	cmd.Flags().StringVar(&to, "to", "", "remove them from `FILE`")
+	cmd.Flags().Bool("json", false, "print a JSON object")
+	_ = cmd.MarkFlagFilename("to")
+	return cmd
+}
+
+// listedTokens is the JSON form of a list of tokens.
+type listedTokens struct {
+	Version int           `json:"version"`
+	Tokens  []listedToken `json:"tokens"`
+}
+
+type listedToken struct {
+	Subject string `json:"subject"`
+	Hash    string `json:"hash"`
+}
+
+// tokenIn returns the token of a line of a token file.
+func tokenIn(line string) (t listedToken, ok bool) {
+	fields := strings.Fields(strings.TrimPrefix(line, "\ufeff"))
+	if len(fields) == 0 {
+		return t, false
+	}
+	_, err := skill.ParseDigest(fields[0])
+	return listedToken{strings.Join(fields[1:], " "), fields[0]}, err == nil
+}
+
+// tokenFile is a token file as it was read.
+type tokenFile struct {
+	at      string
+	data    []byte
+	missing bool
+}
+
+// readTokens reads a token file, which may be missing. A file with a fault is an error, and stays.
+func readTokens(env console.Env, name string) (f tokenFile, err error) {
+	f.at = realpath.Of(env.Absolute(name))
+	f.data, err = os.ReadFile(f.at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.missing = true
+		return f, nil
+	case err != nil:
+		return f, command.RunError("", "%s: %w", env.Shown(f.at), command.Cause(err))
+	case len(f.tokens()) == 0 && len(bytes.TrimSpace(f.data)) == 0:
+		return f, nil
+	}
+	if _, err := access.ParseTokens(bytes.NewReader(f.data)); err != nil {
+		return f, command.RunError("correct the file, or name another one", "%s is no token file: %w", env.Shown(f.at), err)
+	}
+	return f, nil
+}
+
+// tokens returns the tokens of the file, in its order; the list is not nil.
+func (f tokenFile) tokens() []listedToken {
+	all := []listedToken{}
+	for line := range bytes.Lines(f.data) {
+		if t, ok := tokenIn(string(line)); ok {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// write replaces the file, or creates it for its owner alone.
+func (f tokenFile) write(data []byte) error {
+	var err error
+	if f.missing {
+		err = edit.Create(f.at, data, 0o600)
+	} else {
+		err = edit.Replace(f.at, f.data, data)
+	}
+	if err != nil {
+		return command.RunError("", "the token file is unchanged: %w", err)
+	}
+	return nil
+}
