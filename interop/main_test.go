@@ -160,9 +160,9 @@ func (r *tree) args() []string {
 	return []string{"serve", "--no-builtin", "--dir", r.dir}
 }
 
-// over reports whether a client is pointed at the tree over a transport and in a
-// version. The fixtures show how these differ, so that the corpus needs one version over
-// each transport, and the generated skills need one combination.
+// over reports whether clients read the tree with this transport and protocol version.
+// The fixtures show how these differ, so that the corpus needs one version over each
+// transport, and the generated skills need one combination.
 func (r *tree) over(transport, version string) bool {
 	switch r.name {
 	case "generated":

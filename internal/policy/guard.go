@@ -308,7 +308,8 @@ func inParallel(ctx context.Context, n int, work func(i int)) error {
 	return ctx.Err()
 }
 
-// guard returns a bundle with the verdict's fault, whose files are checked while they are read.
+// guard returns the bundle with the verdict's fault and with a file system that checks files
+// while they are read.
 func (s *source) guard(p *skillFolder, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
 	guarded.FS = &folder{inner: b.FS, bundle: b, judges: s.judges, last: p.now.Load, differs: s.changed}

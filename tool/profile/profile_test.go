@@ -81,7 +81,8 @@ func TestClientsInOrder(t *testing.T) {
 	}
 }
 
-// The name of a tool is the client's only if the server's name in its settings is known.
+// A tool has the client's prefix only if the server's name in the client's settings is
+// known.
 func TestToolName(t *testing.T) {
 	for _, row := range []struct{ client, entry, tool string }{
 		{"claude-code", "company", "`mcp__company__skill`"},

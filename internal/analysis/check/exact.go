@@ -16,8 +16,8 @@ const someValue = "'…'"
 // anyField matches a line that begins a field.
 var anyField = lazyregexp.New(`^[^\s:#-][^:#]*:`)
 
-// exactly inserts the author's value into a suggestion to quote it: all of its lines, as
-// one line to type instead. A suggestion for a value whose end is uncertain stays unchanged.
+// exactly completes a suggestion to quote a value with the author's value, all of its lines
+// joined into one. A suggestion for a value whose end is uncertain stays unchanged.
 func (s *Source) exactly(fix string, at skill.Position) string {
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")

@@ -26,8 +26,8 @@ const (
 	Error = 3 // could not run
 )
 
-// Late is the annotation of a command with the hint for an interruption after which it could not
-// report its progress.
+// Late is the key of a command's annotation with the hint for an interrupt after which the
+// command could not report its progress.
 const Late = "interrupted"
 
 // Failure is an error with its exit status and a hint, which may be empty.

@@ -202,7 +202,8 @@ func (w *killWorld) command(args []string) *exec.Cmd {
 	return cmd
 }
 
-// killed starts a command and kills it, and the programs that it has started, at some moment, and reports whether it was still there.
+// killed starts a command and kills it and its children at some moment, and reports whether it was
+// still running.
 func (w *killWorld) killed(args []string) bool {
 	cmd := w.command(args)
 	if err := cmd.Start(); err != nil {

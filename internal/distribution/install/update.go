@@ -82,7 +82,7 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 		})
 	}
 	wg.Wait()
-	// Groups that are at one revision now are read once.
+	// Groups with the same present revision are read once.
 	var done []int
 	for i := range order {
 		if slices.Contains(done, i) {

@@ -203,8 +203,8 @@ func slowTransport() *http.Transport {
 	}}
 }
 
-// limitMemory has the system kill a process if it takes more, the files that it reads
-// included unless they can be dropped. If there is no control group for memory here, it says
+// limitMemory has the system kill a process that takes more than most bytes, including
+// cached files that cannot be dropped. If there is no control group for memory here, it says
 // so in the table.
 func (r *trial) limitMemory(k *knack, most int64) {
 	pid := k.cmd.Process.Pid

@@ -144,7 +144,7 @@ func (k *knack) kill() {
 	<-k.ended
 }
 
-// hear collects a bounded part of the log.
+// hear collects the log, up to a size.
 func (k *knack) hear(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for first := true; ; {

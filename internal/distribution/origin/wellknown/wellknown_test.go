@@ -100,8 +100,8 @@ func originOf(t *testing.T, s *httptest.Server) (*Origin, *store.Store) {
 	return New(Options{Fetch: httpfetch.New(httpfetch.Options{Roots: roots}), Spool: kept.Spool}), kept
 }
 
-// install takes all skills of a site, and returns each as "DESCRIPTION: PATH SIZE EXEC…", or why it
-// cannot be had.
+// install takes all skills of a site, and returns each as "DESCRIPTION: PATH SIZE EXEC…", or the
+// reason of its failure.
 func install(t *testing.T, s *httptest.Server, path string) (map[string]string, error) {
 	t.Helper()
 	o, kept := originOf(t, s)

@@ -119,7 +119,7 @@ var formats = []struct {
 	{0, "MSCF", "cabinet"}, {0, "!<arch>\n", "ar"}, {0, "xar!", "xar"}, {0, "\x04\x22\x4d\x18", "lz4"}, {0, "LZIP", "lzip"},
 }
 
-// entryEscapes escapes the characters that findings and their paths give a meaning.
+// entryEscapes escapes the characters with a meaning in findings and their paths.
 var entryEscapes = strings.NewReplacer("!", "%21", "\n", "%0A", "\r", "%0D", "\t", "%09")
 
 // entryPath returns the path of an archive's entry for findings, without characters that would
