@@ -195,14 +195,15 @@ none is taken from another source.`,
 }
 
 func verifyCommand(env *console.Env) *cobra.Command {
-	f := flags{env: env}
+	f := flags{env: env, ownLock: true}
 	cmd := &cobra.Command{
 		Use:        "verify [SKILL... | SOURCE]",
 		SuggestFor: []string{"audit", "frozen"},
 		Short:      "Compare installed skills with knack.lock, or check a release",
 		Long: `Compare the folders of installed skills with knack.lock, byte for byte. Nothing
 is written and no source is asked, with --offline or without, so it is for CI.
-The status is 1 if something differs.
+The status is 1 if something differs. A skill beside the locked ones that is not
+in knack.lock is named.
 
 With a source, such as oci://REGISTRY/REPO:TAG, check its signature by the rules
 of trust in your knack.yaml, and the digests of all that it has. Nothing is
@@ -224,5 +225,6 @@ installed. The status is 1 if it would not be taken.`,
 			return in.PlanVerify(ctx, args), nil
 		})
 	})
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "the status is 1 also if a skill beside the locked ones is not in knack.lock")
 	return cmd
 }

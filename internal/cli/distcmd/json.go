@@ -73,6 +73,7 @@ type reportJSON struct {
 	Warnings []string     `json:"warnings,omitempty"`
 	Skills   []skillJSON  `json:"skills"`
 	Choices  []choiceJSON `json:"choices,omitempty"`
+	Unlocked []string     `json:"unlocked,omitempty"` // folders beside locked skills (verify)
 	Sees     []seesJSON   `json:"sees,omitempty"`
 
 	text *report // nil if there is no plan
@@ -95,7 +96,7 @@ func (f *flags) result(cmd *cobra.Command) *reportJSON {
 func (o *reportJSON) report(r *report) {
 	o.text = r
 	o.Warnings = append(o.Warnings, r.plan.Notes...)
-	o.Sees = r.sees.json()
+	o.Sees, o.Unlocked = r.sees.json(), r.plan.Unlocked
 	if len(r.plan.Choices) > 0 {
 		o.Choices = choicesJSON(r.plan.Choices)
 	}

@@ -64,6 +64,10 @@ func TestPull(t *testing.T) {
 	if status != 0 || !strings.Contains(stdout, "19 skills") {
 		t.Errorf("verify: status %d: %s%s", status, stdout, stderr)
 	}
+	s.put("out/.git/HEAD", "") // the release was pulled into a repository
+	if stdout, stderr, status = s.run("verify", "--project", to); status != 0 || !strings.Contains(stdout, "19 skills") {
+		t.Errorf("verify in a repository: status %d: %s%s", status, stdout, stderr)
+	}
 	s.put("out/skills/s7/SKILL.md", "mine")
 	expect("", "out/skills has 1 file that knack did not write there, or that was changed since: 's7/SKILL.md'", 1, source, "--to", to)
 

@@ -69,6 +69,8 @@ type flags struct {
 	stopProgress                       func()
 	scans                              bool
 	takesNothing                       bool // from a source, so that no rule matters
+	strict                             bool // an unlocked skill makes the status 1
+	ownLock                            bool // a lock in the folder of --project counts before that of its repository
 
 	lock  string // the path of the lock, once it is known
 	other string // the project of the lock, if --to leads out of the working directory's
@@ -146,6 +148,9 @@ func (f *flags) destination(adding bool) (destination, error) {
 		return destination{}, command.RunError("give a folder with --project", "the working directory is not known")
 	}
 	root := settings.Root(env, f.project)
+	if f.ownLock && f.project != "" && root != at && f.hasLock(at) {
+		root = at
+	}
 	if root == "" { // the home folder is not a project: its skills are for all projects
 		return f.homeDestination(), nil
 	}
@@ -361,7 +366,11 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (com
 	if err := r.interrupted(ctx); err != nil {
 		return out, err
 	}
-	if code := int(p.Outcome()); code != command.Done {
+	code := int(p.Outcome())
+	if code == command.Done && f.strict && len(p.Unlocked) > 0 {
+		code = command.No
+	}
+	if code != command.Done {
 		return out, command.Fail(code, command.ErrPrinted, "")
 	}
 	return out, nil

@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -92,6 +97,9 @@ type Plan struct {
 
 	// Notes are warnings about the plan as a whole, for after its steps.
 	Notes []string
+
+	// Unlocked are the folders of skills beside locked ones that the lock does not have (verify).
+	Unlocked []string
 
 	names []string // of all skills that the sources have
 }
@@ -279,7 +287,8 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// PlanVerify compares the named skills, or all, with the disk.
+// PlanVerify compares the named skills, or all, with the disk. Of all, it also finds the skills that
+// are not locked.
 func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
@@ -292,7 +301,50 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 		}
 		return s
 	})...)
+	if len(names) == 0 {
+		p.Unlocked = in.unlocked(ctx)
+	}
+	for _, key := range p.Unlocked {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s records it", display.Echo(key), lockfile.Name, in.command("add", "./"+key)))
+	}
 	return p
+}
+
+// unlocked returns the folders of skills that are in the folders of locked skills, and not locked.
+func (in *Installer) unlocked(ctx context.Context) (keys []string) {
+	parents := map[string]bool{}
+	for key := range in.lock.Skills {
+		parents[path.Dir(key)] = true
+	}
+	for _, parent := range slices.Sorted(maps.Keys(parents)) {
+		real, err := in.parent(in.Folder(parent))
+		if err != nil {
+			continue
+		}
+		t, err := dir.OpenTree(real, false)
+		if err != nil {
+			continue
+		}
+		n := 0
+		_ = t.Walk(ctx, func(e dir.TreeEntry) error {
+			if n++; n > maxOwn {
+				return fs.ErrInvalid
+			}
+			folder, file, deep := strings.Cut(e.Path, "/")
+			switch {
+			case e.Mode.IsDir() && (deep || folder[0] == '.' || folder == "node_modules"):
+				return fs.SkipDir
+			case e.Mode.IsDir() || !slices.Contains(skill.EntryNames[:], file):
+				return nil
+			}
+			if key := path.Join(parent, folder); in.lock.Skills[key].Name == "" && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+			return nil
+		})
+		t.Close()
+	}
+	return keys
 }
 
 // verify reports whether a skill's folder matches the lock. If not, the step gets the differences.
