@@ -239,6 +239,8 @@ func (c *Client) broken(ctx context.Context, err error, began bool) *Error {
 		return c.fail(Shape, "answers with a web page: look whether the URL is right; that of Chat Completions usually ends in /v1")
 	case errors.As(err, &large), errors.Is(err, errLongEvent), errors.Is(err, errLongStream), errors.Is(err, errLarge), errors.Is(err, errNameless), errors.Is(err, errManyCalls):
 		return c.fail(Shape, err.Error())
+	case errors.Is(err, errBroken):
+		return c.fail(Network, "sent an answer with a damaged piece: try again, or look at the proxy in between")
 	case errors.As(err, &syntax), errors.Is(err, errNoModel), errors.Is(err, errNothing) && began:
 		return c.fail(Shape, "sent something that is no answer of a model: look whether the URL is right")
 	case began:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ const (
 var (
 	errSilent  = errors.New("it sends nothing")
 	errCut     = errors.New("it broke off")
+	errBroken  = errors.New("a piece of it is damaged")
 	errNothing = errors.New("nothing of an answer has come")
 	errNoModel = errors.New("it is no answer of a model")
 )
@@ -177,8 +179,12 @@ func read(from io.Reader, in reader) error {
 			return errCut // in the middle of an event
 		case err != nil:
 			// A complete answer counts even if the connection fails after it.
-			if _, unfinished := in.end(); unfinished == nil && !isFailure(err) {
+			_, unfinished := in.end()
+			switch {
+			case unfinished == nil && !isFailure(err):
 				return nil
+			case errors.Is(unfinished, errCut) && errors.As(err, new(*json.SyntaxError)):
+				return errBroken // the events before it are of an answer
 			}
 			return err
 		}

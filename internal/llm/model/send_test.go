@@ -61,6 +61,7 @@ func TestFailures(t *testing.T) {
 		{"a web page", Endpoint{}, 400, "<!DOCTYPE html><title>Bad gateway</title>", "", Refused, " does not accept the request (400)"},
 		{"a web page as the answer", Endpoint{}, 200, "<!DOCTYPE html><title>Router</title>", "", Shape, " answers with a web page: look whether the URL is right; that of Chat Completions usually ends in /v1"},
 		{"something else as the answer", Endpoint{}, 200, `{"status":"ok"}`, "", Shape, " sent something that is no answer of a model: look whether the URL is right"},
+		{"a damaged piece of an answer", Endpoint{}, 200, stream(delta(`{"content":"Hel"}`), `{"choices":[{"del`, delta(`{"content":"lo"}`)), "", Network, " sent an answer with a damaged piece: try again, or look at the proxy in between"},
 		{"a text as the answer", Endpoint{}, 200, "hello", "", Shape, " sent something that is no answer of a model: look whether the URL is right"},
 		{"no event of an answer", Endpoint{}, 200, stream("[DONE]"), "", Shape, " sent something that is no answer of a model: look whether the URL is right"},
 		{"a cut stream", Endpoint{}, 200, stream(delta(`{"content":"Hel"}`)), "", Network, " broke off in the middle of its answer: try again"},

@@ -102,6 +102,7 @@ var failures = []failure{
 	{[]string{".lock': File exists"}, errOccupied},
 	{[]string{"not our ref", "unadvertised object", "couldn't find remote ref"}, errNoCommit},
 	{[]string{"fsck error in packed object"}, errObject},
+	{[]string{"repository corruption on the remote side", "protocol error: bad pack header"}, errors.New("the repository at the server is damaged: ask its owner to run git fsck there")},
 	{[]string{"dubious ownership"}, errors.New("the repository belongs to another user of this machine; if you trust it, run git config --global --add safe.directory with its path")},
 	{[]string{"' not allowed"}, errors.New("git would use a protocol that knack does not allow; look for insteadOf in git config --list")},
 	{[]string{"Host key verification failed"}, errors.New("the key of the ssh server is not known: connect to it once with ssh, and compare the key")},
