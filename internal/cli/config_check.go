@@ -63,7 +63,7 @@ The exit status is 1 if anything is wrong.`,
 		}),
 	}
 	cmd.Flags().Bool("json", false, "print a JSON object")
-	cmd.Flags().StringVar(&project, "project", "", "the project's folder is `DIR`, not the working directory")
+	cmd.Flags().StringVar(&project, "project", "", command.ProjectUsage)
 	_ = cmd.MarkFlagDirname("project")
 	return cmd
 }

@@ -120,7 +120,7 @@ clients are:
 	_ = flags.MarkHidden("http")
 	flags.StringVar(&f.clientID, "client-id", "", "the `ID` that is registered at the provider of the server behind the URL, if that registers no client itself")
 	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
-	flags.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
+	flags.StringVar(&f.project, "project", "", command.ProjectUsage)
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")
 	flags.StringVar(&f.command, "command", "", "the client starts the knack at `PATH`, or the program of this name on PATH, not this one")
 	flags.Bool("json", false, "print JSON")

@@ -18,8 +18,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/help"
 	"github.com/knack-dev/knack/internal/test/registrytest"
 	"github.com/knack-dev/knack/internal/test/testwait"
@@ -240,4 +242,20 @@ func (w *world) serve(t *testing.T, shell, line string) (url string) {
 			t.Fatalf("%s: %v\n%s", line, err, said)
 		}
 	}
+}
+
+// TestSharedFlags checks that a flag which several commands have is the same in all of them.
+func TestSharedFlags(t *testing.T) {
+	short := map[string]string{"global": "g", "yes": "y", "quiet": "q", "verbose": "v", "dry-run": "n"}
+	usage := map[string]string{"project": command.ProjectUsage}
+	everyCommand(newRoot(&console.Env{}), func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if want, ok := short[f.Name]; ok && f.Shorthand != want {
+				t.Errorf("%s --%s has the short form '%s', want '%s'", c.CommandPath(), f.Name, f.Shorthand, want)
+			}
+			if want, ok := usage[f.Name]; ok && f.Usage != want {
+				t.Errorf("%s --%s: %s", c.CommandPath(), f.Name, f.Usage)
+			}
+		})
+	})
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,19 +24,25 @@ var broken = map[string]string{
 	"git/SKILL.md":            "---\nname: git\ndescription: Shadows another skill of the name.\n---\n",
 }
 
-// TestWidth checks that no line of a report is wider than the terminal, and that a pipe gets
-// each item in one line.
+// TestWidth checks that no line of a report is wider than the terminal, also on a dumb one of 60 columns
+// without UTF-8, that none has colours there, and that a pipe gets each item in one line.
 func TestWidth(t *testing.T) {
-	for _, terminal := range []bool{true, false} {
+	for _, width := range []int{80, 60, 0} {
+		terminal := width > 0
 		env := environment(t)
-		env.Width, env.StdoutTerminal, env.StderrTerminal = 80, terminal, terminal
-		env.Getenv = func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
+		env.Width, env.StdoutTerminal, env.StderrTerminal = cmp.Or(width, 80), terminal, terminal
+		env.Getenv = func(name string) string {
+			return map[int]map[string]string{60: {"TERM": "dumb", "LC_ALL": "C"}}[width][name]
+		}
+		if width != 60 {
+			env.Getenv = func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }
+		}
 		for name, text := range broken {
 			put(t, filepath.Join(env.Dir, ".claude/skills", name), text)
 		}
 		wide := 0
 		for _, command := range []string{
-			"list", "list --all", "doctor", "doctor --verbose", "doctor bad-yaml", "doctor colon", "doctor cjk", "doctor git", "doctor Upper_Case",
+			"list", "list --all", "add .claude/skills/git --dry-run --to elsewhere", "doctor", "doctor --all", "doctor --verbose", "doctor bad-yaml", "doctor colon", "doctor cjk", "doctor git", "doctor Upper_Case",
 			"doctor none", "check", "check --info --strict", "search name", "search --explain deploy", "config check", "connect", "list --exclude nothing", "show nothing", "help none",
 		} {
 			out, told := new(locked), new(locked)
@@ -45,7 +52,13 @@ func TestWidth(t *testing.T) {
 			}
 			for line := range strings.Lines(out.String() + told.String()) {
 				line = line[strings.LastIndex(line, "\r")+1:] // after the progress line
-				if columns := display.Columns(strings.TrimSuffix(line, "\n")); columns > 80 {
+				if strings.Contains(line, "\x1b") {
+					t.Errorf("%s: an escape: %q", command, line)
+				}
+				if !strings.Contains(strings.TrimSpace(line), " ") {
+					continue // one word, such as a path
+				}
+				if columns := display.Columns(strings.TrimSuffix(line, "\n")); columns > cmp.Or(width, 80) {
 					wide++
 					if terminal {
 						t.Errorf("%s: a line of %d columns: %s", command, columns, line)

@@ -45,8 +45,10 @@ func (s *Site) connect(r *request) error {
 	}
 	remote := clientconfig.Server{URL: p.URL, Token: p.Token}
 	p.Variable, p.Placeholder = clientconfig.TokenVariable, clientconfig.TokenPlaceholder
+	at := clientconfig.Env{OS: systemOf(r.UserAgent()), Home: "~", Project: ".", AppData: "%APPDATA%"}
+	r.w.Header().Add("Vary", "User-Agent")
 	for _, c := range clientconfig.Clients {
-		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Twice: c.DuplicateHint("this server"), Tried: c.Tested, File: strings.TrimPrefix(c.File(clientconfig.Env{OS: "linux", Home: "~", Project: "."}), "./")}
+		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Twice: c.DuplicateHint("this server"), Tried: c.Tested, File: strings.TrimPrefix(c.File(at), "./")}
 		var err error
 		if w.Remote, err = c.Entry(remote); errors.Is(err, clientconfig.ErrNoRemote) {
 			w.NoRemote = true
@@ -62,6 +64,17 @@ func (s *Site) connect(r *request) error {
 		p.Clients = append(p.Clients, w)
 	}
 	return s.render(r, http.StatusOK, "connect", p)
+}
+
+// systemOf returns the reader's system by the header of the browser, in the form of runtime.GOOS.
+func systemOf(browser string) string {
+	switch {
+	case strings.Contains(browser, "Windows"):
+		return "windows"
+	case strings.Contains(browser, "Macintosh"):
+		return "darwin"
+	}
+	return "linux"
 }
 
 // origin returns the URL of this server as the client reached it. The guard in front of

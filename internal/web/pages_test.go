@@ -252,6 +252,24 @@ func TestConnect(t *testing.T) {
 	}
 }
 
+// TestConnectSystem checks that the page names the files of the reader's system.
+func TestConnectSystem(t *testing.T) {
+	site := web.New(web.Options{Catalog: open(t, files).catalog})
+	for browser, want := range map[string]string{
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64)":         "%APPDATA%/Claude/claude_desktop_config.json",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)":   "~/Library/Application Support/Claude/claude_desktop_config.json",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/1": "~/.config/Claude/claude_desktop_config.json",
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/connect", nil)
+		r.Header.Set("User-Agent", browser)
+		site.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Header().Get("Vary"), "User-Agent") {
+			t.Errorf("%s: the page lacks %s", browser, want)
+		}
+	}
+}
+
 // TestConnectNamesNoPathToOthers checks that only a client on this machine is shown the path of
 // the command.
 func TestConnectNamesNoPathToOthers(t *testing.T) {

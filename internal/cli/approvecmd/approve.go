@@ -125,7 +125,7 @@ that --list prints.`,
 	s.BoolVar(&f.list, "list", false, "list the approvals, and what has changed since or is gone")
 	s.BoolVar(&f.remove, "remove", false, "remove the approvals of the skills")
 	s.Bool("json", false, "with --list, print a JSON object")
-	s.BoolVar(&f.dryRun, "dry-run", false, "print what would be approved, and approve nothing")
+	s.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be approved, and approve nothing")
 	_ = cmd.RegisterFlagCompletionFunc("until", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("accept", cobra.FixedCompletions(ruleIDs(), cobra.ShellCompDirectiveNoFileComp))

@@ -94,8 +94,8 @@ model or it did not answer.`,
 	flags.DurationVar(&o.Time, "timeout", defaultTime, "end an answer, with its calls, after this `TIME`; 0 for no limit")
 	flags.StringVar(&o.Transcript, "transcript", "", "append to `FILE` what happens, one JSON object a line")
 	flags.BoolVar(&o.JSON, "json", false, "print the lines of a transcript in place of text")
-	flags.BoolVar(&o.Quiet, "quiet", false, "do not show the calls")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "print the first request as JSON, and send nothing")
+	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "do not show the calls")
+	flags.BoolVarP(&o.DryRun, "dry-run", "n", false, "print the first request as JSON, and send nothing")
 	_ = cmd.MarkFlagFilename("system")
 	_ = cmd.MarkFlagFilename("transcript")
 	return cmd

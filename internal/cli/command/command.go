@@ -186,6 +186,9 @@ func NoConfig(cmd *cobra.Command) error {
 	return GivenEmpty(cmd, "config", "a file", "the file's name")
 }
 
+// ProjectUsage describes --project, which many commands have.
+const ProjectUsage = "the project's folder is `DIR`, not the working directory"
+
 // Repeated is the value of a repeatable flag. The library's own makes a CSV writer with a
 // buffer of 4 KB for each flag of every command, at every start.
 type Repeated []string

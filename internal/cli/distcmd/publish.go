@@ -58,7 +58,7 @@ are those of docker login.`,
 	s.Var((*command.Repeated)(&p.tags), "tag", "set this `TAG` (repeatable); the first is that of the release before")
 	s.StringVar(&p.key, "sign-key", "", "sign with the private key in `FILE`: PKCS#8 in PEM (or KNACK_SIGN_KEY with the key itself)")
 	s.BoolVar(&p.each, "each", false, "also publish each skill by itself, as TO/NAME")
-	s.BoolVar(&p.dry, "dry-run", false, "print what would be sent, and send nothing")
+	s.BoolVarP(&p.dry, "dry-run", "n", false, "print what would be sent, and send nothing")
 	s.Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagFilename("sign-key", "pem", "key")
 	return cmd

@@ -50,7 +50,7 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 		return p.pull(cmd.Context(), args[0])
 	})
 	s := cmd.Flags()
-	s.BoolVar(&p.dry, "dry-run", false, "print what would be done, and do nothing")
+	s.BoolVarP(&p.dry, "dry-run", "n", false, "print what would be done, and do nothing")
 	s.StringVar(&p.to, "to", "", "also unpack the skills into the folder `DIR`")
 	_ = cmd.MarkFlagDirname("to")
 	s.Bool("json", false, "print a JSON object")

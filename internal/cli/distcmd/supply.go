@@ -103,13 +103,13 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		return r, err
 	})
 	s := cmd.Flags()
-	s.StringVar(&f.project, "project", "", "the project's folder is `DIR`, not the working directory")
-	s.BoolVar(&f.global, "global", false, "the skills in ~/"+skillsFolder+", for all projects")
+	s.StringVar(&f.project, "project", "", command.ProjectUsage)
+	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+skillsFolder+", for all projects")
 	s.Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("project")
 	if changes {
 		cmd.Annotations = map[string]string{command.Late: lateHint}
-		s.BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and do nothing")
+		s.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and do nothing")
 		s.BoolVar(&f.overwrite, "overwrite", false, "replace what was changed by hand, and keep it elsewhere")
 	}
 	if f.takesNothing = cmd.Name() == "remove"; !f.takesNothing {

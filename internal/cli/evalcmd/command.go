@@ -88,7 +88,7 @@ The exit status is 1 if fewer prompts pass than --min.`,
 	flags := cmd.Flags()
 	flags.Var(&c.models, "model", "ask `NAME`: one of chat.models in knack.yaml, or a model of the endpoint (repeatable)")
 	flags.IntVar(&c.runs, "runs", 3, "begin `N` conversations with each prompt")
-	flags.BoolVar(&c.yes, "yes", false, "make more than 50 requests without a question")
+	flags.BoolVarP(&c.yes, "yes", "y", false, "make more than 50 requests without a question")
 	flags.StringVar(&c.set, "set", "", "take the prompts from `FILE`")
 	flags.BoolVar(&c.search, "no-model", false, "ask the search in place of a model")
 	flags.StringVar(&c.among, "among", "all", "measure among all skills, or among `N` others, always the same")

@@ -27,7 +27,7 @@ func (f *Flags) Register(cmd *cobra.Command, env *console.Env) {
 	f.Env, f.cmd = env, cmd
 	flags := cmd.Flags()
 	flags.Var((*command.Repeated)(&f.Dirs), "dir", "serve the skills below `DIR` instead of the well-known folders (repeatable)")
-	flags.StringVar(&f.Project, "project", "", "the project's folder is `DIR`, not the working directory")
+	flags.StringVar(&f.Project, "project", "", command.ProjectUsage)
 	flags.BoolVar(&f.Below, "below", false, "also the skills of the project's sub-packages, such as those in packages/web/.claude/skills")
 	flags.Var((*command.Repeated)(&f.Exclude), "exclude", "do not list the skills of the root with this `LABEL`, for example claude-user; by name they still load (repeatable)")
 	flags.BoolVar(&f.NoBuiltin, "no-builtin", false, "leave out the skills that are built into knack")
