@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/skill"
@@ -185,4 +186,24 @@ func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	must(t, os.Remove(root))
 	add(t, root, map[string]string{"c/SKILL.md": "x"})
 	expect(t, found, "c")
+}
+
+// TestWatchAfterScan checks that a source whose disk has not answered a scan joins no watch, in which
+// a call that waits for the disk would delay the watches of all roots.
+func TestWatchAfterScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Root: skill.Root{Label: "late", Dir: filepath.Join(string(filepath.Separator), "nowhere")}})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			s.Watch(ctx, func() {})
+			close(ended)
+		}()
+		synctest.Wait()
+		if on, why := s.Watching(); on || why != "" {
+			t.Errorf("before its first scan, the source watches (%v), or says %q", on, why)
+		}
+		end()
+		<-ended
+	})
 }
