@@ -178,10 +178,13 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	for _, text := range w.Unread() {
 		log.Warn(text)
 	}
-	defer w.Start(ctx)() // the scan goes on during the rest of the start
 	c := w.Catalog()
+	read := func() {}
 	if env.StderrTerminal {
-		read := workspace.ShowReading(env, c)
+		read = workspace.ShowReading(env, c) // before Start, whose fetches are the innermost steps
+	}
+	defer w.Start(ctx)() // the scan goes on during the rest of the start
+	if env.StderrTerminal {
 		go func() {
 			_, _ = c.CompleteView(ctx, time.Hour)
 			scanned.Store(true)

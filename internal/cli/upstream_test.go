@@ -527,6 +527,44 @@ func TestUpstreamReads(t *testing.T) {
 	}
 }
 
+// TestUpstreamProgress shows the first fetch of a source in one line of a terminal, and nothing of it
+// elsewhere.
+func TestUpstreamProgress(t *testing.T) {
+	t.Parallel()
+	at, _ := upstream(t, map[string]string{"docx/SKILL.md": "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n", "pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n"}, token)
+	for _, terminal := range []bool{true, false} {
+		f := newFront(t, at)
+		shown, ended := make(chan bool), make(chan int, 1)
+		show := sync.OnceFunc(func() { close(shown) })
+		t.Cleanup(show)
+		f.change = func(request, answer string) string {
+			if strings.Contains(request, "resources/read") && strings.Contains(request, "pdf") {
+				<-shown
+			}
+			return answer
+		}
+		p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+f.URL+"/mcp', token-env: ACME}\n")
+		p.setToken(token)
+		env := p.env()
+		env.StderrTerminal = terminal
+		ctx, stop := context.WithCancel(t.Context())
+		t.Cleanup(stop)
+		go func() { ended <- cli.Main(ctx, env, []string{"serve", "--no-builtin", "--http", "127.0.0.1:0"}) }()
+		const line = "\rfetching acme: 1 of 2"
+		testwait.Until(t, func() bool {
+			_, reads := f.seen("pdf")
+			return reads > 0 && strings.Contains(p.log.String(), line) == terminal && strings.Contains(p.log.String(), "serves MCP at")
+		}, "the line", p.log.String, func() string { a, b := f.seen(""); return fmt.Sprint(a, b, p.run("doctor")) })
+		show()
+		testwait.Until(t, func() bool { return strings.Contains(p.run("list"), "pdf") }, "the skills")
+		stop()
+		<-ended
+		if log := p.log.String(); !terminal && strings.Contains(log, "fetching acme") || strings.Contains(log[strings.LastIndex(log, "\r")+1:], "fetching") {
+			t.Errorf("terminal %t: %q", terminal, log)
+		}
+	}
+}
+
 // TestTokenRepeated checks that a token, whole or cut, is removed from an error in which its
 // server repeats it. A reason that differs each time does not count as a change of the
 // release.

@@ -107,7 +107,7 @@ func Open(o Options) (*Replica, error) {
 		}
 		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
 		f = follow.New(s, follow.Options{
-			Puller: puller, Store: shelf, Every: cmp.Or(given.Poll, every), Host: host,
+			Puller: newFirst(puller, &o.Env, s.Name), Store: shelf, Every: cmp.Or(given.Poll, every), Host: host,
 			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: sent.Hide, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
 		})
 		r.group, r.sources = append(r.group, f), append(r.sources, from)
