@@ -137,7 +137,7 @@ func (p *person) reports(command string, texts ...string) {
 	p.t.Helper()
 	var out string
 	testwait.Until(p.t, func() bool {
-		out = p.run(command)
+		out = p.run(strings.Fields(command)...)
 		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(out, text) })
 	}, command, texts, func() string { return out + p.log.String() })
 }
@@ -502,7 +502,7 @@ func TestUpstreamReads(t *testing.T) {
 	p.loads("s-05", "Two.")
 	for name, c := range faults {
 		p.loads(name, "could not be fetched")
-		p.reports("doctor", c.want)
+		p.reports("doctor --all", c.want)
 	}
 	put(t, filepath.Join(dir, "s-06", "SKILL.md"), "---\nname: s-06\ndescription: Use it.\n---\nThree.\n")
 	p.loads("s-06", "Three.")
@@ -525,6 +525,24 @@ func TestUpstreamReads(t *testing.T) {
 			t.Error(answer)
 		}
 	}
+}
+
+// TestUpstreamNews has a change of a server at once, long before the next poll, because the server tells
+// of it.
+func TestUpstreamNews(t *testing.T) {
+	t.Parallel()
+	at, dir := upstream(t, map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n"}, token)
+	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+at+"', token-env: ACME}\npoll: 1h\n")
+	p.setToken(token)
+	p.serve()
+	p.loads("pdf", "Pdf.")
+	n := 0 // the stream may open after the first change
+	testwait.Until(t, func() bool {
+		if n++; n%64 == 1 {
+			put(t, filepath.Join(dir, "docx", "SKILL.md"), fmt.Sprintf("---\nname: docx\ndescription: Use docx %d.\n---\nDocx.\n", n))
+		}
+		return strings.Contains(p.load("docx"), "Docx.")
+	}, "the news", p.log.String)
 }
 
 // TestUpstreamProgress shows the first fetch of a source in one line of a terminal, and nothing of it

@@ -74,8 +74,17 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	return max(at.Sub(now), 0), err == nil
 }
 
-// send sends a request whose answer fails if the server stops sending.
+type endless struct{}
+
+// Endless returns a context for a request whose answer is a stream: it may send nothing for a long
+// time, and need not end.
+func Endless(ctx context.Context) context.Context { return context.WithValue(ctx, endless{}, true) }
+
+// send sends a request whose answer fails if the server stops sending, unless it is [Endless].
 func (c *Client) send(r *http.Request) (*http.Response, error) {
+	if r.Context().Value(endless{}) != nil {
+		return c.base.RoundTrip(r)
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	b := &body{cancel: cancel}
 	b.long = time.AfterFunc(maxTransfer, func() { b.end(errLong) })

@@ -36,7 +36,8 @@ func (s *session) Look(ctx context.Context, ref origin.Ref, at origin.Revision) 
 }
 
 // TestFleet has 200 sessions with the default interval, which start at the same moment, ask their source at most once a minute
-// each, and after some minutes at different times.
+// each, and after some minutes at different times. After news of the source, they ask soon, but every
+// 10 s at most.
 func TestFleet(t *testing.T) {
 	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
 	if err != nil {
@@ -59,10 +60,24 @@ func TestFleet(t *testing.T) {
 		ended := make(chan bool)
 		go func() { group.Run(ctx); close(ended) }()
 		time.Sleep(minutes*time.Minute + time.Second)
+		polled := make([]int, len(sessions))
+		for i, s := range sessions {
+			polled[i] = len(s.asked)
+		}
+		for range 100 { // the source floods them with news for 25 s
+			for _, f := range group {
+				f.Changed()
+			}
+			time.Sleep(250 * time.Millisecond)
+		}
 		end()
 		<-ended
 		each := map[int64]int{} // requests, by second
 		for i, s := range sessions {
+			if n := len(s.asked) - polled[i]; n < 3 || n > 4 { // at once, after 10 s and 20 s, and perhaps the usual poll
+				t.Errorf("session %d has asked %d times after news", i, n)
+			}
+			s.asked = s.asked[:polled[i]]
 			if n := len(s.asked); n > minutes+1 || n < minutes*9/10 {
 				t.Errorf("session %d has asked %d times in %d minutes", i, n, minutes)
 			}

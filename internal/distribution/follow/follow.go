@@ -57,6 +57,7 @@ type Follower struct {
 	source  Source
 	o       Options
 	asked   chan struct{}
+	news    chan struct{} // the source says that it has changed
 	changed chan struct{} // a skill is damaged
 
 	// Of the goroutine of Run.
@@ -71,6 +72,7 @@ type Follower struct {
 	logged    time.Time
 	wait      time.Duration          // that the source asked for, after its last answer
 	byRequest bool                   // a person asked for this poll
+	hurried   time.Time              // when the source was last asked because of its own news
 	head      store.Head             // that the store is to remember; its Release is empty while nothing is served. Highest has the versions that were served
 	unsaved   bool                   // the store could not be told
 	lack      skill.UnreachableError // the last argument of Lack
@@ -83,7 +85,7 @@ type Follower struct {
 // New returns a follower that has not begun.
 func New(s Source, o Options) *Follower {
 	return &Follower{
-		source: s, o: o, asked: make(chan struct{}, 1), changed: make(chan struct{}, 1), damaged: map[skill.Digest]string{},
+		source: s, o: o, asked: make(chan struct{}, 1), news: make(chan struct{}, 1), changed: make(chan struct{}, 1), damaged: map[skill.Digest]string{},
 		status: Status{Name: s.Name, From: s.Ref.String(), Polls: map[Outcome]uint64{}, RefusedEach: map[Refusal]uint64{}},
 	}
 }
@@ -105,6 +107,10 @@ func (f *Follower) update(change func(s *Status)) {
 
 // Ask makes the follower ask its source at once.
 func (f *Follower) Ask() { poke(f.asked) }
+
+// Changed tells the follower that the source says that it has changed. It is asked soon, but not more
+// often than every 10 s.
+func (f *Follower) Changed() { poke(f.news) }
 
 func poke(c chan struct{}) {
 	select {
@@ -141,11 +147,19 @@ func (f *Follower) Run(ctx context.Context) {
 
 // until waits for the next poll, and polls. It also does earlier events.
 func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
+	var soon <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-next:
+		case <-soon:
+			f.hurried = f.o.Now()
+		case <-f.news:
+			if soon == nil {
+				soon = time.After(f.soon())
+			}
+			continue
 		case <-f.asked:
 			f.byRequest = true
 		case <-swap:

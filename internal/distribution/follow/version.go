@@ -12,6 +12,7 @@ const (
 	spreadMost = time.Second      // the replicas' requests are spread over it
 	pauseMost  = 5 * time.Minute  // between two polls of a source that fails
 	waitMost   = time.Hour        // that a source may ask for
+	newsEvery  = 10 * time.Second // a source that says that it has changed is asked no more often
 )
 
 // multiple returns the first multiple of the interval after a time.
@@ -49,4 +50,11 @@ func (f *Follower) next() time.Time {
 		return now.Add(time.Duration(float64(every) * (1 + 0.1*f.o.Random())))
 	}
 	return multiple(now, every).Add(spread)
+}
+
+// soon returns the time until a source that says that it has changed is asked. The sessions that
+// hear of it at the same moment are spread.
+func (f *Follower) soon() time.Duration {
+	rest := min(newsEvery-f.o.Now().Sub(f.hurried), newsEvery) // a clock may be set back
+	return max(rest, f.wait, time.Duration(float64(spreadMost)*f.o.Random()))
 }

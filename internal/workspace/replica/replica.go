@@ -51,6 +51,7 @@ type Options struct {
 type Replica struct {
 	group   follow.Group
 	sources []*release.Source
+	listen  []func(ctx context.Context) // to the news of a source, until the context ends
 	store   *store.Store
 	servers []*httpfetch.Fetcher // one for each source, since their credentials differ
 	end     context.CancelFunc
@@ -111,6 +112,9 @@ func Open(o Options) (*Replica, error) {
 			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: sent.Hide, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
 		})
 		r.group, r.sources = append(r.group, f), append(r.sources, from)
+		if s.Ref.Kind == origin.MCP && !offline {
+			r.listen = append(r.listen, func(ctx context.Context) { listen(ctx, puller, s.Ref, f.Changed) })
+		}
 	}
 	return r, nil
 }
@@ -204,6 +208,9 @@ func (r *Replica) Start() {
 	ctx, end := context.WithCancel(context.Background())
 	r.end = end
 	r.ended.Go(func() { r.group.Run(ctx) })
+	for _, listen := range r.listen {
+		r.ended.Go(func() { listen(ctx) })
+	}
 }
 
 // Close ends everything, including a running pull. The received parts stay in the store.
