@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // session is one of many that ask the same source. It is its own puller, and records when it asks.
@@ -59,7 +60,7 @@ func TestFleet(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan bool)
 		go func() { group.Run(ctx); close(ended) }()
-		time.Sleep(minutes*time.Minute + time.Second)
+		testwait.Advance(minutes*time.Minute + time.Second)
 		polled := make([]int, len(sessions))
 		for i, s := range sessions {
 			polled[i] = len(s.asked)
@@ -68,7 +69,7 @@ func TestFleet(t *testing.T) {
 			for _, f := range group {
 				f.Changed()
 			}
-			time.Sleep(250 * time.Millisecond)
+			testwait.Advance(250 * time.Millisecond)
 		}
 		end()
 		<-ended
