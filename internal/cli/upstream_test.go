@@ -238,7 +238,7 @@ func TestOwnSourcesReplaced(t *testing.T) {
 			t.Errorf("%s: %s", args, out)
 		}
 	}
-	if out := p.run("doctor", "--config", filepath.Join(p.home, "knack.yaml")); !strings.Contains(out, "its roots and sources are read, and not the folders of this machine") {
+	if out := p.run("doctor", "--all", "--config", filepath.Join(p.home, "knack.yaml")); !strings.Contains(out, "its roots and sources are read, and not the folders of this machine") {
 		t.Error(out)
 	}
 	p.write("work/.git/HEAD", "ref: refs/heads/main\n")
@@ -719,12 +719,12 @@ func TestUpstreamEmpty(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "pdf")); err != nil {
 		t.Fatal(err)
 	}
-	p.reports("doctor", "has no skills", "1 skill", "a server that asked it failed, since 2")
+	p.reports("doctor --all", "has no skills", "1 skill", "a server that asked it failed, since 2")
 	p.loads("pdf", "Pdf.")
 	put(t, filepath.Join(dir, "xlsx", "SKILL.md"), "---\nname: xlsx\ndescription: Use xlsx.\n---\nXlsx.\n")
 	p.loads("xlsx", "Xlsx.")
 	p.loads("pdf", "not found")
-	if out := p.run("doctor"); strings.Contains(out, "failed, since") {
+	if out := p.run("doctor", "--all"); strings.Contains(out, "failed, since") {
 		t.Error(out)
 	}
 }
