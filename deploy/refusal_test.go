@@ -56,7 +56,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	logged := func() int {
-		return strings.Count(r.said(), `"msg":"the release of the source is not taken; what was served stays"`)
+		return strings.Count(r.said(), `"msg":"the release of the source is not taken; the last one stays"`)
 	}
 	for _, c := range []struct {
 		reason string

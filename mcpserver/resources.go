@@ -113,7 +113,7 @@ func (s *Server) readResource(ctx context.Context, x *exchange) (reply, error) {
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotRegular):
-		return reply{}, notFound(asked, "it is a folder or no regular file")
+		return reply{}, notFound(asked, "it is a folder, or not a regular file")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, skill.ErrOutside):
 		return reply{}, notFound(asked, "the skill has no such file")
 	case err != nil:

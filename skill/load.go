@@ -206,7 +206,7 @@ func (s *Skill) fault(err error) {
 	case errors.Is(err, ErrTooLarge):
 		rule, fix = frontmatter.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
 	case errors.Is(err, ErrUnstable):
-		rule, fix = frontmatter.FileUnstable, "wait until whatever writes the file has finished"
+		rule, fix = frontmatter.FileUnstable, "wait until the program that writes the file has finished"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
 		rule, fix = frontmatter.FileGone, "make the link point to a file, or delete it"
 	case errors.Is(err, fs.ErrPermission):

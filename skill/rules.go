@@ -98,7 +98,7 @@ var rules = []Rule{
 
 	{frontmatter.Compatibility, SeverityError, false, true, "spec", "compatibility is a string of 1 to 500 characters"},
 	{frontmatter.Metadata, SeverityError, false, true, "spec", "metadata maps strings to strings"},
-	{frontmatter.Invocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable are spelt so, and true or false"},
+	{frontmatter.Invocation, SeverityWarning, false, false, "knack", "disable-model-invocation and user-invocable have these spellings, and are true or false"},
 }
 
 var ruleByID = func() map[RuleID]Rule {

@@ -98,16 +98,16 @@ func PlainURI(s string) (plain, fault string) {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		if _, err := ParseURI(s[:i]); err == nil {
 			if s[i] == '#' {
-				return s[:i], "a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name"
+				return s[:i], "a skill's URI has no fragment: leave out # and the text after it, or write %23 where it belongs to a name"
 			}
-			return s[:i], "a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name"
+			return s[:i], "a skill's URI has no query: leave out ? and the text after it, or write %3F where it belongs to a name"
 		}
 	}
 	if len(s) > len(Scheme) && strings.EqualFold(s[:len(Scheme)], Scheme) {
 		authority, rest, _ := strings.Cut(s[len(Scheme):], "/")
 		plain = Scheme + authority[strings.LastIndexByte(authority, '@')+1:] + "/" + rest
 		if _, err := ParseURI(plain); err == nil && strings.Contains(authority, "@") {
-			return plain, "a skill's URI has no user: leave out @ and what comes before it, or write %40 where it belongs to a name"
+			return plain, "a skill's URI has no user: leave out @ and the text before it, or write %40 where it belongs to a name"
 		}
 	}
 	return "", ""

@@ -108,7 +108,7 @@ func TestPassedOver(t *testing.T) {
 // none.
 func TestPassedOverIsSaid(t *testing.T) {
 	root := &unreadRoot{Memory: skilltest.New("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
-		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is no skill: it has SKILLS.md and no SKILL.md", Fix: "rename SKILLS.md to SKILL.md"},
+		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is not a skill: it has SKILLS.md and no SKILL.md", Fix: "rename SKILLS.md to SKILL.md"},
 	}}
 	c := catalog.New([]catalog.Source{root}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
@@ -117,7 +117,7 @@ func TestPassedOverIsSaid(t *testing.T) {
 	h := NewHost(c)
 	inBoth(t, func(t *testing.T, set string) {
 		sameIn(t, set, call(t, h, set, "skill", args{"name": "Deploy"}), missing("Deploy", "- git: Git",
-			"'deploy' was skipped: claude-project/team/deploy: the folder is no skill: it has SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))
+			"'deploy' was skipped: claude-project/team/deploy: the folder is not a skill: it has SKILLS.md and no SKILL.md (rename SKILLS.md to SKILL.md)"))
 		sameIn(t, set, call(t, h, set, "skill", args{"name": "team"}), missing("team", "- git: Git"))
 	})
 }

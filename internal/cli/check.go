@@ -45,7 +45,7 @@ spelling of SKILL.md and adds a missing name from the folder. --diff shows them
 and writes nothing.
 
 A knack.yaml in the project, and the user's, can disable rules and change their
-severities (doc/configuration.md); flags override both.
+severities (knack help settings); flags override both.
 
 For a URL, check how that MCP server serves skills over the Skills extension
 (SEP-2640): what it declares, the shape of its answers, each entry, and each

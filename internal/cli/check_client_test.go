@@ -32,8 +32,8 @@ func TestCheckWithoutServer(t *testing.T) {
 	for _, tt := range []struct{ path, token, want string }{
 		{"/?key=hunter2", "", "/?[redacted]: a web page is at this address, not an MCP server\nhint: try " + server.URL + "/mcp\n"},
 		{"/skills", "", "/skills: no MCP server is at this path (404)\nhint: try " + server.URL + "/mcp\n"},
-		{"/plain", "", "/plain: what answers at this address is not an MCP server\nhint: check the host, the port and the path\n"},
-		{"/api", "", "/api: what answers at this address is not an MCP server\nhint: check the host, the port and the path\n"},
+		{"/plain", "", "/plain: the server at this address is not an MCP server\nhint: check the host, the port and the path\n"},
+		{"/api", "", "/api: the server at this address is not an MCP server\nhint: check the host, the port and the path\n"},
 		{"/private", "", "/private: the server requires a token (401)\nhint: set the variable KNACK_TOKEN to the token\n"},
 		{"/private", "secret", "/private: the server refuses the token in KNACK_TOKEN (401)\nhint: check the token; the server's administrator can give you another\n"},
 	} {

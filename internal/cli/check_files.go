@@ -55,7 +55,7 @@ func (f *checkFlags) validate() error {
 	}
 	for _, id := range f.ignore {
 		if _, ok := check.RuleOf(skill.RuleID(id)); !ok {
-			return command.UsageError(typo.Hint(id, ruleIDs(), "doc/check.md lists the rules; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
+			return command.UsageError(typo.Hint(id, ruleIDs(), "'knack help rules' lists them; a finding names its rule in brackets"), "--ignore %s: there is no such rule", id)
 		}
 	}
 	return nil

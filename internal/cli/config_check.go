@@ -24,7 +24,7 @@ func configCheckCommand(env *console.Env) *cobra.Command {
 		Short: "Report the problems of a configuration file",
 		Long: `Report every problem of a configuration file, with its position and what to
 write instead. Without FILE, check the files in effect here: the project's
-` + config.Name + ` and the user's. doc/configuration.md lists the keys.
+` + config.Name + ` and the user's. knack help settings lists the keys.
 
 The exit status is 1 if anything is wrong.`,
 		Example: `  knack config check

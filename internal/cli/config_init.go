@@ -125,7 +125,7 @@ func configShowCommand(env *console.Env) *cobra.Command {
 		Short: "Print the settings in effect here, each with its file and line",
 		Long: `Print the settings in effect here, each with its file and line: of the project's
 file and of your own. A setting that is in no file has its default
-(doc/configuration.md). One that does not count where it is says so.`,
+(knack help settings). One that does not count where it is says so.`,
 		Example: `  knack config show`,
 		Args:    command.ArgCount(0, 0, "no arguments"),
 		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {

@@ -150,7 +150,7 @@ func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	case f.scope != "" && !slices.Contains(scopes, f.scope):
 		return command.UsageError("leave --scope out", "%s has no project file", c.Name)
 	case f.scope == clientconfig.Project && f.file == "" && f.clientEnv(env).Project == "":
-		return command.UsageError("give it with --project; without --scope the entry is for all projects", "the project's folder is not known, and the home folder is no project")
+		return command.UsageError("give it with --project; without --scope the entry is for all projects", "the project's folder is not known, and the home folder is not a project")
 	case f.clientID != "" && f.url == "":
 		return command.UsageError("for example: --url https://skills.example.com/mcp --client-id knack-cli", "--client-id is for a server behind a URL: --url is missing")
 	case f.clientID != "" && !c.TakesClientID():

@@ -44,7 +44,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, c clientconfig.Client,
 		return nil, command.UsageError(flagHint(cmd, err), "after --: %w", command.FlagError(err))
 	}
 	if rest := cmd.Flags().Args(); len(rest) > 0 {
-		return nil, command.UsageError("give flags of serve alone, for example: -- --dir ~/skills", "after --: '%s' is no flag", display.Echo(rest[0]))
+		return nil, command.UsageError("give flags of serve alone, for example: -- --dir ~/skills", "after --: '%s' is not a flag", display.Echo(rest[0]))
 	}
 	if serve.entry != "" {
 		return nil, command.UsageError("leave --entry out", "after --: connect adds --entry itself if the entry has another name")

@@ -121,7 +121,7 @@ func sourceNamed(files *settings.Finder, env *console.Env, name string) (s confi
 			case err != nil:
 				return s, ref, command.RunError("", "%s: %w", f.Shown, err)
 			case ref.Kind != origin.MCP:
-				return s, ref, command.RunError("registries use 'docker login', repositories git's credential helpers, and sites token-env or token-file", "%s is no server of the Skills extension", display.Echo(name))
+				return s, ref, command.RunError("registries use 'docker login', repositories git's credential helpers, and sites token-env or token-file", "%s is not a server of the Skills extension", display.Echo(name))
 			case s.Credentials.TokenEnv.Text != "" || s.Credentials.TokenFile.Text != "":
 				return s, ref, command.RunError("remove token-env or token-file from the source first", "%s has a token in %s, which is used in place of a login", display.Echo(name), f.Shown)
 			}

@@ -307,7 +307,7 @@ func TestLogin(t *testing.T) {
 		{"acme", func() { at.down = "/register" }, "answers 503 Service Unavailable\nhint: try again later"},
 		{"acme", func() { at.down = "/token" }, "answers 503 Service Unavailable\nhint: try again later"},
 		{"acm", func() { at.down = "" }, "did you mean acme?"},
-		{"site", nil, "site is no server of the Skills extension"},
+		{"site", nil, "site is not a server of the Skills extension"},
 		{"acme", func() { at.register = false }, "write client-id for the source"},
 		{"acme", func() { at.register, at.issuer = true, "https://evil.example" }, "metadata of the provider"},
 	} {

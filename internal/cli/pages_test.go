@@ -23,7 +23,7 @@ var followed = map[string]map[string]string{
 	"doc/running.md": {"From an empty machine": "deploy.TestRunning"},
 	"doc/fleet.md":   {"Publish a release": "deploy.TestFleetPage"},
 	"doc/api.md":     {"Clients": "internal/web.TestClients"},
-	"doc/ci.md":      {"Before each commit": "internal/cli.TestHook"},
+	"doc/ci.md":      {"Before each commit": "internal/cli.TestPreCommitHooks"},
 }
 
 // others are programs of the pages that this test does not run: they build knack, or need a daemon,

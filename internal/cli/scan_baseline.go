@@ -36,7 +36,7 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	case errors.Is(err, fs.ErrNotExist) && f.write:
 		return k, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, command.RunError("--write makes it of the findings that there are now", "--baseline %s: there is no such file", k.shown)
+		return nil, command.RunError("--write writes the current findings into it", "--baseline %s: there is no such file", k.shown)
 	case err != nil:
 		return nil, command.RunError("", "--baseline %s cannot be read: %w", k.shown, command.Cause(err))
 	}

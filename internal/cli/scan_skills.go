@@ -50,7 +50,7 @@ all skills that 'knack list' knows. Of a SOURCE, as 'knack add' takes it, all
 skills, or the one behind //; nothing is installed.
 
 A finding to review is a fact and no verdict. A skill without findings is not
-proven harmless: doc/scan.md says what passes. The same files give the same
+proven harmless. The same files give the same
 findings. Nothing is run, and no server is asked.
 
 With --baseline FILE, the findings in that file are known and left out, and new

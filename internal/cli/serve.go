@@ -71,7 +71,7 @@ With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. If other machines can reach the address, clients need tokens
 (--token-file, or access.tokens in knack.yaml); --no-auth turns this off. Your
 knack.yaml then sets which clients see which skills, and more
-(doc/configuration.md); SIGHUP reloads it. --config FILE is used in its place,
+(knack help settings); SIGHUP reloads it. --config FILE is used in its place,
 also without --http; its http.listen is the address. 'knack help access' has
 more.`,
 		Example: `  knack serve                              # on standard input and output
@@ -88,7 +88,7 @@ more.`,
 	}
 	f.flags = cmd.Flags()
 	f.from.Register(cmd, env)
-	f.from.RegisterConfig("the settings are in `FILE`, not in your knack.yaml (doc/configuration.md)")
+	f.from.RegisterConfig("the settings are in `FILE`, not in your knack.yaml")
 	f.from.RegisterTools("serve ")
 	f.web.register(cmd)
 	f.op.register(cmd)

@@ -37,7 +37,7 @@ type serveConfig struct {
 
 func (o *serveConfig) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.auditTo, "audit", "", "write the audit log to `FILE`, or with --http to stdout, one JSON object a line (doc/running.md)")
+	flags.StringVar(&o.auditTo, "audit", "", "write the audit log to `FILE`, or with --http to stdout, one JSON object a line")
 	flags.StringVar(&o.logLevel, "log-level", "", "log messages of this `LEVEL` and above on standard error: "+strings.Join(config.LogLevels, ", "))
 	flags.StringVar(&o.logFormat, "log-format", "", "the `FORMAT` of the log on standard error: "+strings.Join(config.LogFormats, ", "))
 	_ = cmd.MarkFlagFilename("audit")

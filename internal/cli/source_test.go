@@ -342,7 +342,7 @@ func TestSourceDamaged(t *testing.T) {
 		back = code == http.StatusOK && strings.Contains(metrics, `knack_source_damaged_skills_total{source="acme"} 1`)
 		return back
 	}, "the file", s.log.String)
-	s.logged("what was damaged in the store was fetched again")
+	s.logged("a damaged skill of the store was fetched again")
 	s.stop()
 }
 

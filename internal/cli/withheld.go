@@ -68,5 +68,5 @@ func withheldBecause(v catalog.View, e *catalog.Entry) string {
 	case e.UserInvocable:
 		return "knack offers it to people alone, as a prompt: its SKILL.md says " + display.OneLine(e.Disabled) + "; without that line models get it too"
 	}
-	return "knack offers it to nobody: its SKILL.md says " + display.OneLine(e.Disabled) + ", and that no user invokes it; delete one of these lines"
+	return "no client is offered it: its SKILL.md says " + display.OneLine(e.Disabled) + ", and that no user invokes it; delete one of these lines"
 }

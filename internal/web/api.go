@@ -146,7 +146,7 @@ func (s *Site) apiList(r *request) error {
 		return problem(http.StatusBadRequest, "sort must be one of name, changed, used and tokens.")
 	}
 	if _, ok := check.RuleOf(f.Rule); f.Rule != "" && !ok {
-		return problem(http.StatusBadRequest, "rule must be the ID of a rule; doc/check.md lists them.")
+		return problem(http.StatusBadRequest, "rule must be the ID of a rule; 'knack help rules' lists them.")
 	}
 	hits, err := search(r.Context(), v, f.Query)
 	if err != nil {

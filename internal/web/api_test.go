@@ -199,7 +199,7 @@ func TestUnknownFilters(t *testing.T) {
 		"/api/v1/skills?used=often":                         "used must be never.",
 		"/api/v1/usage?q=git":                               "The parameters are limit and cursor, and the query has another one.",
 		"/api/v1/skills?sort=size":                          "sort must be one of name, changed, used and tokens.",
-		"/api/v1/skills?rule=none":                          "rule must be the ID of a rule; doc/check.md lists them.",
+		"/api/v1/skills?rule=none":                          "rule must be the ID of a rule; 'knack help rules' lists them.",
 		"/.well-known/agent-skills/index.json?fields=name,": "fields must be names with commas between them, out of name, type, description, url, digest.",
 		"/api/v1/skills?limit=1&limit=2":                    "limit must be in the query once.",
 		"/api/v1/skills?q=a&q=b":                            "q must be in the query once.",

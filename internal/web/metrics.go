@@ -45,7 +45,7 @@ func (s *Site) serveMetrics(r *request) error {
 func (s *Site) skillMetrics(ctx context.Context, x *metrics.Text, v catalog.View) {
 	totals, _ := s.checks.Soon(ctx, v)
 	found := totals.Count.Statuses
-	x.Family("knack_skills", "gauge", "Skills by what became of them.")
+	x.Family("knack_skills", "gauge", "Skills by status.")
 	for _, of := range []struct {
 		status catalog.Status
 		n      int

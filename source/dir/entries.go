@@ -65,7 +65,7 @@ func Links(ctx context.Context, at, main string, limit int, entries []Entry) (Li
 		if e.Mode&fs.ModeSymlink == 0 || gives[e.Path] || checkName(e.Path) != nil {
 			continue
 		}
-		n := skill.Notice{Path: e.Path, Rule: ruleLinkIgnored, Message: "the link leads to what a list of the skill's files has no files of", Fix: "put a copy of what it leads to into the skill"}
+		n := skill.Notice{Path: e.Path, Rule: ruleLinkIgnored, Message: "the link leads to an entry that is in no list of the skill's files", Fix: "put a copy of its target into the skill"}
 		if _, _, err := locate(m, e.Path, f); err != nil {
 			n.Rule, n.Message, n.Fix = unfollowed(err)
 		}

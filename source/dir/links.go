@@ -73,7 +73,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 		say(ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to the folder itself")
 		return
 	case errors.Is(err, fs.ErrNotExist):
-		say(ruleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to")
+		say(ruleLinkDangling, "the link leads nowhere", "remove the link, or restore its target")
 		return
 	case err != nil:
 		say(ruleUnreadable, "the link cannot be followed: "+bare(err).Error(), "")
@@ -102,11 +102,11 @@ func unfollowed(err error) (rule skill.RuleID, message, fix string) {
 	case errors.Is(err, errLinkLoop):
 		return ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill"
 	case errors.Is(err, skill.ErrNotRegular):
-		return ruleLinkIgnored, "is a kind of link that is not followed", "put a copy of what it leads to into the skill"
+		return ruleLinkIgnored, "is a kind of link that is not followed", "put a copy of its target into the skill"
 	case errors.Is(err, errDotEntry):
-		return ruleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give what it leads to another name"
+		return ruleLinkDangling, "the link leads to a name that begins with a dot, which is never served", "give its target another name"
 	case errors.Is(err, fs.ErrNotExist):
-		return ruleLinkDangling, "the link leads nowhere", "remove the link, or restore what it led to"
+		return ruleLinkDangling, "the link leads nowhere", "remove the link, or restore its target"
 	}
 	return "", "", ""
 }

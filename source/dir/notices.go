@@ -75,7 +75,7 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 		}
 		name := display.Spelt(c.name)
 		n := skill.Notice{Path: p.path, Rule: ruleNearMiss, File: c.name, Meant: meant,
-			Message: "the folder is no skill: it has " + name + " and no SKILL.md", Fix: "rename " + name + " to SKILL.md"}
+			Message: "the folder is not a skill: it has " + name + " and no SKILL.md", Fix: "rename " + name + " to SKILL.md"}
 		if p.skill != nil {
 			n.Meant, n.Fix = false, n.Fix+" if it is meant as a skill of its own"
 		}

@@ -49,5 +49,5 @@ var uriName = Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-26
 func URIName(s *skill.Skill, uri skill.URI) Finding {
 	return Finding{Rule: ruleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
 		Message: "its URI " + uri.String() + " does not end with its name: another skill, folder or file has that place",
-		Fix:     "give it a name of its own, or rename what has that URI"}
+		Fix:     "give it a name of its own, or rename the other one"}
 }

@@ -105,14 +105,14 @@ func manyFiles(s *subject) []Finding {
 	case len(s.files) <= skill.MaxFiles:
 		return nil
 	}
-	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Fix: "leave out what no reader needs, or split the skill"}}
+	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Fix: "leave out files that no reader needs, or split the skill"}}
 }
 
 func largeFiles(s *subject) []Finding {
 	if s.cost.Bytes <= skill.MaxSkillSize {
 		return nil
 	}
-	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB it is not published", s.cost.Bytes), Fix: "leave out or compress what is large"}}
+	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB it is not published", s.cost.Bytes), Fix: "leave out or compress large files"}}
 }
 
 // The specification's recommendations (agentskills.io/specification, Progressive
@@ -137,7 +137,7 @@ func bodySize(s *subject) []Finding {
 		return nil
 	}
 	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the body costs about %d tokens each time it is loaded, over the recommended %d", s.cost.BodyTokens, bodyTokens),
-		Fix: "move what is not always needed into files of its own"}}
+		Fix: "move text that is not always needed into other files"}}
 }
 
 func lineCount(s *subject) []Finding {
@@ -145,7 +145,7 @@ func lineCount(s *subject) []Finding {
 		return nil
 	}
 	return []Finding{{File: s.skill.Entry, Message: fmt.Sprintf("the file has %d lines, over the recommended %d", s.cost.Lines, bodyLines),
-		Fix: "move what is not always needed into files of its own"}}
+		Fix: "move text that is not always needed into other files"}}
 }
 
 func incomplete(s *subject) []Finding {

@@ -85,7 +85,7 @@ var rows = []row{
 	{Rule{ruleDescriptionXML, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "description contains no XML tags"}, xmlDescription},
 
 	{Rule{ruleRefMissing, skill.SeverityWarning, groupReferences, "spec", "a file that the body links to exists"}, missingRefs},
-	{Rule{ruleRefCase, skill.SeverityWarning, groupReferences, "spec", "a link spells the file's name in its case"}, wrongCaseRefs},
+	{Rule{ruleRefCase, skill.SeverityWarning, groupReferences, "spec", "a link has the file's name in the right case"}, wrongCaseRefs},
 	{Rule{ruleRefOutside, skill.SeverityWarning, groupReferences, "spec", "a link stays in the skill's folder"}, outsideRefs},
 
 	{Rule{ruleSizeListing, skill.SeverityInfo, groupSize, "spec", "name and description cost about 100 tokens"}, listingSize},
@@ -160,7 +160,7 @@ var scanTitles = map[skill.RuleID]string{
 	"notices-cut":          "a scan reports at most 1,000 notices",
 	"folder-name-not-utf8": "the names of folders are UTF-8",
 	ruleLinkOutside:        "links in a skill stay in it",
-	ruleLinkDuplicate:      "a folder is reached on one way",
+	ruleLinkDuplicate:      "a folder is reached by one path",
 	"link-dangling":        "links lead somewhere",
 	"link-as-text":         "no file is a link that was stored as text",
 	"link-to-file":         "links among the skills lead to folders",

@@ -52,7 +52,7 @@ func Parse(data []byte) (b *Baseline, err error) {
 		p.fail(max(int(syntax.Offset)-1, 0), restore, "the file is not JSON: %s", display.Echo(syntax.Error()))
 	}
 	if err != nil || head.Kind != kind {
-		p.fail(0, "name another file; this one is left as it is", "the file is no baseline: it has no \"kind\": %q", kind)
+		p.fail(0, "name another file; this one is left as it is", "the file is not a baseline: it has no \"kind\": %q", kind)
 	}
 	p.d = json.NewDecoder(bytes.NewReader(data))
 	p.d.UseNumber()

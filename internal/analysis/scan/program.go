@@ -42,7 +42,7 @@ func (s *scanner) program(name string, data []byte) {
 			s.findFile(passage.Bytecode, name, kind+" has no source beside it")
 		}
 	case packed && !inPackage && kind != wasmProgram:
-		s.findFile(passage.ProgramDisguise, name, kind+" is in an archive that is no package of a program")
+		s.findFile(passage.ProgramDisguise, name, kind+" is in an archive that is not a package of a program")
 	default:
 		s.findFile(passage.Program, name, "the file is "+kind)
 	}

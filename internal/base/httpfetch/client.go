@@ -61,7 +61,7 @@ func New(o Options) *Fetcher { return &Fetcher{options: o, clients: map[string]*
 func (f *Fetcher) For(address string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return nil, refuse("the address is no https: address")
+		return nil, refuse("the address is not an https: address")
 	}
 	named := addressOf(u)
 	f.mu.Lock()

@@ -64,7 +64,7 @@ func (e *StatusError) Is(target error) bool {
 func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, refuse("the address is no https: address")
+		return nil, refuse("the address is not an https: address")
 	}
 	if tag != "" {
 		r.Header.Set("If-None-Match", tag)
@@ -122,7 +122,7 @@ func Plain(err error) error {
 	case errors.As(err, &unknown):
 		return errors.New("the certificate is of an authority that this machine does not know; SSL_CERT_FILE names a file with more")
 	case errors.As(err, &other):
-		return errors.New("the certificate is of another host")
+		return errors.New("the certificate is for another host")
 	case errors.As(err, &invalid):
 		return errors.New("the certificate is not valid: " + invalid.Error())
 	case errors.As(err, &alert):

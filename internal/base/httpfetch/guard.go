@@ -145,7 +145,7 @@ func (f *Fetcher) Judge(ctx context.Context, named, to string) error {
 	}
 	u, err := url.Parse(to)
 	if err != nil {
-		return refuse("it leads to something that is no address")
+		return refuse("it leads to something that is not an address")
 	}
 	if err := c.checkURL(u); err != nil || c.isNamed(addressOf(u)) {
 		return err

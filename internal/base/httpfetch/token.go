@@ -34,7 +34,7 @@ func (t Token) Read() (string, error) {
 	case t.File != "":
 		data, err := t.ReadFile(t.File)
 		if err != nil {
-			return "", &TokenError{"the file of its token cannot be read: " + display.Excerpt(err.Error()), "check the path, and who may read it"}
+			return "", &TokenError{"the file of its token cannot be read: " + display.Excerpt(err.Error()), "check the path and its permissions"}
 		}
 		token = strings.TrimSpace(string(data))
 	default:

@@ -240,7 +240,7 @@ func addPatches(k *report.Compared, was *earlier, e *catalog.Entry) {
 		case err != nil:
 			k.Notes = append(k.Notes, file+": "+skill.Reason(err))
 		case !isPatched(old) || !isPatched(now):
-			k.Notes = append(k.Notes, file+": it is no text, or too large, so that its difference is not shown")
+			k.Notes = append(k.Notes, file+": it is not text, or too large, so its difference is not shown")
 		default:
 			text := diff.Unified(from, to, []byte(scan.MaskSecrets(string(old))), []byte(scan.MaskSecrets(string(now))))
 			if text == "" && len(old)+len(now) > 0 {

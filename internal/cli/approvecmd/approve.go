@@ -297,7 +297,7 @@ func ruleIDs() (ids []string) {
 // check validates the flags, and sets the day of --until in an approval.
 func (f *approveFlags) check(a *approvals.Approval) error {
 	if len(f.reason) > approvals.MaxReason || !utf8.ValidString(f.reason) || strings.ContainsFunc(f.reason, unicode.IsControl) {
-		return command.UsageError("write one line of at most 1,000 bytes", "--reason is too long, or has characters that a line of text has not")
+		return command.UsageError("write one line of at most 1,000 bytes", "--reason is too long, or has line ends or control characters")
 	}
 	for _, rule := range f.accept {
 		if !scan.IsRule(skill.RuleID(rule)) {
@@ -353,7 +353,7 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 		if more := r.Enforce - min(len(places), 5); more > 0 {
 			text += fmt.Sprintf(" and %s more", display.Thousands(more))
 		}
-		env.Err().Text(console.Warning, name+" does what no honest skill does, and is approved with it: "+text)
+		env.Err().Text(console.Warning, name+" has a finding to enforce, and is approved with it: "+text)
 	}
 }
 

@@ -33,7 +33,7 @@ func loadSkill(ctx context.Context, e *catalog.Entry) (*loadedSkill, error) {
 	case ctx.Err() != nil:
 		return nil, workspace.Interrupted(ctx.Err())
 	case errors.Is(err, skill.ErrTooLarge):
-		return nil, command.Fail(command.No, fmt.Errorf("%s has more than %d files or 16 MiB, so that it cannot be approved", e.Name, skill.MaxFiles), "remove what is not of the skill")
+		return nil, command.Fail(command.No, fmt.Errorf("%s has more than %d files or 16 MiB, so that it cannot be approved", e.Name, skill.MaxFiles), "remove files that do not belong to the skill")
 	case err != nil:
 		return nil, command.RunError("check the files of the skill", "%s cannot be approved: %s", e.Name, skill.Reason(err))
 	}

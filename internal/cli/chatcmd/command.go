@@ -169,7 +169,7 @@ func systemIn(env *console.Env, file string) (string, error) {
 	case len(data) > maxSystem, !utf8.ValidString(text):
 		return "", command.RunError("give a text file of at most 1 MiB in UTF-8", "--system %s: it is too large, or no text", display.Echo(file))
 	case text == "":
-		return "", command.RunError("write into it what the model is to know, or leave --system out", "--system %s: it is empty", display.Echo(file))
+		return "", command.RunError("write the instructions for the model into it, or leave --system out", "--system %s: it is empty", display.Echo(file))
 	}
 	return text, nil
 }

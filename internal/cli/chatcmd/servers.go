@@ -72,7 +72,7 @@ func configured(file *settings.File, names []string) (found []config.Server, err
 		i := slices.Index(known, name)
 		switch {
 		case i < 0 && len(all) == 0:
-			return nil, command.UsageError("write it there; knack help and doc/configuration.md show how", "--mcp %s: %s names no servers", display.Echo(name), where)
+			return nil, command.UsageError("write it there, as 'knack help settings' shows", "--mcp %s: %s names no servers", display.Echo(name), where)
 		case i < 0:
 			hint := "there are " + strings.Join(known, ", ")
 			if best := typo.Nearest(name, known); best != "" {
@@ -174,7 +174,7 @@ func (s *servers) fit(patterns []string) error {
 		} else if len(names) > 0 {
 			hint = "the tools are " + display.Cut(strings.Join(names, ", "), 500)
 		}
-		return command.UsageError(hint, "--allow '%s' fits no tool of the servers", display.Echo(pattern))
+		return command.UsageError(hint, "--allow '%s' matches no tool of the servers", display.Echo(pattern))
 	}
 	return nil
 }

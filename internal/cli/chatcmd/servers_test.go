@@ -279,10 +279,10 @@ func TestServersRefused(t *testing.T) {
 		status  int
 	}{
 		"misspelt":     {none, []string{"--mcp", "fils"}, "--mcp fils: ~/.config/knack/knack.yaml names no such server", "did you mean files?", command.Usage},
-		"no servers":   {"lock: warn\n", []string{"--mcp", "files"}, "--mcp files: ~/.config/knack/knack.yaml names no servers", "write it there; knack help and doc/configuration.md show how", command.Usage},
+		"no servers":   {"lock: warn\n", []string{"--mcp", "files"}, "--mcp files: ~/.config/knack/knack.yaml names no servers", "write it there, as 'knack help settings' shows", command.Usage},
 		"no program":   {none, []string{"--mcp", "files"}, "files: there is no program 'knack-no-such-program'", "install it, or write its whole path in servers.files.command", command.Error},
 		"no token":     {none, []string{"--mcp", "fine"}, "fine: the variable NOT_SET, which has its token, is not set", "set it, or leave out servers.fine.token-env", command.Error},
-		"a pattern":    {"", []string{"--mcp", "files", "--allow", "files__raed_text"}, "--allow 'files__raed_text' fits no tool of the servers", "did you mean files__read_text?", command.Usage},
+		"a pattern":    {"", []string{"--mcp", "files", "--allow", "files__raed_text"}, "--allow 'files__raed_text' matches no tool of the servers", "did you mean files__read_text?", command.Usage},
 		"allow alone":  {"", []string{"--allow", "files__read_text"}, "--allow is about the tools of --mcp, and no server is named", "name a server with --mcp, or leave --allow out", command.Usage},
 		"bad file":     {"servers:\n  files: {command: x, use: [tools]}\n", []string{"--mcp", "files"}, "~/.config/knack/knack.yaml:2:20: servers.files.command is not a list of words", "", 0},
 		"name is long": {fmt.Sprintf("servers:\n  %s: {command: [%q], env: {%s: x}, use: [tools]}\n", strings.Repeat("f", 32), filepath.ToSlash(os.Args[0]), asServer), []string{"--mcp", strings.Repeat("f", 32), "--dry-run"}, "", "", 0},

@@ -209,7 +209,7 @@ func (r *report) spots() {
 				err.Text(console.Warning, "links cannot be made in "+r.env.Shown(filepath.Dir(spot.Path))+", so a copy is there; sync and update keep it as the lock says")
 			}
 			if spot.Kept != "" {
-				out.Line("  what was there is in %s", r.env.Shown(spot.Kept))
+				out.Line("  the previous files are in %s", r.env.Shown(spot.Kept))
 			}
 			if p := spot.Problem; p != nil && p.Fix != "" && !hinted[p.Fix] {
 				hinted[p.Fix] = true

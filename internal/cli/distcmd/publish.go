@@ -115,11 +115,11 @@ func (p *publisher) target(text string) (origin.Ref, error) {
 	ref, err := parseTyped(p.env, text)
 	switch {
 	case !strings.Contains(text, ":"):
-		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "TO, '%s', is no repository of a registry", display.Echo(text))
+		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "TO, '%s', is not a repository of a registry", display.Echo(text))
 	case err != nil:
 		return ref, err
 	case ref.Kind != origin.OCI:
-		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "%s is no repository of a registry", display.Echo(text))
+		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "%s is not a repository of a registry", display.Echo(text))
 	case ref.Digest != "":
 		return ref, command.UsageError("leave it out; a tag can be given in its place", "%s has a digest, and that follows from what is published", display.Echo(text))
 	case ref.Want != "" && len(p.tags) > 0:
@@ -171,7 +171,7 @@ func (p *publisher) created() (string, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds < 0 || seconds >= 1<<37 {
-		return "", command.UsageError("give the seconds since 1970, or unset it", "SOURCE_DATE_EPOCH is '%s', which is no time", display.Echo(text))
+		return "", command.UsageError("give the seconds since 1970, or unset it", "SOURCE_DATE_EPOCH is '%s', which is not a time", display.Echo(text))
 	}
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
 }

@@ -82,7 +82,7 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 		}
 	}
 	if with > 0 {
-		return errs, command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (doc/configuration.md)")
+		return errs, command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (knack help settings)")
 	}
 	return nil, nil
 }

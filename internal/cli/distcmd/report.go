@@ -109,7 +109,7 @@ func (r *report) print() {
 			}
 		}
 		if s.Kept != "" {
-			out.Line("  what was there is in %s", r.env.Shown(s.Kept))
+			out.Line("  the previous files are in %s", r.env.Shown(s.Kept))
 		}
 	}
 	r.spots()
@@ -216,7 +216,7 @@ func (r *report) byHand(s *install.Step) {
 	}
 	r.changes(s.Drift, by)
 	if (r.dry || s.Do == install.Newer) && s.Problem == nil {
-		r.env.Out().Line("  what is there would be kept in another folder")
+		r.env.Out().Line("  the present files would be kept in another folder")
 	}
 }
 

@@ -33,7 +33,7 @@ func TestAdvice(t *testing.T) {
 		"knack update --unpin --overwrite replaces what was changed by hand")
 	say(1, []string{"update", "--check", "--unpin", "xlsx"}, "!installs it", "--overwrite")
 	say(0, []string{"update", "--dry-run", "--unpin", "--overwrite", "xlsx"}, "would update xlsx", "added by hand: notes", "would be kept")
-	say(0, []string{"update", "--unpin", "--overwrite", "xlsx"}, "updated xlsx", "added by hand: notes", "what was there is in")
+	say(0, []string{"update", "--unpin", "--overwrite", "xlsx"}, "updated xlsx", "added by hand: notes", "the previous files are in")
 	say(0, []string{"update", "--unpin"}, "updated pdf", "changed: SKILL.md")
 	s.put("p/.agents/skills/xlsx/notes", "mine")
 	say(0, []string{"remove", "xlsx", "--dry-run", "--overwrite"}, "would remove xlsx", "added by hand: notes", "would be kept")

@@ -38,7 +38,7 @@ func (f *flags) checkAllowed() error {
 	known := enforced()
 	for _, rule := range f.allow {
 		if !slices.Contains(known, rule) {
-			return command.UsageError("the rules of the enforce lane are in doc/scan.md", "--allow %s: there is no such rule", display.Echo(rule))
+			return command.UsageError("'knack help rules' lists the rules of the enforce lane", "--allow %s: there is no such rule", display.Echo(rule))
 		}
 	}
 	return nil

@@ -8,8 +8,8 @@ const allowDowngradeUsage = "take a lower version than before, and a release und
 // registerSigner adds the flags that accept other content than the locked one.
 func (f *flags) registerSigner(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowDowngrade, "allow-downgrade", false, allowDowngradeUsage)
-	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take what another than the locked signer signed, or what is no longer signed")
+	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take a release that another signer than the locked one signed, or no signer")
 }
 
 // configUsage describes the flag --config of the commands that obey trust.
-const configUsage = "the trusted keys are those of `FILE`, not of your knack.yaml (doc/configuration.md)"
+const configUsage = "the trusted keys are those of `FILE`, not of your knack.yaml"

@@ -66,8 +66,7 @@ need a yes.
 With --no-model, the search of find_skills is asked: a prompt passes if the
 skill is among the first 3. A search cannot answer that no skill fits, so
 prompts that should not trigger are shown and do not count. The same skills and
-prompts give the same figures. doc/eval.md shows how a description gets better
-by them.
+prompts give the same figures.
 
 The exit status is 1 if fewer prompts pass than --min.`,
 		Example: `  knack eval --no-model review      # its place for each of its prompts
@@ -152,7 +151,7 @@ func (c *evaluation) run(ctx context.Context, words []string) (r command.Result,
 		return nil, err
 	}
 	var passed eval.Rate
-	what, hint := "prompts pass", "doc/eval.md shows how a description gets better"
+	what, hint := "prompts pass", "say in the description, in the words of these prompts, what the skill does and when to use it"
 	switch {
 	case len(subjects) == 0: // all have faults
 	case c.search:

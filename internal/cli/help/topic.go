@@ -7,16 +7,21 @@ import _ "embed"
 // Topic is one text.
 type Topic struct {
 	Name  string
-	Short string // one line for lists of topics
-	Text  string // lines of at most 80 columns, the last one ended
+	Short string        // one line for lists of topics
+	Text  func() string // lines of at most 80 columns, the last one ended
 }
 
 // Topics are all topics in the order in which help lists them.
 var Topics = []Topic{
-	{"roots", "Where skills are looked for, and in which order", roots},
-	{"names", "What loads a skill, and what a shadowed one is called", names},
-	{"access", "Who may use a server over HTTP, and sees which skills", accessText},
+	{"roots", "Where skills are looked for, and in which order", fixed(roots)},
+	{"names", "What loads a skill, and what a shadowed one is called", fixed(names)},
+	{"access", "Who may use a server over HTTP, and sees which skills", fixed(accessText)},
+	{"settings", "The keys of knack.yaml", settings},
+	{"rules", "The rules of knack check and knack scan", rules},
 }
+
+// fixed returns a function that returns a text.
+func fixed(text string) func() string { return func() string { return text } }
 
 //go:embed roots.txt
 var roots string

@@ -16,10 +16,12 @@ import (
 
 func TestTopicsAreShort(t *testing.T) {
 	for _, topic := range Topics {
-		if n := strings.Count(topic.Text, "\n"); n > 25 || !strings.HasSuffix(topic.Text, "\n") {
+		text := topic.Text()
+		list := topic.Name == "settings" || topic.Name == "rules"
+		if n := strings.Count(text, "\n"); !list && n > 25 || !strings.HasSuffix(text, "\n") {
 			t.Errorf("%s has %d lines", topic.Name, n)
 		}
-		for line := range strings.SplitSeq(topic.Text, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			if utf8.RuneCountInString(line) > Width {
 				t.Errorf("%s has a line of more than %d columns: %s", topic.Name, Width, line)
 			}

@@ -73,8 +73,8 @@ func (r *Reloads) Done(part string, err error, silent bool) {
 
 // measures returns the metrics of the reloads.
 func (r *Reloads) measures() []metrics.Measure {
-	ok := metrics.Measure{Name: "knack_reload_success", Kind: "gauge", Help: "1 if the last reload of a part succeeded, or there was none; 0 if what was read before stays in effect."}
-	at := metrics.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When what is in effect of a part was read, in seconds since 1970."}
+	ok := metrics.Measure{Name: "knack_reload_success", Kind: "gauge", Help: "1 if the last reload of a part succeeded, or there was none; 0 if the previous one stays in effect."}
+	at := metrics.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When the part in effect was read, in seconds since 1970."}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	parts := slices.Clone(r.of)

@@ -294,7 +294,7 @@ func readHeaders(in io.ReaderAt, files []zipped, directory int64) error {
 	end := int64(0)
 	for i, f := range order {
 		if f.at != end {
-			return refuse("%s is not where it is expected: files overlap, or something lies between them", display.Quote(f.name))
+			return refuse("%s is not where it is expected: files overlap, or there is something between them", display.Quote(f.name))
 		}
 		if err := f.readLocal(in, directory); err != nil {
 			return err
@@ -316,7 +316,7 @@ func readHeaders(in io.ReaderAt, files []zipped, directory int64) error {
 		end = next
 	}
 	if directory != end {
-		return refuse("something lies between its files and its directory")
+		return refuse("there is something between its files and its directory")
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func readHeaders(in io.ReaderAt, files []zipped, directory int64) error {
 // read from a stream trust them.
 func (f *zipped) readDescriptor(in io.ReaderAt, n int64) error {
 	if n < 0 || n > maxDescriptor {
-		return refuse("files overlap behind %s, or something lies between them", display.Quote(f.name))
+		return refuse("files overlap behind %s, or there is something between them", display.Quote(f.name))
 	}
 	found := make([]byte, n)
 	if err := readAt(in, found, f.data+f.packed); err != nil {

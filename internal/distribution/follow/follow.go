@@ -305,7 +305,7 @@ func (f *Follower) serve(r store.Release) {
 	f.remember(h)
 	f.update(func(s *Status) { s.Swaps++ })
 	if err := f.o.Store.Collect(); err != nil {
-		f.o.Log.Warn("what is served no more cannot be removed from the store", "source", f.source.Name, "reason", err.Error())
+		f.o.Log.Warn("a release that is no longer served cannot be removed from the store", "source", f.source.Name, "reason", err.Error())
 	}
 	words, level := "another release is served", slog.LevelInfo
 	switch {

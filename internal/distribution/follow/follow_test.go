@@ -288,7 +288,7 @@ func TestFails(t *testing.T) {
 		if n := len(polls); n < 36 || n > 42 {
 			t.Errorf("%d polls in 3 h: %v", n, polls)
 		}
-		if n := strings.Count(w.log.String(), "\n"); n < 3 || n > 4 || strings.Count(w.log.String(), "the source cannot be asked; what was served stays") != n {
+		if n := strings.Count(w.log.String(), "\n"); n < 3 || n > 4 || strings.Count(w.log.String(), "the source cannot be asked; its last release stays") != n {
 			t.Errorf("%d lines:\n%s", n, &w.log)
 		}
 		s := w.f.Status()

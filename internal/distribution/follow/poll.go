@@ -138,12 +138,12 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 		return
 	}
 	f.logged = now
-	words := "the release of the source is not taken; what was served stays"
+	words := "the release of the source is not taken; the last one stays"
 	switch {
 	case outcome == Failed && is.Release == "":
 		words = "the source cannot be asked, and nothing of it is in the store, so nothing of it is served yet"
 	case outcome == Failed:
-		words = "the source cannot be asked; what was served stays"
+		words = "the source cannot be asked; its last release stays"
 	case is.Release == "":
 		words = "the release of the source is not taken, and nothing of it is served yet"
 	}
@@ -312,7 +312,7 @@ func (f *Follower) recordSignature(r store.Release) {
 	if r.Judged == f.served.Judged {
 		return
 	}
-	f.o.Log.Warn("the signature of what is served is found to be another than before", "source", f.source.Name, "release", r.Digest, "signature", r.Signature, "signer", r.Signer)
+	f.o.Log.Warn("the release that is served has another signature than before", "source", f.source.Name, "release", r.Digest, "signature", r.Signature, "signer", r.Signer)
 	f.served.Judged = r.Judged
 	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
 	h := f.head // a knack pull may have set another one
@@ -341,7 +341,7 @@ func (f *Follower) repair(ctx context.Context) error {
 func (f *Follower) mend(r store.Release) {
 	f.harmed = false
 	f.o.Serve(r)
-	f.o.Log.Warn("what was damaged in the store was fetched again", "source", f.source.Name, "release", r.Digest)
+	f.o.Log.Warn("a damaged skill of the store was fetched again", "source", f.source.Name, "release", r.Digest)
 }
 
 // pull fetches a release.

@@ -272,7 +272,7 @@ func (in *Installer) ownFolder(s *Step, ref origin.Ref, path string) {
 		return
 	}
 	s.Was = &was
-	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is no source of itself", was.Source), Fix: in.command("update", in.word(s.Key)) + " asks its source; " + in.command("remove", in.word(s.Key)) + " removes it", No: true}
+	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is not a source of itself", was.Source), Fix: in.command("update", in.word(s.Key)) + " asks its source; " + in.command("remove", in.word(s.Key)) + " removes it", No: true}
 }
 
 func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool) *Step {

@@ -123,7 +123,7 @@ func (in *Installer) fail(s *Step, err error) {
 	case errors.As(err, &p):
 		s.Problem = p
 	case errors.Is(err, edit.ErrLink):
-		s.Problem = &Problem{Err: fmt.Errorf("a link came into the way of %s meanwhile, and knack writes nothing through it", in.shown(s.place)), Fix: "remove it, or make it a folder, then run the command again", No: true}
+		s.Problem = &Problem{Err: fmt.Errorf("a link appeared at %s meanwhile, and knack writes nothing through it", in.shown(s.place)), Fix: "remove it, or make it a folder, then run the command again", No: true}
 	case errors.Is(err, edit.ErrExists):
 		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
 	case edit.IsFull(err):
@@ -341,7 +341,7 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", in.shown(s.place), cause(err), in.shown(t.Path()))
 		}
 		if odd := (*fs.PathError)(nil); errors.Is(err, edit.ErrIrregular) && errors.As(err, &odd) {
-			return problem("move that away, then run the command again", "%s is no file, folder or link, so it cannot be kept on the disk of %s", in.shown(filepath.Join(s.place, odd.Path)), in.shown(filepath.Dir(kept)))
+			return problem("move that away, then run the command again", "%s is not a file, folder or link, so it cannot be kept on the disk of %s", in.shown(filepath.Join(s.place, odd.Path)), in.shown(filepath.Dir(kept)))
 		}
 		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", in.shown(filepath.Dir(kept)), cause(err))
 	}

@@ -45,7 +45,7 @@ func (in *Installer) scan(ctx context.Context, p *Plan) error {
 	for _, s := range brought {
 		if rules := in.forbiddenRules(s); len(rules) > 0 {
 			stopped = true
-			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("it does what no honest skill does (%s); nothing was written", strings.Join(rules, ", ")),
+			s.Do, s.Problem = Fail, &Problem{Err: fmt.Errorf("it has a finding to enforce (%s); nothing was written", strings.Join(rules, ", ")),
 				Fix: "read it first; --allow " + strings.Join(rules, " --allow ") + " takes it nevertheless", No: true}
 		}
 	}

@@ -6,7 +6,7 @@ import "errors"
 // error without one of them may be gone at the next attempt.
 var (
 	ErrGone     = errors.New("the source does not have it")
-	ErrNoSkills = errors.New("it is no library of skills")
+	ErrNoSkills = errors.New("it is not a library of skills")
 	ErrLimit    = errors.New("it is larger than knack takes")
 )
 

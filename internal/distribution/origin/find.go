@@ -282,7 +282,7 @@ func (f *finding) resolveLinks(at string) error {
 		size := f.sizes[from]
 		switch {
 		case f.files == MaxFiles, size > MaxSize-f.size:
-			f.drop(copied, "with a copy of what the link leads to, the skill is too large")
+			f.drop(copied, "with a copy of the link's target, the skill is too large")
 			continue
 		}
 		if err := f.paths.Add(copied); err != nil {

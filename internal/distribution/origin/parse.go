@@ -292,11 +292,11 @@ func parseOCI(rest string) (Ref, error) {
 
 func ociRef(r Ref, tag, digest string) (Ref, error) {
 	if tag != "" && !ociTag().MatchString(tag) {
-		return Ref{}, refuse("a tag has letters, digits, '.', '_' and '-'", "the tag of the oci: source is none")
+		return Ref{}, refuse("a tag has letters, digits, '.', '_' and '-'", "the tag of the oci: source is not valid")
 	}
 	if digest != "" {
 		if _, err := skill.ParseDigest(digest); err != nil {
-			return Ref{}, refuse("a digest is sha256: and 64 small hexadecimal digits", "the digest of the oci: source is none")
+			return Ref{}, refuse("a digest is sha256: and 64 small hexadecimal digits", "the digest of the oci: source is not valid")
 		}
 	}
 	r.Want, r.Digest = tag, digest
@@ -372,7 +372,7 @@ func parseURL(text string) (*url.URL, error) {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return nil, refuse("leave it out (a branch, tag or commit is written behind @); or download the file and name it as ./FILE", "the address has a part after ? or #, which may be a secret, and sources are written into logs and locks")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return nil, refuse("write https://", "http is not used except to this machine, since anybody on the way could change what arrives")
+		return nil, refuse("write https://", "http is not used except to this machine, since any machine on the way could change the bytes")
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
 		if part == "." || part == ".." {

@@ -39,12 +39,12 @@ func parseGit(scheme, text string) (Ref, error) {
 	case hasUser && (scheme != "ssh" || strings.Contains(user, ":")):
 		return Ref{}, errUser()
 	case hasUser && !plainUser(user):
-		return Ref{}, refuse(gitFix, "the user name in the ssh: address is not one")
+		return Ref{}, refuse(gitFix, "the user name in the ssh: address is not valid")
 	case !ok || rest == "":
 		if strings.Contains(host, ".") {
 			return Ref{}, refuse("a site is written with https:// in front, and a folder with ./", "the source names a host and no repository")
 		}
-		return Ref{}, refuse("a folder is written with ./ in front; "+forms, "the source is no OWNER/REPO")
+		return Ref{}, refuse("a folder is written with ./ in front; "+forms, "the source is not of the form OWNER/REPO")
 	}
 	base, sub, want := cutGit(rest)
 	if strings.HasSuffix(rest, "@") {
@@ -78,7 +78,7 @@ func parseGit(scheme, text string) (Ref, error) {
 		}
 	}
 	if scheme == "http" && !isLoopback(hostOnly(host)) {
-		return Ref{}, refuse("write https://", "http is not used except to this machine, since anybody on the way could change what arrives")
+		return Ref{}, refuse("write https://", "http is not used except to this machine, since any machine on the way could change the bytes")
 	}
 	if err := plainPath(base); err != nil || strings.ContainsAny(base, "?# ") {
 		return Ref{}, refuse(gitFix, "the path of the repository is not plain")
@@ -147,7 +147,7 @@ func github(owner, path, sub, want string) (Ref, error) {
 		sub = below
 	}
 	if !plainUser(owner) || !plainUser(strings.TrimLeft(repo, "-")) || repo[0] == '-' || repo == "." || repo == ".." || strings.HasSuffix(repo, ".git") {
-		return Ref{}, refuse(forms, "the source is no OWNER/REPO of GitHub: these have letters, digits, '.', '_' and '-'")
+		return Ref{}, refuse(forms, "an OWNER/REPO of GitHub has only letters, digits, '.', '_' and '-'")
 	}
 	return finish(Ref{Kind: Git, Source: "github.com/" + owner + "/" + repo, Location: "https://github.com/" + owner + "/" + repo}, sub, want)
 }
@@ -157,7 +157,7 @@ func parseSCP(text string) (Ref, error) {
 	before, rest, _ := strings.Cut(text, ":")
 	user, host, _ := cutUser(before)
 	if !plainUser(user) || !isHost(host) {
-		return Ref{}, refuse(gitFix, "the source is no git@HOST:PATH")
+		return Ref{}, refuse(gitFix, "the source is not of the form git@HOST:PATH")
 	}
 	if reference.IsOddAddress(host) {
 		return Ref{}, errOddAddress()
@@ -233,7 +233,7 @@ func CheckWant(want string) error {
 		strings.HasSuffix(want, ".lock") || strings.ContainsAny(want, " ~^:?*[\\") || strings.Contains(want, "..") ||
 		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || strings.HasSuffix(want, "@") // as an empty reference is written
 	if bad {
-		return refuse("write a branch, tag or commit as git names it", "the reference behind the @ is no name of a branch, tag or commit")
+		return refuse("write a branch, tag or commit as git names it", "the reference behind the @ is not the name of a branch, tag or commit")
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func parsePasted(u *url.URL) (r Ref, pasted bool, err error) {
 	sub := rest[1:]
 	if parts[at] == "blob" {
 		if len(sub) == 0 || !slices.Contains(skill.EntryNames[:], sub[len(sub)-1]) {
-			return Ref{}, true, refuse("paste the address of the folder or of its SKILL.md", "the address is that of a file which is no SKILL.md")
+			return Ref{}, true, refuse("paste the address of the folder or of its SKILL.md", "the address is one of a file that is not a SKILL.md")
 		}
 		sub = sub[:len(sub)-1]
 	}

@@ -136,7 +136,7 @@ func look(ctx context.Context, at, source string) (content, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, skill.ErrOutside):
-		return nil, foreign("%s is a link, or lies behind one: name the folder that it leads to", at)
+		return nil, foreign("%s is a link, or is behind one: name the folder that it leads to", at)
 	case err != nil:
 		return nil, fmt.Errorf("%s cannot be read: %s", at, skill.Reason(err))
 	}

@@ -64,7 +64,7 @@ func ParseManifest(data []byte, digest string) (*Manifest, error) {
 	}
 	switch {
 	case m.SchemaVersion != 2:
-		return nil, bad("the manifest %s is of an old format (schema %d): ask its publisher to push it with a tool of this decade", digest, m.SchemaVersion)
+		return nil, bad("the manifest %s is of an old format (schema %d): ask its publisher to push it with a current tool", digest, m.SchemaVersion)
 	case m.Layers != nil && m.Manifests != nil:
 		return nil, bad("the manifest %s is both an image and an index, so tools would read different things: ask its publisher to push it again", digest)
 	case len(m.Layers) > maxLayers:

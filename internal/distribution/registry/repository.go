@@ -146,7 +146,7 @@ var repositoryName = lazyregexp.New(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[
 func (r *Repository) Check() error {
 	u, err := url.ParseRequestURI("oci://" + r.registry.host)
 	if err != nil || u.Host != r.registry.host || u.User != nil || len(r.path) > 255 || !repositoryName().MatchString(r.path) {
-		return errors.New("this is no name of a repository")
+		return errors.New("this is not the name of a repository")
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func judgeBundle(data []byte, keys []Key, manifestDigest string) finding {
 	other := finding{state: Unsigned, reason: "is not signed"}
 	var b bundle
 	if err := jsonfile.Unmarshal(data, &b); err != nil {
-		return invalid("is no JSON as bundles have it")
+		return invalid("is not JSON as bundles have it")
 	}
 	if !slices.Contains([]string{Bundle, BundlePrefix + "+json;version=0.1", BundlePrefix + "+json;version=0.2", BundlePrefix + "+json;version=0.3"}, b.MediaType) {
 		return finding{state: UnknownSigner, reason: "has a signature in a format that this knack does not read"}
@@ -115,7 +115,7 @@ func judgeBundle(data []byte, keys []Key, manifestDigest string) finding {
 	}
 	for _, k := range keys {
 		if k.hint == m.PublicKey.Hint {
-			return invalid("does not fit its content: one of both was altered")
+			return invalid("does not fit its content: one of the two was altered")
 		}
 	}
 	return unknownSigner(keys)

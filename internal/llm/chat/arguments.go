@@ -98,7 +98,7 @@ func value(dec *json.Decoder, depth int, b []byte) ([]byte, error) {
 	return append(b, "null"...), nil
 }
 
-func notJSON(err error) error { return fmt.Errorf("they are no JSON: %w", err) }
+func notJSON(err error) error { return fmt.Errorf("they are not JSON: %w", err) }
 
 var plainName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 

@@ -61,7 +61,7 @@ func TestArguments(t *testing.T) {
 		`[]`:                                 "they must be one JSON object",
 		`"{}"`:                               "they must be one JSON object",
 		`null`:                               "they must be one JSON object",
-		`{"a":1`:                             "they are no JSON: EOF",
+		`{"a":1`:                             "they are not JSON: EOF",
 		`{"a":1}{}`:                          "they must be one JSON object",
 		`{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`: "they are nested too deep",
 	} {

@@ -103,8 +103,8 @@ func TestCannotAsk(t *testing.T) {
 		"500":               {status(500, "Content-Type", html, ""), true, "the server fails (500)", "see its log, or try again later"},
 		"429":               {status(429, "Content-Type", html, ""), true, "the server limits how often clients may ask (429)", "try again later"},
 		"HTML":              {status(200, "Content-Type", html, "<html>"), true, "a web page is at this address, not an MCP server", "check the host, the port and the path"},
-		"garbage":           {status(200, "Content-Type", "application/json", "{"), true, "what answers at this address is not an MCP server", "check the host, the port and the path"},
-		"text":              {status(200, "Content-Type", "text/plain", "hello"), true, "what answers at this address is not an MCP server", "check the host, the port and the path"},
+		"garbage":           {status(200, "Content-Type", "application/json", "{"), true, "the server at this address is not an MCP server", "check the host, the port and the path"},
+		"text":              {status(200, "Content-Type", "text/plain", "hello"), true, "the server at this address is not an MCP server", "check the host, the port and the path"},
 		"redirect":          {http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect), true, "the server redirects to " + strings.Replace(elsewhere.URL, "?key="+canary, "", 1) + " (307)", "write that address into servers.files.url if you trust it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestCallsOverHTTP(t *testing.T) {
 		"an empty stream": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") },
 			`the server's answer cannot be understood: calling "tools/call": request terminated without response`},
 		"500":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "the server fails (500) at ADDRESS"},
-		"garbage": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<"+canary) }, "what answers at this address is not an MCP server at ADDRESS"},
+		"garbage": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<"+canary) }, "the server at this address is not an MCP server at ADDRESS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nothingLeft(t)

@@ -312,7 +312,7 @@ func (p *program) failure(err error) (what, fix string) {
 	case errors.Is(err, errLong):
 		return errLong.Error(), ""
 	case isLate && garbage != "":
-		return fmt.Sprintf("no answer came within %s; the program writes to its standard output what is not MCP: %s", slow.after, display.Quote(garbage)),
+		return fmt.Sprintf("no answer came within %s; the program writes something other than MCP to its standard output: %s", slow.after, display.Quote(garbage)),
 			"check servers." + p.name + ".command; some programs need an argument to speak MCP over standard input and output"
 	case isLate && said != "":
 		return fmt.Sprintf("no answer came within %s; the program says: %s", slow.after, said), ""

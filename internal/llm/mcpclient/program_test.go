@@ -152,8 +152,8 @@ func TestCannotStart(t *testing.T) {
 		"not executable":    {Server{Command: []string{"./locked"}, Dir: dir}, "the program './locked' may not be run", "make the file executable for the user who runs knack", true},
 		"exits":             {as("exits"), "the program has ended: exit status 3; it said: Error: no module 'acme'", "", false},
 		"closes its output": {as("closes"), "the program has closed its standard output", "", true},
-		"garbage":           {as("chats"), "no answer came within WITHIN; the program writes to its standard output what is not MCP: 'listening on port 3000'", "check servers.files.command; some programs need an argument to speak MCP over standard input and output", false},
-		"floods lines":      {as("floods-lines"), "the program writes to its standard output what is not MCP: listening on port 3000", "", false},
+		"garbage":           {as("chats"), "no answer came within WITHIN; the program writes something other than MCP to its standard output: 'listening on port 3000'", "check servers.files.command; some programs need an argument to speak MCP over standard input and output", false},
+		"floods lines":      {as("floods-lines"), "the program writes something other than MCP to its standard output: listening on port 3000", "", false},
 		"floods":            {as("floods"), "the program sends a line without end", "", false},
 		"pings":             {as("pings"), "the program asks more than it takes answers", "", false},
 		"silent":            {as("silent"), "no answer came within WITHIN", "servers.files.timeout in knack.yaml gives a request more time", false},
@@ -254,12 +254,12 @@ func TestDeaf(t *testing.T) {
 	}
 	c.server.Timeout = 200 * time.Millisecond
 	large := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 1<<20))
-	if _, _, err := c.Call(t.Context(), "any", large); err == nil || err.Error() != "files: the program does not read what it is sent" && err.Error() != "files: no answer came within 200ms" {
+	if _, _, err := c.Call(t.Context(), "any", large); err == nil || err.Error() != "files: the program does not read its input" && err.Error() != "files: no answer came within 200ms" {
 		t.Errorf("%v", err)
 	}
 	testwait.Until(t, func() bool {
 		_, _, err := c.Call(t.Context(), "any", nil)
-		return err != nil && err.Error() == "files: the program does not read what it is sent"
+		return err != nil && err.Error() == "files: the program does not read its input"
 	}, "the program is still used")
 }
 

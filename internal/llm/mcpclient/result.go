@@ -81,7 +81,7 @@ func (s secrets) textOf(r *mcp.CallToolResult) string {
 				add(of.Text)
 			}
 		default:
-			parts = append(parts, "[something that is no text]")
+			parts = append(parts, "[something that is not text]")
 		}
 	}
 	if !isText && r.StructuredContent != nil {

@@ -109,7 +109,7 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 			}
 			s.mu.Unlock()
 			if odd++; odd > maxGarbage {
-				return nil, s.fail("writes to its standard output what is not MCP: " + s.garbage)
+				return nil, s.fail("writes something other than MCP to its standard output: " + s.garbage)
 			}
 			continue
 		}
@@ -166,7 +166,7 @@ func (s *stream) Write(ctx context.Context, msg jsonrpc.Message) error {
 		select {
 		case <-done:
 		case <-timer.C:
-			_ = s.fail("does not read what it is sent")
+			_ = s.fail("does not read its input")
 		}
 	})()
 	s.writing.Lock()

@@ -92,7 +92,7 @@ func New(e Endpoint, o Options) *Client {
 	case e.Wire != OpenAI && e.Wire != Anthropic:
 		c.bad = fmt.Errorf("there is no wire %q: write openai or anthropic", string(e.Wire))
 	case c.base.Host == "" || c.base.Scheme != "http" && c.base.Scheme != "https":
-		c.bad = errors.New("the URL of the model is no http or https address: write it as in http://127.0.0.1:11434/v1")
+		c.bad = errors.New("the URL of the model is not an http or https address: write it as in http://127.0.0.1:11434/v1")
 	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }):
 		c.bad = c.fail(Auth, "cannot be sent the key of "+cmp.Or(e.KeyName, "the model")+": it has a line break or a character that no key has")
 	}

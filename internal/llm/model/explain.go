@@ -242,7 +242,7 @@ func (c *Client) broken(ctx context.Context, err error, began bool) *Error {
 	case errors.Is(err, errBroken):
 		return c.fail(Network, "sent an answer with a damaged piece: try again, or look at the proxy in between")
 	case errors.As(err, &syntax), errors.Is(err, errNoModel), errors.Is(err, errNothing) && began:
-		return c.fail(Shape, "sent something that is no answer of a model: look whether the URL is right")
+		return c.fail(Shape, "sent something that is not an answer of a model: look whether the URL is right")
 	case began:
 		return c.fail(Network, "broke off in the middle of its answer: try again")
 	}

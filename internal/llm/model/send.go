@@ -38,7 +38,7 @@ var (
 	errCut     = errors.New("it broke off")
 	errBroken  = errors.New("a piece of it is damaged")
 	errNothing = errors.New("nothing of an answer has come")
-	errNoModel = errors.New("it is no answer of a model")
+	errNoModel = errors.New("it is not an answer of a model")
 )
 
 // turn requests an answer, up to three times if no part of one comes.

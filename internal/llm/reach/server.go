@@ -70,7 +70,7 @@ func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (w
 	defer w.mu.Unlock()
 	what, fix = w.last.failure(u, token, variable)
 	if what == "" && w.last.status/100 == 2 && foreign(err) {
-		return "what answers at this address is not an MCP server", "check the host, the port and the path"
+		return "the server at this address is not an MCP server", "check the host, the port and the path"
 	}
 	return what, fix
 }

@@ -193,7 +193,7 @@ func (j *Judge) Save() {
 		return
 	}
 	if err := j.o.Cache.Save(); err != nil {
-		j.o.Log.Info("what was judged is not kept for the next start", "reason", err.Error())
+		j.o.Log.Info("verdicts are not kept for the next start", "reason", err.Error())
 	}
 }
 

@@ -145,7 +145,7 @@ func TestParse(t *testing.T) {
 		"a time elsewhere":     {strings.Replace(good, "T10:30:00Z", "T10:30:00+01:00", 1), "7:13", "at is not a time"},
 		"no day":               {strings.Replace(good, "2026-11-30", "2026-11-31", 1), "8:16", "until is not a day"},
 		"a long reason":        {strings.Replace(good, "read it", strings.Repeat("a", 1001), 1), "9:17", "reason is too long"},
-		"a path that climbs":   {strings.Replace(good, "run.sh", "../run.sh", 1), "12:9", "the file '../run.sh' is none that a skill can have"},
+		"a path that climbs":   {strings.Replace(good, "run.sh", "../run.sh", 1), "12:9", "the file '../run.sh' is not one that a skill can have"},
 		"a file twice":         {strings.Replace(good, "run.sh", "SKILL.md", 1), "12:9", "the file 'SKILL.md' is there twice"},
 		"without SKILL.md":     {strings.Replace(good, `"SKILL.md"`, `"a.md"`, 1), "11:9", "the files have no SKILL.md"},
 		"no URI":               {strings.Replace(good, uri, "acme/review", 1), "4:5", "'acme/review' is not the URI of a skill"},

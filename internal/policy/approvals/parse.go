@@ -139,7 +139,7 @@ func files(r *jsonfile.Reader) (all []skill.File) {
 		what := "the file " + display.Quote(path)
 		switch {
 		case skill.CleanPath(path) != nil || skill.Hidden(path):
-			r.Fail(at, again, "%s is none that a skill can have", what)
+			r.Fail(at, again, "%s is not one that a skill can have", what)
 		case paths[path]:
 			r.Fail(at, "remove one of the two", "%s is there twice", what)
 		case len(all) == skill.MaxFiles:

@@ -66,7 +66,7 @@ type file struct {
 }
 
 // ErrIrregular is returned if the log's path is not a regular file.
-var ErrIrregular = errors.New("it is no regular file")
+var ErrIrregular = errors.New("it is not a regular file")
 
 func (l *file) open() error {
 	// A pipe without a reader would block the start.

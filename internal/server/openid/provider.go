@@ -156,7 +156,7 @@ func CheckIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "" || u.User != nil || strings.ContainsAny(text, "?# "):
-		return errors.New("it is no URL of a provider, such as https://login.example.com")
+		return errors.New("it is not the URL of a provider, such as https://login.example.com")
 	case !isSafe(u):
 		return errors.New("it must begin with https://")
 	}

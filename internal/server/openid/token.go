@@ -122,7 +122,7 @@ func (p *Provider) checked(ctx context.Context, d *described, token string) (*oi
 		return nil, fmt.Errorf("its claims are not as a token has them: %w", err)
 	}
 	if times.Events != nil {
-		return nil, errors.New("it reports an event, such as a logout, and is no token of a person")
+		return nil, errors.New("it reports an event, such as a logout, and is not a token of a person")
 	}
 	// The library's leeway is five minutes, and it ignores iat.
 	latest := p.now().Add(leeway)
@@ -144,7 +144,7 @@ func (p *Provider) subjectOf(t *oidc.IDToken) (who access.Subject, err error) {
 		return who, errors.New("the token has no claim " + claim + ", which sign-in.subject-claim takes the name from; the provider may need another scope or setting")
 	}
 	if len(who.Name) > maxName || strings.ContainsFunc(who.Name, unicode.IsControl) || strings.TrimSpace(who.Name) != who.Name {
-		return who, errors.New("the claim " + claim + " is no name: it is too long, or has control characters or spaces around it")
+		return who, errors.New("the claim " + claim + " is not a name: it is too long, or has control characters or spaces around it")
 	}
 	if verified := claims["email_verified"]; claim == "email" && verified != nil && string(verified) != "true" && string(verified) != `"true"` {
 		return who, errors.New("the provider has not verified the address " + display.Echo(who.Name))
@@ -172,7 +172,7 @@ func (p *Provider) groupsOf(claims map[string]json.RawMessage) (groups []string,
 	if json.Unmarshal(value, &one) == nil {
 		groups = []string{one}
 	} else if json.Unmarshal(value, &groups) != nil {
-		return nil, errors.New("the claim " + claim + " is no list of names")
+		return nil, errors.New("the claim " + claim + " is not a list of names")
 	}
 	if len(groups) > maxGroups {
 		return nil, errors.New("the account is in more than 10,000 groups; let the provider send only the groups that are assigned to this application")

@@ -130,7 +130,7 @@ func readError(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
 		return errors.New("it is cut short")
 	case errors.As(err, &syntax):
-		return fmt.Errorf("it is no JSON at byte %d", syntax.Offset)
+		return fmt.Errorf("it is not JSON at byte %d", syntax.Offset)
 	}
 	return errors.New("it is JSON of another kind")
 }

@@ -172,8 +172,8 @@ func TestRestoreRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "it is cut short",
 		kept[:len(kept)/2]:         "it is cut short",
-		"# counts\n":               "it is no JSON at byte 1",
-		kept + "x":                 "it is no JSON at byte ",
+		"# counts\n":               "it is not JSON at byte 1",
+		kept + "x":                 "it is not JSON at byte ",
 		`{}`:                       "it is of another version of knack",
 		`[]`:                       "it is JSON of another kind",
 		`"x"`:                      "it is JSON of another kind",

@@ -32,7 +32,7 @@ func (w week) MarshalText() ([]byte, error) { return w.start().AppendFormat(nil,
 func (w *week) UnmarshalText(text []byte) error {
 	at, err := time.Parse(time.DateOnly, string(text))
 	if err != nil {
-		return fmt.Errorf("%.20q is no date", text)
+		return fmt.Errorf("%.20q is not a date", text)
 	}
 	*w = weekOf(at)
 	return nil

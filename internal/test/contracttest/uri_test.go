@@ -43,7 +43,7 @@ func TestURI(t *testing.T) {
 		return row{id: id, tool: "get_skill", args: `{"uri":` + quote(uri) + `}`, want: want}
 	}
 	whole := document(engage, md("engage", "How to use <skills> & more"))
-	const noUser = " (a skill's URI has no user: leave out @ and what comes before it, or write %40 where it belongs to a name)"
+	const noUser = " (a skill's URI has no user: leave out @ and the text before it, or write %40 where it belongs to a name)"
 	extra := func(keys string) answer {
 		return answer{isError: true, text: "Invalid arguments for tool get_skill: unrecognized " + keys + "; the only one is 'uri'"}
 	}
@@ -87,8 +87,8 @@ func TestURI(t *testing.T) {
 		get("004-error-rule-2", "skill://ghp_CANARYcanary0123456789/SKILL.md", unsupported("skill://[redacted]/SKILL.md")),
 		get("004-error-rule-2", "skill://user:CANARY@engage/SKILL.md", unsupported("skill://engage/SKILL.md"+noUser)),
 		get("004-error-rule-2", "skill://user:p@CANARY@engage/SKILL.md", unsupported("skill://engage/SKILL.md"+noUser)),
-		get("004-error-rule-2", engage+"?token=CANARY", unsupported(engage+" (a skill's URI has no query: leave out ? and what follows it, or write %3F where it belongs to a name)")),
-		get("004-error-rule-2", engage+"#CANARY", unsupported(engage+" (a skill's URI has no fragment: leave out # and what follows it, or write %23 where it belongs to a name)")),
+		get("004-error-rule-2", engage+"?token=CANARY", unsupported(engage+" (a skill's URI has no query: leave out ? and the text after it, or write %3F where it belongs to a name)")),
+		get("004-error-rule-2", engage+"#CANARY", unsupported(engage+" (a skill's URI has no fragment: leave out # and the text after it, or write %23 where it belongs to a name)")),
 		get("004-error-rule-2", "skill://x/"+strings.Repeat("ab12", 13)+"/SKILL.md", unsupported("skill://x/[redacted]/SKILL.md")),
 		get("004-error-rule-2", "skill://internationalization-of-everything-2/SKILL.md", unsupported("skill://internationalization-of-everything-2/SKILL.md")),
 		get("004-relation-1", engage, whole),

@@ -77,7 +77,7 @@ const nameTheKey = "put it into a variable and write key-env: with the variable'
 
 func chatModelKeys(at string) []key[ChatModel] {
 	return []key[ChatModel]{
-		{"wire", "openai, anthropic", "openai", "what the endpoint speaks: Chat Completions, or Messages", func(d *decoder, v frontmatter.Value, m *ChatModel) {
+		{"wire", "openai, anthropic", "openai", "the protocol of the endpoint: Chat Completions, or Messages", func(d *decoder, v frontmatter.Value, m *ChatModel) {
 			m.Wire = d.oneOf(at+".wire", v, ChatWires)
 		}},
 		{"url", "text", "the vendor's own", "the endpoint's URL, for example http://127.0.0.1:11434/v1", func(d *decoder, v frontmatter.Value, m *ChatModel) {
@@ -151,7 +151,7 @@ func withoutKeys(d *decoder, at string, v frontmatter.Value) frontmatter.Value {
 	rest.Fields = nil
 	for _, f := range v.Fields {
 		if slices.Contains(keysOfKeys, f.Key) {
-			d.add(ruleKey, f.KeyPosition, at+"."+f.Key, nameTheKey, "the key of an endpoint does not stand in this file")
+			d.add(ruleKey, f.KeyPosition, at+"."+f.Key, nameTheKey, "the key of an endpoint does not belong in this file")
 			continue
 		}
 		rest.Fields = append(rest.Fields, f)

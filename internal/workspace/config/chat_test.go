@@ -29,7 +29,7 @@ func TestChat(t *testing.T) {
 		t.Error(diff)
 	}
 	model := func(text string) string { return "chat: {models: {x: {" + text + "}}}\n" }
-	const stands = "the key of an endpoint does not stand in this file | " + nameTheKey
+	const stands = "the key of an endpoint does not belong in this file | " + nameTheKey
 	for text, want := range map[string]string{
 		model("key: sk-CANARY"):                            "config-key@1:21 chat.models.x.key: " + stands,
 		model("api_key: sk-CANARY"):                        "config-key@1:21 chat.models.x.api_key: " + stands,

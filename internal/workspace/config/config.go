@@ -180,7 +180,7 @@ func Parse(data []byte) (Config, []skill.Problem) {
 		return cmp.Or(a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
 	})
 	for i, p := range d.problems {
-		d.problems[i].Fix = cmp.Or(p.Fix, "see doc/configuration.md")
+		d.problems[i].Fix = cmp.Or(p.Fix, "see 'knack help settings'")
 	}
 	return Config{}, d.problems
 }
@@ -251,7 +251,7 @@ func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) 
 	case len(known) == 1:
 		fix = "the only " + what + " is " + known[0]
 	case len(known) > 12 && at != "": // rules
-		fix = "see doc/" + at[:max(strings.IndexByte(at, '.'), 0)] + ".md for the " + what + "s"
+		fix = "see 'knack help rules' for the " + what + "s"
 	}
 	d.add(ruleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), fix, "there is no %s %s%s", what, display.Quote(f.Key), where)
 }

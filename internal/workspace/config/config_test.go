@@ -52,7 +52,7 @@ func TestParseRefuses(t *testing.T) {
 		"check:\n  strict: 'true'\n":                  {"config-value@2:11 check.strict: check.strict is not true or false | write true or false"},
 		"check:\n  strict:\n":                         {"config-value@2:10 check.strict: check.strict is not true or false | write true or false"},
 		"check:\n  rules:\n    name-foldr: off\n":     {"config-key@3:5 check.rules.name-foldr: there is no rule 'name-foldr' in check.rules | did you mean name-folder?"},
-		"check:\n  rules:\n    everything: off\n":     {"config-key@3:5 check.rules.everything: there is no rule 'everything' in check.rules | see doc/check.md for the rules"},
+		"check:\n  rules:\n    everything: off\n":     {"config-key@3:5 check.rules.everything: there is no rule 'everything' in check.rules | see 'knack help rules' for the rules"},
 		"check:\n  rules:\n    name-folder: warn\n":   {"config-value@3:18 check.rules.name-folder: 'warn' is not a severity | write one of off, info, warning, error"},
 		"check:\n  rules:\n    name-folder: warnin\n": {"config-value@3:18 check.rules.name-folder: 'warnin' is not a severity | did you mean warning?"},
 		"check:\n  rules:\n    name-folder: false\n":  {"config-value@3:18 check.rules.name-folder: 'false' is not a severity | write one of off, info, warning, error"},
@@ -61,18 +61,18 @@ func TestParseRefuses(t *testing.T) {
 		"project:\n  dir: [skills]\n":                 {"config-key@2:3 project.dir: there is no key 'dir' in project | did you mean dirs?"},
 		"project:\n  dirs: skills\n":                  {"config-value@2:9 project.dirs: project.dirs is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]"},
 		"project:\n  exclude: [claude-user, 7]\n": {
-			"config-value@2:13 project.exclude: 'claude-user' is no root of a project; a project does not hide the user's skills | leave it to the user, with --exclude claude-user",
+			"config-value@2:13 project.exclude: 'claude-user' is not a root of a project; a project does not hide the user's skills | leave it to the user, with --exclude claude-user",
 			"config-value@2:26 project.exclude: project.exclude is not text | write the label of a root, for example wave-project",
 		},
-		"project:\n  exclude: [builtin]\n":                    {"config-value@2:13 project.exclude: 'builtin' is no root of a project; a project does not hide the user's skills | leave it to the user, with --exclude builtin"},
+		"project:\n  exclude: [builtin]\n":                    {"config-value@2:13 project.exclude: 'builtin' is not a root of a project; a project does not hide the user's skills | leave it to the user, with --exclude builtin"},
 		"project:\n  tools: [wave]\n":                         {"config-value@2:10 project.tools: project.tools is not text | write the name of a set, for example default"},
 		"check: strict\n":                                     {"config-value@1:8 check: check does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check\n":                                             {"config-value@1:1 : the file does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' occurs twice; the first, on line 2, counts | delete one of the two"},
 		"check:\n\tstrict: true\n":                            {"yaml-syntax@2:1 : there is a tab where YAML requires spaces | use spaces instead of the tab"},
 		"check:\n  rules: {name-folder: off\n":                {"yaml-syntax@2:10 : the { that begins here is never closed | write the closing }"},
-		"a: &x 1\nb: *x\n":                                    {"yaml-syntax@1:4 : an anchor (&x) is not supported | see doc/configuration.md"},
-		"check:\n  strict: true\n---\ncheck: {}\n":            {"yaml-syntax@3:1 : a second YAML document begins here | see doc/configuration.md"},
+		"a: &x 1\nb: *x\n":                                    {"yaml-syntax@1:4 : an anchor (&x) is not supported | see 'knack help settings'"},
+		"check:\n  strict: true\n---\ncheck: {}\n":            {"yaml-syntax@3:1 : a second YAML document begins here | see 'knack help settings'"},
 		"check: \x00\n":                                       {"yaml-control@1:8 : the file contains a NUL character | delete it"},
 		"check: \xff\n":                                       {"file-encoding@1:8 : the file is not valid UTF-8 | save the file as UTF-8"},
 		"# " + strings.Repeat("x", MaxSize):                   {"config-value@1:1 : the file is too large; the limit is 1 MiB | make it shorter"},
@@ -129,7 +129,7 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(data)
-	for _, k := range keyDocs() {
+	for _, k := range Keys() {
 		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Title); !strings.Contains(doc, row) {
 			t.Errorf("doc/configuration.md lacks the row\n%s", row)
 		}
@@ -164,7 +164,7 @@ func TestFullSettings(t *testing.T) {
 		v, _ := frontmatter.ParseYAML(string(data))
 		has := map[string]bool{}
 		keysIn(v, "", has)
-		for _, k := range keyDocs() {
+		for _, k := range Keys() {
 			path := k.Path
 			if key, named := strings.CutPrefix(path, "chat.models.NAME."); named {
 				has[path] = has["chat.models.local."+key] || has["chat.models.claude."+key] || has["chat.models.team."+key]
@@ -182,7 +182,7 @@ func TestFullSettings(t *testing.T) {
 	}
 }
 
-// keysIn adds the paths of all keys in a value, in the form of keyDocs.
+// keysIn adds the paths of all keys in a value, in the form of [Keys].
 func keysIn(v frontmatter.Value, at string, has map[string]bool) {
 	for _, f := range v.Fields {
 		path := strings.TrimPrefix(at+"."+f.Key, ".")

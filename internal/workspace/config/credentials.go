@@ -45,9 +45,9 @@ func headersKey[T any](at, about string, of func(*T) *Credentials) key[T] {
 			lower := strings.ToLower(name)
 			switch {
 			case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "mcp-"):
-				return "is not for this file to set", "leave it out; a token is named with token-env or token-file"
+				return "does not belong in this file", "leave it out; a token is named with token-env or token-file"
 			case !headerName().MatchString(name) || !headerText().MatchString(value):
-				return "is no header", "write a name and a text of ASCII characters, such as X-Team: billing"
+				return "is not a header", "write a name and a text of ASCII characters, such as X-Team: billing"
 			}
 			return "", "name the variable that has it with token-env, or the file with token-file"
 		})

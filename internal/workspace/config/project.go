@@ -45,7 +45,7 @@ var projectKeys = []key[Project]{
 		for _, item := range d.items(at, v) {
 			label := d.text(at, item, "write the label of a root, for example wave-project")
 			if item.Kind == frontmatter.String && label != "" && !projectLabel().MatchString(label) {
-				d.add(ruleValue, item.Position, at, "leave it to the user, with --exclude "+label, "%s is no root of a project; a project does not hide the user's skills", describe(item))
+				d.add(ruleValue, item.Position, at, "leave it to the user, with --exclude "+label, "%s is not a root of a project; a project does not hide the user's skills", describe(item))
 			}
 			p.Exclude = append(p.Exclude, Word{label, item.Position})
 		}

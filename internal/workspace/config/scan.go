@@ -95,7 +95,7 @@ func acceptKeys(at string) []key[admission.Accept] {
 		{"rule", "text", "", "the id of a rule of `knack scan`; required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			ids := scanRuleIDs()
 			if a.Rule = skill.RuleID(v.Text); !slices.Contains(ids, v.Text) && !scan.IsRetired(a.Rule) {
-				fix := "write a rule of doc/scan.md"
+				fix := "write a rule of 'knack help rules'"
 				if best := typo.Nearest(v.Text, ids); best != "" {
 					fix = "did you mean " + best + "?"
 				}

@@ -92,7 +92,7 @@ func serverKeys(at string) []key[Server] {
 				s.EnvFrom = append(s.EnvFrom, Word{d.variable(at+".env-from", item), item.Position})
 			}
 		}},
-		{"use", "list", "", "what of the server is used: `tools`; required", func(d *decoder, v frontmatter.Value, s *Server) {
+		{"use", "list", "", "the parts of the server that are used: `tools`; required", func(d *decoder, v frontmatter.Value, s *Server) {
 			if v.Kind == frontmatter.List && len(v.Items) == 0 {
 				d.add(ruleValue, v.Position, at+".use", "write use: [tools]", "%s.use is empty", at)
 			}
@@ -204,7 +204,7 @@ func (d *decoder) command(at string, v frontmatter.Value) (words []string) {
 			d.add(ruleValue, item.Position, at, "write a program that does the same with fewer", "%s has more than %d words", at, maxWords)
 			return words
 		case item.Kind != frontmatter.String && item.Kind != frontmatter.Number, strings.Contains(item.Text, "\x00"), len(item.Text) > maxWordSize, i == 0 && strings.TrimSpace(item.Text) == "":
-			d.add(ruleValue, item.Position, at, "put it in quotes if YAML reads it as something else", "%s has something that is no word", at)
+			d.add(ruleValue, item.Position, at, "put it in quotes if YAML reads it as something else", "%s has something that is not a word", at)
 		case i == 0 && strings.HasPrefix(item.Text, "~"):
 			d.add(ruleValue, item.Position, at, "write the whole path; a relative one starts at this file's folder", "%s begins with ~, which no shell replaces here", at)
 		}

@@ -44,7 +44,7 @@ var signInKeys = []key[SignIn]{
 		const fix = "write the address by which browsers reach this server, such as https://skills.example.com" + openid.CallbackPath
 		s.RedirectURL = d.checkedText("sign-in.redirect-url", v, fix, openid.CheckRedirect)
 	}},
-	{"scopes", "list", strings.Join(openid.DefaultScopes(), ", "), "what is asked of the provider", func(d *decoder, v frontmatter.Value, s *SignIn) {
+	{"scopes", "list", strings.Join(openid.DefaultScopes(), ", "), "the scopes that are asked of the provider", func(d *decoder, v frontmatter.Value, s *SignIn) {
 		s.Scopes = d.names("sign-in.scopes", v)
 	}},
 	{"subject-claim", "text", "email", "the claim that names a person, for rules and logs", func(d *decoder, v frontmatter.Value, s *SignIn) {
@@ -68,7 +68,7 @@ func decodeSignIn(d *decoder, v frontmatter.Value) (s SignIn) {
 	section(d, "sign-in", v, signInKeys, &s)
 	for _, name := range []string{"issuer", "client-id", "redirect-url"} {
 		if lacks(v, name) {
-			d.add(ruleValue, v.Position, "sign-in."+name, "see doc/running.md, Signing in", "sign-in has no %s", name)
+			d.add(ruleValue, v.Position, "sign-in."+name, "see 'knack help settings'", "sign-in has no %s", name)
 		}
 	}
 	return s

@@ -38,8 +38,8 @@ func TestSignIn(t *testing.T) {
 func TestSignInRefuses(t *testing.T) {
 	for change, want := range map[string]string{
 		"issuer: https://login.example.com => issuer: http://login.example.com":                                "2:11 sign-in.issuer: sign-in.issuer cannot be used: it must begin with https:// | write the URL of your provider, such as https://login.example.com",
-		"issuer: https://login.example.com => issuer: login.example.com":                                       "2:11 sign-in.issuer: sign-in.issuer cannot be used: it is no URL of a provider, such as https://login.example.com | write the URL of your provider, such as https://login.example.com",
-		"  issuer: https://login.example.com\n => ":                                                            "2:3 sign-in.issuer: sign-in has no issuer | see doc/running.md, Signing in",
+		"issuer: https://login.example.com => issuer: login.example.com":                                       "2:11 sign-in.issuer: sign-in.issuer cannot be used: it is not the URL of a provider, such as https://login.example.com | write the URL of your provider, such as https://login.example.com",
+		"  issuer: https://login.example.com\n => ":                                                            "2:3 sign-in.issuer: sign-in has no issuer | see 'knack help settings'",
 		"issuer: https => isuer: https":                                                                        "2:3 sign-in.isuer: there is no key 'isuer' in sign-in | did you mean issuer?",
 		"redirect-url: https://skills.example.com/signin/callback => redirect-url: https://skills.example.com": "5:17 sign-in.redirect-url: sign-in.redirect-url cannot be used: it is not the address of this server followed by /signin/callback | write the address by which browsers reach this server, such as https://skills.example.com/signin/callback",
 		"session: 90m => session: 90":                                                                          "9:12 sign-in.session: '90' is not such a time | write hours or minutes from 5m to 168h, such as 12h",

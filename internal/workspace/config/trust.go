@@ -55,7 +55,7 @@ func trustKeys(at string) []key[Trust] {
 				t.Keys = append(t.Keys, Word{file, item.Position})
 			}
 		}},
-		{"require", "boolean", "false", "only what one of the keys signed is taken; without it, what is not signed is taken too, and said to be so", func(d *decoder, v frontmatter.Value, t *Trust) {
+		{"require", "boolean", "false", "only releases that one of the keys signed are taken; without it, unsigned ones are taken too, with a note", func(d *decoder, v frontmatter.Value, t *Trust) {
 			is := d.boolean(at+".require", v)
 			t.Require = is != nil && *is
 		}},

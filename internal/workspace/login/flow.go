@@ -51,7 +51,7 @@ func (e *Error) Error() string { return e.Message }
 
 // Sign signs a person in, and returns the login.
 func Sign(ctx context.Context, o Options) (Login, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody has signed in for %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("there is no login for %s", patience))
 	defer cancel()
 	from, err := o.discover(ctx)
 	if err != nil {

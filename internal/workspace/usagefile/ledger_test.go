@@ -143,8 +143,8 @@ func TestUnreadable(t *testing.T) {
 	whole := string(usage.New().Encode())
 	for name, c := range map[string]struct{ text, reason string }{
 		"cut short":       {whole[:40], "it is cut short"},
-		"not JSON":        {`{"version":1,x`, "it is no JSON at byte 14"},
-		"zeros":           {strings.Repeat("\x00", 80), "it is no JSON at byte 1"},
+		"not JSON":        {`{"version":1,x`, "it is not JSON at byte 14"},
+		"zeros":           {strings.Repeat("\x00", 80), "it is not JSON at byte 1"},
 		"another version": {`{"version":2}`, "it is of another version of knack"},
 		"another kind":    {`{"version":[1]}`, "it is JSON of another kind"},
 		"huge":            {strings.Repeat(" ", maxSize) + "{}", "it has more than 32 MiB"},

@@ -86,7 +86,7 @@ func Parse(data []byte, dir, home string) (Format, []Entry, error) {
 		return "", nil, fault(p.Position, restore, "the file is damaged: %s", p.Message)
 	}
 	if root.Kind != frontmatter.Map {
-		return "", nil, fault(root.Position, restore, "the file is no lock: it does not begin with fields")
+		return "", nil, fault(root.Position, restore, "the file is not a lock: it does not begin with fields")
 	}
 	r := &reader{dir: dir, home: home}
 	format, entries, err := r.lock(root)
@@ -112,7 +112,7 @@ func (r *reader) fail(at frontmatter.Position, fix, format string, args ...any) 
 func (r *reader) lock(root frontmatter.Value) (Format, []Entry, *Error) {
 	skills, ok := field(root, "skills")
 	if !ok {
-		return "", nil, fault(root.Position, "the formats are skills-lock.json, .skill-lock.json, skills.lock.json and toolhive.lock.yaml", "the file is no lock that knack knows: it has no skills")
+		return "", nil, fault(root.Position, "the formats are skills-lock.json, .skill-lock.json, skills.lock.json and toolhive.lock.yaml", "the file is not a lock that knack knows: it has no skills")
 	}
 	version, named := field(root, "version")
 	ociVersion, oci := field(root, "lockfileVersion")
@@ -126,7 +126,7 @@ func (r *reader) lock(root frontmatter.Value) (Format, []Entry, *Error) {
 	case named && (skills.Kind == frontmatter.List || skills.Kind == frontmatter.Null):
 		return r.list(ToolHive, skills, version, 1, r.toolhive)
 	}
-	return "", nil, fault(root.Position, restore, "the file is no lock that knack knows: it has no version")
+	return "", nil, fault(root.Position, restore, "the file is not a lock that knack knows: it has no version")
 }
 
 func (r *reader) version(format Format, v frontmatter.Value, known int) bool {
@@ -239,7 +239,7 @@ func (r *reader) npx(e *Entry, v frontmatter.Value, global bool) {
 	case "":
 		r.fail(v.Position, restore, "the skill %s has no sourceType", display.Quote(e.Name))
 	default:
-		e.Err = fmt.Errorf("it came from %s, which is no source of knack", word(kind))
+		e.Err = fmt.Errorf("it came from %s, which is not a source of knack", word(kind))
 	}
 	if main != "" {
 		r.path(e, v, path.Dir(main))

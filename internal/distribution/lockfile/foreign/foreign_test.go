@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 			{Name: "company", Line: 4, Folders: folders("company"), Ref: origin.Ref{Kind: origin.WellKnown, Source: "https://skills.example.com", Location: "https://skills.example.com"}},
 			{Name: "deploy", Line: 11, Folders: folders("deploy"), Ref: git("gitlab.com/acme/tools/skills", "main"), Path: "."},
 			{Name: "My Notes", Line: 19, Folders: folders("my-notes"), Ref: lib},
-			{Name: "npm-skill", Line: 24, Folders: folders("npm-skill"), Path: "skills/npm-skill", Err: errors.New("it came from 'node_modules', which is no source of knack")},
+			{Name: "npm-skill", Line: 24, Folders: folders("npm-skill"), Path: "skills/npm-skill", Err: errors.New("it came from 'node_modules', which is not a source of knack")},
 			{Name: "pdf", Line: 30, Folders: folders("pdf"), Ref: git("github.com/acme/skills", "v1.2.0"), Path: "skills/pdf"},
 			{Name: "secret", Line: 37, Folders: folders("secret"), Path: ".", Err: errors.New("the source has a user name or a password in it, and sources are written into logs and locks")},
 		}},
@@ -82,10 +82,10 @@ func TestParse(t *testing.T) {
 // of the fault is named.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                     "line 1, column 1: the file is no lock: it does not begin with fields",
-		"hello":                                "line 1, column 1: the file is no lock: it does not begin with fields",
-		"{}":                                   "line 1, column 1: the file is no lock that knack knows: it has no skills",
-		`{"skills": {}}`:                       "line 1, column 1: the file is no lock that knack knows: it has no version",
+		"":                                     "line 1, column 1: the file is not a lock: it does not begin with fields",
+		"hello":                                "line 1, column 1: the file is not a lock: it does not begin with fields",
+		"{}":                                   "line 1, column 1: the file is not a lock that knack knows: it has no skills",
+		`{"skills": {}}`:                       "line 1, column 1: the file is not a lock that knack knows: it has no version",
 		`{"version": 1, "skills": {"a": {`:     "line 1, column 33: the file is damaged: the text ends here, in the middle of a value",
 		"{\n\"version\": 2, \"skills\": {}}":   "line 2, column 12: version '2' of skills-lock.json is not known; knack reads version 1",
 		`{"lockfileVersion": 2, "skills": []}`: "version '2' of skills.lock.json",

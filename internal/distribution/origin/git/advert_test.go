@@ -176,7 +176,7 @@ func redirects(t *testing.T, name, settings string) {
 	}
 	// Another page does not count as a repository, nor one that redirects to itself for ever.
 	to.to(base + "/elsewhere/x?")
-	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is none of a repository") {
+	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is not a repository") {
 		t.Error(err)
 	}
 	to.to(base + "/old")

@@ -16,7 +16,7 @@ type place struct {
 	protocols []string
 }
 
-var errLocation = errors.New("it is no address of a repository: write https://HOST/PATH, ssh://HOST/PATH, git@HOST:PATH or git+file:///PATH")
+var errLocation = errors.New("it is not the address of a repository: write https://HOST/PATH, ssh://HOST/PATH, git@HOST:PATH or git+file:///PATH")
 
 // locate checks a location. It refuses texts that git would treat as an option or a program to
 // run.

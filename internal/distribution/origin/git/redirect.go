@@ -15,7 +15,7 @@ import (
 const maxLeads = 5
 
 // errElsewhere is the error of a redirect to an address that is not a repository.
-var errElsewhere = errors.New("its server leads to another address, which is none of a repository")
+var errElsewhere = errors.New("its server leads to another address, which is not a repository")
 
 // askFollowing runs git to request a server's refs, since the user's settings determine the
 // connection. git follows no redirect itself, because one could lead into a private network. Each

@@ -117,7 +117,7 @@ var failures = []failure{
 	{[]string{"SSL certificate", "certificate verif", "SSL_ERROR", "SSL routines", "gnutls_handshake"}, errors.New("the server's TLS certificate is not trusted: set http.sslCAInfo in git's settings if it is one of your own")},
 	{[]string{"Connection refused", "Failed to connect", "Could not connect", "timed out", "Operation too slow", "Network is unreachable", "No route to host", "Connection reset"}, errors.New("the server cannot be reached: check your network and proxy, and try again")},
 	{[]string{"No space left on device"}, errors.New("the disk is full")},
-	{[]string{"early EOF", "unexpected disconnect", "hung up unexpectedly", "RPC failed", "invalid index-pack output"}, errors.New("the connection broke off, or the server sent something that is no repository: try again")},
+	{[]string{"early EOF", "unexpected disconnect", "hung up unexpectedly", "RPC failed", "invalid index-pack output"}, errors.New("the connection broke off, or the server sent something that is not a repository: try again")},
 }
 
 // reason returns the reason of git's failure.

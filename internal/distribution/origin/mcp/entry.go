@@ -114,7 +114,7 @@ func (e *entry) below(uri string) (string, error) {
 	at, err := pathOf(uri)
 	name, ok := strings.CutPrefix(at, e.Path+"/")
 	if err != nil || !ok {
-		return "", fmt.Errorf("the server lists %s, which is no file of the skill", display.Quote(uri))
+		return "", fmt.Errorf("the server lists %s, which is not a file of the skill", display.Quote(uri))
 	}
 	return name, nil
 }

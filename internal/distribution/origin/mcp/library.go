@@ -103,7 +103,7 @@ func (l *library) list(ctx context.Context) error {
 		}
 		e, ok := entryOf(s)
 		if !ok {
-			l.opts.Warn(fmt.Sprintf("%s: %s is no address of a skill; it is left out", l.ref.Source, display.Quote(s.URI)))
+			l.opts.Warn(fmt.Sprintf("%s: %s is not the address of a skill; it is left out", l.ref.Source, display.Quote(s.URI)))
 			continue
 		}
 		if was, twice := entries[e.Path]; twice {

@@ -285,12 +285,12 @@ func TestLies(t *testing.T) {
 			r["size"] = 64<<20 + 1
 			return with(s, r)
 		}, "more than 64 MiB"},
-		"outside":   {func(s *server) map[string]any { return with(s, resource("skill://good/SKILL.md", "a")) }, "is no file of the skill"},
-		"dots":      {func(s *server) map[string]any { return with(s, resource("skill://pdf/%2e%2e/a", "a")) }, "is no file of the skill"},
-		"more dots": {func(s *server) map[string]any { return with(s, resource("skill://pdf/../a", "a")) }, "is no file of the skill"},
-		"slash":     {func(s *server) map[string]any { return with(s, resource("skill://pdf/a%2f..%2fb", "a")) }, "is no file of the skill"},
+		"outside":   {func(s *server) map[string]any { return with(s, resource("skill://good/SKILL.md", "a")) }, "is not a file of the skill"},
+		"dots":      {func(s *server) map[string]any { return with(s, resource("skill://pdf/%2e%2e/a", "a")) }, "is not a file of the skill"},
+		"more dots": {func(s *server) map[string]any { return with(s, resource("skill://pdf/../a", "a")) }, "is not a file of the skill"},
+		"slash":     {func(s *server) map[string]any { return with(s, resource("skill://pdf/a%2f..%2fb", "a")) }, "is not a file of the skill"},
 		"backslash": {func(s *server) map[string]any { return with(s, resource("skill://pdf/a%5Cb", "a")) }, ""},
-		"another":   {func(s *server) map[string]any { return with(s, resource("file:///etc/passwd", "a")) }, "is no file of the skill"},
+		"another":   {func(s *server) map[string]any { return with(s, resource("file:///etc/passwd", "a")) }, "is not a file of the skill"},
 		"twice": {func(s *server) map[string]any {
 			return with(s, resource("skill://pdf/a", "a"), resource("skill://pdf/%61", "a"))
 		}, "is there twice"},
@@ -381,7 +381,7 @@ func TestLists(t *testing.T) {
 		s.listed = func() []any { return entry(uri) }
 		warned := ""
 		skills, got, err := s.take(t, func(o *Options) { o.Warn = func(text string) { warned += text } })
-		if err != nil || len(skills) != 0 || len(got.files) != 0 || !strings.Contains(warned, "is no address of a skill") {
+		if err != nil || len(skills) != 0 || len(got.files) != 0 || !strings.Contains(warned, "is not the address of a skill") {
 			t.Errorf("%q: %v %v %v %q", uri, err, skills, got.files, warned)
 		}
 	}

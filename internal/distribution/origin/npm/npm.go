@@ -86,7 +86,7 @@ func (p *Origin) locate(ref origin.Ref) (place, error) {
 	base := cmp.Or(named, config.registry(rest))
 	u, err := url.Parse(strings.TrimRight(base, "/") + "/" + strings.ReplaceAll(rest, "/", "%2f"))
 	if err != nil {
-		return place{}, fmt.Errorf("the registry that npm is configured for is no address")
+		return place{}, fmt.Errorf("the registry that npm is configured for is not an address")
 	}
 	c, err := p.o.Fetch.For(u.String())
 	return place{rest, u, c, config.token(u)}, err

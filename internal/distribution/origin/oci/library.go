@@ -91,7 +91,7 @@ func (l *library) child(ctx context.Context, c child) (m *image, only origin.Ski
 	}
 	found, err := c.repo.Manifest(ctx, c.digest)
 	if err != nil {
-		return nil, only, fmt.Errorf("the collection's skill cannot be had: %w", err)
+		return nil, only, fmt.Errorf("the collection's skill cannot be fetched: %w", err)
 	}
 	m, err = l.origin.image(ctx, c.repo, found, c.repo.String())
 	if err != nil {

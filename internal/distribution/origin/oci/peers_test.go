@@ -231,9 +231,9 @@ func TestCollections(t *testing.T) {
 			for name, want := range map[string]string{
 				"honest": "the collection calls the skill honest, and its SKILL.md 'liar': add it by itself, as oci://",
 				"two":    "the artifact that the collection names holds 2 skills: add it by itself, as oci://",
-				"gone":   "the collection's skill cannot be had: HOST/acme/pdf has no manifest sha256:111",
+				"gone":   "the collection's skill cannot be fetched: HOST/acme/pdf has no manifest sha256:111",
 				"same":   "the collection has 2 skills of this name: add the one you mean by itself, as oci://",
-				"odd":    "the collection says that the skill is in 'HOST/acme/../odd:1.0.0': this is no name of a repository",
+				"odd":    "the collection says that the skill is in 'HOST/acme/../odd:1.0.0': this is not the name of a repository",
 			} {
 				if err := to.failed[name]; err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), p.host(), "HOST"), want) {
 					t.Errorf("%s: %v, want %s", name, err, want)

@@ -48,10 +48,10 @@ func TestUnreadableSignature(t *testing.T) {
 		entry    string // of the list, instead of the manifest's
 		want     string
 	}{
-		"no JSON":          {manifest: "{", want: "has a signature that is no JSON as bundles have it"},
-		"huge":             {manifest: of("x", 1<<40), want: "has a signature that is no JSON as bundles have it"},
-		"large":            {manifest: `{"schemaVersion":2,"a":"` + strings.Repeat("a", 5<<20) + `"}`, want: "has a signature that is no JSON as bundles have it"},
-		"a digest is none": {manifest: `{"schemaVersion":2,"layers":[{"digest":"../../evil"}]}`, want: "has a signature that is no JSON as bundles have it"},
+		"no JSON":          {manifest: "{", want: "has a signature that is not JSON as bundles have it"},
+		"huge":             {manifest: of("x", 1<<40), want: "has a signature that is not JSON as bundles have it"},
+		"large":            {manifest: `{"schemaVersion":2,"a":"` + strings.Repeat("a", 5<<20) + `"}`, want: "has a signature that is not JSON as bundles have it"},
+		"a digest is none": {manifest: `{"schemaVersion":2,"layers":[{"digest":"../../evil"}]}`, want: "has a signature that is not JSON as bundles have it"},
 		"other bytes":      {manifest: of("altered", 7), want: "a signature cannot be fetched: "},
 		"no answer":        {manifest: of("broken", 6), want: "a signature cannot be fetched: "},
 		"an entry":         {manifest: "{", entry: "sha512:1", want: "its signatures cannot be listed: "},

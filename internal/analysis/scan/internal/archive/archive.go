@@ -243,7 +243,7 @@ func (r reader) untar(name string, data []byte, depth int) error {
 			}
 			return nil // its target is judged in its own place
 		default:
-			return Hostile("it has an entry that is no file, " + secrets.Quote(h.Name))
+			return Hostile("it has an entry that is not a file, " + secrets.Quote(h.Name))
 		}
 		file, err := r.unpack(content, len(data), int(min(h.Size, skill.MaxFile)), skill.MaxFile)
 		if len(file) > 0 && err == nil {
