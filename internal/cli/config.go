@@ -14,7 +14,7 @@ func configCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Write, show and check knack.yaml",
-		Example: `  knack config init
+		Example: `  knack config path
   knack config show
   knack config check`,
 		Args: cobra.ArbitraryArgs,

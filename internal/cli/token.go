@@ -123,9 +123,8 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 		Long: `Remove from a file all tokens of an owner, or the token whose hash begins so, as
 'knack token list' prints it. A running server refuses them as soon as it has
 read the file again.`,
-		Example: `  knack token revoke anna --to tokens
-  knack token revoke sha256:1f0c5a3be2d4 --to tokens`,
-		Args: command.ArgCount(1, 1, "an owner, or the beginning of a hash"),
+		Example: `  knack token revoke anna --to tokens`,
+		Args:    command.ArgCount(1, 1, "an owner, or the beginning of a hash"),
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
 			if to == "" {
 				return nil, command.UsageError("for example: knack token revoke anna --to tokens", "--to is missing: the file that has the token")
