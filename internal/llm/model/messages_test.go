@@ -129,8 +129,8 @@ func TestBadTurns(t *testing.T) {
 		{"overloaded, and cut", strings.TrimSuffix(stream(messageStart, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "\n\n"), Server, "Overloaded"},
 		{"too long in the middle", stream(messageStart, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 300 tokens > 200 maximum"}}`), TooLong, "300 tokens"},
 		{"a call without a name", stream(append(append([]string{messageStart}, blockOf(0, `{"type":"tool_use","id":"a"}`)...), messageEnd("tool_use")...)...), Shape, "without the tool's name"},
-		{"Chat Completions", stream(delta(`{"content":"Hello"}`), stopped("stop"), "[DONE]"), Shape, "no answer of a model"},
-		{"a JSON answer of something else", `{"content":"x"}`, Shape, "no answer of a model"},
+		{"Chat Completions", stream(delta(`{"content":"Hello"}`), stopped("stop"), "[DONE]"), Shape, "not an answer of a model"},
+		{"a JSON answer of something else", `{"content":"x"}`, Shape, "not an answer of a model"},
 	} {
 		_, err := ask(t, Endpoint{Wire: Anthropic}, &script{replies: []reply{{body: f.body}}})
 		if e := failed(t, err, f.category); !strings.Contains(e.Error(), f.says) {

@@ -234,10 +234,10 @@ func TestNoConnection(t *testing.T) {
 	for url, says := range map[string]string{
 		"http://127.0.0.1:1":                             "; look whether it runs, and whether the URL is right",
 		strings.Replace(refusing, "http:", "https:", 1):  "speaks no TLS: write http:// in its URL",
-		"ftp://user:canary-password@host/v1":             "no http or https address",
-		"://canary-password":                             "no http or https address",
-		"http://ho st/canary-password":                   "no http or https address",
-		"127.0.0.1:11434/canary-password":                "no http or https address",
+		"ftp://user:canary-password@host/v1":             "not an http or https address",
+		"://canary-password":                             "not an http or https address",
+		"http://ho st/canary-password":                   "not an http or https address",
+		"127.0.0.1:11434/canary-password":                "not an http or https address",
 		"http://127.0.0.1:1/?key=canary-password":        "127.0.0.1:1 cannot be reached",
 		"http://user:canary-password@127.0.0.1:1/canary": "127.0.0.1:1 cannot be reached",
 	} {
