@@ -719,7 +719,7 @@ func TestUpstreamEmpty(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "pdf")); err != nil {
 		t.Fatal(err)
 	}
-	p.reports("doctor --all", "has no skills", "1 skill", "a server that asked it failed, since 2")
+	p.reports("doctor", "has no skills", "1 skill of it served", "a server that asked it failed, since 2")
 	p.loads("pdf", "Pdf.")
 	put(t, filepath.Join(dir, "xlsx", "SKILL.md"), "---\nname: xlsx\ndescription: Use xlsx.\n---\nXlsx.\n")
 	p.loads("xlsx", "Xlsx.")

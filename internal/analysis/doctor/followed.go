@@ -21,3 +21,11 @@ type Followed struct {
 	Failure      string     `json:"failure,omitempty"`
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
+
+// Failed says since when a server could not ask the source, and why, or is "".
+func (f Followed) Failed() string {
+	if f.Failure == "" || f.FailingSince == nil {
+		return f.Failure
+	}
+	return "a server that asked it failed, since " + f.FailingSince.Format("2006-01-02 15:04:05 UTC") + ": " + f.Failure
+}

@@ -60,7 +60,10 @@ func (r *Report) unread() (out []Trouble) {
 		out = append(out, Trouble{At: Heading(root.Root), Why: reason, Fix: fix})
 	}
 	for _, f := range r.Followed {
-		if why := cmp.Or(f.Error, f.Failure); why != "" {
+		if why := cmp.Or(f.Error, f.Failed()); why != "" {
+			if f.Error == "" {
+				why += "; " + display.Count(f.Skills, "skill") + " of it served from the store"
+			}
 			out = append(out, Trouble{At: f.Name + " (" + f.From + ")", Why: why, Fix: f.Fix})
 		}
 	}

@@ -18,7 +18,7 @@ func PrintFollowed(p *console.Printer, all []doctor.Followed) {
 		}
 		p.Line("  %s%s: %s", console.Bold.Of(f.Name), console.Dim.Of(" ("+display.OneLine(f.From)+")"), words)
 		if f.Failure != "" && f.Error == "" {
-			p.Line("    %s", console.Red.Of("a server that asked it failed, since "+f.FailingSince.Format("2006-01-02 15:04:05 UTC")+": "+display.OneLine(f.Failure)))
+			p.Line("    %s", console.Red.Of(display.OneLine(f.Failed())))
 		}
 	}
 }
