@@ -23,6 +23,7 @@ var followed = map[string]map[string]string{
 	"doc/running.md": {"From an empty machine": "deploy.TestRunning"},
 	"doc/fleet.md":   {"Publish a release": "deploy.TestFleetPage"},
 	"doc/api.md":     {"Clients": "internal/web.TestClients"},
+	"SECURITY.md":    {"Checking a release": "deploy/release.TestSign"},
 	"doc/ci.md":      {"Before each commit": "internal/cli.TestPreCommitHooks"},
 }
 

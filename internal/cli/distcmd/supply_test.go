@@ -158,6 +158,8 @@ func TestJSON(t *testing.T) {
 	run(0, "add", src, "--all")
 	run(1, "add", src, "--skill", "none")
 	run(0, "verify")
+	s.put("p/.agents/skills/loose/SKILL.md", "---\nname: loose\ndescription: Is in no lock.\n---\n")
+	run(0, "verify")
 	s.put("p/.agents/skills/xlsx/notes", "")
 	run(1, "verify")
 	run(1, "sync")
