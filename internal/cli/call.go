@@ -71,7 +71,7 @@ nothing is printed.`,
 			answer, err := function.Call(cmd.Context(), host, tools, format, input)
 			switch {
 			case errors.Is(err, function.ErrInput):
-				return command.UsageError("knack call --help shows what a call looks like in each format", "%w", err)
+				return command.UsageError("name the format with --format; knack call --help shows a call in each", "%w", err)
 			case err != nil:
 				return command.RunError("", "the call was interrupted: %w", err)
 			}

@@ -30,10 +30,10 @@ func configInitCommand(env *console.Env) *cobra.Command {
 		Use:   "init",
 		Short: "Write a commented knack.yaml to start from",
 		Long: `Write a commented knack.yaml to start from: yours, the project's in the working
-directory, or a server's. No file is overwritten.`,
+directory, or a server's, server.yaml. No file is overwritten.`,
 		Example: `  knack config init                  # your own
   knack config init --for project
-  knack config init --for server --to server.yaml`,
+  knack config init --for server`,
 		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: command.Returning(env, func(cmd *cobra.Command, _ []string) (command.Result, error) {
 			if !slices.Contains(templateNames, kind) {
@@ -53,7 +53,7 @@ directory, or a server's. No file is overwritten.`,
 			case kind == "project":
 				at = filepath.Join(settings.Root(*env, ""), config.Name)
 			case kind == "server":
-				at = env.Absolute(config.Name)
+				at = env.Absolute("server.yaml") // a knack.yaml here is a project's
 			case at == "":
 				return nil, command.RunError("set HOME, or give --to", "the home folder is not known, so there is no place for your own file")
 			}

@@ -20,13 +20,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
+// tokensAgain says when a change of a token file takes effect.
+const tokensAgain = "a running server reads the file again on SIGHUP (kill -HUP PID), and accepts its former tokens until then"
+
 func tokensCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke the access tokens of a server",
 		Long: `Make, list and revoke the access tokens of a server, which reads their file:
 'knack serve --token-file tokens'. The file has the hash of each token and the
-name of its owner, and a running server takes its changes over.`,
+name of its owner. A running server reads it again on SIGHUP.`,
 		Example: `  knack token new --subject anna --to tokens
   knack token list tokens
   knack token revoke anna --to tokens`,
@@ -76,6 +79,7 @@ of --to gets its hash. Without --to its line for such a file is printed too.`,
 			return command.Forms{Value: made, Text: func(env *console.Env) {
 				fmt.Fprintln(env.Stdout, token)
 				env.Err().Line("%s has its hash now, for %s. Give %s the token: it is shown this once.", env.Shown(file.at), name, name)
+				env.Err().Text(console.Hint, tokensAgain)
 			}}, nil
 		}),
 	}
@@ -121,8 +125,8 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 		Use:   "revoke NAME|HASH",
 		Short: "Remove tokens from a file",
 		Long: `Remove from a file all tokens of an owner, or the token whose hash begins so, as
-'knack token list' prints it. A running server refuses them as soon as it has
-read the file again.`,
+'knack token list' prints it. A running server refuses them once it has read the
+file again, on SIGHUP.`,
 		Example: `  knack token revoke anna --to tokens`,
 		Args:    command.ArgCount(1, 1, "an owner, or the beginning of a hash"),
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
@@ -152,6 +156,7 @@ read the file again.`,
 			left := len(file.tokens()) - len(gone)
 			return command.Forms{Value: listedTokens{Version: 1, Tokens: gone}, Text: func(env *console.Env) {
 				env.Out().Line("%s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
+				env.Err().Text(console.Hint, tokensAgain)
 				if left == 0 {
 					env.Err().Text(console.Warning, "it has no token now, and a server does not start with such a file")
 				}

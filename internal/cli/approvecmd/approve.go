@@ -396,7 +396,25 @@ func revokeSkills(ctx context.Context, env *console.Env, from *selection.Flags, 
 	for _, uri := range uris {
 		env.Out().Line("revoked %s", uri)
 	}
+	warnAccepted(env, w.Files(), book, uris)
 	return unread
+}
+
+// warnAccepted names the findings of revoked approvals that scan.accept goes on accepting. book has the
+// approvals before.
+func warnAccepted(env *console.Env, files *settings.Finder, book *approvals.Book, uris []string) {
+	file, err := files.Trusted()
+	if err != nil || file == nil {
+		return
+	}
+	for _, uri := range uris {
+		was, _ := book.Of(uri)
+		for _, a := range file.Config.Scan.Accept {
+			if a.Set == was.Set {
+				env.Err().Text(console.Warning, fmt.Sprintf("%s is still accepted in these files: %s has it in scan.accept; delete that entry", a.Rule, file.Shown))
+			}
+		}
+	}
 }
 
 // approvedURIs returns the URIs of the approvals that a word names. A pattern also names those of
