@@ -82,7 +82,7 @@ func (r *trial) unwritable(at string) {
 		case err == nil && string(now) != c.old:
 			err = fmt.Errorf("the old file is not whole: %d bytes", len(now))
 		}
-		if err == nil && !strings.Contains(o.errout, "no space left on device") && !strings.Contains(o.errout, "read-only file system") {
+		if err == nil && !strings.Contains(o.errout, "no space left on device") && !strings.Contains(o.errout, " is full: ") && !strings.Contains(o.errout, "read-only file system") {
 			err = fmt.Errorf("does not say why: %s", excerpt(o.errout))
 		}
 		r.check(c.name, err)
