@@ -256,7 +256,7 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// The workflows use actions by their commits, and ask for no rights but those of each job.
+// The workflows use actions by their commits, and each job has only the rights that it needs.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob("../../.github/workflows/*.yml")
 	if err != nil || len(files) != 2 {

@@ -54,7 +54,7 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 	s.StringVar(&p.to, "to", "", "also unpack the skills into the folder `DIR`")
 	_ = cmd.MarkFlagDirname("to")
 	s.Bool("json", false, "print a JSON object")
-	s.StringVar(&p.config, "config", "", "the trusted keys and the store are those of `FILE`, not of your knack.yaml")
+	s.StringVar(&p.config, "config", "", "`FILE` names the trusted keys and the store, not your knack.yaml")
 	_ = cmd.MarkFlagFilename("config")
 	s.BoolVar(&p.downgrade, "allow-downgrade", false, allowDowngradeUsage)
 	s.BoolVar(&p.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")

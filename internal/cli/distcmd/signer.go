@@ -12,4 +12,4 @@ func (f *flags) registerSigner(cmd *cobra.Command) {
 }
 
 // configUsage describes the flag --config of the commands that obey trust.
-const configUsage = "the trusted keys are those of `FILE`, not of your knack.yaml"
+const configUsage = "`FILE` names the trusted keys, not your knack.yaml"
