@@ -68,7 +68,7 @@ func oauthAs(key string, others ...field) func(id string) field {
 	return func(id string) field { return field{"oauth", append(object{{key, id}}, others...)} }
 }
 
-// Clients lists the supported clients. The clients on npm were tried; doc/connect.md has the
+// Clients lists the supported clients. The clients on npm were tried; doc/clients.md has the
 // versions, dates and results.
 var Clients = withAgents([]Client{
 	{

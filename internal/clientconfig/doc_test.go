@@ -12,37 +12,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of doc/connect.md")
+var update = flag.Bool("update", false, "rewrite the tables of doc/connect.md and doc/clients.md")
 
-// The tables of doc/connect.md agree with the code.
+// The tables of doc/connect.md and doc/clients.md agree with the code.
 func TestDoc(t *testing.T) {
-	at := filepath.Join("..", "..", "doc", "connect.md")
-	data, err := os.ReadFile(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(data)
-	for name, rows := range map[string]func(Client) string{"clients": clientRow, "sources": sourceRow} {
-		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
-		head, rest, ok := strings.Cut(want, begin)
-		table, tail, closed := strings.Cut(rest, end)
+	for _, table := range []struct {
+		page, name string
+		row        func(Client) string
+	}{{"connect.md", "clients", clientRow}, {"clients.md", "sources", sourceRow}} {
+		at := filepath.Join("..", "..", "doc", table.page)
+		data, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, end := "<!-- "+table.name+" -->\n", "<!-- /"+table.name+" -->"
+		head, rest, ok := strings.Cut(string(data), begin)
+		old, tail, closed := strings.Cut(rest, end)
 		if !ok || !closed {
 			t.Fatalf("%s has no %s", at, begin)
 		}
-		lines := strings.SplitAfter(table, "\n")[:2] // the head of the table
+		lines := strings.SplitAfter(old, "\n")[:2] // the head of the table
 		for _, c := range Clients {
-			lines = append(lines, rows(c))
+			lines = append(lines, table.row(c))
 		}
-		want = head + begin + strings.Join(lines, "") + end + tail
-	}
-	if want == string(data) {
-		return
-	}
-	if !*update {
-		t.Fatalf("the tables are old: go test ./internal/clientconfig -run TestDoc -update\n%s", cmp.Diff(string(data), want))
-	}
-	if err := os.WriteFile(at, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
+		want := head + begin + strings.Join(lines, "") + end + tail
+		if want == string(data) {
+			continue
+		}
+		if !*update {
+			t.Fatalf("the table is old: go test ./internal/clientconfig -run TestDoc -update\n%s", cmp.Diff(string(data), want))
+		}
+		if err := os.WriteFile(at, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

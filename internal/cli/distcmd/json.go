@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// skillJSON is a step in JSON. doc/install.md describes the fields.
+// skillJSON is a step in JSON. doc/api.md describes the fields.
 type skillJSON struct {
 	Name     string `json:"name"`
 	Folder   string `json:"folder,omitempty"`

@@ -17,7 +17,7 @@ func IsSource(arg string) bool {
 	return strings.Contains(arg, "://") || strings.HasPrefix(arg, "mcp:") || strings.HasPrefix(arg, "npm:") || strings.HasPrefix(arg, "file:") || strings.HasPrefix(arg, "git@")
 }
 
-// releaseJSON is the result of verify for a source. doc/install.md describes the fields.
+// releaseJSON is the result of verify for a source. doc/api.md describes the fields.
 type releaseJSON struct {
 	Command string `json:"command"`
 	Source  string `json:"source,omitempty"`

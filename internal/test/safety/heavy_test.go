@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/heavy"
 )
 
-// smallServer is the memory that doc/install.md asks for.
+// smallServer is the memory that doc/container.md gives a server.
 const smallServer = 384 << 20
 
 func heavyPart() part {
