@@ -322,6 +322,14 @@ func (f *File) Resolve(path string) string {
 	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
+// Refused returns the error of a file of which nothing is used, or nil.
+func (f *File) Refused() error {
+	if len(f.Problems) == 0 {
+		return nil
+	}
+	return f.refused()
+}
+
 // refused returns the first problem as an error, with its position.
 func (f *File) refused() error { return refusedFor(f, f.Problems) }
 

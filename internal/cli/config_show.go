@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill/frontmatter"
+)
+
+// configFiles are the files that count here, and their settings. It is the result of config path
+// and config show.
+type configFiles struct {
+	Version  int           `json:"version"`
+	Files    []configFile  `json:"files"`
+	Settings []settingLine `json:"settings,omitempty"`
+	// Warnings name files that look like settings and are not read.
+	Warnings []string `json:"warnings,omitempty"`
+
+	show bool // print the settings, and not the files
+}
+
+// configFile is a file that counts, the user's own also if it is not there.
+type configFile struct {
+	File    string `json:"file"`
+	Owner   string `json:"owner"` // "project" or "user"
+	Missing bool   `json:"missing,omitempty"`
+	// Refused is the first problem of a file of which nothing is used.
+	Refused string `json:"refused,omitempty"`
+}
+
+// settingLine is a setting, named in the form of doc/configuration.md.
+type settingLine struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Unused bool   `json:"unused,omitempty"` // it does not count in this file
+}
+
+func configPathCommand(env *console.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "path",
+		Short: "Print which configuration files count here, and why",
+		Long: `Print which configuration files count here, and why. The exit status is 1 if one
+of them is refused, because it has a mistake: then nothing in it is used.`,
+		Example: `  knack config path
+  knack config path --json`,
+		Args: command.ArgCount(0, 0, "no arguments"),
+		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {
+			return filesHere(env, false)
+		}),
+	}
+	cmd.Flags().Bool("json", false, "print a JSON object")
+	return cmd
+}
+
+func configShowCommand(env *console.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print the settings in effect here, each with its file and line",
+		Long: `Print the settings in effect here, each with its file and line: of the project's
+file and of your own. A setting that is in no file has its default
+(knack help settings). One that does not count where it is says so. Of a file
+with a mistake nothing is used, and the exit status is 1.`,
+		Example: `  knack config show
+  knack config show --json`,
+		Args: command.ArgCount(0, 0, "no arguments"),
+		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {
+			return filesHere(env, true)
+		}),
+	}
+	cmd.Flags().Bool("json", false, "print a JSON object")
+	return cmd
+}
+
+// filesHere returns the files of the working directory, and with show their settings. A refused
+// file is an error too.
+func filesHere(env *console.Env, show bool) (command.Result, error) {
+	s := settings.New(env, "")
+	files, err := s.Files(env.Dir)
+	if err != nil {
+		return nil, err
+	}
+	out := configFiles{Version: 1, Files: []configFile{}, Warnings: s.Unread(env.Dir), show: show}
+	var failures []*command.Failure
+	own := s.UserFile()
+	for _, f := range files {
+		one := configFile{File: f.Shown, Owner: "project"}
+		if f.Path == own {
+			one.Owner = "user"
+		}
+		if bad := command.FailureIn(f.Refused()); bad != nil {
+			one.Refused = bad.Error()
+			failures = append(failures, command.Fail(command.No, fmt.Errorf("nothing in %s is used: %w", f.Shown, bad.Err), bad.Hint))
+		} else if show {
+			out.add(f)
+		}
+		out.Files = append(out.Files, one)
+	}
+	if own != "" && !slices.ContainsFunc(files, func(f *settings.File) bool { return f.Path == own }) {
+		out.Files = append(out.Files, configFile{File: env.Shown(own), Owner: "user", Missing: true})
+	}
+	return out, command.Joined(failures, "error:")
+}
+
+// Print implements [command.Result].
+func (c configFiles) Print(env *console.Env) {
+	if c.show {
+		if !slices.ContainsFunc(c.Files, func(f configFile) bool { return !f.Missing }) {
+			env.Err().Line("there is no file, so all settings have their defaults; knack config init writes one")
+		}
+		for _, s := range c.Settings {
+			text := s.Value
+			if s.Unused {
+				text += "  (does not count in this file)"
+			}
+			env.Out().Line("%s: %s  %s:%d", s.Key, text, s.File, s.Line)
+		}
+		return
+	}
+	for _, f := range c.Files {
+		why := "of the project: 'check' and 'project' count, since it comes with a clone"
+		switch {
+		case f.Missing:
+			why = "is not there; 'knack config init' writes it"
+		case f.Refused != "" && f.Owner == "user":
+			why = "your own: it is refused, and nothing in it is used"
+		case f.Refused != "":
+			why = "of the project: it is refused, and nothing in it is used"
+		case f.Owner == "user":
+			why = "your own: all sections count, for a server over standard input and output those that 'knack config check' names"
+		}
+		env.Out().Line("%s  %s", f.File, why)
+	}
+	for _, text := range c.Warnings {
+		env.Err().Text(console.Warning, text)
+	}
+}
+
+// add adds the settings of a file.
+func (c *configFiles) add(f *settings.File) {
+	unused := map[string]bool{}
+	for _, p := range config.Misplaced(f.Data, f.Kind) {
+		unused[p.Field] = true
+	}
+	v, _ := frontmatter.ParseYAML(strings.TrimPrefix(string(f.Data), "\ufeff"))
+	for _, section := range v.Fields {
+		c.addSetting(f, section.Key, section.Value, unused[section.Key])
+	}
+}
+
+// addSetting adds a setting, or each one in a section.
+func (c *configFiles) addSetting(f *settings.File, path string, v frontmatter.Value, unused bool) {
+	text := display.OneLine(v.Text)
+	switch v.Kind {
+	case frontmatter.Map:
+		for _, field := range v.Fields {
+			c.addSetting(f, path+"."+display.OneLine(field.Key), field.Value, unused)
+		}
+		return
+	case frontmatter.List:
+		var words []string
+		for _, item := range v.Items {
+			if item.Kind == frontmatter.Map || item.Kind == frontmatter.List {
+				for i, item := range v.Items {
+					c.addSetting(f, fmt.Sprintf("%s[%d]", path, i), item, unused)
+				}
+				return
+			}
+			words = append(words, display.OneLine(item.Text))
+		}
+		text = "[" + strings.Join(words, ", ") + "]"
+	}
+	c.Settings = append(c.Settings, settingLine{path, display.RedactWords([]string{text})[0], f.Shown, v.Position.Line, unused})
+}
