@@ -171,9 +171,11 @@ func (s *Source) enter() (handle, error) {
 }
 
 // failed returns the scan of a root that yields no bundles. If the root is missing, the
-// watch learns that its folders have gone, so that it watches for their return.
+// watch learns that its folders have gone, so that it watches for their return. The disk has
+// answered, so the watch need not wait any longer.
 func (s *Source) failed(err error) (skill.Scan, error) {
 	err = bare(err)
+	s.begin.Do(func() { close(s.first) })
 	scan := skill.Scan{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotFolder) || errors.Is(err, skill.ErrLeavesProject)}
 	if scan.Missing {
 		s.remember(nil)

@@ -101,6 +101,21 @@ func TestWatchSeesWhatChangedBefore(t *testing.T) {
 	<-ended
 }
 
+// A root that cannot be read has answered: its watch does not wait for a first scan that succeeds.
+func TestWatchUnreadable(t *testing.T) {
+	root := tree(t, map[string]string{"loop": "->loop"})
+	s := source(pickOpener(), filepath.Join(root, "loop"))
+	if _, err := s.Scan(t.Context()); err == nil {
+		t.Fatal("a root that is a link to itself was scanned")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { s.Watch(ctx, func() {}); close(ended) }()
+	until(t, "an answer of the watch", func() bool { on, reason := s.Watching(); return on || reason != "" })
+	stop()
+	<-ended
+}
+
 func TestWatch(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "out/SKILL.md": "x", "r/l": "->../out"})
 	root := filepath.Join(base, "r")
