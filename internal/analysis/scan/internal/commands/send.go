@@ -54,7 +54,19 @@ func (r *shellReader) judgeRequest(q request, place value, io redirect) {
 	if secret.secret == "" || len(q.urls) == 0 {
 		return
 	}
-	r.sendsSecret(secret, q.urls[0].text, place)
+	r.requestSends(secret, q.urls[0].text, place)
+}
+
+// requestSends notes that a request sends the credentials in a value. Texts teach with a placeholder
+// for the host, but no honest script sends a key or a keychain to one.
+func (r *shellReader) requestSends(v value, destination string, place value) {
+	host, kind := words.Of(destination)
+	isKey := v.secret != wholeEnvironment && !words.IsDotEnv(v.secret) && !v.mild
+	if isKey && kind == words.Nobody && !words.IsLocal(host) && !r.inMarkdown() {
+		r.s.Find(passage.SendSecret, r.p, place.from, place.to, sent(v, destination))
+		return
+	}
+	r.sendsSecret(v, destination, place)
 }
 
 // sendsSecret notes that the credentials in a value are sent.
@@ -64,11 +76,16 @@ func (r *shellReader) sendsSecret(v value, destination string, place value) {
 		r.s.looking(func() { r.sendsSecret(v, destination, place) })
 		return
 	}
+	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, sent(v, destination))
+}
+
+// sent returns the message that the credentials in a value are sent to a destination.
+func sent(v value, destination string) string {
 	to := "a host"
 	if host, _ := words.Of(destination); host != "" {
 		to = secrets.Quote(host)
 	}
-	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, secrets.Quote(v.secret)+" is sent to "+to)
+	return secrets.Quote(v.secret) + " is sent to " + to
 }
 
 // send judges a program that sends a file or its input, and returns the host's response.
