@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what was seen into doc/conformance.md")
+var update = flag.Bool("update", false, "write what was seen into results.txt and doc/conformance.md")
 
-const document = "../doc/conformance.md"
+// document has each result of the suite; doc/conformance.md has a summary of it.
+const document = "results.txt"
 
-// record has the results of a run of the suite, and the expected ones of
-// doc/conformance.md. Each table in the document is between two comments with its name.
+// record has the results of a run of the suite, and the expected ones of the document. Each
+// table in the document is between two comments with its name.
 type record struct {
 	sync.Mutex
 	seen    map[string][]string // rows by table, as in the document
@@ -46,7 +47,7 @@ func (m *record) cell(t *testing.T, table string, columns ...string) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(strings.Split(rows, "\n"), row) {
-		t.Errorf("doc/conformance.md has no such row; -update writes it:\n%s", row)
+		t.Errorf("%s has no such row; -update writes it:\n%s", document, row)
 	}
 }
 
@@ -93,7 +94,10 @@ func (m *record) close(passed bool) error {
 		}
 	}
 	if *update {
-		return os.WriteFile(document, []byte(text), 0o644)
+		if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
+			return err
+		}
+		return writePage(text)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func trees(t *testing.T) []*tree {
 }
 
 // keep is a folder in which to keep the fixtures and the generated skills, to repeat a row
-// of doc/conformance.md by hand.
+// of results.txt by hand.
 var keep = flag.String("trees", "", "write the folders fixtures and generated into `DIR`, and leave them there")
 
 func treesDir() string {

@@ -18,7 +18,7 @@ import (
 )
 
 // counts are the numbers of skills in the table of sizes.
-var counts = []int{17, 50, 100, 150, 200, 500, 2000}
+var counts = []int{17, 100, 200, 2000}
 
 // chosenCount reports whether a number of skills is measured: any, or the numbers in
 // KNACK_AGENTS_SIZES.
