@@ -99,9 +99,9 @@ func (p page) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, `# Performance
 
 Written by `+"`make bench`"+` on %s: %s; load %s before the run.
-Figures are medians of %d rounds or more; an idle server is measured once, for a minute. If a figure is a ratio to a floor, the two took turns in the same run. Trees have the figures of real skills (`+"`internal/tools/genskills`"+`); of 100,000 skills only the SKILL.md exist. The page cache is warm.
+Figures are medians of %d rounds or more. A figure and its floor took turns in the same run. Trees have the figures of real skills (`+"`internal/tools/genskills`"+`); of 100,000 skills only the SKILL.md exist. The page cache is warm.
 
-Each call names another skill. The floors are programs that do the least that the work asks for (`+"`internal/tools/bench/floor`"+`): *stat* walks a tree and looks at each file, *skillmd* reads every SKILL.md, *all* reads and hashes every file; *read* takes the request, reads and hashes the files, encodes the answer and writes it; *bare* takes it and writes the very bytes that knack answered; *oras* is oras pull and tar, *git* a shallow clone of the same skills, *index* knack pull of them as an index with an artifact a skill. The system places client and server on the processors, unless a row says otherwise.
+Each call names another skill. The floors are programs that do the least that the work asks for (`+"`internal/tools/bench/floor`"+`): *stat* looks at each file, *skillmd* reads every SKILL.md, *all* reads and hashes every file; *read* takes the request, reads and hashes the files, and writes the answer; *bare* writes the very bytes that knack answered; *oras* is oras pull and tar, *git* a shallow clone, *index* knack pull of an index with an artifact a skill.
 
 %s`, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds, before)
 	rows := append([]row{{"what", "goal", "measured", " ", "before"}, {"---", "---", "---", "---", "---"}}, p.rows...)

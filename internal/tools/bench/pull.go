@@ -57,10 +57,10 @@ func (b *bench) pulls() (rows []row, err error) {
 	changed := fmt.Sprintf("pull after %d of %s skills have changed", n/100, count(n))
 	return []row{
 		b.relative(what, "pull", "oras", "ms", 1), b.relative(what, "pull", "git", "ms", 1.3),
-		b.relative("processor time of that", "pull/cpu", "oras", "ms", 0),
+		b.relative("its processor time", "pull/cpu", "oras", "ms", 0),
 		b.absolute("requests of that", "pull/requests", "", 0, layers+4),
 		b.relative(what+", beside a pull of them as an index of artifacts", "pull", "index", "ms", 0.6),
-		b.relative("processor time of that", "pull/cpu", "index", "ms", 0),
+		b.relative("its processor time", "pull/cpu", "index", "ms", 0),
 		b.absolute(changed, "pull/changed", "ms", 0, 0),
 		b.absolute("bytes of that, of those of all layers", "pull/share", "%", 0, 20),
 		b.absolute("requests of that", "pull/changed/requests", "", 0, 20),

@@ -42,9 +42,9 @@ func (b *bench) start() (rows []row, err error) {
 		if c.floor != "" {
 			first = b.relative("start → initialize + tools/list, "+n, key("list", c.n), c.floor, "ms", c.limit)
 		}
-		rows = append(rows, b.kept(first, key("list", c.n), 1.1), b.absolute("processor time of that", key("cpu", c.n), "ms", 0, 0),
+		rows = append(rows, b.kept(first, key("list", c.n), 1.1), b.absolute("its processor time", key("cpu", c.n), "ms", 0, 0),
 			b.kept(b.absolute("peak memory, "+n+" listed", key("listed", c.n), "MB", 1, c.listed), key("listed", c.n), 1),
-			b.kept(b.absolute("of that its own, without the program's pages", key("own", c.n), "MB", 1, 0), key("own", c.n), 1),
+			b.kept(b.absolute("of it without the program's pages", key("own", c.n), "MB", 1, 0), key("own", c.n), 1),
 			b.kept(b.absolute("peak memory, "+n+" searched and watched", key("settled", c.n), "MB", 1, c.settled), key("settled", c.n), 1))
 	}
 	return rows, nil
@@ -105,7 +105,7 @@ func (b *bench) manifests() ([]row, error) {
 		}
 	}
 	what := fmt.Sprintf("full manifests of %s skills, from the start to the last page", count(n))
-	return []row{b.relative(what, "manifests", "all", "ms", 1.3), b.absolute("processor time of that", "manifests/cpu", "ms", 0, 0)}, nil
+	return []row{b.relative(what, "manifests", "all", "ms", 1.3), b.absolute("its processor time", "manifests/cpu", "ms", 0, 0)}, nil
 }
 
 func (b *bench) manifestsOnce(build build, t *tree) error {

@@ -43,9 +43,9 @@ func (b *bench) warm() (rows []row, err error) {
 		skills := count(n) + " skills"
 		rows = append(rows,
 			b.relative("start from a warm store → tools/list, "+skills+", beside a folder with them", key("warm", n), "folder", "ms", 1.1),
-			b.relative("processor time of that", key("warm/cpu", n), "folder", "ms", 0),
+			b.relative("its processor time", key("warm/cpu", n), "folder", "ms", 0),
 			b.relative("peak memory of that", key("warm/peak", n), "folder", "MB", 1.05),
-			b.relative("of that its own, without the program's pages", key("warm/own", n), "folder", "MB", 0))
+			b.relative("of it without the program's pages", key("warm/own", n), "folder", "MB", 0))
 	}
 	return rows, nil
 }
