@@ -147,11 +147,7 @@ func TestFindProblemsAreBounded(t *testing.T) {
 // Paging reaches every skill once, in the order of the list, with any limit, and no page
 // exceeds the budget.
 func TestFindPages(t *testing.T) {
-	sizes := []int{20, 400, 1900, 5000}
-	if testing.Short() {
-		sizes = []int{20, 1900}
-	}
-	for _, size := range sizes {
+	for _, size := range []int{20, 1900} {
 		h := hostOf(t, many(130, size))
 		var want []string
 		for _, e := range viewOf(t, h).Listed {
@@ -164,10 +160,11 @@ func TestFindPages(t *testing.T) {
 				next[k] = v
 			}
 			for pages := 0; ; pages++ {
-				if n := display.Length(call(t, h, "default", "find_skills", next).Text); n > listing.Budget+200 {
+				text := call(t, h, "default", "find_skills", next).Text
+				if n := display.Length(text); n > listing.Budget+200 {
 					t.Fatalf("a page of %d characters", n)
 				}
-				r := answerOf(t, h, next)
+				r := readAnswer(text)
 				if limit, ok := a["limit"].(int); ok && len(r.skills) > limit || r.total != 130 || len(r.skills) == 0 {
 					t.Fatalf("%v: %d skills of %d", next, len(r.skills), r.total)
 				}

@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
@@ -129,8 +131,8 @@ func TestInstructionsOfSets(t *testing.T) {
 // Codex, written in Rust, that is never less than code points.
 func TestInstructionsFit(t *testing.T) {
 	libraries := map[string][]*catalog.Entry{"17": seventeen(allOf(skill.ScopeProject)), "1": entriesOf("dye", "Dyes wool."), "0": nil, "1,000": thousand()}
-	for name, of := range corpusRepositories(t) {
-		libraries[name] = of
+	if testwait.SecondLane() {
+		maps.Copy(libraries, corpusRepositories(t))
 	}
 	for size := 1; size < 60; size += 7 { // names of every length, and in scripts of more than one unit
 		libraries[fmt.Sprint("length ", size)] = entriesOf(
@@ -292,11 +294,12 @@ func TestPromptFillsItsList(t *testing.T) {
 	}
 }
 
-// TestHugeLibraries checks that 10,000 skills of any script fill the room that a client
+// TestHugeLibraries checks that 10,000 skills of any script, or fewer of them, fill the room that a client
 // shows, in its own units, and never more, for any version that the client claims.
 func TestHugeLibraries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it lays lists of 10,000 skills out")
+	skills := 2_000
+	if testwait.SecondLane() {
+		skills = 10_000
 	}
 	tools := toolsOf(t, "default")
 	for kind, description := range map[string]string{
@@ -305,7 +308,7 @@ func TestHugeLibraries(t *testing.T) {
 		"equal beginnings": "Use this skill when the user wants to work with the thing of the same name, and with nothing else: thing ",
 	} {
 		var texts []string
-		for i := range 10_000 {
+		for i := range skills {
 			name := map[string]string{"Thai": "เอกสาร-", "Chinese": "技能-"}[kind]
 			texts = append(texts, fmt.Sprint(cmp.Or(name, "guide-to-thing-"), i), description+fmt.Sprint(i))
 		}

@@ -105,7 +105,7 @@ func TestLimitTakesEffect(t *testing.T) {
 		t.Errorf("without a bound the list has %d characters: %.600s", display.Length(whole), whole)
 	}
 	for _, c := range append(profile.Known(), profile.Client{}, profile.Client{Limit: profile.Unlimited}) {
-		for _, n := range []int{0, 700, 2000, 15_999, 16_000, 16_001, 17_000, 20_000, 40_000, 60_000, 1 << 40, math.MaxInt} {
+		for _, n := range []int{0, 700, 16_000, 16_001, 20_000, 60_000, 1 << 40, math.MaxInt} {
 			text, most := define(n, c), n
 			if n == 0 {
 				most = listing.Budget + display.Length(defaultHead) + display.Length(skillTail)

@@ -165,6 +165,7 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 // Codex whose script prints results as JSON: each answer has at most 40,000 bytes then, with its
 // frame, and the parts join without a gap.
 func TestLongRealFilesInCodeMode(t *testing.T) {
+	testwait.Slow(t)
 	const long, printed = 36_000, 40_000
 	c := profile.Client{Name: "codex-mcp-client", Version: "0.171.0", Scripted: true}
 	at := corpus.Dir(t, "skills")

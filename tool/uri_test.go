@@ -94,7 +94,7 @@ func TestURIsAgree(t *testing.T) {
 
 // Every URI is listed for any number of skills, with shorter descriptions.
 func TestListByURIIsBudgeted(t *testing.T) {
-	for _, n := range []int{50, 150, 1000} {
+	for _, n := range []int{50, 150, 400} {
 		r := call(t, hostOf(t, many(n, 600)), "uri", "list_skills", args{})
 		same(t, strings.Count(r.Text, "skill://"), n)
 		same(t, len(r.Object.(skillList).Skills), n)

@@ -258,8 +258,8 @@ func TestArchiveBounds(t *testing.T) {
 	}
 	for what, content := range map[string]string{
 		"claims 1 GB":      claiming(),
-		"bomb":             zipOf("a.txt", strings.Repeat("\x00", 64<<20)),
-		"bomb in a bomb":   gzipOf(gzipOf(strings.Repeat("\x00", 256<<20))),
+		"bomb":             zipOf("a.txt", strings.Repeat("\x00", 48<<20)),
+		"bomb in a bomb":   gzipOf(gzipOf(strings.Repeat("\x00", 80<<20))),
 		"program, two":     zipOf("a.zip", zipOf("logo.png", elf)),
 		"encrypted":        patched(zipOf("a.txt", "text"), sigCentral, 8, "\x01"),
 		"climbs":           zipOf("../a", "x"),

@@ -13,12 +13,10 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostileSkills returns skills that are made to be expensive, by their ingredient.
-func hostileSkills(small bool) map[string]map[string]string {
-	large, long := 16<<20-1<<10, 1<<20
-	if small {
-		large, long = large/8, long/8
-	}
+// hostileSkills returns skills that are made to be expensive, by their ingredient. Each is as
+// large as a skill may be, divided by part.
+func hostileSkills(part int) map[string]map[string]string {
+	large, long := (16<<20-1<<10)/part, 1<<20/part
 	fill := func(unit string, n int) string { return strings.Repeat(unit, n/len(unit)) }
 	all := map[string]map[string]string{"files": {}}
 	for i := range 9_999 {
@@ -51,7 +49,13 @@ func hostileSkills(small bool) map[string]map[string]string {
 // allocations together, and so the memory in use at once. The bound on time fails a reader of
 // quadratic time.
 func TestHostileSkills(t *testing.T) {
-	for what, files := range hostileSkills(!testwait.Full()) {
+	part := 32
+	if testwait.Full() {
+		part = 1
+	} else if testwait.SecondLane() {
+		part = 8
+	}
+	for what, files := range hostileSkills(part) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()

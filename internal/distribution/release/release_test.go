@@ -344,9 +344,7 @@ func TestDamaged(t *testing.T) {
 // A manifest that is made in one pass, which happens if all stamps are old enough, has no
 // damaged file either.
 func TestDamagedOld(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits until stamps are two seconds old")
-	}
+	testwait.Slow(t)
 	k := newShelf(t)
 	r := k.put(library)
 	k.source.Set(r)

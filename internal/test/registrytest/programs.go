@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // Registries that the tests start.
@@ -99,11 +101,16 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// Each runs a test with each registry.
+// All lists the registries.
+var All = []string{Distribution, DockerRegistry}
+
+// Each runs a test with each registry. Debian's is left to the second lane.
 func Each(t *testing.T, f func(t *testing.T, host string)) {
-	for _, name := range []string{Distribution, DockerRegistry} {
-		t.Run(name, func(t *testing.T) { f(t, Open(t, name, "")) })
-	}
+	t.Run(Distribution, func(t *testing.T) { f(t, Open(t, Distribution, "")) })
+	t.Run(DockerRegistry, func(t *testing.T) {
+		testwait.Slow(t)
+		f(t, Open(t, DockerRegistry, ""))
+	})
 }
 
 // Open starts a registry of the given kind and returns its address. With a file of htpasswd it wants

@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 		w.WriteHeader(from.Code)
 		w.Write(from.Body.Bytes())
 	}
-	layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(4<<20)))
+	layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<16)))
 	short := func(_ *proxy, w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") != "" {
 			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
@@ -187,7 +187,7 @@ func TestFaults(t *testing.T) {
 			if (c.want == "") != (text == "") || !strings.HasPrefix(text, c.want) || strings.Contains(text, "CANARY") {
 				t.Errorf("%q, want %q", text, c.want)
 			}
-			if c.want == "" && (to.files["pdf: SKILL.md"] != skillMD("pdf") || to.files["pdf: noise"] != noise(4<<20)) {
+			if c.want == "" && (to.files["pdf: SKILL.md"] != skillMD("pdf") || to.files["pdf: noise"] != noise(1<<16)) {
 				t.Error("other bytes arrived")
 			}
 			if c.want != "" && len(to.files) > 0 {
@@ -278,7 +278,7 @@ func TestContinues(t *testing.T) {
 // part.
 func TestPartsIgnored(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
-	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<20))))
+	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<16))))
 	for name, fault := range map[string]func(p *proxy, w http.ResponseWriter, r *http.Request, n int) bool{
 		"whole": func(_ *proxy, _ http.ResponseWriter, r *http.Request, n int) bool {
 			r.Header.Del("Range")
@@ -301,13 +301,13 @@ func TestPartsIgnored(t *testing.T) {
 			var p *proxy
 			p = newProxy(t, host, func(w http.ResponseWriter, r *http.Request, n int) bool {
 				if isBlob(r) && n == 0 {
-					cutAfter(w, p.answer(r), 1<<19)
+					cutAfter(w, p.answer(r), 1<<15)
 				}
 				return isBlob(r) && fault(p, w, r, n)
 			})
 			opts, _ := options(t)
 			got, _, err := install(t, New(opts), "oci://"+p.host()+"/acme/pdf:v1")
-			if err != nil || got.files["pdf: noise"] != noise(1<<20) {
+			if err != nil || got.files["pdf: noise"] != noise(1<<16) {
 				t.Errorf("not what was sent: %v", err)
 			}
 		})
