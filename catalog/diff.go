@@ -106,11 +106,15 @@ func sameRoots(prev, next *Snapshot) bool {
 	}
 	for i := range prev.Roots {
 		a, b := prev.Roots[i], next.Roots[i]
-		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || !sameReason(a, b) || len(a.Notices) != len(b.Notices) {
+		if a.Root != b.Root || a.Missing != b.Missing || a.Count != b.Count || a.Led != b.Led || !sameReason(a, b) || !slices.EqualFunc(a.Notices, b.Notices, sameNotice) {
 			return false
 		}
 	}
 	return true
+}
+
+func sameNotice(a, b skill.Notice) bool {
+	return a.Path == b.Path && a.Rule == b.Rule && a.Message == b.Message && a.Fix == b.Fix
 }
 
 func sameReason(a, b RootStatus) bool {

@@ -319,3 +319,29 @@ func TestReasonOfRootChanges(t *testing.T) {
 		diffs(t, "the reason", [2]string{reason, fix}, x.want)
 	}
 }
+
+// TestRootChangesWithoutSkills checks that another notice, and another place of a root behind a
+// link, are published, even if no skill was added or removed.
+func TestRootChangesWithoutSkills(t *testing.T) {
+	var notice skill.Notice
+	var real string
+	s := scanning{source("a", "x/SKILL.md", text("x", "one")), func(scan func() (skill.Scan, error), _ *Catalog) (skill.Scan, error) {
+		found, err := scan()
+		found.Notices, found.Real = []skill.Notice{notice}, real
+		return found, err
+	}, new(*Catalog)}
+	c := catalogOf(t, s)
+	for name, change := range map[string]func(){
+		"path":    func() { notice.Path = "y" },
+		"rule":    func() { notice.Rule = "link-outside" },
+		"message": func() { notice.Message = "it is a link" },
+		"fix":     func() { notice.Fix = "copy it" },
+		"place":   func() { real = "/other" },
+	} {
+		change()
+		refresh(t, c)
+		if r := view(t, c).Roots[0]; r.Notices[0] != notice || r.Led != real {
+			t.Errorf("%s: the root has %+v at %q", name, r.Notices[0], r.Led)
+		}
+	}
+}
