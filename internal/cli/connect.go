@@ -141,16 +141,14 @@ clients are:
 
 // check refuses flags that the client cannot use.
 func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
-	scopes := c.Scopes()
+	if err := f.checkScope(env); err != nil {
+		return err
+	}
 	switch {
 	case f.token && f.url == "":
 		return command.UsageError("for example: --url https://skills.example.com/mcp --token", "--token is for a server behind a URL: --url is missing")
-	case f.scope != "" && f.scope != clientconfig.User && f.scope != clientconfig.Project:
-		return command.UsageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
-	case f.scope != "" && !slices.Contains(scopes, f.scope):
+	case !f.inScope(c):
 		return command.UsageError("leave --scope out", "%s has no project file", c.Name)
-	case f.scope == clientconfig.Project && f.file == "" && f.clientEnv(env).Project == "":
-		return command.UsageError("give it with --project; without --scope the entry is for all projects", "the project's folder is not known, and the home folder is not a project")
 	case f.clientID != "" && f.url == "":
 		return command.UsageError("for example: --url https://skills.example.com/mcp --client-id knack-cli", "--client-id is for a server behind a URL: --url is missing")
 	case f.clientID != "" && !c.TakesClientID():
@@ -161,6 +159,22 @@ func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}
 	return nil
+}
+
+// checkScope refuses a scope that no client has, and the project's if there is no project.
+func (f *connectFlags) checkScope(env console.Env) error {
+	switch {
+	case f.scope != "" && f.scope != clientconfig.User && f.scope != clientconfig.Project:
+		return command.UsageError("give user, for all your projects, or project, for all users of this one", "--scope %s: there is no such scope", f.scope)
+	case f.scope == clientconfig.Project && f.file == "" && f.clientEnv(env).Project == "":
+		return command.UsageError("give it with --project; without --scope the entry is for all projects", "the project's folder is not known, and the home folder is not a project")
+	}
+	return nil
+}
+
+// inScope reports whether the client has a file of the chosen scope.
+func (f *connectFlags) inScope(c clientconfig.Client) bool {
+	return f.scope == "" || slices.Contains(c.Scopes(), f.scope)
 }
 
 func (f *connectFlags) clientEnv(env console.Env) clientconfig.Env {
@@ -278,6 +292,9 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 // connectAll writes or removes the entries of all clients here, except of those to which knack adds
 // nothing. Without --write and --remove it lists the clients.
 func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON bool) (command.Result, error) {
+	if err := f.checkScope(*env); err != nil {
+		return nil, err
+	}
 	if !f.write && !f.remove {
 		return f.list(ctx, env)
 	}
@@ -301,15 +318,16 @@ func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON 
 		if f.remove && !has || !f.remove && !state.Here {
 			continue
 		}
+		if !f.inScope(c) {
+			env.Err().Line("%s has no project file.", c.Name)
+			continue
+		}
 		if !f.remove && !has && state.Gain.IsUseless() {
 			env.Err().Line("%s %s.", state.Name, state.Gain.String())
 			continue
 		}
 		one := *f
 		one.trust = f.trust && (c.CanTrust() || c.TrustNote() != "")
-		if !slices.Contains(c.Scopes(), one.scope) {
-			one.scope = ""
-		}
 		err := one.check(*env, c)
 		var r command.Result
 		if err == nil {
