@@ -107,7 +107,7 @@ func (l *Library) Skills(ctx context.Context) ([]Skill, error) {
 	}
 	var all []Skill
 	for _, e := range tool.Offered(v, l.tools) {
-		all = append(all, skillOf(e))
+		all = append(all, skillOf(v, e))
 	}
 	return all, nil
 }
@@ -124,13 +124,13 @@ func (l *Library) Search(ctx context.Context, text string, limit int) ([]Skill, 
 	}
 	var hits []Skill
 	for _, h := range found.Hits {
-		hits = append(hits, skillOf(h.Entry))
+		hits = append(hits, skillOf(v, h.Entry))
 	}
 	return hits, nil
 }
 
-func skillOf(e *catalog.Entry) Skill {
-	return Skill{Name: e.Name, Description: e.Description, URI: e.URI().String(), Root: e.Root.Label}
+func skillOf(v catalog.View, e *catalog.Entry) Skill {
+	return Skill{Name: v.Called(e), Description: e.Description, URI: e.URI().String(), Root: e.Root.Label}
 }
 
 // Call calls a tool with arguments that encode as a JSON object. A mistake of the model, such as an

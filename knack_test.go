@@ -117,6 +117,25 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// TestSearchNames checks that each name that a search returns loads that skill, also if another
+// folder has a skill of the same name.
+func TestSearchNames(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	write(t, one, "adding", "Adds numbers")
+	write(t, two, "adding", "Adds up bills")
+	skills := open(t, knack.Options{Dirs: []string{one, two}, NoBuiltin: true})
+	found, err := skills.Search(t.Context(), "adds", 0)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("Search = %v, %v", found, err)
+	}
+	for _, s := range found {
+		answer, err := skills.Call(t.Context(), "skill", map[string]any{"name": s.Name})
+		if err != nil || !strings.Contains(answer.Text, filepath.Join(map[string]string{"dir-1": one, "dir-2": two}[s.Root], "adding")) {
+			t.Errorf("%s of %s loads %q, %v", s.Name, s.Root, answer.Text, err)
+		}
+	}
+}
+
 // A skill that does not match the lock beside it is not served, if the settings enforce
 // locks.
 func TestLibraryIsGuarded(t *testing.T) {
