@@ -85,7 +85,9 @@ func TestInteropCheck(t *testing.T) {
 // no such dependency.
 var mcpgo = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(work, "mcpgo.exe")
-	out, err := exec.Command("go", "build", "-C", "mcpgo", "-o", program, ".").CombinedOutput()
+	cmd := exec.Command("go", "build", "-C", "mcpgo", "-o", program, ".")
+	cmd.Env = builder
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build mcpgo: %w: %s", err, out)
 	}

@@ -56,6 +56,10 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(work)
+	if err := moveHome(filepath.Join(work, "home")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := m.Run()
 	for _, stop := range children.stop {
 		stop()
@@ -65,6 +69,28 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return code
+}
+
+// builder is the environment of go build, whose cache lies in the home of the person who tests.
+var builder = append(os.Environ(), "CGO_ENABLED=0")
+
+// moveHome makes dir the home of all that is started, so that no settings of the person who
+// tests count.
+func moveHome(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		if err := os.Setenv(name, dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // missing skips where something is not installed, so that the tables of the
@@ -132,7 +158,7 @@ var built = sync.OnceValues(func() (string, error) {
 		binary += ".exe"
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../cmd/knack")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = builder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build knack: %w: %s", err, out)
 	}
@@ -217,11 +243,13 @@ func serve(binary string, args ...string) (url string, stop func(), err error) {
 		_ = cmd.Wait()
 	}
 	found := make(chan string, 1)
+	var said strings.Builder // read after found is closed
 	go func() {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); { // to the end, or the server would block
 			if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
 				found <- url
 			}
+			fmt.Fprintln(&said, lines.Text())
 		}
 		close(found)
 	}()
@@ -229,7 +257,7 @@ func serve(binary string, args ...string) (url string, stop func(), err error) {
 	case url, ok := <-found:
 		if !ok {
 			stop()
-			return "", nil, errors.New("knack serve ended at once")
+			return "", nil, fmt.Errorf("knack serve ended at once: %s", said.String())
 		}
 		return url, stop, nil
 	case <-time.After(time.Minute):
@@ -244,14 +272,13 @@ type ran struct {
 	stdout, stderr string
 }
 
-// start runs a client for at most four minutes, in a home of its own.
+// start runs a client for at most four minutes.
 func start(t *testing.T, program string, args ...string) ran {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	home := filepath.Join(work, "home")
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "HOME="+home, "USERPROFILE="+home, "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
