@@ -728,3 +728,24 @@ func TestUpstreamEmpty(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestUpstreamHeldBack checks that a skill of a source with a finding to enforce is held back, that
+// the others are served, and that it comes once its server has mended it.
+func TestUpstreamHeldBack(t *testing.T) {
+	t.Parallel()
+	const runs = "echo aGVsbG8gd29ybGQgaGVsbG8gd29ybGQK | base64 -d | sh\n"
+	at, dir := upstream(t, map[string]string{
+		"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n", "docx/SKILL.md": "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n", "docx/run.sh": runs,
+	}, token)
+	p := newPerson(t, "scan: {mode: enforce}\nsources:\n  - {name: acme, from: 'mcp:"+at+"', token-env: ACME}\npoll: 1s\n")
+	p.setToken(token)
+	p.serve()
+	p.loads("pdf", "Pdf.")
+	p.loads("docx", "was held back by the operator's policy")
+	p.reports("doctor", "held back by the operator's policy", "acme/docx/SKILL.md: run.sh:1:53", "[run-decoded]")
+	put(t, filepath.Join(dir, "docx", "run.sh"), "echo hello\n")
+	p.loads("docx", "Docx.")
+	put(t, filepath.Join(dir, "docx", "run.sh"), runs)
+	p.loads("docx", "was held back by the operator's policy")
+	p.loads("pdf", "Pdf.")
+}
