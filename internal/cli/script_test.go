@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ var logTime = regexp.MustCompile(`(?m)^time=\S+ `)
 // pipes, signals and an exit status.
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4") // most of them wait
-	testscript.Main(m, map[string]func(){"knack": func() {
+	testscript.Main(collected{m}, map[string]func(){"knack": func() {
 		ctx, stop := console.UntilSignal()
 		if os.Getenv("KNACK_TEST_NOBODY") != "" {
 			becomeNobody()
@@ -37,6 +38,14 @@ func TestMain(m *testing.M) {
 		stop()
 		os.Exit(code)
 	}})
+}
+
+// collected are tests that collect garbage rarely. A process that is knack has its own collector.
+type collected struct{ *testing.M }
+
+func (m collected) Run() int {
+	debug.SetGCPercent(400)
+	return m.M.Run()
 }
 
 // TestScript runs command lines as users type them. Every script starts with an empty home

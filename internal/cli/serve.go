@@ -126,7 +126,10 @@ func (f *serveFlags) check(env *console.Env) (err error) {
 const slowRootTimeout = 2 * time.Second
 
 func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
-	memory.Tune(env.Getenv)
+	if env.Alone {
+		memory.Tune(env.Getenv)
+		go memory.Release(ctx)
+	}
 	w, web, op := f.skills, &f.web, &f.op
 	log := op.logger(env)
 	found := log
@@ -212,7 +215,6 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		options.Events = append(options.Events, tally, counts)
 	}
 	server := mcpserver.New(options)
-	go memory.Release(ctx)
 	go func() {
 		v, err := c.View(ctx)
 		if err != nil {

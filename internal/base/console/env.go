@@ -33,6 +33,8 @@ type Env struct {
 	Width int
 	// Plain is true if the terminal shows escape sequences as text, as old Windows consoles do.
 	Plain bool
+	// Alone is true if the process ends with this command, which may fit the collector of garbage to itself.
+	Alone bool
 
 	progress *progress // see [Start]
 }
@@ -82,7 +84,7 @@ func System() Env {
 	dir, _ := os.Getwd() // if it fails, only --dir and the home folder are served
 	home, _ := os.UserHomeDir()
 	e := Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Proxy: http.ProxyFromEnvironment, Dir: dir, Home: home, User: systemUser,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Environ: os.Environ(), Proxy: http.ProxyFromEnvironment, Dir: dir, Home: home, User: systemUser, Alone: true,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
