@@ -25,9 +25,8 @@ func checkCommand(env *console.Env) *cobra.Command {
 	var protocol string
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:        "check [PATH | SKILL | URL]…",
-		SuggestFor: []string{"validate", "lint", "test"},
-		Short:      "Check skills and plugins, or how an MCP server serves skills",
+		Use:   "check [PATH | SKILL | URL]…",
+		Short: "Check skills and plugins, or how an MCP server serves skills",
 		Long: `Check skills: a SKILL.md, a skill's folder, or every skill below a folder.
 Without a PATH, the skills in the project's folders.
 

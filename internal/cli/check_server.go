@@ -10,17 +10,22 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/llm/reach"
+	"github.com/knack-dev/knack/internal/workspace/origins"
 	"github.com/knack-dev/knack/skillsext"
 )
 
 func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, format string) (command.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	token := env.Getenv(clientconfig.TokenVariable)
+	token, err := origins.Token(env)
+	if bad := (*httpfetch.TokenError)(nil); errors.As(err, &bad) {
+		return nil, command.RunError(bad.Fix, "%s: %s", clientconfig.TokenVariable, bad.What)
+	}
 	answers := &reach.Watched{Next: http.DefaultTransport}
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: reach.Client(u, token, answers, cancel)}
 	var done, all atomic.Int64

@@ -42,9 +42,8 @@ func connectCommand(env *console.Env) *cobra.Command {
 		ids = append(ids, c.ID)
 	}
 	cmd := &cobra.Command{
-		Use:        "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
-		SuggestFor: []string{"setup"},
-		Short:      "Print the configuration that a client needs, or write it",
+		Use:   "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
+		Short: "Print the configuration that a client needs, or write it",
 		Long: `List the clients on this machine, how each is connected, how many skills it
 reads itself, and how many knack adds. With CLIENT, print the entry that it
 needs in its configuration file.

@@ -130,6 +130,9 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 	if step := c.SignIn(counts.Name); step != "" && s.URL != "" && !s.Token {
 		env.Err().Line("If the server asks for a sign-in: %s.", step)
 	}
+	if s.ClientID != "" {
+		env.Err().Line("At the provider, %s has to be a public client with the redirect addresses http://localhost and http://127.0.0.1, at any port and path%s.", display.Echo(s.ClientID), c.ProviderNote())
+	}
 	for _, sentence := range c.NextSteps(counts.Scope, counts.Name) {
 		env.Err().Line("%s", sentence)
 	}

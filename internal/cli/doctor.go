@@ -22,9 +22,8 @@ func doctorCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	var all, verbose bool
 	cmd := &cobra.Command{
-		Use:        "doctor [SKILL]",
-		SuggestFor: []string{"diagnose", "status", "why", "debug"},
-		Short:      "Explain what became of each skill, and why one is missing",
+		Use:   "doctor [SKILL]",
+		Short: "Explain what became of each skill, and why one is missing",
 		Long: `Report the problems of the skills here, the worst first, each with its fix, and
 where skills are looked for. With --all, also explain what became of each skill
 and what clients see of them.

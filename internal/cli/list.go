@@ -21,9 +21,8 @@ func listCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	var all bool
 	cmd := &cobra.Command{
-		Use:        "list [SOURCE]",
-		SuggestFor: []string{"ls", "skills", "skill"},
-		Short:      "List the available skills, and with --all the others too",
+		Use:   "list [SOURCE]",
+		Short: "List the available skills, and with --all the others too",
 		Long: `List the available skills of each root, with descriptions.
 
 With --all, also those that are shadowed, skipped, held back or not read, with

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,37 +13,80 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
+// otherNames are the words of other tools for commands. below is the command above them, or "".
+var otherNames = []struct{ below, words, commands string }{
+	{"", "get i install", "add"},
+	{"", "accept allow pin trust", "approve"},
+	{"", "revoke-approval unapprove", "approve --remove"},
+	{"", "agent ask llm prompt talk", "chat"},
+	{"", "lint test validate", "check"},
+	{"", "configure preferences", "config"},
+	{"", "attach link setup", "connect"},
+	{"", "debug diagnose status why", "doctor"},
+	{"", "evals evaluate measure trigger triggers", "eval"},
+	{"", "commands man usage", "help"},
+	{"", "ls skill skills", "list"},
+	{"", "auth signin sign-in", "login"},
+	{"", "signout sign-out", "logout"},
+	{"", "init", "new, config init"},
+	{"", "create generate scaffold", "new"},
+	{"", "push release upload", "publish"},
+	{"", "clone download fetch mirror", "pull"},
+	{"", "delete rm uninstall", "remove"},
+	{"", "audit inspect", "scan"},
+	{"", "find grep query", "search"},
+	{"", "mcp run server start stdio", "serve"},
+	{"", "cat info read view", "show"},
+	{"", "ci restore", "sync"},
+	{"", "key secret tokens", "token"},
+	{"", "outdated upgrade", "update"},
+	{"", "frozen integrity", "verify"},
+	{"config", "get list ls print", "config show"},
+	{"config", "lint validate", "config check"},
+	{"config", "create new", "config init"},
+	{"token", "add create", "token new"},
+	{"token", "ls show", "token list"},
+	{"token", "delete remove rm", "token revoke"},
+}
+
+// leastWord is the least length of a word of another tool that may be misspelt.
+const leastWord = 4
+
 // noCommand returns the error for a word that is not a subcommand of parent.
 func noCommand(parent *cobra.Command, typed string) error {
-	var names []string
-	best := ""
+	var words []string
+	meant := map[string]string{} // commands by word
+	path := strings.TrimPrefix(strings.TrimPrefix(parent.CommandPath(), parent.Root().Name()), " ")
+	add := func(word, commands string) {
+		if meant[word] == "" {
+			words, meant[word] = append(words, word), commands
+		}
+	}
 	for _, c := range parent.Commands() {
-		if slices.Contains(c.SuggestFor, strings.ToLower(typed)) {
-			best = c.Name()
-		}
 		if !c.Hidden {
-			names = append(names, c.Name())
+			add(c.Name(), strings.TrimSpace(path+" "+c.Name()))
 		}
+	}
+	hint := "run '" + parent.CommandPath() + " --help' for the commands"
+	if len(words) == 0 {
+		hint = "run '" + parent.CommandPath() + " --help' for its use"
 	}
 	if !parent.HasParent() {
 		for _, t := range help.Topics {
-			names = append(names, t.Name)
+			add(t.Name, "help "+t.Name)
 		}
 	}
-	if best == "" {
-		best = typo.Nearest(typed, names)
+	for _, o := range otherNames {
+		for word := range strings.FieldsSeq(o.words) {
+			if o.below == path && (len(word) >= leastWord || word == strings.ToLower(typed)) {
+				add(word, o.commands)
+			}
+		}
 	}
-	hint := "run '" + parent.CommandPath() + " --help' for the commands"
-	if len(names) == 0 {
-		hint = "run '" + parent.CommandPath() + " --help' for its use"
+	if commands := meant[typo.Nearest(typed, words)]; commands != "" {
+		hint = "did you mean 'knack " + strings.ReplaceAll(commands, ", ", "' or 'knack ") + "'?"
 	}
-	if _, found := help.Find(best); found {
-		hint = "did you mean 'knack help " + best + "'?"
-	} else if best != "" {
-		hint = "did you mean '" + parent.CommandPath() + " " + best + "'?"
-	}
-	of := strings.TrimPrefix(parent.CommandPath()+" ", parent.Root().Name()+" ")
-	return command.UsageError(hint, "there is no command '%s%s'", of, display.Echo(typed))
+	return command.UsageError(hint, "there is no command '%s%s'", strings.TrimPrefix(path+" ", " "), display.Echo(typed))
 }
 
 // flagHint returns the hint for an error in a command's flags.

@@ -26,9 +26,8 @@ const newFolder = ".agents/skills"
 func newCommand(env *console.Env) *cobra.Command {
 	var below, project, description string
 	cmd := &cobra.Command{
-		Use:        "new NAME",
-		SuggestFor: []string{"init", "create"},
-		Short:      "Write a valid skill to start from",
+		Use:   "new NAME",
+		Short: "Write a valid skill to start from",
 		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from,
 and print its path. Existing files stay unchanged.
 

@@ -41,9 +41,8 @@ type scanFlags struct {
 func scanCommand(env *console.Env) *cobra.Command {
 	var f scanFlags
 	cmd := &cobra.Command{
-		Use:        "scan [PATH | SKILL | SOURCE]…",
-		SuggestFor: []string{"audit", "inspect"},
-		Short:      "Report what skills would run, read and send, and find hostile ones",
+		Use:   "scan [PATH | SKILL | SOURCE]…",
+		Short: "Report what skills would run, read and send, and find hostile ones",
 		Long: `Say what skills would do: which programs, hosts and paths they name, what is
 worth a look (review), and what no honest skill does (enforce). Without a PATH,
 all skills that 'knack list' knows. Of a SOURCE, as 'knack add' takes it, all

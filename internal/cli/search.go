@@ -24,9 +24,8 @@ func searchCommand(env *console.Env) *cobra.Command {
 	var limit int
 	var explain bool
 	cmd := &cobra.Command{
-		Use:        "search QUERY",
-		SuggestFor: []string{"find", "grep"},
-		Short:      "Find skills by words, the best match first",
+		Use:   "search QUERY",
+		Short: "Find skills by words, the best match first",
 		Long: `Find skills by words of their name, tags, description or text, best first.
 
 A skill is found if one word matches: unchanged, with another ending, as a

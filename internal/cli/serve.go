@@ -52,9 +52,8 @@ func serveCommand(env *console.Env) *cobra.Command { return new(serveFlags).comm
 
 func (f *serveFlags) command(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:        "serve",
-		SuggestFor: []string{"run", "start", "server", "mcp", "stdio"},
-		Short:      "Serve the skills over MCP, on stdin and stdout or over HTTP",
+		Use:   "serve",
+		Short: "Serve the skills over MCP, on stdin and stdout or over HTTP",
 		Long: `Serve the skills over MCP, on standard input and output, until the input ends.
 
 A client starts it. For Claude Code, for example, this adds it:

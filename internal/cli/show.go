@@ -25,9 +25,8 @@ func showCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	var as string
 	cmd := &cobra.Command{
-		Use:        "show SKILL [FILE]",
-		SuggestFor: []string{"cat", "read", "view", "info"},
-		Short:      "Print a skill's SKILL.md, or another of its files, byte for byte",
+		Use:   "show SKILL [FILE]",
+		Short: "Print a skill's SKILL.md, or another of its files, byte for byte",
 		Long: `Print a skill's SKILL.md, or another of its files, byte for byte.
 
 SKILL is a name, LABEL:NAME for one that another skill shadows, a folder's name,

@@ -31,6 +31,7 @@ type person struct {
 	t     *testing.T
 	home  string
 	token atomic.Pointer[string] // of the variable ACME
+	typed string                 // the variable KNACK_TOKEN
 	log   lockedBuffer
 	in    io.Writer
 	out   *bufio.Reader
@@ -60,6 +61,8 @@ func (p *person) env() console.Env {
 			switch name {
 			case "ACME":
 				return *p.token.Load()
+			case "KNACK_TOKEN":
+				return p.typed
 			case "XDG_CACHE_HOME":
 				return filepath.Join(p.home, "cache")
 			}
@@ -312,6 +315,66 @@ poll: 1s
 	p.stop()
 	if all := p.log.String() + p.run("doctor") + p.run("doctor", "--json"); strings.Contains(all, "canary") {
 		t.Error(all)
+	}
+}
+
+// TestTypedToken checks that each command that reads a typed server sends it the token of
+// KNACK_TOKEN, and that a server in a lock, which may be of a clone, gets none.
+func TestTypedToken(t *testing.T) {
+	t.Parallel()
+	at, _ := upstream(t, map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nOf acme.\n"}, token)
+	target, _ := url.Parse(at)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: target.Host})
+	var given atomic.Int32
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			given.Add(1)
+		}
+		if r.URL.Path == "/echo/mcp" {
+			http.Error(w, r.Header.Get("Authorization"), http.StatusInternalServerError)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	p := newPerson(t, "")
+	p.write("work/.git/HEAD", "")
+	source := "mcp:" + front.URL + "/mcp"
+	commands := map[string]string{
+		"list " + source:                      "Use pdf.",
+		"show " + source + "//pdf":            "Of acme.",
+		"scan " + source:                      "1 skill",
+		"pull " + source:                      "1 skill",
+		"add " + source + " --skill pdf":      "pdf",
+		"check " + front.URL + "/mcp":         "1 skill, 1 file verified",
+		"list " + source + " --json":          "Use pdf.",
+		"add " + source + " --all --to other": "pdf",
+	}
+	for command := range commands {
+		if out := p.run(strings.Fields(command)...); !strings.Contains(out, "KNACK_TOKEN") {
+			t.Errorf("%s without a token: %s", command, out)
+		}
+	}
+	p.typed = otherToken
+	if out := p.run("list", source); !strings.Contains(out, "it refuses the token in KNACK_TOKEN") {
+		t.Error(out)
+	}
+	p.typed = "two words"
+	if out := p.run("list", source); !strings.Contains(out, "KNACK_TOKEN: its token is empty, too long, or has characters") {
+		t.Error(out)
+	}
+	p.typed = token
+	for command, want := range commands {
+		if out := p.run(strings.Fields(command)...); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", command, out)
+		}
+	}
+	if out := p.run("list", "mcp:"+front.URL+"/echo/mcp"); strings.Contains(out, token) {
+		t.Error(out)
+	}
+	given.Store(0)
+	if out := p.run("update"); !strings.Contains(out, "is sent only to a server that you type") || given.Load() > 0 {
+		t.Errorf("update: %d requests with a token: %s", given.Load(), out)
 	}
 }
 

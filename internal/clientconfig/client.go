@@ -67,6 +67,8 @@ type Client struct {
 	signIn string
 	// clientID returns the field of an id that is registered at the provider; nil if the file has none.
 	clientID func(id string) field
+	// provider ends the sentence about the registered id with a need of this client, or is "".
+	provider string
 	bearer   []field // fields that send the token to a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.
 	tokenEnv bool
@@ -115,6 +117,9 @@ func (c Client) TrustNote() string { return c.trustNote }
 
 // TakesClientID reports whether an entry can have the id that is registered at a provider.
 func (c Client) TakesClientID() bool { return c.clientID != nil }
+
+// ProviderNote ends a sentence about a registered id with a need of this client, or is "".
+func (c Client) ProviderNote() string { return c.provider }
 
 // SignIn returns the command or the step that signs in at the provider of a server, given the name of
 // its entry, or "".

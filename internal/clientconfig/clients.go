@@ -116,7 +116,7 @@ var Clients = withAgents([]Client{
 		dialect:   dialectComments, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("httpUrl"), trust: []field{{"trust", true}},
 		bearer: bearer("${" + TokenVariable + "}"), tokenEnv: true,
-		signIn: "/mcp auth NAME in Gemini CLI", clientID: oauthAs("clientId", field{"enabled", true}),
+		signIn: "/mcp auth NAME in Gemini CLI", clientID: oauthAs("clientId", field{"enabled", true}), provider: ", and the provider has to add iss to the redirect (RFC 9207)",
 	},
 	{
 		ID: "vscode", Program: "code",

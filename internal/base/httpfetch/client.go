@@ -56,6 +56,13 @@ type Fetcher struct {
 // New returns a fetcher without connecting.
 func New(o Options) *Fetcher { return &Fetcher{options: o, clients: map[string]*Client{}} }
 
+// With returns a fetcher with the same settings that sends these headers as [Options.Credentials].
+func (f *Fetcher) With(credentials func(ctx context.Context) (http.Header, error)) *Fetcher {
+	o := f.options
+	o.Credentials = credentials
+	return New(o)
+}
+
 // For returns the client for a source at an https address, or at an http address on this machine.
 // Clients share no connections, so permissions of one source do not extend to another.
 func (f *Fetcher) For(address string) (*Client, error) {

@@ -59,9 +59,8 @@ type approveFlags struct {
 func approveCommand(env *console.Env) *cobra.Command {
 	var f approveFlags
 	cmd := &cobra.Command{
-		Use:        "approve SKILL... | --list",
-		SuggestFor: []string{"accept", "allow", "pin"},
-		Short:      "Approve the files of skills as they are now, or list approvals",
+		Use:   "approve SKILL... | --list",
+		Short: "Approve the files of skills as they are now, or list approvals",
 		Long: `Approve the files of skills as they are now. The approval has the digest of each
 file, so that it ends when one of them changes: 'knack scan --against approved'
 then says what is new.

@@ -28,9 +28,8 @@ func Command(env *console.Env) *cobra.Command {
 	var prompt, system string
 	var allow, mcp command.Repeated
 	cmd := &cobra.Command{
-		Use:        "chat [PROMPT | -]",
-		SuggestFor: []string{"ask", "run", "talk", "llm", "prompt", "agent"},
-		Short:      "Talk to a language model that has the skills",
+		Use:   "chat [PROMPT | -]",
+		Short: "Talk to a language model that has the skills",
 		Long: `Talk to a language model, which finds and loads skills by the tools of knack.
 
 With a PROMPT, the answer is printed, and nothing else, on standard output; each

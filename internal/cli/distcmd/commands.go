@@ -18,9 +18,8 @@ func addCommand(env *console.Env, around Surroundings) *cobra.Command {
 	var q install.Request
 	var from string
 	cmd := &cobra.Command{
-		Use:        "add SOURCE... | --from LOCK",
-		SuggestFor: []string{"install", "get", "i"},
-		Short:      "Install skills from elsewhere, and record them in knack.lock",
+		Use:   "add SOURCE... | --from LOCK",
+		Short: "Install skills from elsewhere, and record them in knack.lock",
 		Long: `Copy skills from a source into ` + skillsFolder + ` at the root of the project's
 repository, and record in knack.lock what they are, file by file. Agents that
 read that folder, and knack serve, then offer them.
@@ -34,7 +33,8 @@ A source is one of
   https://HOST                      a site that offers skills
   oci://REGISTRY/REPO[:TAG]         a registry
   npm:NAME[@VERSION]                a package, as npm is configured
-  mcp:https://HOST/mcp              a server with the Skills extension
+  mcp:https://HOST/mcp              a server with the Skills extension; it gets
+                                    the token in KNACK_TOKEN
 
 If a source lists plugins, --skill PLUGIN:SKILL chooses, also if the plugin is
 elsewhere: knack list SOURCE shows them.
@@ -67,7 +67,7 @@ gh for skills that gh skill installed.`,
 		},
 	}
 	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
-		q.Sources = args
+		q.Sources, f.typed = args, args
 		if err := f.checkAllowed(); err != nil {
 			return nil, err
 		}
@@ -107,9 +107,8 @@ gh for skills that gh skill installed.`,
 func removeCommand(env *console.Env) *cobra.Command {
 	f := flags{env: env}
 	cmd := &cobra.Command{
-		Use:        "remove SKILL...",
-		SuggestFor: []string{"uninstall", "rm", "delete"},
-		Short:      "Remove installed skills and their entries in knack.lock",
+		Use:   "remove SKILL...",
+		Short: "Remove installed skills and their entries in knack.lock",
 		Long: `Remove the folders of installed skills, and their entries in knack.lock. A skill
 that was changed by hand, or that knack did not install, stays. If a name is
 installed in several places, the command asks, or says how to name one.`,
@@ -133,9 +132,8 @@ installed in several places, the command asks, or says how to name one.`,
 func syncCommand(env *console.Env, around Surroundings) *cobra.Command {
 	f := flags{env: env, around: around}
 	cmd := &cobra.Command{
-		Use:        "sync",
-		SuggestFor: []string{"restore", "ci"},
-		Short:      "Make the folders of installed skills what knack.lock says",
+		Use:   "sync",
+		Short: "Make the folders of installed skills what knack.lock says",
 		Long: `Write the folders of locked skills that are missing, from the store or from
 their sources. Only files with the locked digests are accepted. The lock is not
 changed. A skill that was changed by hand stays, unless --overwrite is given.`,
@@ -158,9 +156,8 @@ func updateCommand(env *console.Env, around Surroundings) *cobra.Command {
 	f := flags{env: env, around: around}
 	var q install.UpdateRequest
 	cmd := &cobra.Command{
-		Use:        "update [SKILL...]",
-		SuggestFor: []string{"upgrade", "outdated"},
-		Short:      "Update installed skills from their sources",
+		Use:   "update [SKILL...]",
+		Short: "Update installed skills from their sources",
 		Long: `Ask the sources of installed skills what they have now, and install what
 changed. A branch is followed. A full version, such as v1.2.3, moves to the
 highest of its major version (of 0.x: its minor version). A commit, a digest and
@@ -197,9 +194,8 @@ none is taken from another source.`,
 func verifyCommand(env *console.Env) *cobra.Command {
 	f := flags{env: env, ownLock: true}
 	cmd := &cobra.Command{
-		Use:        "verify [SKILL... | SOURCE]",
-		SuggestFor: []string{"audit", "frozen"},
-		Short:      "Compare installed skills with knack.lock, or check a release",
+		Use:   "verify [SKILL... | SOURCE]",
+		Short: "Compare installed skills with knack.lock, or check a release",
 		Long: `Compare the folders of installed skills with knack.lock, byte for byte. Nothing
 is written and no source is asked, with --offline or without, so it is for CI.
 The status is 1 if something differs. A skill beside the locked ones that is not

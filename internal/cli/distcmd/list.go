@@ -33,7 +33,7 @@ type pluginJSON struct {
 
 // ListSource lists the skills and plugins of a source, and installs nothing.
 func ListSource(ctx context.Context, env *console.Env, config, source string) (command.Result, error) {
-	f := flags{env: env, config: config}
+	f := flags{env: env, config: config, typed: []string{source}}
 	in, done, err := f.open(false, false)
 	if err != nil {
 		return nil, err

@@ -33,9 +33,8 @@ import (
 func publishCommand(env *console.Env) *cobra.Command {
 	p := publisher{env: env}
 	cmd := &cobra.Command{
-		Use:        "publish FROM TO",
-		SuggestFor: []string{"push", "release", "upload"},
-		Short:      "Send skills to a registry, as a release or as one skill",
+		Use:   "publish FROM TO",
+		Short: "Send skills to a registry, as a release or as one skill",
 		Long: `Send a folder of skills to a registry, as a release: an ordinary image with few
 layers, which knack add, pull and serve read. Of a change, only what changed is
 sent. If FROM is the folder of one skill, it is sent in the format of the

@@ -29,9 +29,8 @@ import (
 func pullCommand(env *console.Env) *cobra.Command {
 	p := puller{env: env}
 	cmd := &cobra.Command{
-		Use:        "pull SOURCE",
-		SuggestFor: []string{"fetch", "download", "mirror"},
-		Short:      "Bring all skills of a source into the store, for a server",
+		Use:   "pull SOURCE",
+		Short: "Bring all skills of a source into the store, for a server",
 		Long: `Bring all skills of a source into the store, as one release: all or none.
 Each file is compared with the digests of the release. knack serve --source
 SOURCE then starts with them at once. Of a release in a registry, only the
@@ -113,6 +112,10 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 		return nil, err
 	}
 	offline = offline || p.offline
+	var typed []string
+	if ref.Kind == origin.MCP {
+		typed = append(typed, ref.Location)
+	}
 	files := settings.New(env, p.config)
 	trusted, err := files.Trust()
 	if err != nil {
@@ -137,7 +140,7 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 		Trust: trusted, AllowDowngrade: p.downgrade,
 		Progress: func(r pull.Report) { now.Store(&r) },
 		Origins: origins.New(origins.Options{
-			Env: env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: servers,
+			Env: env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: servers, Typed: typed,
 			Warn: func(text string) { env.Err().Text(console.Warning, text) },
 		}),
 	}

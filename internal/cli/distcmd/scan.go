@@ -97,7 +97,7 @@ func laneOf(f install.Finding) scan.Lane {
 // Fetch fetches all skills of a source into the store, and installs nothing. The caller calls done
 // after reading them. left has the errors of unavailable skills.
 func Fetch(ctx context.Context, env *console.Env, config, source string) (bundles []*skill.Bundle, left []error, done func(), err error) {
-	f := flags{env: env, config: config}
+	f := flags{env: env, config: config, typed: []string{source}}
 	in, done, err := f.open(false, false)
 	if err != nil {
 		return nil, nil, nil, err

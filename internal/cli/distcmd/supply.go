@@ -68,9 +68,10 @@ type flags struct {
 	clients                            install.Clients // that add puts the skills before
 	stopProgress                       func()
 	scans                              bool
-	takesNothing                       bool // from a source, so that no rule matters
-	strict                             bool // an unlocked skill makes the status 1
-	ownLock                            bool // a lock in the folder of --project counts before that of its repository
+	takesNothing                       bool     // from a source, so that no rule matters
+	strict                             bool     // an unlocked skill makes the status 1
+	ownLock                            bool     // a lock in the folder of --project counts before that of its repository
+	typed                              []string // the sources that a person typed
 
 	lock  string // the path of the lock, once it is known
 	other string // the project of the lock, if --to leads out of the working directory's
@@ -259,7 +260,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins.New(origins.Options{
 			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: f.warn,
-			Fetch: servers,
+			Fetch: servers, Typed: f.typedServers(),
 		}),
 		Warn:  f.warn,
 		Judge: servers.Judge,
@@ -279,6 +280,16 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		return nil, nil, failure(err)
 	}
 	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
+}
+
+// typedServers returns the addresses of the MCP servers that a person typed.
+func (f *flags) typedServers() (all []string) {
+	for _, text := range f.typed {
+		if ref, err := origin.ParseTyped(text, f.env.Dir, f.env.Home); err == nil && ref.Kind == origin.MCP {
+			all = append(all, ref.Location)
+		}
+	}
+	return all
 }
 
 // progress is the last progress of a source or an installation.

@@ -45,6 +45,7 @@ func (f *flags) verifySource(cmd *cobra.Command, args []string) (command.Result,
 	if len(args) > 1 {
 		return nil, command.UsageError("give one source, or the names of skills", "verify takes a source alone")
 	}
+	f.typed = args
 	in, done, err := f.open(false, false)
 	if err != nil {
 		return nil, err

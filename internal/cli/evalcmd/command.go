@@ -41,9 +41,8 @@ type evaluation struct {
 func Command(env *console.Env) *cobra.Command {
 	c := &evaluation{env: env}
 	cmd := &cobra.Command{
-		Use:        "eval [SKILL]…",
-		SuggestFor: []string{"evals", "evaluate", "trigger", "triggers", "test", "measure"},
-		Short:      "Measure whether a skill is taken for the prompts that it is for",
+		Use:   "eval [SKILL]…",
+		Short: "Measure whether a skill is taken for the prompts that it is for",
 		Long: `Measure whether a skill is taken for the prompts that it is for, among all the
 others. Without a SKILL, every skill that has prompts.
 

@@ -18,7 +18,6 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin/archive"
 	"github.com/knack-dev/knack/internal/distribution/origin/folder"
 	"github.com/knack-dev/knack/internal/distribution/origin/git"
-	"github.com/knack-dev/knack/internal/distribution/origin/mcp"
 	"github.com/knack-dev/knack/internal/distribution/origin/npm"
 	"github.com/knack-dev/knack/internal/distribution/origin/wellknown"
 	"github.com/knack-dev/knack/internal/distribution/store"
@@ -35,6 +34,9 @@ type Options struct {
 	Warn     func(text string)  // called from any goroutine
 	Fetch    *httpfetch.Fetcher // of the command
 	Login    string             // follows the message of a server that refuses access, or ""
+	// Typed are the addresses of the MCP servers that a person typed. No other server, such as one
+	// in the lock of a clone, gets the token of [Token].
+	Typed []string
 }
 
 // kinds maps each kind of source to the constructor of its reader.
@@ -59,9 +61,7 @@ var kinds = map[origin.Kind]func(Options) (origin.Origin, error){
 	origin.NPM: func(o Options) (origin.Origin, error) {
 		return npm.New(npm.Options{Fetch: o.Fetch, Spool: o.Store.Spool, Config: o.npm, Offline: o.Offline, Progress: o.Progress}), nil
 	},
-	origin.MCP: func(o Options) (origin.Origin, error) {
-		return mcp.New(mcp.Options{Offline: o.Offline, Progress: o.Progress, Warn: o.Warn, HTTP: o.client, Login: o.Login}), nil
-	},
+	origin.MCP: servers,
 }
 
 // npm returns the user's settings of npm.

@@ -94,7 +94,7 @@ func Open(o Options) (*Replica, error) {
 		var f *follow.Follower
 		web := httpfetch.Options{Proxy: env.Proxy, Agent: "knack"}
 		var sent secrets
-		if o.Flag == "" {
+		if web.Login = ": name it under sources in a knack.yaml, with token-env or token-file"; o.Flag == "" {
 			web.Credentials, web.Login = o.credentials(o.File.Config.Sources[i], s.Ref, &sent)
 		}
 		fetch := httpfetch.New(web)
