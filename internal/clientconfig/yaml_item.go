@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,9 +15,24 @@ import (
 type Field struct{ Key, Text string }
 
 // AddItem adds a mapping to the front of the list at a path of keys in a YAML file, and makes the
-// keys that the file lacks. Comments and all other lines stay. It refuses a file in which it would
-// change anything else.
+// keys that the file lacks. Of a key that is commented out it removes the #; other comments and all
+// other lines stay. It refuses a file in which it would change anything else.
 func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
+	root, err := parseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	want := withItem(yamlValue(root), path, item)
+	if plain := withoutHash(data, path[0]); plain != nil {
+		if out, err := withAdded(plain, path, item, want); err == nil {
+			return out, nil
+		}
+	}
+	return withAdded(data, path, item, want)
+}
+
+// withAdded returns a file with the item, if its values are the wanted ones.
+func withAdded(data []byte, path []string, item []Field, want any) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
 		return nil, err
@@ -28,10 +44,26 @@ func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
 	}
 	out := apply(data, e.splices)
 	after, err := parseYAML(out)
-	if err != nil || !reflect.DeepEqual(yamlValue(after), withItem(yamlValue(root), path, item)) {
+	if err != nil || !reflect.DeepEqual(yamlValue(after), want) {
 		return nil, errSelfCheck
 	}
 	return out, nil
+}
+
+// withoutHash removes the # of the first line that is a key without a value, commented out, as in
+// the files of 'knack config init'. It returns nil if there is none.
+func withoutHash(data []byte, key string) []byte {
+	at := 0
+	for line := range bytes.Lines(data) {
+		text, hash := bytes.CutPrefix(line, []byte("#"))
+		text = bytes.TrimPrefix(text, []byte(" "))
+		rest, ok := bytes.CutPrefix(text, []byte(key+":"))
+		if rest = bytes.TrimSpace(rest); hash && ok && (len(rest) == 0 || rest[0] == '#') {
+			return slices.Concat(data[:at], text, data[at+len(line):])
+		}
+		at += len(line)
+	}
+	return nil
 }
 
 func (e *yamlEdit) insert(at int, text string) {

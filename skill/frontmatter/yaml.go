@@ -80,7 +80,11 @@ func ParseYAML(text string) (Value, []Problem) {
 		if fault = refused; fault == nil {
 			var problems []Problem
 			for _, n := range notes[:min(len(notes), maxProblems)] {
-				problems = append(problems, n.problem(func(p Position) Position { return p }))
+				p := n.problem(func(p Position) Position { return p })
+				if n.rule == YAMLDuplicate {
+					p.Message = fmt.Sprintf("%s; the first is on line %d", n.message, n.first.Line) // neither counts
+				}
+				problems = append(problems, p)
 			}
 			return v, problems
 		}

@@ -197,6 +197,10 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	entries, failed := selection.Named(env, v, words)
 	var all []approvals.Approval
 	var accepted []admission.Accept
+	var options scan.Options
+	if file, err := w.Files().Trusted(); err == nil && file != nil {
+		options.Lanes = file.Config.Scan.Rules
+	}
 	stored := false
 	for _, e := range entries {
 		loaded, err := loadSkill(ctx, e)
@@ -207,7 +211,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 			failed = append(failed, command.FailureIn(err))
 			continue
 		}
-		r, err := scan.Skill(ctx, loaded.files, loaded.manifest, scan.Options{})
+		r, err := scan.Skill(ctx, loaded.files, loaded.manifest, options)
 		if err != nil {
 			return workspace.Interrupted(err)
 		}
@@ -333,6 +337,9 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 	report.PrintFacts(p, r.Facts)
 	for _, accept := range accepts {
 		p.Item(2, "  accepted: %s, in these files of %s", accept.Rule, accept.Skill)
+		if !admission.HoldsBack(&r, accept.Rule) {
+			env.Err().Text(console.Warning, fmt.Sprintf("%s: accepting %s changes nothing now, since its findings are for review and hold no skill back", name, accept.Rule))
+		}
 	}
 	if s := book.Judge(a.URI, a.Files, a.At); s.Is != approvals.Never {
 		p.Item(2, "  before: %s", s)

@@ -303,6 +303,13 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 	return nil
 }
 
+// HoldsBack reports whether the findings of a rule hold a skill back in mode enforce, unless they are
+// accepted.
+func HoldsBack(r *scan.Report, rule skill.RuleID) bool {
+	return rule == scan.RuleTooLarge && r.TooLarge || rule == notRead && r.Unread ||
+		slices.ContainsFunc(r.Findings, func(f scan.Finding) bool { return f.Rule == rule && f.Lane == scan.Enforce })
+}
+
 // notRead is the rule for content that could not be judged.
 const notRead skill.RuleID = "not-read"
 

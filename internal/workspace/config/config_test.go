@@ -68,7 +68,7 @@ func TestParseRefuses(t *testing.T) {
 		"project:\n  tools: [wave]\n":                         {"config-value@2:10 project.tools: project.tools is not text | write the name of a set, for example default"},
 		"check: strict\n":                                     {"config-value@1:8 check: check does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
 		"check\n":                                             {"config-value@1:1 : the file does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space"},
-		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' occurs twice; the first, on line 2, counts | delete one of the two"},
+		"check:\n  strict: true\n  strict: false\n":           {"yaml-duplicate-key@3:3 : the key 'strict' occurs twice; the first is on line 2 | delete one of the two"},
 		"check:\n\tstrict: true\n":                            {"yaml-syntax@2:1 : there is a tab where YAML requires spaces | use spaces instead of the tab"},
 		"check:\n  rules: {name-folder: off\n":                {"yaml-syntax@2:10 : the { that begins here is never closed | write the closing }"},
 		"a: &x 1\nb: *x\n":                                    {"yaml-syntax@1:4 : an anchor (&x) is not supported | see 'knack help settings'"},

@@ -57,7 +57,7 @@ func TestRootsRefuses(t *testing.T) {
 		"[{dir: a, label: ö}]":          "config-value@1:25 roots[0].label: roots[0].label is not a label" + label,
 		"[{dir: a, label: " + strings.Repeat("a", 33) + "}]":            "config-value@1:25 roots[0].label: roots[0].label is not a label" + label,
 		"[{dir: a, label: x}, {dir: b, label: x}]":                      "config-value@1:45 roots[1].label: x is the label of the root on line 1 | give each root its own label",
-		"[{dir: a, dir: b, label: x}]":                                  "yaml-duplicate-key@1:18 : the key 'dir' occurs twice; the first, on line 1, counts | delete one of the two",
+		"[{dir: a, dir: b, label: x}]":                                  "yaml-duplicate-key@1:18 : the key 'dir' occurs twice; the first is on line 1 | delete one of the two",
 		"[{dir: a, label: a, title: [a]}]":                              "config-value@1:35 roots[0].title: roots[0].title is not text | write a text; put it in quotes if YAML reads it as something else",
 		`[{dir: a, label: a, title: "a\nb"}]`:                           "config-value@1:35 roots[0].title: roots[0].title is too long, or has more than one line | write one line of at most 100 characters",
 		"[{dir: a, label: a, owner: " + strings.Repeat("ö", 101) + "}]": "config-value@1:35 roots[0].owner: roots[0].owner is too long, or has more than one line | write one line of at most 100 characters",
