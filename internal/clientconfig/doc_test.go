@@ -12,39 +12,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of doc/connect.md and doc/clients.md")
+var update = flag.Bool("update", false, "rewrite the table of doc/connect.md")
 
-// The tables of doc/connect.md and doc/clients.md agree with the code.
+// The table of doc/connect.md agrees with the code.
 func TestDoc(t *testing.T) {
-	for _, table := range []struct {
-		page, name string
-		row        func(Client) string
-	}{{"connect.md", "clients", clientRow}, {"clients.md", "sources", sourceRow}} {
-		at := filepath.Join("..", "..", "doc", table.page)
-		data, err := os.ReadFile(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		begin, end := "<!-- "+table.name+" -->\n", "<!-- /"+table.name+" -->"
-		head, rest, ok := strings.Cut(string(data), begin)
-		old, tail, closed := strings.Cut(rest, end)
-		if !ok || !closed {
-			t.Fatalf("%s has no %s", at, begin)
-		}
-		lines := strings.SplitAfter(old, "\n")[:2] // the head of the table
-		for _, c := range Clients {
-			lines = append(lines, table.row(c))
-		}
-		want := head + begin + strings.Join(lines, "") + end + tail
-		if want == string(data) {
-			continue
-		}
-		if !*update {
-			t.Fatalf("the table is old: go test ./internal/clientconfig -run TestDoc -update\n%s", cmp.Diff(string(data), want))
-		}
-		if err := os.WriteFile(at, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	at := filepath.Join("..", "..", "doc", "connect.md")
+	data, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- clients -->\n", "<!-- /clients -->"
+	head, rest, ok := strings.Cut(string(data), begin)
+	table, tail, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no %s", at, begin)
+	}
+	lines := strings.SplitAfter(table, "\n")[:2] // the head of the table
+	for _, c := range Clients {
+		lines = append(lines, clientRow(c))
+	}
+	want := head + begin + strings.Join(lines, "") + end + tail
+	if want == string(data) {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table is old: go test ./internal/clientconfig -run TestDoc -update\n%s", cmp.Diff(string(data), want))
+	}
+	if err := os.WriteFile(at, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -79,11 +74,3 @@ func clientRow(c Client) string {
 }
 
 func code(file string) string { return "`" + strings.TrimPrefix(file, "./") + "`" }
-
-func sourceRow(c Client) string {
-	reads := "none"
-	if len(c.Reads) > 0 {
-		reads = strings.Join(c.Reads, ", ")
-	}
-	return fmt.Sprintf("| %s | %s | %s |\n", c.Name, reads, c.Source)
-}

@@ -30,7 +30,7 @@ const (
 )
 
 func budgetPart() part {
-	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB, some of control characters, by every method and page, read slowly or not at all, 300 calls without a reader, and 300 for the largest SKILL.md: %d MiB at most, under a limit of %d by the system, and another client is neither refused nor delayed", mostInFlight>>20, hardLimit>>20), run: func(r *trial) {
+	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB by every method and page, read slowly or not at all: %d MiB at most, under a limit of %d by the system, and another client is neither refused nor delayed", mostInFlight>>20, hardLimit>>20), run: func(r *trial) {
 		inFlight(r)
 		unreadDocuments(r)
 	}}

@@ -19,11 +19,11 @@ import (
 )
 
 func reloadPart() part {
-	return part{name: "reload", promise: "SIGHUP with a configuration or a token file that is wrong, empty, missing, unreadable, a pipe, or cut short at any byte: the previous settings stay in effect, serving continues, and a valid file is accepted afterwards; rules can be removed on purpose", run: reloads}
+	return part{name: "reload", promise: "SIGHUP with a faulty, missing or cut configuration or token file: the previous settings stay in effect, and a valid file is accepted afterwards", run: reloads}
 }
 
 func auditPart() part {
-	return part{name: "audit", promise: "the audit log after kill -9 in the midst of it, on a full disk, with names that forge lines, and under floods without a token: complete lines of JSON, one for each request, few for a flood, and lost lines are counted", run: audits}
+	return part{name: "audit", promise: "the audit log after kill -9, on a full disk, with names that forge lines, and under floods: complete lines of JSON, one for each request, few for a flood, and lost lines are counted", run: audits}
 }
 
 func reloads(r *trial) {

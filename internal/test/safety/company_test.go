@@ -21,11 +21,11 @@ import (
 )
 
 func signInPart() part {
-	return part{name: "sign-in", promise: "forms of other sites, cookies in place of a token, invented, ended and revoked sessions, redirects to other sites: no sign-in, no access and no redirect", run: signIns}
+	return part{name: "sign-in", promise: "forms of other sites, cookies in place of a token, invented and ended sessions, redirects to other sites: no sign-in, no access and no redirect", run: signIns}
 }
 
 func limitsPart() part {
-	return part{name: "limits", promise: "a client that sends too many requests is told when to retry, whatever its headers and addresses; other clients are not affected, nor is one with a token at an address that guesses tokens", run: rates}
+	return part{name: "limits", promise: "a client that sends too many requests is told when to retry; other clients are not affected, nor is one with a token at an address that guesses tokens", run: rates}
 }
 
 func hashOf(token string) string {

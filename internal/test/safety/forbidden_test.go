@@ -16,7 +16,7 @@ import (
 )
 
 func forbiddenPart() part {
-	return part{name: "forbidden", promise: "skills that a rule hides from a client, requested in every way: the answer is that for a skill that does not exist, and no list, search, number or page reveals one", run: forbidden}
+	return part{name: "forbidden", promise: "skills that a rule hides from a client, requested in every way: the answer for a skill that does not exist, and no list, search, number or page reveals one", run: forbidden}
 }
 
 // forbidden asks as two subjects: one sees everything, two rules restrict the other.

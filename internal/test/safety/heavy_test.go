@@ -18,7 +18,7 @@ import (
 const smallServer = 384 << 20
 
 func heavyPart() part {
-	return part{name: "heavy", promise: fmt.Sprintf("files of 2 MB in the shapes that cost a parser most, all in one server with scan.mode review and enforce: each is judged, and the server lives under a limit of %d MiB by the system", smallServer>>20), run: heavyFiles}
+	return part{name: "heavy", promise: fmt.Sprintf("files of 2 MB in the shapes that cost a parser most: each is judged, and the server lives under a limit of %d MiB by the system", smallServer>>20), run: heavyFiles}
 }
 
 // heavyFiles has a server judge all shapes. Each skill has a script beside the file that is to enforce, so that

@@ -23,7 +23,7 @@ import (
 )
 
 func heldPart() part {
-	return part{name: "held", promise: "skills that scan.mode: enforce holds back, requested in every way: no answer has a word of them beside that they are held back, lists are as without them, and they come within 2 s after they are mended and go within 2 s after they turn bad", run: heldBack}
+	return part{name: "held", promise: "skills that scan.mode: enforce holds back, requested in every way: no answer has a word of them; they come and go within 2 s of a change", run: heldBack}
 }
 
 // decodes is a script with a finding to enforce.

@@ -19,7 +19,7 @@ import (
 )
 
 func heldRacePart() part {
-	return part{name: "held", promise: "files, folders and links that turn bad and good again under readers while scan.mode is enforce: no byte of a bad file in an answer of any way in (cases: changes and answers)", run: heldRace}
+	return part{name: "held", promise: "files, folders and links that turn bad and good again under readers, in enforce: no byte of a bad file in an answer (cases: changes and answers)", run: heldRace}
 }
 
 // A turning is a file of a skill that is good or bad.

@@ -18,7 +18,7 @@ func treeParts() []part {
 	return []part{
 		{name: "entries", promise: "links, special files, odd names × every way to a file: nothing from outside, no answer over 1 s, no crash", run: hostileEntries},
 		{name: "skill-files", promise: "a SKILL.md that is a link, a pipe, a device, a terabyte: × every list and every tool that loads", run: hostileSkillFiles},
-		{name: "paths", promise: "paths, URIs and names that lead outside, in every spelling, or have a mebibyte or 100,000 parts, in every way: nothing from outside, no answer over 1 s, none longer than the lists are", run: hostileArguments},
+		{name: "paths", promise: "paths, URIs and names that lead outside, in every spelling, or have a mebibyte or 100,000 parts: nothing from outside, no answer over 1 s", run: hostileArguments},
 		{name: "permissions", promise: "files and folders without permission, asked for by a user without rights", run: hostilePermissions},
 		{name: "wide", promise: "100,000 entries, 10,000 links each to the next, 200 levels: no answer over 1 s", run: hostileWidth},
 	}

@@ -16,8 +16,8 @@ import (
 func httpParts() []part {
 	return []part{
 		signInPart(), limitsPart(),
-		{name: "matrix", promise: "Host × Origin × method, of the protocol, the pages and the API: each combination is accepted or refused as the lists say, and no other origin is granted CORS", run: hostsAndOrigins},
-		{name: "floods", promise: "idle and half-open connections, slow headers and bodies, bodies of 1 GiB, header floods: active clients are answered, p99 within 2 × of the base or 5 ms, and memory, goroutines and descriptors are back within 60 s", run: floods},
+		{name: "matrix", promise: "Host × Origin × method: each combination is accepted or refused as the lists say, and no other origin is granted CORS", run: hostsAndOrigins},
+		{name: "floods", promise: "idle connections, slow and huge headers and bodies: active clients are answered, p99 within 2 × of the base or 5 ms, and resources are back within 60 s", run: floods},
 		{name: "caps", promise: "sessions, streams and subscriptions over the cap: a clear refusal, and room again once one ends", run: caps},
 		sharesPart(),
 	}

@@ -30,7 +30,7 @@ func raceOldParts() []part {
 }
 
 func secretSessionParts() []part {
-	return []part{{name: "sessions", promise: "calls of two tokens, in each era and over both transports, with canaries in their headers and arguments: none in a log, none in another's answer, and nothing given to another token's holder", run: secretsOfSessions}}
+	return []part{{name: "sessions", promise: "calls of two tokens with canaries in their headers and arguments: none in a log, none in another's answer", run: secretsOfSessions}}
 }
 
 // messageOf returns the message in an answer. Over HTTP, headers precede it, and it may be

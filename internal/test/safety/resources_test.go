@@ -26,9 +26,9 @@ const mostFiles = 96
 func resourceParts() []part {
 	return []part{
 		{name: "descriptors", promise: fmt.Sprintf("at most %d descriptors, whatever the tree, while it is scanned, read and changed", mostFiles), run: descriptors},
-		{name: "memory", promise: "2 GiB read through a server: it holds the snapshot and what is being answered, under 192 MiB; 3,000 sessions that came and went leave nothing, nor do 20,000 calls in one", run: memory},
+		{name: "memory", promise: "2 GiB read through a server: under 192 MiB; 3,000 sessions that came and went leave nothing, nor do 20,000 calls in one", run: memory},
 		initializePart(), renderingPart(), budgetPart(), heavyPart(),
-		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; the heap after a collection, goroutines and descriptors flat", run: soak, slow: true},
+		{name: "soak", promise: "20 minutes of mixed calls and churn under the race detector: no race, no error; heap, goroutines and descriptors flat", run: soak, slow: true},
 	}
 }
 

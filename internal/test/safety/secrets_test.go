@@ -24,7 +24,7 @@ var everything = change{"internal/cli/serve_config.go", "	o.level.Set(levelOf(o.
 
 func secretParts() []part {
 	return []part{forbiddenPart(), heldPart(), {
-		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log of any level, no audit log nor any other file that is written, no error, no answer; the audit log alone has the names and paths that were asked for", run: secretCanaries,
+		name: "canaries", promise: "canaries in the environment, headers, URLs, files and arguments: in no log, no file that is written, no error, no answer; the audit log alone has the names and paths that were asked for", run: secretCanaries,
 	}}
 }
 

@@ -169,7 +169,7 @@ func initializes(r *trial) {
 const mostToRender = 256 << 20
 
 func renderingPart() part {
-	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes, up to the largest that are rendered and served: each page is there within 1 s, as text or markup, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering}
+	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes: each page is there within 1 s, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering}
 }
 
 // bombs returns Markdown texts of about a given size.

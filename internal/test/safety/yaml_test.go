@@ -18,7 +18,7 @@ import (
 
 func yamlParts() []part {
 	return []part{
-		{name: "documents", promise: "hostile documents, each read, judged and listed within 15 times the processor time of a document of one line, and within 32 MiB more", run: hostileDocuments},
+		{name: "documents", promise: "hostile documents, each read, judged and listed within 15 times the processor time of one line, and 32 MiB more", run: hostileDocuments},
 		{name: "inert", promise: "names, descriptions and reasons that close the listing, forge log lines or drive a terminal: inert in every list, log and page of text", run: inertText},
 	}
 }
