@@ -41,7 +41,7 @@ func TestReadme(t *testing.T) {
 		}
 		return env.Stdout.(*locked).String()
 	}
-	for _, words := range []string{"list", "connect cursor --write"} {
+	for _, words := range []string{"list", "connect gemini-cli --write"} {
 		if diff := cmp.Diff(runs(words), outputs["knack "+words]); diff != "" {
 			t.Errorf("knack %s prints otherwise: %s", words, diff)
 		}

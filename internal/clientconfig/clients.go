@@ -68,8 +68,7 @@ func oauthAs(key string, others ...field) func(id string) field {
 	return func(id string) field { return field{"oauth", append(object{{key, id}}, others...)} }
 }
 
-// Clients lists the supported clients. The clients on npm were tried; doc/clients.md has
-// results.
+// Clients lists the supported clients. The clients on npm were tried.
 var Clients = withAgents([]Client{
 	{
 		ID: "claude-code", Program: "claude", Command: claudeCommand, NeedsApproval: true,
