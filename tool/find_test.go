@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -234,40 +233,6 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 	if len(seen) != 30 || len(got) != 30 {
 		t.Errorf("%d skills, %d of them different: %v", len(got), len(seen), got)
 	}
-}
-
-// A shadowed skill is found under the name that loads it. Copies and skills kept from
-// models are not found. The listing has none of these.
-func TestFindShadowed(t *testing.T) {
-	h := hostOf(t,
-		project(map[string]string{"a/review/SKILL.md": md("review", "First"), "b/review/SKILL.md": md("review", "Second"), "odd/SKILL.md": md(`"o  d\u00a0d"`, "One")}),
-		global(map[string]string{
-			"review/SKILL.md": md("Review", "Third"), "same/SKILL.md": md("Review", "Third"), "the-copy/SKILL.md": md("review", "First"),
-			"zoff/SKILL.md": "---\nname: review\ndescription: Kept\ndisable-model-invocation: true\n---\n", "odd/SKILL.md": md(`"o  d\u00a0d"`, "Two")}))
-	v := viewOf(t, h)
-	for _, query := range []string{"", "review third second first one two kept"} {
-		r := answerOf(t, h, args{"query": query, "limit": 100})
-		var got []string
-		for _, f := range r.skills {
-			got = append(got, f.description)
-			for _, name := range []string{f.name, f.uri} {
-				loaded := call(t, h, "default", "skill", args{"name": name})
-				if loaded.IsError || !strings.Contains(loaded.Text, "description: "+f.description+"\n") {
-					t.Errorf("%q loads %q", name, loaded.Text)
-				}
-			}
-		}
-		slices.Sort(got)
-		same(t, got, []string{"First", "One", "Second", "Third", "Two"})
-		same(t, r.total, 5)
-	}
-	same(t, len(v.Listed), 2)
-	names := map[string]string{}
-	for _, f := range answerOf(t, h, args{}).skills {
-		names[f.description] = f.name
-	}
-	same(t, names["Second"], "claude-project:b:review")
-	same(t, names["Third"], "claude-user:Review")
 }
 
 // TestFindFits walks through the answers for clients of small limits, with descriptions in

@@ -2,13 +2,11 @@ package tool
 
 import (
 	"fmt"
-	"html"
 	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/skilltest"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -69,49 +67,6 @@ func TestSkillUniversalForClientThatCuts(t *testing.T) {
 	d := toolOf(t, "universal", "skill").Define(v, profile.Client{Name: "claude-code"}).Description
 	if display.Length(d) > 2048 || !strings.HasSuffix(d, "skills, not shown to fit; each loads by its name)\n</available_skills>") {
 		t.Errorf("%d characters, the end is %q", display.Length(d), d[len(d)-100:])
-	}
-}
-
-func TestNotFoundListIsBudgeted(t *testing.T) {
-	h := hostOf(t, many(2000, 200))
-	inBoth(t, func(t *testing.T, set string) {
-		if n := display.Length(call(t, h, set, "skill", args{"name": "zzzz"}).Text); n > listing.Budget+200 {
-			t.Errorf("%d characters", n)
-		}
-	})
-}
-
-// Every name in a list loads the skill with that name.
-func TestShownNamesLoad(t *testing.T) {
-	files := map[string]string{}
-	for i, name := range []string{"R&D", "a  b", "x\u202ey", "<tag>", "&amp;", "don't", "ﬁle", "ÉCOLE", "İ", "a\u00a0b c"} {
-		files[fmt.Sprintf("f%d/SKILL.md", i)] = md(`"`+name+`"`, "d")
-	}
-	h := hostOf(t, global(files))
-	inBoth(t, func(t *testing.T, set string) {
-		d := toolOf(t, set, "skill").Define(viewOf(t, h), profile.Client{}).Description
-		_, d, _ = strings.Cut(d, "<available_skills>")
-		parts := strings.Split(d, "<name>")[1:]
-		for _, part := range parts {
-			shown, _, _ := strings.Cut(part, "</name>")
-			for _, name := range []string{shown, html.UnescapeString(shown)} {
-				if r := call(t, h, set, "skill", args{"name": name}); !strings.HasPrefix(r.Text, "Loading: ") {
-					t.Errorf("%q is shown and does not load: %.80s", name, r.Text)
-				}
-			}
-		}
-		same(t, len(parts), len(files))
-	})
-}
-
-// Qwen Code shows only the first 157 characters of the first line of a deferred tool's
-// description.
-func TestFirstLinesOfDescriptions(t *testing.T) {
-	for _, tl := range toolsOf(t, "default") {
-		d := tl.Define(seen(seventeen(allOf(skill.ScopeProject))), profile.Client{}).Description
-		if first, _, _ := strings.Cut(d, "\n"); display.Length(first) > 157 || !strings.HasSuffix(first, ".") {
-			t.Errorf("%s: %d characters: %s", tl.Name, display.Length(first), first)
-		}
 	}
 }
 

@@ -35,19 +35,3 @@ func TestFoundNamesWorkInEveryTool(t *testing.T) {
 		}
 	}
 }
-
-// The names themselves: a skill's own if that works, else the shortest that works.
-func TestFoundNames(t *testing.T) {
-	h := hostOf(t, project(map[string]string{
-		"git/SKILL.md": md("git", "1"), "old/git/SKILL.md": md("Git", "2"), "ci/SKILL.md": md("CI/CD Pipeline", "3"), `z\b/git/SKILL.md`: md("git", "4"),
-	}), global(map[string]string{"git/SKILL.md": md("git", "5")}))
-	names := map[string]string{}
-	for _, f := range answerOf(t, h, args{}).skills {
-		names[f.description] = f.name
-	}
-	marked := names["4"]
-	if !strings.HasPrefix(marked, "claude-project:~") {
-		t.Errorf("where no name serves: %q", marked)
-	}
-	same(t, names, map[string]string{"1": "git", "2": "claude-project:old:git", "3": "claude-project:ci", "4": marked, "5": "claude-user:git"})
-}

@@ -1,14 +1,11 @@
 package tool
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 // offeredHost has skills that the sets load in part.
@@ -62,47 +59,6 @@ func TestOfferedLoads(t *testing.T) {
 		offered := Offered(v, tools)
 		if len(offered) != want || len(offered) != len(loaded) || slices.ContainsFunc(offered, func(e *catalog.Entry) bool { return !loaded[e] }) {
 			t.Errorf("%s: %d are offered, %d load: %v", set, len(offered), len(loaded), slices.Collect(maps.Keys(loaded)))
-		}
-	}
-}
-
-// The instructions count the offered skills.
-func TestInstructionsCount(t *testing.T) {
-	v := viewOf(t, offeredHost(t))
-	for set, n := range loadedBy {
-		tools, err := ParseSets(set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, want := Instructions(v, tools, profile.Client{}), fmt.Sprintf("%d skills: ", n); !strings.HasPrefix(text, want) {
-			t.Errorf("%s: %.60q, want %q", set, text, want)
-		}
-	}
-}
-
-// Each skill of the list for a system prompt loads under the name that it has there.
-func TestPromptNamesLoad(t *testing.T) {
-	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "d"), "lower/skill.md": md("lower", "d"), "twice/SKILL.md": md("git", "again"), "deep/git/SKILL.md": md("deep", "d")}),
-		global(map[string]string{"git/SKILL.md": md("mine", "d")}))
-	v := viewOf(t, h)
-	for set, by := range map[string][2]string{"universal": {"skill", "name"}, "wave": {"Skill", "skill_name"}, "runner": {"get_skill", "skill_name"}, "uri": {"get_skill", "uri"}} {
-		tools, err := ParseSets(set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for line := range strings.Lines(Prompt(v, tools)) {
-			name, description, ok := strings.Cut(strings.TrimPrefix(line, "- "), ": ")
-			if !ok || !strings.HasPrefix(line, "- ") || description == "" {
-				continue
-			}
-			n++
-			if r := call(t, h, set, by[0], args{by[1]: name}); r.IsError || r.Absent {
-				t.Errorf("%s: %s is listed: %s", set, name, r.Text)
-			}
-		}
-		if n != len(Offered(v, tools)) {
-			t.Errorf("%s: %d are listed, %d load", set, n, len(Offered(v, tools)))
 		}
 	}
 }

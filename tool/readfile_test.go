@@ -1,19 +1,14 @@
 package tool
 
 import (
-	"cmp"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"testing/fstest"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/skilltest"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
@@ -62,49 +57,6 @@ func calculators() *skilltest.Memory {
 }
 
 func read(name, path string) args { return args{"skill_name": name, "file_path": path} }
-
-// content is a file as the runner's set gives it.
-func content(name, path, text, encoding string, size int) Result {
-	return Result{Text: text, Object: fileResult{Success: true, SkillName: name, FilePath: path, Content: text, SizeBytes: int64(size), Encoding: encoding}}
-}
-
-func TestReadFileContents(t *testing.T) {
-	tests := []struct {
-		name, skill, path, text, encoding string
-		size                              int
-	}{
-		{"the main file", "calculator", "SKILL.md", md("calculator", "Adds"), "utf-8", len(md("calculator", "Adds"))},
-		{"the main file spelt otherwise", "spelt", "SKILL.md", md("spelt", "d"), "utf-8", len(md("spelt", "d"))},
-		{"the main file as it is spelt", "spelt", "skill.md", md("spelt", "d"), "utf-8", len(md("spelt", "d"))},
-		{"empty", "calculator", "empty.txt", "", "utf-8", 0},
-		{"unicode", "calculator", "unicode 文.md", "Grüße, 世界 🌍\n", "utf-8", 21},
-		{"byte-order mark stays", "calculator", "bom.md", "\ufeff# x\r\n", "utf-8", 8},
-		{"windows-1252", "calculator", "latin.txt", "Grüße € “q”", "windows-1252", 11},
-		{"form feed and tab are text", "calculator", "form.txt", "aü\fb\tc", "windows-1252", 6},
-		{"utf-16le", "calculator", "le.txt", "Grü", "utf-16le", 8},
-		{"utf-16be", "calculator", "be.txt", "Grü🌍", "utf-16be", 12},
-		{"NUL in UTF-8", "calculator", "nul.txt", "a\x00b", "utf-8", 3},
-		{"name in another case", "Calculator", "notes.yaml", "a: 1\n", "utf-8", 5},
-		{"label and name", "claude-project:calculator", "notes.yaml", "a: 1\n", "utf-8", 5},
-		{"backslashes", "calculator", `docs\advanced\deep.md`, "# Deep\n", "utf-8", 7},
-		{"dots that stay inside", "calculator", "./docs/../docs//advanced/./deep.md", "# Deep\n", "utf-8", 7},
-		{"a listed name that no path may have", "CI/CD Pipeline", "run.sh", "make\n", "utf-8", 5},
-		{"a URI in the place of a name", "skill://claude-project/weather/SKILL.md", "docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...", "utf-8", 54},
-		{"a URI in the place of a path", "weather", "skill://claude-project/weather/docs/api_reference.md", "# Weather API Reference\n\n## get_forecast(location)\n...", "utf-8", 54},
-		{"by folder where the name breaks the rule", "pipeline", "run.sh", "make\n", "utf-8", 5},
-		{"a name comes before a folder", "inner", "x.md", "inner2 x", "utf-8", 8},
-		{"name of a nested skill", "renamed", "x.md", "inner x", "utf-8", 7},
-	}
-	h := hostOf(t, calculators())
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			same(t, call(t, h, "default", "read_file_in_skill", read(tt.skill, tt.path)), Result{Text: cmp.Or(tt.text, "[The file 'empty.txt' is empty.]")})
-			if exact := tt.skill == "calculator" || tt.skill == "weather" || tt.skill == "spelt"; exact && !isSkillURI(tt.path) {
-				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), content(tt.skill, tt.path, tt.text, tt.encoding, tt.size))
-			}
-		})
-	}
-}
 
 // refusedFile is a refusal by the runner's set, refused a refusal by the default set.
 func refusedFile(name, path, why string) Result {
@@ -253,80 +205,6 @@ func TestReadFileBelowBaseDirectory(t *testing.T) {
 	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", "skill://claude-project/calculator/unicode%20%E6%96%87.md")), Result{Text: "Grüße, 世界 🌍\n"})
 }
 
-// An error repeats a shortened request; a success repeats the whole request.
-func TestReadFileEchoes(t *testing.T) {
-	long := strings.Repeat("./", 200) + "notes.yaml"
-	h := hostOf(t, calculators())
-	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", long)), content("calculator", long, "a: 1\n", "utf-8", 5))
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", long)), Result{Text: "a: 1\n"})
-	path := strings.Repeat("é", 200) + "\x1b[2J"
-	cut := strings.Repeat("é", 128)
-	const lists = ` (the file_path "." lists the files)`
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused("File '"+cut+"' not found in skill 'calculator'"+lists))
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "a\n\x1bb")), refused(`File 'a\n\x1bb' not found in skill 'calculator'`+lists))
-}
-
-func TestReadFileDirectoryNamesTwenty(t *testing.T) {
-	files := map[string]string{"x/SKILL.md": md("x", "d")}
-	var want []string
-	for i := range 25 {
-		files[fmt.Sprintf("x/d/%02d.txt", i)] = ""
-		if i < 20 {
-			want = append(want, fmt.Sprintf("%02d.txt", i))
-		}
-	}
-	files["x/e/a\nb"], files["x/e/"+strings.Repeat("n", 300)] = "", ""
-	h := hostOf(t, project(files))
-	same(t, call(t, h, "runner", "read_file_in_skill", read("x", "d")).Text, "ERROR: Cannot read file 'd': it is a directory; it holds: "+strings.Join(want, ", ")+", …")
-	same(t, call(t, h, "runner", "read_file_in_skill", read("x", "e")).Text, `ERROR: Cannot read file 'e': it is a directory; it holds: a\nb, `+strings.Repeat("n", 256))
-}
-
-// failing answers every Open of a name with an error.
-type failing struct {
-	fs.FS
-	errs map[string]error
-}
-
-func (f failing) Open(name string) (fs.File, error) {
-	if err := f.errs[name]; err != nil {
-		return nil, &fs.PathError{Op: "open", Path: "/home/ana/" + name, Err: err}
-	}
-	return f.FS.Open(name)
-}
-
-func (f failing) Sub(dir string) (fs.FS, error) { return skilltest.Below(f, dir), nil }
-
-func TestReadFileSystemErrors(t *testing.T) {
-	root := calculators()
-	root.Files["calculator/pipe"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
-	root.Files["calculator/big.txt"] = &fstest.MapFile{Data: make([]byte, skill.MaxFile+1)}
-	root.Files["calculator/full.txt"] = &fstest.MapFile{Data: []byte(strings.Repeat("a", skill.MaxFile))}
-	at := "calculator/"
-	root.FS = failing{root.Files, map[string]error{
-		at + "denied": fs.ErrPermission, at + "link": skill.ErrOutside, at + "file/x": syscall.ENOTDIR,
-		at + "long": syscall.ENAMETOOLONG, at + "odd": fmt.Errorf("/home/ana/odd: something secret"),
-	}}
-	h := hostOf(t, root)
-	for path, want := range map[string]string{
-		"denied":  "Cannot read file 'denied': permission denied",
-		"link":    traversal,
-		"file/x":  "File 'file/x' not found in skill 'calculator'",
-		"long":    "Cannot read file 'long': file name too long",
-		"odd":     "Cannot read file 'odd': cannot be read",
-		"pipe":    "Cannot read file 'pipe': not a regular file",
-		"big.txt": "Cannot read file 'big.txt': too large",
-	} {
-		same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", path)), refusedFile("calculator", path, want))
-		if strings.HasPrefix(want, "File ") {
-			want += ` (the file_path "." lists the files)`
-		}
-		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), refused(want))
-	}
-	if r := call(t, h, "runner", "read_file_in_skill", read("calculator", "full.txt")); r.IsError || len(r.Text) != skill.MaxFile {
-		t.Errorf("16 MiB are not read: %.100s", r.Text)
-	}
-}
-
 func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
 	root := calculators()
 	var opened atomic.Int64
@@ -341,17 +219,6 @@ func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
 	if n := opened.Load() - before; n != 0 {
 		t.Errorf("%d files were opened", n)
 	}
-}
-
-// Each call reads the disk.
-func TestReadFileIsNotCached(t *testing.T) {
-	root := calculators()
-	h := hostOf(t, root)
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 1\n")
-	root.Put("calculator/notes.yaml", "a: 2\n")
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "a: 2\n")
-	delete(root.Files, "calculator/notes.yaml")
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", "notes.yaml")).Text, "ERROR: File 'notes.yaml' not found in skill 'calculator' (the file_path \".\" lists the files)")
 }
 
 // Skills in one folder of different roots: the first root's, unless it is skipped.

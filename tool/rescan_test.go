@@ -56,19 +56,6 @@ func write(t *testing.T, name, text string) {
 // Each of these tests runs in a synctest bubble, whose clock stops while a disk is read, so
 // that the machine's speed does not matter.
 
-// Contracts 000 and 001 find a skill as soon as it is on disk.
-func TestNewSkillIsReadAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, _, root := countedHost(t)
-		write(t, filepath.Join(root, "first", "SKILL.MD"), "# First")
-		same(t, call(t, h, "runner", "get_skill", args{"skill_name": "first"}).Text, `{"skill_name":"first","documentation":"# First"}`)
-		write(t, filepath.Join(root, "second", "SKILL.MD"), "# Second")
-		same(t, call(t, h, "runner", "read_file_in_skill", args{"skill_name": "second", "file_path": "SKILL.MD"}).Text, "# Second")
-		write(t, filepath.Join(root, "third", "SKILL.md"), md("third", "d"))
-		same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "third", "file_path": "SKILL.md"}).Text, md("third", "d"))
-	})
-}
-
 // linkedTwice makes a skill and a second link to it, which stays unknown after every
 // refresh.
 func linkedTwice(t *testing.T, root string) {
@@ -214,31 +201,5 @@ func TestVanishedFolder(t *testing.T) {
 			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'"+
 				map[string]string{"default": ` (the file_path "." lists the files)`}[set])
 		}
-	})
-}
-
-// With many concurrent calls, a folder without a document is still distinguished from a
-// missing folder.
-func TestManyAskForAFolderWithoutDocument(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, _, root := countedHost(t)
-		n := 1000 // so that the searches overlap; they still do with a tenth
-		if testing.Short() {
-			n = 100
-		}
-		for i := range n {
-			if err := os.Mkdir(filepath.Join(root, fmt.Sprint("plain", i)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var wg sync.WaitGroup
-		for i := range 100 {
-			name, want := "plain7", `{"error":"SKILL.MD not found for skill 'plain7'"}`
-			if i%2 == 1 {
-				name, want = "none", `{"error":"Skill 'none' not found in skills folder"}`
-			}
-			wg.Go(func() { same(t, call(t, h, "runner", "get_skill", args{"skill_name": name}).Text, want) })
-		}
-		wg.Wait()
 	})
 }

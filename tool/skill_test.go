@@ -1,16 +1,12 @@
 package tool
 
 import (
-	"io/fs"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/test/skilltest"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -23,18 +19,6 @@ func inBoth(t *testing.T, f func(t *testing.T, set string)) {
 	for _, set := range skillSets {
 		t.Run(set, func(t *testing.T) { f(t, set) })
 	}
-}
-
-func TestSkillEmptyList(t *testing.T) {
-	h := hostOf(t, project(nil))
-	inBoth(t, func(t *testing.T, set string) {
-		d := toolOf(t, set, "skill").Define(viewOf(t, h), profile.Client{}).Description
-		if !strings.HasSuffix(d, "<available_skills>\n(none)\n</available_skills>") {
-			t.Errorf("the description ends in %q", d[len(d)-80:])
-		}
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "git"}), Result{
-			Text: "Skill 'git' not found.\n\nAvailable skills:\n(none)\n\nUse the exact skill name (case-insensitive) to load a skill.", Absent: true})
-	})
 }
 
 const shopList = "- git: Git deployment workflow skill\n- postgres: PostgreSQL database operations\n- mcp-builder: MCP server development guide"
@@ -155,39 +139,6 @@ func TestSkillAnswers(t *testing.T) {
 	}
 }
 
-// A name cannot probe the file system. For a folder's name, the not-found answer and
-// find_skills give the skill's name.
-func TestSkillByItsFolder(t *testing.T) {
-	h := hostOf(t, project(map[string]string{
-		"foo/SKILL.md":      md("bar", "Use when x."),
-		"Foo_Bar/SKILL.md":  md("Foo Bar", "Use when y."),
-		"f\u043ex/SKILL.md": md("fox", "Use when z."),
-		"own/SKILL.md":      "---\nname: mine\ndescription: Use when m.\ndisable-model-invocation: true\n---\n",
-	}))
-	const all = "- bar: Use when x.\n- Foo Bar: Use when y.\n- fox: Use when z."
-	for _, tt := range []struct{ name, hint string }{
-		{"foo", "Did you mean 'bar'? (its folder is called foo)"},
-		{" FOO", "Did you mean 'bar'? (its folder is called foo)"},
-		{"Foo_Bar", "Did you mean 'Foo Bar'? (its folder is called Foo_Bar)"},
-		{"claude-project:foo-bar", "Did you mean 'Foo Bar'?"},
-		{"other:foo-bar", "Did you mean 'Foo Bar'?"}, // the prefix need not be a root's label
-		{"f\u043ex", `Did you mean 'fox'? (its folder is called "f\u043ex")`},
-	} {
-		inBoth(t, func(t *testing.T, set string) {
-			sameIn(t, set, call(t, h, set, "skill", args{"name": tt.name}), missing(display.Echo(tt.name), all, tt.hint))
-		})
-	}
-	inBoth(t, func(t *testing.T, set string) { // kept from models, so unmentioned
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "own"}), missing("own", all))
-	})
-	for query, want := range map[string]string{"foo": "bar", "Foo_Bar": "Foo Bar"} {
-		found := answerOf(t, h, args{"query": query}).skills
-		if len(found) == 0 || found[0].name != want && found[len(found)-1].name != want {
-			t.Errorf("find_skills %s: %+v", query, found)
-		}
-	}
-}
-
 func TestSkillNameIsOnlyAKey(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d"), "git/secret": "s"})
 	var opened atomic.Int64
@@ -233,42 +184,6 @@ func TestSkillAnyCharacters(t *testing.T) {
 	}
 }
 
-func TestSkillSkipped(t *testing.T) {
-	const list = "- git: Git"
-	tests := []struct {
-		name, ask string
-		files     map[string]string
-		deny      string
-		hint      string
-	}{
-		{"no frontmatter", "DEPLOY", map[string]string{"deploy/SKILL.md": "# Deploy\n"}, "",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"},
-		{"missing name", "deplyo", map[string]string{"deploy/SKILL.md": "---\ndescription: d\n---\n"}, "",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:1: name is missing (add a line name: deploy)"},
-		{"empty description", "deploy", map[string]string{"deploy/SKILL.md": "---\nname: deploy\ndescription: ''\n---\n"}, "",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:3:14: description is empty (say in one or two sentences what the skill does and when to use it)"},
-		{"permission denied", "deploy", map[string]string{"deploy/SKILL.md": md("deploy", "d")}, "deploy/SKILL.md",
-			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md: cannot be read: permission denied (let the user who runs knack read the file and its folder)"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.files["git/SKILL.md"] = md("git", "Git")
-			root := project(tt.files)
-			if tt.deny != "" {
-				root.FS = skilltest.Deny(root.Files, tt.deny)
-			}
-			h := hostOf(t, root)
-			inBoth(t, func(t *testing.T, set string) {
-				got := call(t, h, set, "skill", args{"name": tt.ask})
-				sameIn(t, set, got, missing(tt.ask, list, tt.hint))
-				if d := toolOf(t, set, "skill").Define(viewOf(t, h), profile.Client{}).Description; strings.Contains(d, "deploy") || strings.Contains(d, "<name>ship") {
-					t.Errorf("a skipped skill is listed:\n%s", d)
-				}
-			})
-		})
-	}
-}
-
 // Both hints, in this order.
 func TestSkillSkippedAndNear(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"deploy/SKILL.md": "---\nname: deploy\n---\n", "deployer/SKILL.md": md("deploys", "d")}))
@@ -277,26 +192,6 @@ func TestSkillSkippedAndNear(t *testing.T) {
 			"'deploy' exists but was skipped: .claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)",
 			"Did you mean 'deploys'?"))
 	})
-}
-
-func TestSkillNotForModels(t *testing.T) {
-	h := hostOf(t, project(map[string]string{
-		"git/SKILL.md":    md("git", "Git"),
-		"hidden/SKILL.md": "---\nname: hidden\ndescription: For people\ndisable-model-invocation: true\n---\n",
-	}))
-	inBoth(t, func(t *testing.T, set string) {
-		refused := func(name string) Result {
-			return Result{Text: "Skill '" + name + "' is not available for model invocation.", IsError: true}
-		}
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "Hidden"}), refused("Hidden"))
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "claude-project:hidden"}), refused("claude-project:hidden"))
-		if d := toolOf(t, set, "skill").Define(viewOf(t, h), profile.Client{}).Description; strings.Contains(d, "hidden") {
-			t.Error("it is listed")
-		}
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "hiden"}), missing("hiden", "- git: Git"))
-	})
-	same(t, call(t, h, "default", "skill", args{"name": "skill://claude-project/hidden/SKILL.md"}),
-		Result{Text: "Skill 'skill://claude-project/hidden/SKILL.md' is not available for model invocation.", IsError: true})
 }
 
 func TestSkillHostileTextIsInert(t *testing.T) {
@@ -326,49 +221,6 @@ func TestSkillHostileTextIsInert(t *testing.T) {
 	})
 }
 
-func TestSkillByURI(t *testing.T) {
-	h := hostOf(t, append(shop(), skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": md("engage", "How to")}))...)
-	engage := Result{Text: "Loading: engage\nBase directory: skill://engage\n\n" + md("engage", "How to")}
-	tests := []struct {
-		uri  string
-		want Result
-	}{
-		{"skill://claude-project/git/SKILL.md", loadedGit},
-		{"skill://claude-project/git", loadedGit},
-		{" SKILL://claude-project/git/SKILL.md ", loadedGit},
-		{"skill://claude-user/git/SKILL.md", Result{Text: "Loading: git\nBase directory: /home/ana/.claude/skills/git\n\n" + md("git", "Git as I use it")}},
-		{"skill://engage/SKILL.md", engage},
-	}
-	all := shopList + "\n- engage: How to"
-	for _, tt := range tests {
-		same(t, call(t, h, "default", "skill", args{"name": tt.uri}), tt.want)
-		same(t, call(t, h, "universal", "skill", args{"name": tt.uri}), missing(display.Echo(tt.uri), all))
-	}
-	for _, uri := range []string{"skill://claude-project/git/other.md", "skill://nowhere/SKILL.md", "skill://", "skill://claude-project/git/../git/SKILL.md", "https://engage/SKILL.md"} {
-		sameIn(t, "default", call(t, h, "default", "skill", args{"name": uri}), missing(uri, all))
-	}
-}
-
-func TestSkillBaseDirectory(t *testing.T) {
-	nested := project(map[string]string{"team/a b/SKILL.md": md("ab", "d")})
-	odd := skilltest.New("odd", skill.ScopeGlobal, map[string]string{"x\ny/SKILL.md": md("odd", "d")})
-	builtin := skilltest.New("builtin", skill.ScopeBuiltin, map[string]string{"engage/SKILL.md": md("engage", "d")})
-	tests := []struct{ name, local, remote string }{
-		{"ab", "/home/ana/shop/.claude/skills/team/a b", "skill://claude-project/team/ab"},
-		{"odd", "skill://odd/odd", "skill://odd/odd"},
-		{"engage", "skill://engage", "skill://engage"},
-	}
-	h := hostOf(t, nested, odd, builtin)
-	for _, tt := range tests {
-		inBoth(t, func(t *testing.T, set string) {
-			h.Remote = false
-			same(t, strings.Split(call(t, h, set, "skill", args{"name": tt.name}).Text, "\n")[1], "Base directory: "+tt.local)
-			h.Remote = true
-			same(t, strings.Split(call(t, h, set, "skill", args{"name": tt.name}).Text, "\n")[1], "Base directory: "+tt.remote)
-		})
-	}
-}
-
 func TestSkillBytes(t *testing.T) {
 	tests := map[string]string{
 		"byte-order mark":   "\ufeff---\nname: x\ndescription: d\n---\nbody\n",
@@ -388,47 +240,6 @@ func TestSkillBytes(t *testing.T) {
 		})
 	}
 }
-
-// A call answers from the current disk, not from an earlier listing.
-func TestSkillChangedSinceListing(t *testing.T) {
-	inBoth(t, func(t *testing.T, set string) {
-		roots := shop()
-		h := hostOf(t, roots...)
-		roots[0].Put("git/SKILL.md", md("git", "Anew"))
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Loading: git\nBase directory: /home/ana/shop/.claude/skills/git\n\n" + md("git", "Anew")})
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "zzzz"}), missing("zzzz", strings.Replace(shopList, "Git deployment workflow skill", "Anew", 1)))
-
-		roots[0].Put("git/SKILL.md", md("Git", "Renamed in case"))
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Loading: Git\nBase directory: /home/ana/shop/.claude/skills/git\n\n" + md("Git", "Renamed in case")})
-
-		roots[0].Put("git/SKILL.md", md("other", "Renamed"))
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Loading: git\nBase directory: /home/ana/.claude/skills/git\n\n" + md("git", "Git as I use it")})
-
-		delete(roots[0].Files, "postgres/SKILL.md")
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "postgres"}), missing("postgres",
-			"- other: Renamed\n- git: Git as I use it\n- mcp-builder: MCP server development guide"))
-
-		roots[1].Put("mcp-builder/SKILL.md", "---\nname: mcp-builder\n---\n")
-		sameIn(t, set, call(t, h, set, "skill", args{"name": "mcp-builder"}), missing("mcp-builder",
-			"- other: Renamed\n- git: Git as I use it",
-			"'mcp-builder' exists but was skipped: ~/.claude/skills/mcp-builder/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"))
-	})
-}
-
-// denyLater is a file system that refuses every access once it is on.
-type denyLater struct {
-	fs.FS
-	on atomic.Bool
-}
-
-func (d *denyLater) Open(name string) (fs.File, error) {
-	if d.on.Load() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
-	}
-	return d.FS.Open(name)
-}
-
-func (d *denyLater) Sub(dir string) (fs.FS, error) { return skilltest.Below(d, dir), nil }
 
 // Both sets give the same answers.
 func TestSkillDefaultLeads(t *testing.T) {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 func labels(tools []*Tool) (names []string) {
@@ -50,50 +48,6 @@ func TestParseSets(t *testing.T) {
 		}
 		same(t, text, tt.err)
 		same(t, labels(got), tt.want)
-	}
-}
-
-// Of one contract in two sets the first set's wording is served.
-func TestParseSetsFirstWins(t *testing.T) {
-	v := viewOf(t, hostOf(t, shop()...))
-	tools, err := ParseSets("universal,default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, tools[0].Define(v, profile.Client{}).Description, toolOf(t, "universal", "skill").Define(v, profile.Client{}).Description)
-}
-
-func TestJoinSetsClash(t *testing.T) {
-	one := namedSet{"one", func() []*Tool { return []*Tool{{Contract: "000", Name: "get_skill"}} }}
-	two := namedSet{"two", func() []*Tool {
-		return []*Tool{{Contract: "000", Name: "get_skill"}, {Contract: "001", Name: "Get_Skill"}}
-	}}
-	three := namedSet{"three", func() []*Tool { return []*Tool{{Contract: "004", Name: "get_skill"}} }}
-	table := []namedSet{one, two, three}
-	got, err := joinSets(table, "one,two")
-	same(t, err, nil)
-	same(t, labels(got), []string{"get_skill (000)", "Get_Skill (001)"})
-	_, err = joinSets(table, "one,two,three")
-	if err == nil {
-		t.Fatal("two contracts with one name are served")
-	}
-	same(t, err.Error(), "the tool sets one and three both have a tool called get_skill (contracts 000 and 004); serve them from two servers, each with one of the sets")
-}
-
-func TestSetNames(t *testing.T) {
-	if !slices.Contains(SetNames(), DefaultSet) || !slices.Contains(SetNames(), "universal") {
-		t.Errorf("the sets are %v", SetNames())
-	}
-	for _, name := range SetNames() {
-		tools, err := ParseSets(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tl := range tools {
-			if !json.Valid(tl.Schema) || tl.Title == "" {
-				t.Errorf("%s: %s is incomplete", name, tl.Name)
-			}
-		}
 	}
 }
 

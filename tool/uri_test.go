@@ -23,35 +23,6 @@ const (
 	engageURI = "skill://engage/SKILL.md"
 )
 
-func TestHiddenIsAResource(t *testing.T) {
-	h := hostOf(t, project(map[string]string{"hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}))
-	uri, _ := skill.ParseURI("skill://claude-project/hidden/SKILL.md")
-	d, err := h.Document(t.Context(), uri)
-	if err != nil || d.ModelInvocable || d.Text == "" {
-		t.Errorf("as a resource: %+v, %v", d, err)
-	}
-}
-
-// A skill that is kept from models has no fallback, although it was served as a resource.
-func TestGetByURIFallback(t *testing.T) {
-	const hidden = "description: d\ndisable-model-invocation: true\n---\n"
-	root := project(map[string]string{"never/SKILL.md": "---\nname: never\n" + hidden, "seen/SKILL.md": "---\nname: seen\n" + hidden})
-	deny := &denyLater{FS: root.Files}
-	root.FS = deny
-	h := hostOf(t, root)
-	seen, _ := skill.ParseURI("skill://claude-project/seen/SKILL.md")
-	if d, err := h.Document(t.Context(), seen); err != nil || d.ModelInvocable {
-		t.Fatalf("%+v, %v", d, err)
-	}
-	deny.on.Store(true)
-	for range 3 {
-		for _, name := range []string{"never", "seen"} {
-			uri := "skill://claude-project/" + name + "/SKILL.md"
-			same(t, call(t, h, "uri", "get_skill", args{"uri": uri}), Result{IsError: true, Text: "Skill '" + uri + "' is not available for model invocation."})
-		}
-	}
-}
-
 // A skill that was renamed is no longer registered.
 func TestGetByURIRenamed(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d")})
