@@ -81,6 +81,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 		return nil, err
 	}
 	if err := w.Serve(workspace.Serving{Log: log, Catalog: catalog.Options{Log: log, Patience: firstScan}}); err != nil {
+		w.Close()
 		return nil, err
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -88,7 +89,11 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	l := &Library{workspace: w, host: tool.NewHost(w.Catalog()), log: log, stop: func() { cancel(); stop(); w.Close() }}
 	l.host.Engage = w.Engage
 	l.tools, _ = w.Tools()
-	if _, err := w.Catalog().CompleteView(ctx, firstScan); err != nil {
+	_, err = w.Catalog().CompleteView(ctx, firstScan)
+	if errors.Is(err, catalog.ErrLate) { // the first snapshot follows at once, without the late folders
+		_, err = w.Catalog().View(ctx)
+	}
+	if err != nil {
 		l.Close()
 		return nil, err
 	}

@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack"
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // A program opens the skills of a folder, searches them, loads one by a tool call, and serves all of
@@ -170,6 +172,26 @@ func TestOpenFails(t *testing.T) {
 			t.Errorf("Open(%+v) does not fail", o)
 		}
 	}
+}
+
+// TestOpenWithSilentFolder checks that Open leaves a folder out whose disk does not answer.
+func TestOpenWithSilentFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, silent := t.TempDir(), t.TempDir()
+		write(t, dir, "adding", "Adds numbers")
+		write(t, silent, "painting", "Paints pictures")
+		answer := make(chan bool)
+		defer close(answer)
+		realpath.Ask(silent, false, func() bool { return <-answer })
+		skills, err := knack.Open(t.Context(), knack.Options{Dirs: []string{dir, silent}, NoBuiltin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer skills.Close()
+		if all, err := skills.Skills(t.Context()); err != nil || len(all) != 1 {
+			t.Errorf("Skills = %v, %v", all, err)
+		}
+	})
 }
 
 func TestHandler(t *testing.T) {
