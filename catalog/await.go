@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 )
 
@@ -20,9 +22,9 @@ var busyPatience = 5 * time.Second
 
 // Await runs work, which reads a skill's files, and waits for it until the context ends. It drops
 // the result of work that ends later. If too many reads of the skill or its root wait for a disk,
-// the error is [skill.ErrBusy]; else it is the context's. A panic of work reaches the caller. Reads
-// that concern no skill do not use Await; see [View.FoldersNow]. In a context of [InPlace] it waits
-// for work to end.
+// the error is [skill.ErrBusy]; else it is the context's. A panic of work reaches the caller, with
+// its stack. Reads that concern no skill do not use Await; see [View.FoldersNow]. In a context of
+// [InPlace] it waits for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
 	leave, err := v.catalog.enter(ctx, rootPath{e.Root.Label, e.Path})
@@ -34,16 +36,16 @@ func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, erro
 		return work(), ctx.Err()
 	}
 	type outcome struct {
-		value    T
-		panicked any
-		whole    bool
+		value T
+		fault *workPanic
+		whole bool
 	}
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
 		defer func() {
 			if !o.whole {
-				o.panicked = recover()
+				o.fault = &workPanic{recover(), debug.Stack()}
 			}
 			leave()
 			done <- o
@@ -54,13 +56,21 @@ func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, erro
 	select {
 	case o := <-done:
 		if !o.whole {
-			panic(o.panicked)
+			panic(o.fault)
 		}
 		return o.value, ctx.Err()
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
 }
+
+// workPanic is a panic of work in the goroutine of [Await], with its stack there.
+type workPanic struct {
+	value any
+	stack []byte
+}
+
+func (p *workPanic) String() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
 
 type inPlace struct{}
 

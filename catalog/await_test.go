@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
@@ -110,18 +111,21 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	diffs(t, "slots", g.reads.Keys(), 0)
 }
 
-// TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it,
-// and that it releases its slot.
+// TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it
+// and log the place of the fault, and that it releases its slot.
 func TestAwaitPanics(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
 	defer func() {
-		if recover() != "CANARY" {
-			t.Error("the panic is lost")
+		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "CANARY\n") || !strings.Contains(p, "catalog.faulty(") {
+			t.Errorf("the panic is lost: %s", p)
 		}
 		diffs(t, "slots", v.catalog.reads.Keys(), 0)
 	}()
-	_, _ = Await(t.Context(), v, v.Named("x"), func() int { panic("CANARY") })
+	_, _ = Await(t.Context(), v, v.Named("x"), faulty)
 }
+
+//go:noinline
+func faulty() int { panic("CANARY") }
 
 // TestManyReadsTakeTurns checks that callers take turns if there are more callers than
 // slots. No caller holds a slot while it waits for another of the same queue, for any

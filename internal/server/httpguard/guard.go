@@ -2,8 +2,10 @@ package httpguard
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -143,13 +145,13 @@ func say(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n")
 }
 
-// recovered keeps a panic from printing a request: handlers log the necessary parts.
+// recovered logs a panic without the request's query, headers and body, and ends the connection.
 func (g *Guard) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p != nil {
 				if p != http.ErrAbortHandler {
-					g.o.Log.Error("panic while answering over HTTP")
+					g.o.Log.Error("panic while answering", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				}
 				panic(http.ErrAbortHandler)
 			}

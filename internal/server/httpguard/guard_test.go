@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -302,3 +303,28 @@ func TestValuesTakeRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestPanicIsLogged checks that the log has the place of a panic, and of the request only its
+// method and path.
+func TestPanicIsLogged(t *testing.T) {
+	g := named(t, "")
+	var log bytes.Buffer
+	g.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	g.mount("/broken", faulty)
+	func() {
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler {
+				t.Errorf("the server gets %v", p)
+			}
+		}()
+		g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost/broken?CANARY", nil))
+	}()
+	for text, want := range map[string]bool{"method=GET path=/broken panic=nothing": true, "httpguard.faulty(": true, "CANARY": false} {
+		if strings.Contains(log.String(), text) != want {
+			t.Errorf("the log has %q: %v, want %v:\n%s", text, !want, want, &log)
+		}
+	}
+}
+
+//go:noinline
+func faulty(http.ResponseWriter, *http.Request) { panic("nothing") }
