@@ -31,7 +31,7 @@ type place struct {
 // is left out.
 func (f *flags) installed() (here, home *install.Installer) {
 	open := func(at destination) *install.Installer {
-		in, err := install.Open(install.Options{Root: at.root, Legacy: at.legacy, Home: f.env.Home, Getenv: f.env.Variable, AtHome: at.atHome, Shown: f.env.Shown}, false)
+		in, err := install.Open(install.Options{Root: at.root, Home: f.env.Home, Getenv: f.env.Variable, AtHome: at.atHome, Shown: f.env.Shown}, false)
 		if err != nil {
 			return nil
 		}

@@ -124,8 +124,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 type destination struct {
 	root, to  string
 	contained bool
-	legacy    string // see [install.Options.Legacy]
-	atHome    bool   // the skills are for all projects
+	atHome    bool // the skills are for all projects
 }
 
 func (f *flags) destination(adding bool) (destination, error) {
@@ -170,7 +169,7 @@ func (f *flags) homeDestination() destination {
 
 func (f *flags) homeFolders() destination {
 	root := filepath.Join(f.env.Home, ".agents")
-	return destination{root: root, to: filepath.Join(root, "skills"), legacy: f.env.Home, atHome: true}
+	return destination{root: root, to: filepath.Join(root, "skills"), atHome: true}
 }
 
 // projectIsFolder fails if --project names no folder that can be read.
@@ -210,11 +209,7 @@ func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 	if root != project {
 		f.other = root
 	}
-	at := destination{root: root, to: to, contained: true}
-	if _, below := console.Below(root, env.Home); below && root != project {
-		at.legacy = env.Home
-	}
-	return at, nil
+	return destination{root: root, to: to, contained: true}, nil
 }
 
 func (f *flags) hasLock(at string) bool {
@@ -255,7 +250,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	stop := sync.OnceFunc(console.ShowProgress(env, console.Step{Text: p.text}))
 	f.stopProgress = stop
 	o := install.Options{
-		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Getenv: env.Variable, AtHome: at.atHome, Contained: at.contained, Legacy: at.legacy,
+		Root: at.root, To: at.to, Dir: env.Dir, Home: env.Home, Getenv: env.Variable, AtHome: at.atHome, Contained: at.contained,
 		Kept:  filepath.Join(state, "kept"),
 		Guard: filepath.Join(state, "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(realpath.Of(at.root))))[:32]),
 		Store: shelf, Origins: origins.New(origins.Options{

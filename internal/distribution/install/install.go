@@ -36,10 +36,6 @@ type Options struct {
 	Getenv func(string) string
 	// AtHome is set if the skills are for all projects, so that clients get them at home.
 	AtHome bool
-	// Legacy is a folder around Root whose lock may have entries for folders in Root, or "". It is
-	// the home folder, which is not a project. Its entries count as entries of Root's lock, and
-	// the next write moves them there.
-	Legacy string
 	// Contained refuses links that lead out of Root, since the links of a clone come from its
 	// author.
 	Contained bool
@@ -153,8 +149,7 @@ type Installer struct {
 	o      Options
 	real   string // Root without links
 	lock   *lockfile.Lock
-	old    []byte  // the lock's bytes; nil if there is none
-	legacy *legacy // nil if there is nothing to move
+	old    []byte // the lock's bytes; nil if there is none
 	unlock func()
 
 	mu      sync.Mutex
@@ -185,9 +180,6 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 	if in.lock, err = parseLock(in.lockShown(), in.old); err != nil {
 		return nil, err
 	}
-	if err := in.readLegacy(); err != nil {
-		return nil, err
-	}
 	if changes && !o.DryRun && in.old != nil {
 		if err := edit.Replace(in.realLock(), in.old, in.old); err != nil {
 			return nil, problem("let the user who runs knack write it", "%s cannot be written: %w", in.lockShown(), cause(err))
@@ -213,7 +205,7 @@ func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfil
 func (in *Installer) realLock() string { return filepath.Join(in.real, lockfile.Name) }
 
 // HasLock reports whether there is a lock. It may name no skills.
-func (in *Installer) HasLock() bool { return in.old != nil || in.legacy != nil }
+func (in *Installer) HasLock() bool { return in.old != nil }
 
 // Locked returns the lock's entries by folder. The caller does not change them.
 func (in *Installer) Locked() map[string]lockfile.Entry { return in.lock.Skills }
@@ -223,22 +215,19 @@ func (in *Installer) Folder(key string) string {
 	return filepath.Join(in.o.Root, filepath.FromSlash(key))
 }
 
-func (in *Installer) readLock() ([]byte, error) { return in.readLockOf(in.real, in.o.Root) }
-
-// readLockOf reads the lock of a folder, named as people know it. It returns nil without a lock.
-func (in *Installer) readLockOf(real, named string) ([]byte, error) {
-	file := in.shown(filepath.Join(named, lockfile.Name))
-	t, err := dir.OpenTree(real, false)
+// readLock returns the bytes of the lock, or nil without one.
+func (in *Installer) readLock() ([]byte, error) {
+	t, err := dir.OpenTree(in.real, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(named), skill.Reason(err))
+		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(in.o.Root), skill.Reason(err))
 	}
 	defer t.Close()
 	data, _, err := lockfile.Read(t, skill.Stamp{})
 	if bad, ok := errors.AsType[*lockfile.UnreadableError](err); ok {
-		return nil, problem(bad.Fix, "%s %s", file, bad.Reason)
+		return nil, problem(bad.Fix, "%s %s", in.lockShown(), bad.Reason)
 	}
 	if err != nil {
 		return nil, nil // there is none
@@ -283,7 +272,7 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 	for range 5 {
 		l := in.with(changed)
 		data := l.Bytes()
-		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 && in.legacy == nil {
+		if bytes.Equal(data, in.old) || in.old == nil && len(l.Skills) == 0 {
 			return nil
 		}
 		if _, err := lockfile.Parse(data); err != nil {
@@ -297,7 +286,6 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 		}
 		if err == nil {
 			in.lock, in.old = l, data
-			in.dropLegacy()
 			return nil
 		}
 		if !errors.Is(err, edit.ErrChanged) && !errors.Is(err, edit.ErrExists) {
@@ -321,9 +309,6 @@ func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
 		return err
 	}
 	in.old = data
-	if err := in.readLegacy(); err != nil {
-		return err
-	}
 	for key := range changed {
 		was, had := before.Skills[key]
 		is, has := in.lock.Skills[key]
