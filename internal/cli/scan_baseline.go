@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/workspace/settings"
@@ -41,7 +42,7 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 		return nil, command.RunError("", "--baseline %s cannot be read: %w", k.shown, command.Cause(err))
 	}
 	if k.known, err = scan.Parse(k.data); err != nil {
-		var bad *scan.Error
+		var bad *jsonfile.Error
 		if errors.As(err, &bad) {
 			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", k.shown, bad.Line, bad.Column, bad.Message)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -131,36 +132,36 @@ func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "1:1: the file is empty",
 		" \n":                             "1:1: the file is empty",
-		"\xff":                            "1:1: the file is not UTF-8",
-		"{\n  \"a\" 1}":                   "2:7: the file is not JSON: ",
+		"\xff":                            "1:1: the byte 0xff is not UTF-8",
+		"{\n  \"a\" 1}":                   "2:7: '1' is here instead of \":\"",
 		head + row:                        "1:",
 		"[]":                              "1:1: the file is not a baseline",
-		"# notes\n":                       "1:1: the file is not JSON",
+		"# notes\n":                       "1:1: the baseline is not an object",
 		`{"findings": []}`:                "1:1: the file is not a baseline",
 		`{"kind": 3}`:                     "1:1: the file is not a baseline",
-		`{"kind": "knack scan baseline"}`: "1:1: the baseline has no version",
+		`{"kind": "knack scan baseline"}`: "1:1: the baseline has no field version",
 		`{"kind": "knack scan baseline", "version": 2}`:                   "1:44: version 2 is not known",
-		`{"kind": "knack scan baseline", "version": "1"}`:                 "1:44: version is not a number from 1",
-		`{"kind": "knack scan baseline", "version": 1, "é": 2, "more": 1`: "1:63: the file is not JSON",
-		`{"kind": "knack scan baseline", "version": 1, "more": 2}`:        "1:47: the baseline has the field 'more'",
+		`{"kind": "knack scan baseline", "version": "1"}`:                 "1:44: version is not a whole number from 0",
+		`{"kind": "knack scan baseline", "version": 1, "é": 2, "more": 1`: "1:47: there is no field 'é' in the baseline",
+		`{"kind": "knack scan baseline", "version": 1, "more": 2}`:        "1:47: there is no field 'more' in the baseline",
 		`{"kind": "knack scan baseline", "version": 1, "findings": {}}`:   "1:59: findings is not a list",
 		head + "\n3]}":          "2:1: a finding is not an object",
-		head + "\n{}]}":         "2:2: a finding needs file, rule and text",
-		head + "\n{\"é\": 1}]}": "2:2: a finding has the field 'é'",
-		head + "\n{\"file\": \"a\", \"rule\": \"r\"}]}": "2:2: a finding needs file, rule and text",
-		head + "\n{\"file\": \"a\", \"file\": \"r\"}]}": "2:15: a finding has the field 'file' twice",
-		head + "\n{\"text\": \"é\", \"file\": 4}]}":     "2:10: text is not a digest",
+		head + "\n{}]}":         "2:1: a finding has no field file",
+		head + "\n{\"é\": 1}]}": "2:2: there is no field 'é' in a finding",
+		head + "\n{\"file\": \"a\", \"rule\": \"r\"}]}": "2:1: a finding has no field text",
+		head + "\n{\"file\": \"a\", \"file\": \"r\"}]}": "2:15: a finding has the field file twice",
+		head + "\n{\"text\": \"é\", \"file\": 4}]}":     "2:10: text is not sha256:",
 		head + "\n{\"count\": 0}]}":                     "2:11: count is not a number from 1",
-		head + "\n{\"count\": 1.5}]}":                   "2:11: count is not a number from 1",
-		head + "\n" + row + ",\n" + row + "]}":          "3:2: a finding is there twice",
+		head + "\n{\"count\": 1.5}]}":                   "2:11: count is not a whole number from 0",
+		head + "\n" + row + ",\n" + row + "]}":          "3:1: a finding is there twice",
 		head + "]} {}":                                  "1:",
-		head + "\n<<<<<<< HEAD\n" + row + "]}":          "2:1: the file is not JSON",
+		head + "\n<<<<<<< HEAD\n" + row + "]}":          "2:1: the file has the conflict markers of a merge",
 		head + strings.Repeat("[", 1<<20):               "1:",
 		strings.Repeat(" ", MaxSize+1):                  "1:1: the file is too large",
 	} {
 		b, err := Parse([]byte(text))
-		var bad *Error
-		if b != nil || !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) || bad.Fix == "" {
+		var bad *jsonfile.Error
+		if b != nil || !errors.As(err, &bad) || !strings.HasPrefix(fmt.Sprintf("%d:%d: %s", bad.Line, bad.Column, bad.Message), want) || bad.Fix == "" {
 			t.Errorf("%.80q: %v, want %s", text, err, want)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
@@ -161,7 +162,7 @@ func bookOf(env *console.Env, files *settings.Finder) (*approvals.Book, string, 
 
 // approvalsFailure turns an error about the file of approvals into a command's failure.
 func approvalsFailure(env *console.Env, at string, err error) error {
-	var bad *approvals.Error
+	var bad *jsonfile.Error
 	var failed *fs.PathError
 	switch shown := env.Shown(at); {
 	case errors.As(err, &bad):

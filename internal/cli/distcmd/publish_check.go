@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/command"
 	findings "github.com/knack-dev/knack/internal/cli/report"
@@ -116,7 +117,7 @@ func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
 			continue
 		}
 		lock, err := lockfile.Parse(data)
-		if bad := (*lockfile.Error)(nil); errors.As(err, &bad) {
+		if bad := (*jsonfile.Error)(nil); errors.As(err, &bad) {
 			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", p.env.Shown(file), bad.Line, bad.Column, bad.Message)
 		}
 		if err != nil {

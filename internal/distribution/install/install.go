@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/archive"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
@@ -240,7 +241,7 @@ func parseLock(path string, data []byte) (*lockfile.Lock, error) {
 		return &lockfile.Lock{Skills: map[string]lockfile.Entry{}}, nil
 	}
 	l, err := lockfile.Parse(data)
-	var bad *lockfile.Error
+	var bad *jsonfile.Error
 	switch {
 	case errors.As(err, &bad):
 		return nil, &Problem{Err: fmt.Errorf("%s:%d:%d: %s; nothing was changed", path, bad.Line, bad.Column, bad.Message), Fix: bad.Fix}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -78,7 +79,7 @@ func (in *Installer) judge(steps []*Step) error {
 // judge fails the step if its entry alone makes the lock unreadable.
 func (s *Step) judge() {
 	_, err := lockfile.Parse((&lockfile.Lock{Skills: map[string]lockfile.Entry{s.Key: s.Entry}}).Bytes())
-	if bad := (*lockfile.Error)(nil); errors.As(err, &bad) {
+	if bad := (*jsonfile.Error)(nil); errors.As(err, &bad) {
 		s.Do, s.Problem = Fail, problem("ask the author of the source to mend that; nothing was changed here", "%s cannot record it: %s", lockfile.Name, bad.Message)
 	}
 }
@@ -86,7 +87,7 @@ func (s *Step) judge() {
 // unreadable is the problem of a lock that is not written because it could not be read again.
 func unreadable(err error) *Problem {
 	fix := "report this as a bug of knack"
-	bad := (*lockfile.Error)(nil)
+	bad := (*jsonfile.Error)(nil)
 	if errors.As(err, &bad) {
 		fix = bad.Fix
 	}

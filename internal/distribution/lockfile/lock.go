@@ -1,7 +1,6 @@
 package lockfile
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -50,17 +49,6 @@ const (
 	Link Form = "link" // a relative link to the skill's folder
 	Copy Form = "copy" // a folder with the same files
 )
-
-// Error is the first fault of a lock. Line and Column count from 1, Column in characters.
-type Error struct {
-	Line, Column int
-	Message, Fix string
-}
-
-// Error returns the whole error in one line.
-func (e *Error) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
-}
 
 // Bytes returns the canonical text: equal locks are equal bytes. It does not validate the lock.
 // [Parse] does, so a program parses a lock before it writes it.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
@@ -85,7 +86,7 @@ func TestDamaged(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".lock")
 		lock, err := Parse(read(t, path))
-		e, ours := errors.AsType[*Error](err)
+		e, ours := errors.AsType[*jsonfile.Error](err)
 		if !ours || lock != nil {
 			t.Errorf("%s: read as %v, %v", name, lock, err)
 			continue
@@ -233,7 +234,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lock, err := Parse(data)
 		if err != nil {
-			e, ours := errors.AsType[*Error](err)
+			e, ours := errors.AsType[*jsonfile.Error](err)
 			if !ours || e.Line < 1 || e.Line > 1+bytes.Count(data, []byte("\n")) || e.Column < 1 || e.Column > 1+len(data) || e.Message == "" || e.Fix == "" {
 				t.Errorf("fault %#v", err)
 			}

@@ -1,7 +1,6 @@
 package lockfile
 
 import (
-	"errors"
 	"strings"
 	"unicode"
 
@@ -24,16 +23,16 @@ const (
 	again   = "remove this entry and add the skill again"
 )
 
-// Parse reads a lock strictly. Its error is an [*Error]: for a text that is not JSON, conflict
+// Parse reads a lock strictly. Its error is a [*jsonfile.Error]: for a text that is not JSON, conflict
 // markers, an unknown field or version, a missing field, a value of the wrong type, a field or a
 // path twice, a path that is not plain, and digests that do not match. It accepts a lock written
 // on Windows, or with another order of fields.
 func Parse(data []byte) (lock *Lock, err error) {
 	err = jsonfile.Read(data, form, func(r *jsonfile.Reader) { lock = (&reader{r, map[string]int{}}).lock() })
-	if e := (*jsonfile.Error)(nil); errors.As(err, &e) {
-		return nil, (*Error)(e)
+	if err != nil {
+		return nil, err
 	}
-	return lock, err
+	return lock, nil
 }
 
 // form words the faults of a lock.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -158,7 +159,7 @@ func TestParse(t *testing.T) {
 		"not UTF-8":            {strings.Replace(good, "anna", "\xff", 1), "6:14", "is not UTF-8"},
 	} {
 		b, err := Parse([]byte(row.text))
-		e, ours := errors.AsType[*Error](err)
+		e, ours := errors.AsType[*jsonfile.Error](err)
 		if !ours || b != nil {
 			t.Errorf("%s: read as %v, %v", name, b, err)
 			continue
@@ -231,7 +232,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := Load(path)
-	if e, ours := errors.AsType[*Error](err); !ours || e.Line != 5 || b == nil {
+	if e, ours := errors.AsType[*jsonfile.Error](err); !ours || e.Line != 5 || b == nil {
 		t.Fatalf("%v, %v", b, err)
 	}
 	if s := b.Judge(uri, sampleFiles(), at); s.Is != Unreadable || !strings.Contains(s.String(), "line 5, column 14") {
@@ -259,7 +260,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b, err := Parse(data)
 		if err != nil {
-			e, ours := errors.AsType[*Error](err)
+			e, ours := errors.AsType[*jsonfile.Error](err)
 			if !ours || b != nil || e.Line < 1 || e.Line > 1+bytes.Count(data, []byte("\n")) || e.Column < 1 || e.Column > 1+len(data) || e.Message == "" || e.Fix == "" {
 				t.Errorf("fault %#v", err)
 			}

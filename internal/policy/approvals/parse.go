@@ -2,8 +2,6 @@ package approvals
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,17 +20,6 @@ const (
 
 // version is the only version of the file.
 const version = 1
-
-// Error is the first fault of a file. Line and Column count from 1, Column in characters.
-type Error struct {
-	Line, Column int
-	Message, Fix string
-}
-
-// Error returns the position, the message and the fix in one line.
-func (e *Error) Error() string {
-	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
-}
 
 // The fields, in the order in which they are written.
 var (
@@ -53,7 +40,7 @@ var form = jsonfile.Options{
 	Conflict: "take one side (git checkout --ours), then approve the skills of the other again",
 }
 
-// Parse reads a file strictly. It returns an [*Error] for a text that is not JSON, an unknown field
+// Parse reads a file strictly. It returns a [*jsonfile.Error] for a text that is not JSON, an unknown field
 // or version, a missing field, a value of the wrong type, a duplicate skill, file or field, and a
 // set that does not match the files. Then nothing is approved.
 func Parse(data []byte) (*Book, error) {
@@ -71,10 +58,10 @@ func Parse(data []byte) (*Book, error) {
 		})
 		r.Require(seen, 0, "the file", topFields, topFields, restore)
 	})
-	if e := (*jsonfile.Error)(nil); errors.As(err, &e) {
-		return nil, (*Error)(e)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	return b, nil
 }
 
 // read reads the approval of a URI at offset at.

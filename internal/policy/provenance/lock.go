@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -101,7 +102,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	}
 	f.stamp = stamp
 	content, err := lockfile.Parse(data)
-	if fault, ok := errors.AsType[*lockfile.Error](err); ok {
+	if fault, ok := errors.AsType[*jsonfile.Error](err); ok {
 		f.now = unusable(folder, fmt.Sprintf("%s:%d:%d: %s", lockfile.Name, fault.Line, fault.Column, fault.Message), fault.Fix)
 		return f.now
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/policy/approvals"
 )
 
@@ -38,7 +39,7 @@ func (f *File) UnusableApprovals() []string {
 		return nil
 	}
 	shown := display.Echo(cmp.Or(f.Config.Approvals.Text, approvals.Name))
-	if bad := (*approvals.Error)(nil); errors.As(err, &bad) {
+	if bad := (*jsonfile.Error)(nil); errors.As(err, &bad) {
 		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", shown, bad.Line, bad.Column, bad.Message, bad.Fix)}
 	}
 	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
