@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
@@ -118,24 +120,51 @@ func opinionOf(r check.Report, dropped bool) (v opinion) {
 	return slices.Compact(v)
 }
 
+// era has the members of results that the version of their request has.
+type era struct {
+	mcp.ResultBase
+	ResultType string `json:"resultType,omitempty"`
+	TTLMs      *int   `json:"ttlMs,omitempty"`
+	CacheScope string `json:"cacheScope,omitempty"`
+}
+
+func eraOf(p mcp.Params) (e era) {
+	if version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string); version >= skillsext.Since {
+		e.ResultType, e.TTLMs, e.CacheScope = skillsext.Complete, new(int), "private"
+	}
+	return e
+}
+
+// entries is the result of skills/list, and oneEntry that of skills/get.
+type (
+	entries struct {
+		era
+		Skills []*skillsext.Skill `json:"skills"`
+	}
+	oneEntry struct {
+		era
+		Skill *skillsext.Skill `json:"skill"`
+	}
+)
+
 // serve answers skills/list with all of it.
 func (u *unfiltered) serve(t *testing.T) string {
 	t.Helper()
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
 	skillsext.Declare(caps, false)
 	server := mcp.NewServer(&mcp.Implementation{Name: "unfiltered", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
-	err := skillsext.AddHandlers(server, &skillsext.Handlers{
-		List: func(context.Context, *mcp.ServerSession, *skillsext.ListSkillsParams) (*skillsext.ListSkillsResult, error) {
-			return &skillsext.ListSkillsResult{Skills: u.skills}, nil
-		},
-		Get: func(_ context.Context, _ *mcp.ServerSession, p *skillsext.GetSkillParams) (*skillsext.GetSkillResult, error) {
+	err := errors.Join(
+		mcp.AddReceivingCustomMethod(server, skillsext.MethodList, func(_ context.Context, _ *mcp.ServerSession, p *skillsext.ListSkillsParams) (*entries, error) {
+			return &entries{era: eraOf(p), Skills: u.skills}, nil
+		}),
+		mcp.AddReceivingCustomMethod(server, skillsext.MethodGet, func(_ context.Context, _ *mcp.ServerSession, p *skillsext.GetSkillParams) (*oneEntry, error) {
 			i := slices.IndexFunc(u.skills, func(s *skillsext.Skill) bool { return s.URI == p.URI })
 			if i < 0 {
-				return nil, nil
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such skill"}
 			}
-			return &skillsext.GetSkillResult{Skill: u.skills[i]}, nil
-		},
-	})
+			return &oneEntry{era: eraOf(p), Skill: u.skills[i]}, nil
+		}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

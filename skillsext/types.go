@@ -142,18 +142,6 @@ func (s *Skill) AppendJSON(b []byte) []byte {
 	return append(s.Resources.appendTo(b), '}')
 }
 
-// size estimates the encoded size of an entry in bytes.
-func (s *Skill) size() int {
-	if s == nil {
-		return len("null,")
-	}
-	n := 100 + len(s.URI) + len(s.Frontmatter)
-	for i := range s.Resources.list {
-		n += 50 + len(s.Resources.list[i].URI) + len(s.Resources.list[i].Digest)
-	}
-	return n
-}
-
 // UnmarshalJSON reads an array or "dynamic" and refuses everything else.
 func (r *Resources) UnmarshalJSON(data []byte) error {
 	*r = Resources{}
@@ -190,8 +178,8 @@ type ReadDirectoryParams struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// ListSkillsResult is the result of skills/list. [AddHandlers] sets ResultType; if it is
-// empty, it and the cache hints are not written.
+// ListSkillsResult is a page of the result of skills/list. ResultType is empty for versions of
+// the protocol before [Since].
 type ListSkillsResult struct {
 	mcp.ResultBase
 	mcp.Cacheable
@@ -215,94 +203,6 @@ type ReadDirectoryResult struct {
 	ResultType string
 	NextCursor string
 	Resources  []*mcp.Resource
-}
-
-// hints are the members that exist only in the modern era.
-type hints struct {
-	Meta       mcp.Meta `json:"_meta,omitempty"`
-	ResultType string   `json:"resultType,omitempty"`
-	TTLMs      *int     `json:"ttlMs,omitempty"`
-	CacheScope string   `json:"cacheScope,omitempty"`
-}
-
-func hintsOf(meta mcp.Meta, resultType string, c mcp.Cacheable) hints {
-	h := hints{Meta: meta, ResultType: resultType}
-	if resultType != "" {
-		h.TTLMs, h.CacheScope = &c.TTLMs, c.CacheScope
-	}
-	return h
-}
-
-// open begins a result whose other members follow the hints. It reserves n bytes for them.
-func (h hints) open(n int) ([]byte, error) {
-	head, err := encode(h)
-	if err != nil {
-		return nil, err
-	}
-	b := append(make([]byte, 0, len(head)+n), head[:len(head)-1]...)
-	if len(b) > 1 {
-		b = append(b, ',')
-	}
-	return b, nil
-}
-
-// MarshalJSON writes the members that the request's era has.
-func (r *ListSkillsResult) MarshalJSON() ([]byte, error) {
-	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.sizeHint())
-	if err != nil {
-		return nil, err
-	}
-	return append(r.appendMembers(b), '}'), nil
-}
-
-// sizeHint estimates the encoded size of the members in bytes.
-func (r *ListSkillsResult) sizeHint() int {
-	sizeHint := len(r.NextCursor) + 100
-	for _, s := range r.Skills {
-		sizeHint += s.size()
-	}
-	return sizeHint
-}
-
-// appendMembers appends the members skills and nextCursor.
-func (r *ListSkillsResult) appendMembers(b []byte) []byte {
-	b = append(b, `"skills":[`...)
-	for i, s := range r.Skills {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = s.AppendJSON(b)
-	}
-	b = append(b, ']')
-	if r.NextCursor != "" {
-		b = display.AppendJSONString(append(b, `,"nextCursor":`...), r.NextCursor)
-	}
-	return b
-}
-
-// MarshalJSON writes the members that the request's era has.
-func (r *GetSkillResult) MarshalJSON() ([]byte, error) {
-	b, err := hintsOf(r.Meta, r.ResultType, r.Cacheable).open(r.Skill.size() + 20)
-	if err != nil {
-		return nil, err
-	}
-	return append(r.Skill.AppendJSON(append(b, `"skill":`...)), '}'), nil
-}
-
-// MarshalJSON writes the members that the request's era has.
-func (r *ReadDirectoryResult) MarshalJSON() ([]byte, error) {
-	return encode(struct {
-		hints
-		Resources  []*mcp.Resource `json:"resources"`
-		NextCursor string          `json:"nextCursor,omitempty"`
-	}{hintsOf(r.Meta, r.ResultType, r.Cacheable), notNil(r.Resources), r.NextCursor})
-}
-
-func notNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 // encode is json.Marshal without HTML escapes.

@@ -170,12 +170,6 @@ func TestWire(t *testing.T) {
 	if b, _ := encode(Skill{Frontmatter: Frontmatter(`{"b":"<&>","a":1}`), Resources: DynamicResources()}); string(b) != `{"uri":"","frontmatter":{"b":"<&>","a":1},"resources":"dynamic"}` {
 		t.Errorf("%s", b)
 	}
-	if b, _ := encode(&ListSkillsResult{}); string(b) != `{"skills":[]}` {
-		t.Errorf("legacy: %s", b)
-	}
-	if b, _ := encode(&ReadDirectoryResult{ResultType: Complete}); string(b) != `{"resultType":"complete","ttlMs":0,"resources":[]}` {
-		t.Errorf("modern: %s", b)
-	}
 	for _, bad := range []string{`"static"`, `null`, `{}`, `1`, `[1]`, `true`} {
 		var r Resources
 		if json.Unmarshal([]byte(bad), &r) == nil && bad != "null" || bad == "null" && r.UnmarshalJSON([]byte(bad)) == nil {

@@ -1,16 +1,16 @@
 package skillsext
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,6 +24,15 @@ type bad struct {
 	hinted string // a member of each of the extension's results
 }
 
+// result writes the members of a result, and those of the version of its request.
+func result(p mcp.Params, c mcp.Cacheable, members map[string]any) (*raw, error) {
+	if version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string); version >= Since {
+		members["resultType"], members["ttlMs"], members["cacheScope"] = Complete, c.TTLMs, cmp.Or(c.CacheScope, "private")
+	}
+	data, err := json.Marshal(members)
+	return &raw{data: data}, err
+}
+
 // serve makes a server with one skill, and a client's session with it.
 func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
 	t.Helper()
@@ -32,38 +41,38 @@ func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
 	files := map[string]string{"skill://git-flow/SKILL.md": mainText, "skill://git-flow/a%20b.txt": "text", "skill://git-flow/empty": ""}
 	maps.Copy(files, b.files)
-	h := &Handlers{
-		List: func(context.Context, *mcp.ServerSession, *ListSkillsParams) (*ListSkillsResult, error) {
-			res := &ListSkillsResult{Skills: []*Skill{good()}}
-			if b.list != nil {
-				b.list(res)
-			}
-			return res, nil
-		},
-		Get: func(_ context.Context, _ *mcp.ServerSession, p *GetSkillParams) (*GetSkillResult, error) {
-			if p.URI != good().URI && !b.known {
-				return nil, nil
-			}
-			res := &GetSkillResult{Skill: good()}
-			if b.get != nil {
-				b.get(res)
-			}
-			return res, nil
-		},
-		ReadDirectory: func(_ context.Context, _ *mcp.ServerSession, p *ReadDirectoryParams) (*ReadDirectoryResult, error) {
-			if p.URI != "skill://git-flow" && !b.known {
-				return nil, nil
-			}
-			res := &ReadDirectoryResult{}
-			for _, uri := range slices.Sorted(maps.Keys(files)) {
-				res.Resources = append(res.Resources, &mcp.Resource{URI: uri, Name: uri})
-			}
-			return res, nil
-		},
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := AddHandlers(server, h); err != nil {
-		t.Fatal(err)
-	}
+	must(mcp.AddReceivingCustomMethod(server, MethodList, func(_ context.Context, _ *mcp.ServerSession, p *ListSkillsParams) (*raw, error) {
+		res := &ListSkillsResult{Skills: []*Skill{good()}}
+		if b.list != nil {
+			b.list(res)
+		}
+		return result(p, res.Cacheable, map[string]any{"skills": slices.Concat([]*Skill{}, res.Skills), "nextCursor": res.NextCursor})
+	}))
+	must(mcp.AddReceivingCustomMethod(server, MethodGet, func(_ context.Context, _ *mcp.ServerSession, p *GetSkillParams) (*raw, error) {
+		if p.URI != good().URI && !b.known {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such skill"}
+		}
+		res := &GetSkillResult{Skill: good()}
+		if b.get != nil {
+			b.get(res)
+		}
+		return result(p, res.Cacheable, map[string]any{"skill": res.Skill})
+	}))
+	must(mcp.AddReceivingCustomMethod(server, MethodReadDirectory, func(_ context.Context, _ *mcp.ServerSession, p *ReadDirectoryParams) (*raw, error) {
+		if p.URI != "skill://git-flow" && !b.known {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such directory"}
+		}
+		list := []*mcp.Resource{}
+		for _, uri := range slices.Sorted(maps.Keys(files)) {
+			list = append(list, &mcp.Resource{URI: uri, Name: uri})
+		}
+		return result(p, mcp.Cacheable{}, map[string]any{"resources": list})
+	}))
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method != "resources/read" {
@@ -144,7 +153,7 @@ func TestCheckSession(t *testing.T) {
 			if strings.HasPrefix(name, "early ") && era == modernEra {
 				want = nil // they belong there
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %s: %s %+v", name, era, diff, report.Findings)
 			}
 		}
@@ -170,63 +179,5 @@ func TestClientIsLazy(t *testing.T) {
 	}
 	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/empty"); !errors.As(err, &failed) || failed.Reason != reasonSize {
 		t.Errorf("size: %v", err)
-	}
-}
-
-// TestSharedResults checks that a handler may return one value to all clients.
-func TestSharedResults(t *testing.T) {
-	shared := &ListSkillsResult{Skills: []*Skill{good()}}
-	shared.Meta = mcp.Meta{"example.com/a": 1}
-	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
-	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
-	h := &Handlers{
-		List: func(context.Context, *mcp.ServerSession, *ListSkillsParams) (*ListSkillsResult, error) {
-			return shared, nil
-		},
-		Get: func(context.Context, *mcp.ServerSession, *GetSkillParams) (*GetSkillResult, error) { return nil, nil },
-	}
-	if err := AddHandlers(server, h); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	for range 8 {
-		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-		_ = AddMethods(client)
-		a, z := mcp.NewInMemoryTransports()
-		if _, err := server.Connect(t.Context(), a, nil); err != nil {
-			t.Fatal(err)
-		}
-		session, err := client.Connect(t.Context(), z, &mcp.ClientSessionOptions{ProtocolVersion: modernEra})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer session.Close()
-		wg.Go(func() {
-			for range 20 {
-				if _, err := (&Client{session}).List(context.Background(), ""); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if len(shared.Meta) != 1 || shared.ResultType != "" {
-		t.Errorf("the shared result was written to: %v %q", shared.Meta, shared.ResultType)
-	}
-}
-
-func TestLimits(t *testing.T) {
-	over := func(r *ListSkillsResult) {
-		r.Skills[0].Resources = StaticResources(Resource{good().URI, "", 16<<20 + 1})
-	}
-	ss := serve(t, legacyEra, bad{list: over})
-	_, err := (&Client{ss}).List(t.Context(), "")
-	var rpc *jsonrpc.Error
-	if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInternalError || !strings.Contains(rpc.Message, "over the limit") {
-		t.Error(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	if AddHandlers(server, nil) == nil || AddHandlers(server, &Handlers{}) == nil {
-		t.Error("handlers without list and get are taken")
 	}
 }
