@@ -15,9 +15,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxReopened bounds how often one pull opens its source again. A source that needs more is not
-// asked until the next poll.
-const maxReopened = 64
+// The bounds of how often one pull opens its source again, which lists all skills each time. A source
+// that needs more is not asked until the next poll.
+const (
+	maxInVain   = 64   // while no skill arrives
+	maxReopened = 1000 // in all
+)
 
 // separately fetches a library skill by skill.
 type separately struct {
@@ -29,6 +32,7 @@ type separately struct {
 	lib      origin.Separate  // that answers
 	reopened []origin.Library // to be closed
 	times    int              // that the source was opened again
+	inVain   int              // since a skill arrived last
 	outage   error            // the first one that is a fault of a skill
 }
 
@@ -98,6 +102,11 @@ func (f *separately) one(ctx context.Context, s origin.Skill) (store.Skill, erro
 	lib := f.lib
 	f.mu.Unlock()
 	k, err := f.from(ctx, lib, s)
+	if err == nil {
+		f.mu.Lock()
+		f.inVain = 0
+		f.mu.Unlock()
+	}
 	if !errors.As(err, new(*origin.Outage)) || f.batch.Err() != nil {
 		return k, err
 	}
@@ -114,7 +123,7 @@ func (f *separately) one(ctx context.Context, s origin.Skill) (store.Skill, erro
 	defer f.mu.Unlock()
 	f.reopened = append(f.reopened, again)
 	if err == nil {
-		f.lib = again
+		f.lib, f.inVain = again, 0
 	} else if out := (*origin.Outage)(nil); errors.As(err, &out) {
 		f.outage = cmp.Or(f.outage, err)
 		err = out.Err
@@ -137,8 +146,8 @@ func (f *separately) from(ctx context.Context, lib origin.Separate, s origin.Ski
 // reopen opens the source again, and returns its present entry of a skill, or nil.
 func (f *separately) reopen(ctx context.Context, path string) (origin.Separate, origin.Skill) {
 	f.mu.Lock()
-	f.times++
-	most := f.times > maxReopened
+	f.times, f.inVain = f.times+1, f.inVain+1
+	most := f.times > maxReopened || f.inVain > maxInVain
 	f.mu.Unlock()
 	o, err := f.Origins(f.ref.Kind)
 	if most || err != nil {

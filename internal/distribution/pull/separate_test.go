@@ -21,6 +21,7 @@ type flaky struct {
 	bad     map[string]bool // that it never sends
 	opened  int
 	closed  int
+	seen    map[string]bool              // by fetched
 	down    bool                         // it cannot be opened again
 	fetched func(f *flaky, skill string) // may be nil
 }
@@ -85,6 +86,7 @@ func TestOneSkillFails(t *testing.T) {
 		"once":                         {&flaky{skills: []string{"a"}, bad: map[string]bool{"a": true}, fetched: func(f *flaky, _ string) { f.bad["a"] = f.opened < 2 }}, "", "", false},
 		"it is not in the list then":   {&flaky{skills: []string{"a"}, bad: map[string]bool{"a": true}, fetched: func(f *flaky, _ string) { f.skills = nil }}, "", "the skill 'a': status 500", true},
 		"all of more than are retried": {&flaky{skills: many(80), bad: everything(80)}, "", "status 500", true},
+		"each once, as behind a proxy that ends sessions": {&flaky{skills: many(80), bad: everything(80), fetched: func(f *flaky, name string) { f.bad[name] = !f.seen[name]; f.seen[name] = true }, seen: map[string]bool{}}, "", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.source
@@ -103,7 +105,7 @@ func TestOneSkillFails(t *testing.T) {
 			if again := got.Revision == "" && pull.ReasonOf(err) == ""; again != c.again || err != nil && !errors.As(err, new(*origin.Outage)) {
 				t.Errorf("the revision %q, %v", got.Revision, err)
 			}
-			if open := f.opened - f.closed; open != 0 && !f.down || f.opened > 66 {
+			if open := f.opened - f.closed; open != 0 && !f.down || f.opened > 66 && c.want != "" {
 				t.Errorf("opened %d times, closed %d", f.opened, f.closed)
 			}
 		})

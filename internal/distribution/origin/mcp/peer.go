@@ -114,6 +114,8 @@ type watched struct {
 }
 
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header["Idempotency-Key"] = nil // not sent: a request that only reads is repeated if its server has closed the connection
 	resp, err := w.next.RoundTrip(r)
 	w.of.unreached(err)
 	if err == nil && resp.StatusCode >= 400 {

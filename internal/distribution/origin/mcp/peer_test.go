@@ -185,7 +185,8 @@ func (s *sink) File(skill string, f origin.File, content io.Reader) error {
 
 func (s *sink) Fail(skill string, err error) { s.fails[skill] = err }
 
-// Every file of a skill arrives byte for byte, and the digest of all is known before.
+// Every file of a skill arrives byte for byte, and the digest of all is known before. The server
+// closes each connection at the second request, without an answer.
 func TestFetch(t *testing.T) {
 	files := map[string]string{
 		"skill://pdf/SKILL.md": pdf, "skill://pdf/crlf.md": "a\r\nb\r\n", "skill://pdf/bom.md": "\ufeffa\n", "skill://pdf/data.bin": "\x00\x01\xff\xfe",
@@ -195,6 +196,13 @@ func TestFetch(t *testing.T) {
 		files[fmt.Sprintf("skill://pdf/many/%d", i)] = fmt.Sprint(i)
 	}
 	s := serve(t, files)
+	var connections sync.Map
+	s.guard = func(_ http.ResponseWriter, r *http.Request) bool {
+		if _, again := connections.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
 	var arrived int64
 	skills, got, err := s.take(t, func(o *Options) { o.Progress = func(_ origin.Unit, n, _ int64) { arrived = max(arrived, n) } })
 	if err != nil {
