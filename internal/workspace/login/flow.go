@@ -144,15 +144,15 @@ func (o Options) discover(ctx context.Context) (discovered, error) {
 	origin := url.URL{Scheme: at.Scheme, Host: at.Host}
 	own := origin.JoinPath(".well-known/oauth-protected-resource")
 	tries := [][2]string{{named, o.Address}, {own.JoinPath(at.Path).String(), o.Address}, {own.String(), origin.String()}}
-	var refused error
+	var unread error
 	for _, try := range tries {
 		if try[0] == "" {
 			continue
 		}
 		p := &provider{issuer: try[0], next: found.web}
 		meta, err := oauthex.GetProtectedResourceMetadata(ctx, try[0], try[1], p.client())
-		if errors.Is(p.failed, httpfetch.ErrRefused) {
-			refused = cmp.Or(refused, p.failed)
+		if down := p.down(); down != nil {
+			unread = cmp.Or(unread, cmp.Or(p.failed, down))
 		}
 		if err != nil || meta == nil || len(meta.AuthorizationServers) == 0 {
 			continue
@@ -163,8 +163,8 @@ func (o Options) discover(ctx context.Context) (discovered, error) {
 		found.resource, found.issuer = meta.Resource, meta.AuthorizationServers[0]
 		return found, nil
 	}
-	if refused != nil {
-		return fail("the server's metadata cannot be read: "+display.Excerpt(refused.Error()), "ask its operator")
+	if unread != nil {
+		return fail("the server's metadata cannot be read: "+display.Excerpt(httpfetch.Plain(unread).Error()), "try again later, or ask its operator")
 	}
 	return fail("the server names no provider at which to sign in", "ask its operator for a token, and name it with token-env or token-file")
 }
@@ -188,7 +188,7 @@ func (f *flow) register(ctx context.Context, redirect string, grants ...string) 
 		return nil
 	}
 	if f.meta.RegistrationEndpoint == "" {
-		return &Error{"the provider " + display.Echo(f.meta.Issuer) + " registers no programs by itself", "ask its operator to register knack with the address http://127.0.0.1/callback, and write client-id for the source"}
+		return &Error{"the provider " + display.Echo(f.meta.Issuer) + " registers no programs by itself", "ask its operator to register knack as a native program, without a secret and with the address http://127.0.0.1/callback on any port, and write client-id for the source"}
 	}
 	about := &oauthex.ClientRegistrationMetadata{ClientName: "knack", ApplicationType: "native", TokenEndpointAuthMethod: "none", GrantTypes: append(grants, "refresh_token")}
 	if redirect != "" {
