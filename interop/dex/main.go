@@ -5,9 +5,9 @@
 //
 // It listens on a free port of the loopback, prints the issuer's URL on a line, and ends with its
 // standard input. The client is knack with the secret "client secret"; a second one, the agent, has
-// the secret "agent secret" and is sent back to http://127.0.0.1/agent. The people are
-// anna@example.com, who is in the group billing, and bert@example.com, who is in none; their
-// password is "password".
+// the secret "agent secret" and is sent back to http://127.0.0.1/agent, and a third one, native, has no
+// secret and is sent back to any port of the loopback. The people are anna@example.com, who is in the
+// group billing, and bert@example.com, who is in none; their password is "password".
 package main
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/dexidp/dex/server/connectors"
 	"github.com/dexidp/dex/server/session"
 	"github.com/dexidp/dex/server/signer"
+	"github.com/dexidp/dex/server/tokens"
 	"github.com/dexidp/dex/storage"
 	"github.com/dexidp/dex/storage/memory"
 	"golang.org/x/crypto/bcrypt"
@@ -63,7 +64,8 @@ func serve(ctx context.Context, redirect string) error {
 	issuer := "http://localhost:" + port + "/dex"
 	handler, err := server.NewServer(ctx, server.Config{
 		Issuer: issuer, Storage: store, SkipApprovalScreen: true, PasswordConnector: connectors.LocalConnector, Signer: signs, Logger: log,
-		SessionConfig: &session.Config{CookieName: "dex", AbsoluteLifetime: time.Hour, ValidIfNotUsedFor: time.Hour},
+		RefreshTokenPolicy: tokens.NewRefreshStrategy(true, 0, 0, 0, nil),
+		SessionConfig:      &session.Config{CookieName: "dex", AbsoluteLifetime: time.Hour, ValidIfNotUsedFor: time.Hour},
 	})
 	if err != nil {
 		return err
@@ -83,6 +85,9 @@ func fill(ctx context.Context, store storage.Storage, redirect string) error {
 		return err
 	}
 	if err := store.CreateClient(ctx, storage.Client{ID: "agent", Secret: "agent secret", Name: "agent", RedirectURIs: []string{"http://127.0.0.1/agent"}}); err != nil {
+		return err
+	}
+	if err := store.CreateClient(ctx, storage.Client{ID: "native", Public: true, Name: "knack on a person's machine"}); err != nil {
 		return err
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte("password"), bcrypt.MinCost+6)

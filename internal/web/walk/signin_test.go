@@ -3,6 +3,7 @@ package walk
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
@@ -22,6 +23,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/test/registrytest"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // dex builds the provider of interop/dex and starts it for a redirect URL. It returns the issuer.
@@ -101,7 +104,7 @@ func serveBehindDex(t *testing.T) (address, issuer string) {
   client-id: knack
   client-secret-file: %s
   redirect-url: %s
-  audiences: [agent]
+  audiences: [agent, native]
 access:
   default: deny
   tokens: [{hash: %s, subject: robot}]
@@ -152,6 +155,118 @@ func TestWalkAgent(t *testing.T) {
 	}
 }
 
+// TestWalkLogin signs in to a followed server with knack login: Dex, which registers no program by
+// itself, has a client id for knack, and PKCE stands in for a secret. The login is renewed with a token
+// that Dex gives once, and ends with knack logout.
+func TestWalkLogin(t *testing.T) {
+	if flag.Lookup("test.run").Value.String() == "" {
+		t.Skip("builds a provider: go test -run TestWalkLogin ./internal/web/walk")
+	}
+	at, issuer := serveBehindDex(t)
+	home, binary := t.TempDir(), registrytest.Knack(t)
+	settings := func(more string) {
+		write(t, home, map[string]string{".config/knack/knack.yaml": "sources: [{name: acme, from: 'mcp:" + at + "/mcp'" + more + "}]\n"})
+	}
+	knack := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+		return cmd
+	}
+	settings("")
+	if out, err := knack("login", "acme").CombinedOutput(); err == nil || !strings.Contains(string(out), "registers no programs by itself") {
+		t.Error(err, string(out))
+	}
+	settings(", client-id: native")
+	cmd := knack("login", "acme")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		line := lines.Text()
+		if !strings.HasPrefix(line, issuer) {
+			continue
+		}
+		asked, err := url.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := asked.Query(); q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || !strings.Contains(q.Get("scope"), "offline_access") {
+			t.Error(line)
+		}
+		back, err := agree(t.Context(), line, "anna")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.Get(asked.Query().Get("redirect_uri") + "?" + url.Values{"code": {back.Code}, "state": {back.State}}.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(home, ".config", "knack", "logins", "acme.json")
+	token := func() (login map[string]any) {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &login)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return login
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	// follows runs a server until it has asked the source.
+	follows := func(done func() bool) {
+		cmd := knack("serve", "--no-builtin")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		testwait.Until(t, done, "the source")
+		in.Close()
+		_ = cmd.Wait()
+	}
+	says := func(command, text string) bool {
+		out, _ := knack(command).CombinedOutput()
+		return strings.Contains(string(out), text)
+	}
+	follows(func() bool { return says("list", "invoice") })
+	for range 2 { // the second time with a token of the first
+		was := token()
+		was["expiry"] = past
+		data, err := json.Marshal(was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		follows(func() bool { return token()["expiry"] != past })
+		if is := token(); is["accessToken"] == was["accessToken"] || is["refreshToken"] == was["refreshToken"] || is["refreshToken"] == nil {
+			t.Error("the login is not renewed:", is)
+		}
+	}
+	if out, err := knack("logout", "acme").CombinedOutput(); err != nil || !strings.Contains(string(out), "signed out of acme") {
+		t.Error(err, string(out))
+	}
+	follows(func() bool { return says("doctor", "run 'knack login acme'") })
+}
+
+// past is the end of a token that is over.
+const past = "2020-01-01T00:00:00Z"
+
 // agree signs a person in at the provider as a browser does.
 func agree(ctx context.Context, at, person string) (*auth.AuthorizationResult, error) {
 	jar, err := cookiejar.New(nil)
@@ -159,7 +274,7 @@ func agree(ctx context.Context, at, person string) (*auth.AuthorizationResult, e
 		return nil, err
 	}
 	client := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if r.URL.Path == "/agent" {
+		if r.URL.Path == "/agent" || r.URL.Path == "/callback" {
 			return http.ErrUseLastResponse
 		}
 		return nil
