@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
@@ -143,7 +144,7 @@ func existsError(env console.Env, file, named string) error {
 func template(name, description string) string {
 	words := strings.ReplaceAll(name, "-", " ")
 	if description = display.OneLine(description); description == "" {
-		description = "Helps with " + words + ". Use when the user asks for " + words + "."
+		description = check.NewDescription(words)
 	}
 	title := strings.ToUpper(words[:1]) + words[1:]
 	return fmt.Sprintf(`---

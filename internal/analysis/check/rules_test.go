@@ -53,7 +53,7 @@ var ruleCases = []struct {
 	{"text-zero-width-run", []string{with("", "a "+strings.Repeat("\u200b", 8))}, "5:3", []string{with("", "a "+strings.Repeat("\u200b", 7))}, nil},
 	{"text-selectors", []string{with("", "a \ufe01\ufe02\ufe03")}, "5:3", []string{with("", "\u2764\ufe0f")}, nil},
 	{ruleTextComment, []string{with("", "a <!-- b -->"), with("", "<!--\n<!-- -->")}, "5:3", []string{with("", "`<!-- a -->`\n```\n<!-- b -->\n```\n")}, nil},
-	{ruleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed.")}, "3:14",
+	{ruleDescriptionPlaceholder, []string{described("TODO: write"), described("Replace with description of the skill."), described("A brief description here"), described("'[TODO: what]'"), described("Use {{name}}"), described("Use when this capability is needed."), described("Helps with pdf. Use when the user asks for pdf.")}, "3:14",
 		[]string{described("Finds TODO comments. Use when cleaning up."), described("Writes descriptions of products."), described("Fills in todo lists.")}, nil},
 	{ruleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
 }

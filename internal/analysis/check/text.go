@@ -98,6 +98,18 @@ var rePlaceholder = lazyregexp.New(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|r
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
 
+// Parts of the description that 'knack new' writes.
+const newDoes, newWhen = "Helps with ", ". Use when the user asks for "
+
+// NewDescription returns the description that 'knack new' writes for words about a skill.
+func NewDescription(words string) string { return newDoes + words + newWhen + words + "." }
+
+// isNewDescription reports whether a description is still the one of 'knack new'.
+func isNewDescription(text string) bool {
+	words, _, _ := strings.Cut(strings.TrimPrefix(text, newDoes), newWhen)
+	return text == NewDescription(words)
+}
+
 // placeholderParts is a prefilter: every match of rePlaceholder contains one of them. Searching
 // for them takes a tenth of the time.
 var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
@@ -108,6 +120,10 @@ func placeholder(s *subject) []Finding {
 		return nil
 	}
 	text := display.OneLine(f.Value.Text)
+	const fix = "say what the skill does and when to use it"
+	if isNewDescription(text) {
+		return []Finding{s.field(f, "the description is still the one of 'knack new'", fix)}
+	}
 	lower := strings.ToLower(text)
 	if !slices.ContainsFunc(placeholderParts, func(part string) bool { return strings.Contains(lower, part) }) {
 		return nil
@@ -116,7 +132,7 @@ func placeholder(s *subject) []Finding {
 	if m == "" {
 		return nil
 	}
-	return []Finding{s.field(f, display.Quote(m)+" is left over from a template", "say what the skill does and when to use it")}
+	return []Finding{s.field(f, display.Quote(m)+" is left over from a template", fix)}
 }
 
 // reWhen matches the words with which English descriptions say when to use a skill.

@@ -37,6 +37,7 @@ func (r *Report) Troubles() (out []Troubles) {
 		{Title: "held back by the operator's policy: no agent can load these", All: r.held()},
 		{Title: "dangerous by a scan", All: r.dangerous()},
 		{Title: "different from their lock", All: r.drifted()},
+		{Title: "beside locked skills, but not in the lock", All: r.unlocked()},
 		{Title: "loaded only by a longer name, since another skill answers to theirs", All: r.shadowed()},
 		{Title: "not as it should be on disk", All: r.notices()},
 		{Title: "plugins whose skills are not served", All: r.plugins()},
@@ -141,11 +142,7 @@ func (r *Report) dangerous() (out []Trouble) {
 
 // drifted returns the skills that differ from their lock, and the locked ones that are not there.
 func (r *Report) drifted() (out []Trouble) {
-	for _, e := range r.View.Entries {
-		if l := r.Verdicts[e].Locked; l.Fix != "" {
-			out = append(out, Trouble{At: path.Dir(e.Place()), Why: cmp.Or(l.Reason, l.Words()), Fix: l.Fix})
-		}
-	}
+	out = r.lockFaults(func(s catalog.LockState) bool { return s != catalog.NotLocked })
 	for _, l := range r.View.Locks() {
 		if l.NMissing > 0 {
 			var names []string
@@ -153,6 +150,21 @@ func (r *Report) drifted() (out []Trouble) {
 				names = append(names, m.Name)
 			}
 			out = append(out, Trouble{At: l.Name, Why: display.Count(l.NMissing, "locked skill") + " missing: " + FirstOf(names), Run: l.Restore})
+		}
+	}
+	return out
+}
+
+// unlocked returns the skills that their lock does not have.
+func (r *Report) unlocked() []Trouble {
+	return r.lockFaults(func(s catalog.LockState) bool { return s == catalog.NotLocked })
+}
+
+// lockFaults returns the skills that are not as locked, of the states that fit.
+func (r *Report) lockFaults(fits func(catalog.LockState) bool) (out []Trouble) {
+	for _, e := range r.View.Entries {
+		if l := r.Verdicts[e].Locked; l.Fix != "" && fits(l.State) {
+			out = append(out, Trouble{At: path.Dir(e.Place()), Why: cmp.Or(l.Reason, l.Words()), Fix: l.Fix})
 		}
 	}
 	return out
