@@ -99,12 +99,12 @@ func (p page) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, `# Performance
 
 Written by `+"`make bench`"+` on %s: %s; load %s before the run.
-Figures are medians of %d rounds or more. A figure and its floor took turns in the same run. Trees have the figures of real skills (`+"`internal/tools/genskills`"+`); of 100,000 skills only the SKILL.md exist. The page cache is warm.
+Figures are medians of %d rounds or more. A goal is met unless its row says otherwise. A figure and its floor took turns in the same run. Trees have the figures of real skills (`+"`internal/tools/genskills`"+`); of 100,000 skills only the SKILL.md exist. The page cache is warm.
 
 Each call names another skill. The floors are programs that do the least that the work asks for (`+"`internal/tools/bench/floor`"+`): *stat* looks at each file, *skillmd* reads every SKILL.md, *all* reads and hashes every file; *read* takes the request, reads and hashes the files, and writes the answer; *bare* writes the very bytes that knack answered; *oras* is oras pull and tar, *git* a shallow clone, *index* knack pull of an index with an artifact a skill.
 
 %s`, p.begun.UTC().Format("2006-01-02"), machine(), p.load, p.rounds, before)
-	rows := append([]row{{"what", "goal", "measured", " ", "before"}, {"---", "---", "---", "---", "---"}}, p.rows...)
+	rows := append([]row{{"what", "goal", "measured", "", "before"}, {"---", "---", "---", "", "---"}}, p.rows...)
 	for _, r := range rows {
 		b.WriteString(r.line(p.old != ""))
 	}
@@ -112,9 +112,13 @@ Each call names another skill. The floors are programs that do the least that th
 
 // line is the row in the table.
 func (r row) line(before bool) string {
-	cells := []string{r.what, r.target, r.got, r.verdict, r.before}
+	got := r.got
+	if r.verdict != "" && r.verdict != "met" {
+		got = r.verdict + ": " + got
+	}
+	cells := []string{r.what, r.target, got, r.before}
 	if !before {
-		cells = cells[:4]
+		cells = cells[:3]
 	}
 	for i := range cells {
 		cells[i] = cmp.Or(cells[i], "–")

@@ -62,7 +62,7 @@ func (b *bench) pulls() (rows []row, err error) {
 		b.relative(what+", beside a pull of them as an index of artifacts", "pull", "index", "ms", 0.6),
 		b.relative("its processor time", "pull/cpu", "index", "ms", 0),
 		b.absolute(changed, "pull/changed", "ms", 0, 0),
-		b.absolute("bytes of that, of those of all layers", "pull/share", "%", 0, 20),
+		b.absolute("bytes of that, a share of all layers", "pull/share", "%", 0, 20),
 		b.absolute("requests of that", "pull/changed/requests", "", 0, 20),
 		b.absolute("from the moment at which a server swaps to that, until a client has read all that changed", "pull/swap", "ms", 0, 100),
 		b.absolute("pull when nothing has changed, from the start of the process", "pull/unchanged", "ms", 0, 20),
