@@ -2,7 +2,6 @@ package mcpserver_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -145,58 +144,6 @@ func TestSubscribeRefuses(t *testing.T) {
 	ack := await(t, events(resp), "notifications/subscriptions/acknowledged")
 	if got := string(ack.Params); !strings.Contains(got, `["`+published[0]+`"]`) {
 		t.Error(got)
-	}
-}
-
-// TestSubscriptionsAreBounded: the number of watched files is bounded, and the end of a
-// session frees its own. The bounds are an eighth of the real ones.
-func TestSubscriptionsAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes thousands of calls; package subscription tests its bounds")
-	}
-	t.Parallel()
-	files := many(1)
-	for i := range 500 {
-		files[fmt.Sprintf("s-0000/%d.txt", i)] = "x"
-	}
-	w := start(t, setting{files: files})
-	all, own := w.server.DivideSubscriptions(8)
-	more := own * 5 / 3
-	spellings := func(i int) string { // many ways to write each of 400 files
-		n := i / 400
-		return "skill://s-000" + []string{"0", "%30"}[n>>3&1] + "/" + spelt(fmt.Sprint(100+i%400), n) + []string{".txt", "%2Etxt"}[n>>4&1]
-	}
-	// Six sessions, one after another, would hold more together than is allowed.
-	next := 0
-	for range 6 {
-		c := w.dial(legacy)
-		taken, refused := 0, 0
-		for range more {
-			switch m := c.call("resources/subscribe", map[string]any{"uri": spellings(next)}); m.code() {
-			case 0:
-				taken++
-			case -32000:
-				refused++
-			default:
-				t.Fatal(m.Error)
-			}
-			next++
-		}
-		if taken != own || refused != more-own {
-			t.Errorf("%d taken, %d refused", taken, refused)
-		}
-		if resp, err := http.DefaultClient.Do(c.request("DELETE", "")); err != nil || resp.StatusCode >= 300 {
-			t.Fatal(err)
-		}
-		testwait.Until(t, func() bool { return w.server.Subscriptions() == 0 }, "subscriptions are left of a session that has ended")
-	}
-	for i := range all/own + 1 { // at once they share all places
-		c := w.dial(legacy)
-		for j := range own {
-			if m := c.call("resources/subscribe", map[string]any{"uri": spellings(i*own + j)}); (m.code() == -32000) != (i == all/own) {
-				t.Fatalf("session %d, subscription %d: %+v", i, j, m.Error)
-			}
-		}
 	}
 }
 

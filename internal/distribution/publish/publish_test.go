@@ -331,7 +331,7 @@ func TestTakeOver(t *testing.T) {
 func TestHostileLast(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
-	l := skills(20)
+	l := skills(8)
 	want := m.publish(l, m.target(host, "acme/clean", "prod")).Digest
 	for name, alter := range map[string]func(image, config map[string]any){
 		"layers swapped": func(_, config map[string]any) {
