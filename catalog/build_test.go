@@ -8,29 +8,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-func TestPrecedence(t *testing.T) {
-	a := source("a", "x/git/SKILL.md", text("git", "first"), "deploy/SKILL.md", text("deploy", "one"), "bad/SKILL.md", "no frontmatter", "hidden/SKILL.md", "---\nname: hidden\ndescription: h\ndisable-model-invocation: true\n---\n")
-	b := source("b", "git/SKILL.md", text("Git", "second"), "deploy/SKILL.md", text("deploy", "one"), "hidden/SKILL.md", text("hidden", "other"), "zeta/SKILL.md", text("zeta", "z"), "alpha/SKILL.md", text("alpha", "a"))
-	v := view(t, catalogOf(t, a, b))
-	diffs(t, "entries", said(v.Entries), []string{
-		"skipped", "available deploy skill://a/deploy/SKILL.md", "available hidden skill://a/hidden/SKILL.md", "available git skill://a/x/git/SKILL.md",
-		"available alpha skill://b/alpha/SKILL.md", "copy deploy skill://b/deploy/SKILL.md", "shadowed Git skill://b/git/SKILL.md", "shadowed hidden skill://b/hidden/SKILL.md", "available zeta skill://b/zeta/SKILL.md"})
-	diffs(t, "listed", said(v.Listed), []string{"available deploy skill://a/deploy/SKILL.md", "available git skill://a/x/git/SKILL.md", "available alpha skill://b/alpha/SKILL.md", "available zeta skill://b/zeta/SKILL.md"})
-	if e := v.Named("b:git"); e == nil || e.By != v.Named("git") || e.qualified() != "b:Git" {
-		t.Errorf("b:git is %+v", e)
-	}
-	if len(v.Skipped) != 1 || v.Skipped[0].Place() != ".a/bad/SKILL.md" || v.Skipped[0].Base() != "" {
-		t.Errorf("skipped: %+v", v.Skipped[0])
-	}
-	if p, ok := v.Skipped[0].SkipReason(); !ok || p.Position.Line != 1 || p.Fix == "" {
-		t.Errorf("unexplained: %+v", p)
-	}
-	if h := v.Named("hidden"); h == nil || h.ModelVisible() || h.Root.Label != "a" {
-		t.Errorf("hidden is %+v", h)
-	}
-	diffs(t, "counts", []int{v.Roots[0].Count, v.Roots[1].Count}, []int{4, 5})
-}
-
 // TestShallowest checks that in one root the shallowest folder gets a name, then the first in path
 // order, for every way to ask for it.
 func TestShallowest(t *testing.T) {
@@ -111,28 +88,6 @@ func TestNameClaimsFolder(t *testing.T) {
 		"available broken skill://r/c/SKILL.md", "available group skill://r/b/SKILL.md", "available in skill://r/group/in/SKILL.md", "available z skill://r/a/SKILL.md", "available zz skill://r/zz/SKILL.md"})
 }
 
-func TestAt(t *testing.T) {
-	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("a", "outer"), "a/b/SKILL.md", text("b", "inner"), "a/b/c/x.md", "x", "a/d.md", "d", "renamed/SKILL.md", text("other", "o"))))
-	for uri, want := range map[string][2]string{
-		"skill://r/a": {"a", "."}, "skill://r/a/SKILL.md": {"a", "SKILL.md"}, "skill://r/a/d.md": {"a", "d.md"}, "skill://r/a/b": {"a/b", "."}, "skill://r/a/b/SKILL.md": {"a/b", "SKILL.md"},
-		"skill://r/a/b/c": {"a/b", "c"}, "skill://r/a/b/c/x.md": {"a/b", "c/x.md"}, "skill://r/a/bb/x": {"a", "bb/x"}, "skill://r/other/f": {"renamed", "f"},
-		"skill://r": {}, "skill://a/SKILL.md": {}, "skill://r/renamed/SKILL.md": {}, "skill://r/ab/SKILL.md": {}, "skill://R/a": {},
-	} {
-		u, err := skill.ParseURI(uri)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got [2]string
-		if e, p := v.At(u); e != nil {
-			got = [2]string{e.Path, p}
-		}
-		diffs(t, uri, got, want)
-	}
-	if e, _ := v.At(skill.URI{}); e != nil {
-		t.Errorf("the zero URI is %v", e)
-	}
-}
-
 // TestUnspeakableFolder checks that a folder with a path that is not valid in a URI is
 // served under a valid one.
 func TestUnspeakableFolder(t *testing.T) {
@@ -154,21 +109,6 @@ func TestUnspeakableFolder(t *testing.T) {
 	news := told(c)
 	refresh(t, c)
 	diffs(t, "news of an unchanged catalogue", *news, []string(nil))
-}
-
-func TestInFolder(t *testing.T) {
-	v := view(t, catalogOf(t,
-		source("a", "deep/git/SKILL.md", text("x", "d"), "bad/SKILL.md", "nothing"),
-		source("b", "git/SKILL.md", text("y", "d"), "Git/SKILL.md", text("z", "d"), "bad/SKILL.md", text("bad", "d"), "deep/only/SKILL.md", text("o", "d"))))
-	for folder, want := range map[string]string{"git": ".b/git/SKILL.md", "Git": ".b/Git/SKILL.md", "bad": ".a/bad/SKILL.md", "only": ".b/deep/only/SKILL.md", "deep": "", "x": "", "": "", "deep/git": ""} {
-		got := ""
-		if e := v.InFolder(folder); e != nil {
-			got = e.Place()
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", folder, got, want)
-		}
-	}
 }
 
 func names(entries []*Entry) (out []string) {

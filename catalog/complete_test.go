@@ -94,22 +94,6 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestWholeOfACancelledCall checks that Whole returns when the caller's context ends.
-func TestWholeOfACancelledCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := New([]Source{dead{source("a"), make(chan struct{})}}, Options{})
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		go func() { _ = c.Run(ctx) }()
-		call, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		begun := time.Now()
-		if _, err := c.CompleteView(call, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 300*time.Millisecond {
-			t.Errorf("%v after %v", err, time.Since(begun))
-		}
-	})
-}
-
 // TestReadingIsProgress checks that reading skills counts as progress, even if the source
 // reports none.
 func TestReadingIsProgress(t *testing.T) {

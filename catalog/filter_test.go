@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/knack-dev/knack/skill"
@@ -134,24 +133,6 @@ func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 	}
 }
 
-// TestFilterLeavesOutRoots checks that a root without a visible skill is left out, so that it
-// does not appear when its last hidden skill is removed.
-func TestFilterLeavesOutRoots(t *testing.T) {
-	b := source("b", "secret/SKILL.md", text("secret", "s"))
-	c := catalogOf(t, source("a", "open/SKILL.md", text("open", "o")), b)
-	for range 2 {
-		v, err := c.View(WithFilter(t.Context(), without("secret")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(v.Roots) != 1 || v.Roots[0].Label != "a" {
-			t.Errorf("the roots are %v", v.Roots)
-		}
-		clear(b.files)
-		refresh(t, c)
-	}
-}
-
 // TestFilterOfAChangedSkill checks that a call that finds another skill in the file applies
 // the filter to that skill.
 func TestFilterOfAChangedSkill(t *testing.T) {
@@ -192,32 +173,6 @@ func TestDiffSeen(t *testing.T) {
 	}
 	if d := all[2].Through(nil); len(d.Changed) != 1 {
 		t.Errorf("without a filter: %+v", d)
-	}
-}
-
-// TestFilterIsKept checks that a snapshot is narrowed once for each filter, even with
-// concurrent callers.
-func TestFilterIsKept(t *testing.T) {
-	c := libraryOf(t, func(string) bool { return true })
-	asked := 0
-	var mu sync.Mutex
-	one := &Filter{Visible: func(*Entry) bool { mu.Lock(); defer mu.Unlock(); asked++; return true }}
-	var wg sync.WaitGroup
-	got := make([]View, 8)
-	for i := range got {
-		wg.Go(func() { got[i], _ = c.View(WithFilter(t.Context(), one)) })
-	}
-	wg.Wait()
-	for _, v := range got {
-		if v.Snapshot != got[0].Snapshot {
-			t.Error("two snapshots for one filter")
-		}
-	}
-	if n := len(got[0].Entries); asked != n {
-		t.Errorf("asked %d times for %d skills", asked, n)
-	}
-	if other, _ := c.View(WithFilter(t.Context(), without("x"))); other.Snapshot == got[0].Snapshot {
-		t.Error("one snapshot for two filters")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"testing"
@@ -31,32 +30,6 @@ func (d dead) Scan(ctx context.Context) (skill.Scan, error) {
 	case <-ctx.Done():
 		return skill.Scan{}, ctx.Err()
 	}
-}
-
-// TestLateRoot checks that only the skills of a root whose disk does not answer are
-// missing. The root joins when its disk answers.
-func TestLateRoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
-		b := source("b", "y/SKILL.md", text("y", "in time"))
-		c := New([]Source{d, b}, Options{Patience: 20 * time.Millisecond})
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		go func() { _ = c.Run(ctx) }()
-		v := view(t, c)
-		if v.Named("y") == nil || v.Named("x") != nil {
-			t.Errorf("listed: %d skills", len(v.Listed))
-		}
-		if err := v.Roots[0].Err; !errors.Is(err, ErrLate) {
-			t.Errorf("the late root says %v", err)
-		}
-		// While one root is late, the other one is still refreshed.
-		b.write("z/SKILL.md", text("z", "new"))
-		c.Poke()
-		waitFor(t, "the other root is refreshed", func() bool { return view(t, c).Named("z") != nil })
-		close(d.answer)
-		waitFor(t, "the late root joins", func() bool { v := view(t, c); return v.Named("x") != nil && v.Roots[0].Err == nil })
-	})
 }
 
 // TestLateSourceIsQuiet checks that a late folder is logged and a late source of releases is not:
@@ -149,31 +122,6 @@ func TestLateRootJoinsAtOnce(t *testing.T) {
 		close(d.answer)
 		if took := (<-joined).Sub(answered); took != 0 {
 			t.Errorf("it took %v", took)
-		}
-	})
-}
-
-// TestUnreadRoot checks that a root that was read once is late, and not unread, if its disk
-// stops answering.
-func TestUnreadRoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
-		defer close(d.answer)
-		c := New([]Source{d}, Options{Patience: 20 * time.Millisecond})
-		for _, step := range []struct {
-			what         string
-			answers      bool
-			late, unread bool
-		}{{"at first", false, true, true}, {"still", false, true, true}, {"once it answers", true, false, false}, {"when it answers no more", false, true, false}} {
-			if step.answers {
-				d.answer <- struct{}{}
-				waitFor(t, "the root joins", func() bool { refresh(t, c); return view(t, c).Named("x") != nil })
-			} else {
-				refresh(t, c)
-			}
-			if r := view(t, c).Roots[0]; r.Late() != step.late || r.Unread() != step.unread {
-				t.Errorf("%s: %v", step.what, r.Err)
-			}
 		}
 	})
 }
@@ -298,26 +246,6 @@ func (h hangs) Scan(ctx context.Context) (skill.Scan, error) {
 	h.scanning <- ctx
 	<-ctx.Done()
 	return skill.Scan{}, ctx.Err()
-}
-
-// TestReasonOfRootChanges checks that a new reason why a root cannot be read is published,
-// even if no skill was added or removed.
-func TestReasonOfRootChanges(t *testing.T) {
-	m := source("a")
-	c := catalogOf(t, m)
-	for _, x := range []struct {
-		err  error
-		want [2]string
-	}{
-		{fs.ErrPermission, [2]string{"permission denied", "let the user who runs knack read the folder"}},
-		{errDisk, [2]string{"cannot be read", "see whether the disk and the folder can be read at all"}},
-		{nil, [2]string{}},
-	} {
-		m.set(func() { m.err = x.err })
-		refresh(t, c)
-		reason, fix := view(t, c).Roots[0].Reason()
-		diffs(t, "the reason", [2]string{reason, fix}, x.want)
-	}
 }
 
 // TestRootChangesWithoutSkills checks that another notice, and another place of a root behind a

@@ -144,25 +144,6 @@ func TestManifestDistrustsYoungFiles(t *testing.T) {
 	})
 }
 
-// TestManifestIsOneState checks that files that change while the manifest is made are
-// hashed again.
-func TestManifestIsOneState(t *testing.T) {
-	s, c := manifests(t)
-	var once sync.Once
-	s.hook = func(name string) {
-		if name == "b/c.txt" {
-			once.Do(func() {
-				s.set("a.txt", "A", time.Now().Add(-time.Minute))
-				s.set("b/c.txt", "C", time.Now().Add(-time.Minute))
-			})
-		}
-	}
-	_, files, err := manifest(t, c)
-	if err != nil || files["a.txt"] != skill.DigestOf([]byte("A")).String() || files["b/c.txt"] != skill.DigestOf([]byte("C")).String() {
-		t.Error(files, err)
-	}
-}
-
 func TestManifestAndEntryAgree(t *testing.T) {
 	s, c := manifests(t)
 	s.set("SKILL.md", strings.Replace(oneText, "One.", "Changed.", 1), time.Now().Add(-time.Minute))
@@ -203,36 +184,6 @@ func TestManifestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func TestManifestEndsWithItsContext(t *testing.T) {
-	_, c := manifests(t)
-	v, err := c.View(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := v.Manifest(ctx, v.Entries[0]); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-func TestManifestsAreSafeForMany(t *testing.T) {
-	s, c := manifests(t)
-	v, _ := c.View(t.Context())
-	var wg sync.WaitGroup
-	for i := range 16 {
-		wg.Go(func() {
-			for range 20 {
-				if i == 0 {
-					s.set("a.txt", fmt.Sprint(time.Now().UnixNano()), time.Now())
-				}
-				_, _, _ = v.Manifest(context.Background(), v.Entries[0])
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a

@@ -68,68 +68,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadByAnOldView checks that a read through an old view's entry does not remove the
-// skill that a refresh found in its place.
-func TestReadByAnOldView(t *testing.T) {
-	a := source("a", "x/SKILL.md", text("x", "one"))
-	c := catalogOf(t, a)
-	old := view(t, c)
-	a.remove("x/SKILL.md")
-	a.write("x/skill.md", text("x", "two"))
-	refresh(t, c)
-	data, e, err := old.Read(context.Background(), old.Named("x"))
-	if err != nil || string(data) != text("x", "two") || e.Entry != "skill.md" {
-		t.Errorf("%q, %+v, %v", data, e, err)
-	}
-	if view(t, c).Named("x") == nil {
-		t.Error("the skill is gone")
-	}
-}
-
-// paused is a source that holds back the result of a finished scan until the test
-// releases it.
-type paused struct {
-	*memory
-	scanned, hand chan struct{}
-}
-
-func (p paused) Scan(ctx context.Context) (skill.Scan, error) {
-	s, err := p.memory.Scan(ctx)
-	p.scanned <- struct{}{}
-	<-p.hand
-	return s, err
-}
-
-// TestRefreshDoesNotGoBack checks that a refresh does not undo a read from disk by a call
-// after the refresh began.
-func TestRefreshDoesNotGoBack(t *testing.T) {
-	p := paused{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), make(chan struct{}, 1), make(chan struct{}, 1)}
-	p.hand <- struct{}{}
-	c := catalogOf(t, p)
-	<-p.scanned
-	ended := make(chan struct{})
-	go func() { defer close(ended); refresh(t, c) }()
-	<-p.scanned
-	p.write("x/SKILL.md", text("x", "two"))
-	p.remove("y/SKILL.md")
-	v := view(t, c)
-	if _, e, err := v.Read(context.Background(), v.Named("x")); err != nil || e.Description != "two" {
-		t.Errorf("%+v, %v", e, err)
-	}
-	if _, _, err := v.Read(context.Background(), v.Named("y")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
-	p.hand <- struct{}{}
-	<-ended
-	v = view(t, c)
-	if e := v.Named("x"); e == nil || e.Description != "two" {
-		t.Errorf("x went back: %+v", e)
-	}
-	if e := v.Named("y"); e != nil {
-		t.Errorf("y came back: %+v", e)
-	}
-}
-
 // gate is a file system that signals each open of a file, and then waits.
 type gate struct {
 	fs.FS

@@ -105,27 +105,6 @@ func TestOtherRootSameLabel(t *testing.T) {
 	}
 }
 
-// TestUnreadableIsTriedAgain checks that an unreadable file is read again although its
-// stamp is the same, and that a new reason is published.
-func TestUnreadableIsTriedAgain(t *testing.T) {
-	a := source("a", "x/SKILL.md", text("x", "one"))
-	fails := failing{memory: a, err: fs.ErrPermission}
-	c := catalogOf(t, &fails)
-	news := told(c)
-	reason := func() string {
-		p, _ := view(t, c).Entries[0].SkipReason()
-		return p.Message
-	}
-	diffs(t, "at first", reason(), "cannot be read: permission denied")
-	fails.err = errDisk
-	refresh(t, c)
-	diffs(t, "then", reason(), "cannot be read")
-	fails.err = nil
-	refresh(t, c)
-	diffs(t, "at last", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
-	diffs(t, "news", *news, []string{"v2 listing=false *x", "v3 listing=true *x"})
-}
-
 // failing is a source whose files cannot be opened.
 type failing struct {
 	*memory
@@ -205,32 +184,6 @@ func TestSubscriberMayAct(t *testing.T) {
 	refresh(t, c)
 	if len(seen) != 2 {
 		t.Errorf("told after the end: %q", seen)
-	}
-}
-
-func TestWatch(t *testing.T) {
-	a := watched{source("a", "x/SKILL.md", text("x", "one"))}
-	c := New([]Source{a}, Options{})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	view(t, c)
-	waitFor(t, "the watch begins", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.poke != nil })
-	a.write("x/SKILL.md", text("x", "two"))
-	a.poke()
-	waitFor(t, "a change is seen", func() bool { return view(t, c).Named("x").Description == "two" })
-	b := watched{source("b", "y/SKILL.md", text("y", "one"))}
-	c.SetSources([]Source{b})
-	waitFor(t, "the sources are others", func() bool { v := view(t, c); return v.Named("y") != nil && v.Named("x") == nil })
-	waitFor(t, "the other one is watched", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.poke != nil })
-	cancel()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("ended with %v", err)
-		}
-	case <-time.After(slowDay):
-		t.Error("does not end with its context")
 	}
 }
 
@@ -319,35 +272,6 @@ func TestLog(t *testing.T) {
 	if len(c.logged) != 1 {
 		t.Errorf("remembers %d lines", len(c.logged))
 	}
-}
-
-// TestRequiredRootGone checks that the skills of a required root that is gone are removed,
-// and that it is an error. A root that cannot be read now keeps its skills, even those
-// that were just written.
-func TestRequiredRootGone(t *testing.T) {
-	a := source("a", "x/SKILL.md", text("x", "one"))
-	a.touch("x/SKILL.md", time.Now())
-	c := catalogOf(t, a)
-	a.set(func() { a.err = errDisk })
-	blind := a.files
-	a.set(func() { a.files = nil })
-	refresh(t, c)
-	if v := view(t, c); v.Named("x") == nil || !errors.Is(v.Roots[0].Err, errDisk) {
-		t.Errorf("not readable: %q, %+v", said(v.Entries), v.Roots)
-	}
-	a.set(func() { a.missing, a.err = true, fs.ErrNotExist })
-	refresh(t, c)
-	if v := view(t, c); len(v.Entries) > 0 || !errors.Is(v.Roots[0].Err, fs.ErrNotExist) || !v.Roots[0].Missing {
-		t.Errorf("gone: %q, %+v", said(v.Entries), v.Roots)
-	}
-	a.set(func() { a.missing, a.err = false, errDisk })
-	refresh(t, c)
-	if v := view(t, c); len(v.Entries) > 0 {
-		t.Errorf("not readable after it was gone: %q", said(v.Entries))
-	}
-	a.set(func() { a.files, a.err = blind, nil })
-	refresh(t, c)
-	diffs(t, "back", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
 }
 
 // TestErrorOfMissingRootChanges checks that the status of a missing root has the latest

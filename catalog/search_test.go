@@ -65,34 +65,6 @@ func TestSearchHides(t *testing.T) {
 	}
 }
 
-// TestSearchAfterChanges checks that a search sees a change, and that only changed files
-// are read again.
-func TestSearchAfterChanges(t *testing.T) {
-	m := many(300)
-	c := catalogOf(t, m)
-	before := view(t, c)
-	diffs(t, "before", foundBy(t, before, Query{Text: "number 17"})[0], "skill-17")
-	opens := m.opens.Load()
-	m.write("group3/skill-17/SKILL.md", text("renamed", "Zebras")+"# Stripes\n")
-	m.write("new/SKILL.md", text("new", "Okapis"))
-	m.remove("group4/skill-18/SKILL.md")
-	refresh(t, c)
-	v := view(t, c)
-	for query, want := range map[string][]string{"zebras": {"skill-17"}, "stripes": {"skill-17"}, "okapi": {"new"}, "renamed": {"skill-17"}} {
-		diffs(t, query, foundBy(t, v, Query{Text: query}), want)
-	}
-	for _, f := range foundBy(t, v, Query{Text: "number 18"}) {
-		if f == "skill-18" {
-			t.Error("finds what is gone")
-		}
-	}
-	if n := m.opens.Load() - opens; n > 4 { // each once by the refresh, once for its headings
-		t.Errorf("%d files opened for two that changed", n)
-	}
-	diffs(t, "the view before", foundBy(t, before, Query{Text: "number 18"})[0], "skill-18")
-	diffs(t, "the view before", foundBy(t, before, Query{Text: "zebras"}), []string(nil))
-}
-
 // TestSearchOnABlockedDisk checks that a silent disk delays no search beyond its context or
 // the catalogue's patience. Then skills are found by all but their headings, until the disk
 // answers.
@@ -282,39 +254,4 @@ func TestIndexOfAPart(t *testing.T) {
 	if c.index.Load() != v.indexing.index.Load() {
 		t.Error("the next index would be made of the part's")
 	}
-}
-
-// TestSearchWhileSkillsChange searches during refreshes and checks that each answer comes
-// from its own view.
-func TestSearchWhileSkillsChange(t *testing.T) {
-	m := many(50)
-	c := catalogOf(t, m)
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				v := view(t, c)
-				found, err := v.Search(t.Context(), Query{Text: "thing"})
-				if err != nil || found.Total != len(v.Listed) {
-					t.Errorf("%d of %d, %v", found.Total, len(v.Listed), err)
-					return
-				}
-				for _, h := range found.Hits {
-					if v.samePlace(h.Entry) != h.Entry {
-						t.Error("found what is not in the view")
-					}
-				}
-			}
-		})
-	}
-	for i := range 40 {
-		m.write(fmt.Sprintf("more%d/SKILL.md", i), text(fmt.Sprintf("more-%d", i), "Another thing"))
-		if i%3 == 0 {
-			m.remove(fmt.Sprintf("group%d/skill-%d/SKILL.md", i%7, i))
-		}
-		refresh(t, c)
-	}
-	cancel()
-	wg.Wait()
 }

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -57,51 +56,6 @@ func TestBuildAllocates(t *testing.T) {
 	// None for each skill: the indexes are made of pointers to existing values.
 	if n := alloctest.Least(5, func() { build(found) }); n > 100 {
 		t.Errorf("%.0f allocations for 1,000 skills", n)
-	}
-}
-
-// TestPlacesAndFolders checks that a binary search finds the same entries as a full scan.
-func TestPlacesAndFolders(t *testing.T) {
-	m, n := source("a"), source("b")
-	for _, p := range []string{"z", "a", "a/z", "a-b", "a/b/c", "B", "ä", "x/a", "y/a", "x/z"} {
-		m.write(p+"/SKILL.md", text("s"+path.Base(p), "d"))
-		n.write(p+"/q/SKILL.md", text("t", "d"))
-	}
-	v := view(t, catalogOf(t, m, n))
-	filter := &Filter{Visible: func(e *Entry) bool { return e.Path != "x/a" && e.Path != "B" }}
-	for _, s := range []*Snapshot{v.Snapshot, v.through(filter)} {
-		if len(s.Entries) < 15 {
-			t.Fatalf("%d entries", len(s.Entries))
-		}
-		for _, e := range s.Entries {
-			if s.placedAt(e.Root.Label, e.Path) != e {
-				t.Errorf("%s:%s is not found", e.Root.Label, e.Path)
-			}
-			var want []*Entry
-			for _, o := range s.Entries {
-				if o.Folder() == e.Folder() {
-					want = append(want, o)
-				}
-			}
-			got := s.inFolder(e.Folder())
-			if len(got) != len(want) {
-				t.Errorf("%s: %d in folders of that name, not %d", e.Folder(), len(got), len(want))
-				continue
-			}
-			for i := range got {
-				if got[i] != want[i] {
-					t.Errorf("%s: the %d. is %s", e.Folder(), i, got[i].Path)
-				}
-			}
-		}
-		for _, p := range []string{"", "a/", "zz", "x"} {
-			if e := s.placedAt("a", p); e != nil {
-				t.Errorf("%q: %s", p, e.Path)
-			}
-		}
-		if len(s.inFolder("none")) > 0 || s.placedAt("c", "a") != nil {
-			t.Error("what is not there is found")
-		}
 	}
 }
 

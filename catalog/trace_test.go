@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -28,15 +27,5 @@ func TestTrace(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, trace.Loads()); diff != "" || trace.Fault() != nil {
 		t.Error(diff, trace.Fault())
-	}
-}
-
-// TestNoTrace checks that nothing needs to be recorded.
-func TestNoTrace(t *testing.T) {
-	none := TraceOf(context.Background())
-	none.Got("skill://git", nil)
-	none.Failed(errors.New("no disk"))
-	if none != nil || none.Loads() != nil || none.Fault() != nil {
-		t.Error("there is a trace")
 	}
 }

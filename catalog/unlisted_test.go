@@ -80,24 +80,6 @@ func TestUnlistedRoot(t *testing.T) {
 	}
 }
 
-// TestRootBecomesUnlisted checks that the lists change when a root becomes unlisted, or
-// listed again.
-func TestRootBecomesUnlisted(t *testing.T) {
-	m := source("a", "x/SKILL.md", text("x", "one"))
-	c := catalogOf(t, m)
-	var told []Diff
-	defer c.Subscribe(func(d Diff) { told = append(told, d) })()
-	for _, off := range []bool{true, false} {
-		again := source("a", "x/SKILL.md", text("x", "one"))
-		again.root.Unlisted = off
-		c.SetSources([]Source{again})
-		refresh(t, c)
-		if n := len(view(t, c).Listed); (n == 0) != off || len(told) == 0 || !told[len(told)-1].Listing {
-			t.Errorf("unlisted %v: %d are listed, %d changes told", off, n, len(told))
-		}
-	}
-}
-
 func answerTo(t *testing.T, v View, q Query) Found {
 	t.Helper()
 	found, err := v.Search(t.Context(), q)
