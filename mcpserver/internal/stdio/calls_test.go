@@ -11,10 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
@@ -38,18 +36,6 @@ func TestStdioBusy(t *testing.T) {
 	s.recv()
 	s.recv()
 	s.silent()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A place is free again by the time the client can see the answer.
-func TestStdioPlaceAndIDAreFreeWithTheAnswer(t *testing.T) {
-	s := startStdio(t, newStdioTools(), &Transport{MaxInFlight: 1})
-	for range 1000 {
-		s.send(stdioPing("1"))
-		s.want("1", 0)
-	}
 	if err := s.end(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,33 +81,6 @@ func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
 	if err := s.end(); err != nil { // which waits for less than the drain
 		t.Fatal(err)
 	}
-}
-
-func TestStdioDrainsSlowCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newStdioTools()
-		s := startStdio(t, server, &Transport{DrainTimeout: stdioPatience})
-		s.initialize()
-		s.send(stdioCall("1", "gate"), stdioCall("2", "gate"))
-		server.await(t, 2)
-		s.in.Close()
-		testwait.Advance(time.Second) // a goroutine takes over and reads the end of the input
-		close(server.open)
-		if err := s.wait(); err != nil {
-			t.Fatal(err)
-		}
-		close(s.out.messages)
-		answers := 0
-		for m := range s.out.messages {
-			answers++
-			if m.Error != nil {
-				t.Errorf("the call %s was not drained: %s", m.ID, m.Error.Message)
-			}
-		}
-		if answers != 2 {
-			t.Errorf("%d answers of 2", answers)
-		}
-	})
 }
 
 func TestStdioDrainIsBounded(t *testing.T) {
@@ -176,26 +135,6 @@ func TestStdioServerAsksClient(t *testing.T) {
 	}
 	if m := <-s.out.messages; string(m.ID) != `"c"` || m.code() != 0 {
 		t.Errorf("got %+v", m)
-	}
-}
-
-func TestStdioServerAsksAfterTheEnd(t *testing.T) {
-	server := newStdioTools()
-	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "roots"), stdioCall("2", "roots")}, "\n")
-	for range 20 {
-		s := startStdio(t, server, &Transport{In: strings.NewReader(input), DrainTimeout: 2 * stdioPatience})
-		if err := s.wait(); err != nil {
-			t.Fatal(err)
-		}
-		answers := 0
-		for len(s.out.messages) > 0 {
-			if m := <-s.out.messages; m.Method == "" {
-				answers++
-			}
-		}
-		if answers != 3 {
-			t.Fatalf("%d answers of 3", answers)
-		}
 	}
 }
 
@@ -257,29 +196,6 @@ func TestStdioAnswersWait(t *testing.T) {
 	}
 }
 
-func TestStdioBrokenOut(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		err   error
-		input string
-	}{
-		{"answer", errors.New("gone"), stdioPing("1")},
-		{"answer, EOF", io.EOF, stdioPing("1")},
-		{"refusal", errors.New("gone"), "oops"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			in, client := io.Pipe()
-			defer client.Close()
-			s := startStdio(t, newStdioTools(), &Transport{In: in, Out: stdioBroken{tt.err}})
-			io.WriteString(client, tt.input+"\n")
-			if err := s.wait(); err == nil || !strings.Contains(err.Error(), "writing to the client") {
-				t.Errorf("got %v", err)
-			}
-			client.Close() // the reader is in In.Read, as promised
-		})
-	}
-}
-
 // stdioStopsAfter is an output that breaks after n writes, the last cut short.
 type stdioStopsAfter struct{ n int }
 
@@ -303,18 +219,6 @@ func TestStdioBrokenOutEndsRunningCalls(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	client.Close()
-}
-
-// The wait for answers ends when the output fails.
-func TestStdioBrokenOutEndsDrain(t *testing.T) {
-	t.Parallel()
-	input := strings.Join([]string{stdioInit, stdioReady, stdioCall("1", "gate"), stdioCall("2", "nap")}, "\n")
-	s := startStdio(t, newStdioTools(), &Transport{
-		In: strings.NewReader(input), Out: &stdioStopsAfter{n: 1}, DrainTimeout: 2 * stdioPatience,
-	})
-	if err := s.wait(); !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestStdioReadFailureIsReported(t *testing.T) {
@@ -444,25 +348,5 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-}
-
-// Calls that follow a handshake are answered after it.
-func TestStdioAnswersBehindTheHandshake(t *testing.T) {
-	server := newStdioTools()
-	server.handshake = make(chan struct{})
-	s := startStdio(t, server, &Transport{})
-	s.send(stdioInit)
-	server.await(t, 1)
-	go s.send(stdioCall("1", "echo"), stdioCall("2", "echo"))
-	if testwait.Within(50*time.Millisecond, func() bool { return len(s.out.messages) > 0 }) {
-		t.Error("a call is answered before the handshake")
-	}
-	close(server.handshake)
-	s.want(`"init"`, 0)
-	s.recv()
-	s.recv()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -4,24 +4,6 @@ import (
 	"testing"
 )
 
-// A cancellation may spell the id of a call in any way, and is ignored if there is no such
-// call.
-func TestStdioCancellationsNameTheirCall(t *testing.T) {
-	server := newStdioTools()
-	s := startStdio(t, server, &Transport{})
-	s.initialize()
-	s.send(stdioCall("1", "gate"), stdioCall(`"\u0032"`, "gate"))
-	server.await(t, 2)
-	s.send(stdioCancel("7"), stdioCancel("1.0"))
-	s.want("1", -32603)
-	s.send(stdioCancel(`"2"`))
-	s.want(`"2"`, -32603)
-	s.silent()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A call whose work hangs, for example on a disk, is answered once it is cancelled, and only
 // then. Its place and its id are free again.
 func TestStdioStuckCallIsTakenBack(t *testing.T) {
