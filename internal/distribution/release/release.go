@@ -238,9 +238,12 @@ func (s *Source) placeSkills(ctx context.Context, members []store.Member, before
 		}
 		if m.Main == "" && m.Fault == "" && !isBroken { // recorded by an older knack
 			k, err := s.o.Store.Find(m.Skill)
-			if errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
 				s.damage(m.Skill, m.Path)
 				isBroken, broken[m.Skill] = true, true
+			case err != nil:
+				return nil, nil, err
 			}
 			m = k.Member(m.Path)
 			m.Skill = members[i].Skill

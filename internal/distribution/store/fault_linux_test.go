@@ -99,3 +99,35 @@ func TestStoreForbidden(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFindUnreadable checks that a skill stays in the store if the system cannot open its files now.
+func TestFindUnreadable(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	k := put(t, s, "SKILL.md", "sub/a")
+	next, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := uint64(next.Fd())
+	next.Close()
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	for more := range uint64(4) { // descriptors for the folder, and for its files
+		few := syscall.Rlimit{Cur: free + more, Max: was.Max}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Find(k.Digest)
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+			t.Fatal(err)
+		}
+		if more == 0 && !errors.Is(err, syscall.EMFILE) || err != nil && !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("with %d descriptors: %v", more, err)
+		}
+	}
+	if _, err := s.Find(k.Digest); err != nil {
+		t.Error(err)
+	}
+}

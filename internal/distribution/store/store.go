@@ -147,8 +147,9 @@ func (s *Store) read() {
 }
 
 // Find returns a skill of the store after hashing its files. If the skill is missing or damaged,
-// the error is an [fs.ErrNotExist]; a damaged skill is removed. Executable bits are not covered
-// by the digest: they come from the first skill with this digest, and are unknown on Windows.
+// the error is an [fs.ErrNotExist]; a damaged skill is removed, and one that cannot be read stays.
+// Executable bits are not covered by the digest: they come from the first skill with this digest,
+// and are unknown on Windows.
 func (s *Store) Find(d skill.Digest) (Skill, error) {
 	s.read()
 	dir := s.folder(d)
@@ -157,7 +158,10 @@ func (s *Store) Find(d skill.Digest) (Skill, error) {
 		return Skill{}, s.absent(d, err)
 	}
 	files, err := hashed(dir)
-	if err != nil || lockfile.Digest(files) != d {
+	switch {
+	case err != nil && info.IsDir() && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid):
+		return Skill{}, s.fault(err) // the skill may be sound
+	case err != nil || lockfile.Digest(files) != d:
 		_ = edit.Discard(edit.Named(dir), s.path(tmpFolder)) // it fails if the store is read-only
 		return Skill{}, s.absent(d, fs.ErrNotExist)
 	}
