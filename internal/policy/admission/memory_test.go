@@ -239,6 +239,30 @@ func TestReview(t *testing.T) {
 	})
 }
 
+// TestForgotten: the verdict on a skill that is gone is dropped in every mode.
+func TestForgotten(t *testing.T) {
+	for _, mode := range []string{Review, Enforce} {
+		synctest.Test(t, func(t *testing.T) {
+			m := skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "doc/SKILL.md": skilltest.Document("doc", "d")})
+			j := New(Options{Policy: Policy{Mode: mode}})
+			c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- c.Run(ctx) }()
+			stop := j.Start(ctx, c)
+			testwait.Advance(time.Second)
+			delete(m.Files, "pdf/SKILL.md")
+			testwait.Advance(2 * reviewEvery)
+			if len(j.last) != 1 {
+				t.Errorf("%s: %d verdicts on 1 skill", mode, len(j.last))
+			}
+			stop()
+			cancel()
+			<-done
+		})
+	}
+}
+
 // slow is a file system in which each read of a script but the first is slow, as the read of the
 // scan is.
 type slow struct {

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -45,7 +46,7 @@ func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[skillPlace][]skill.File) {
 	seen := map[skillPlace]bool{}
 	for _, e := range v.Entries {
-		at := skillPlace{e.Root.Label, e.Path}
+		at := placeOf(e.Root, e.Path)
 		seen[at] = true
 		if e.Status == catalog.Skipped {
 			continue
@@ -61,23 +62,19 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[skillPl
 		}
 		c := &policy.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
 		if err == nil {
-			j.o.Cache.Remember(at.label+"\x00"+at.path, Files{Files: files, Set: c.Set})
+			j.o.Cache.Remember(at.key(), Files{Files: files, Set: c.Set})
 		}
 		if err == nil && j.o.Cache.report(c.Set) == nil {
 			_ = j.scan(ctx, c) // a skill that changes meanwhile is judged in the next round
 		}
 		j.earlierReason(c)
 	}
-	j.forget(seen)
+	j.forget(func(at skillPlace) bool { return !seen[at] })
 }
 
-// forget drops the verdicts of skills that no longer exist.
-func (j *Judge) forget(seen map[skillPlace]bool) {
+// forget drops the verdicts on skills that are gone.
+func (j *Judge) forget(gone func(skillPlace) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for at := range j.last {
-		if !seen[at] {
-			delete(j.last, at)
-		}
-	}
+	maps.DeleteFunc(j.last, func(at skillPlace, _ Verdict) bool { return gone(at) })
 }

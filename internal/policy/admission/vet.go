@@ -43,8 +43,14 @@ type Judge struct {
 	last map[skillPlace]Verdict
 }
 
-// skillPlace locates a skill by the label of its root and its folder below the root.
-type skillPlace struct{ label, path string }
+// skillPlace locates a skill by its root and its folder below the root. Another root may have the
+// label later.
+type skillPlace struct{ label, dir, path string }
+
+func placeOf(r *skill.Root, path string) skillPlace { return skillPlace{r.Label, r.Dir, path} }
+
+// key returns the place's key in the cache, which is the same in all runs.
+func (p skillPlace) key() string { return p.label + "\x00" + p.dir + "\x00" + p.path }
 
 // Verdict is the result of judging a skill.
 type Verdict struct {
@@ -122,7 +128,7 @@ func (j *Judge) Judge(whole bool) *policy.Judge {
 // rule decides on a skill. A server's first scan uses the verdicts on the files that the skills had
 // in an earlier run.
 func (j *Judge) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
-	at := c.Root.Label + "\x00" + c.Root.Dir + "\x00" + c.Path // the same in all runs
+	at := placeOf(&c.Root, c.Path).key()
 	if was, ok := j.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
 		if held, ok := j.earlierReason(c); ok {
 			return ruling(c, held, true)
@@ -156,7 +162,8 @@ func pending(name string) *skill.HeldError {
 }
 
 // Start starts a server's background work, until stop is called or the context ends. It scans the
-// skills of the catalogue if the policy holds nothing back, and saves the verdicts.
+// skills of the catalogue if the policy holds nothing back, saves the verdicts, and drops those on
+// skills that are gone.
 func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
 	if !j.Holds() && !j.Scans() {
 		return func() {}
@@ -165,7 +172,15 @@ func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() { j.run(ctx) })
 	wg.Go(func() { j.review(ctx, c) })
+	end := c.Subscribe(func(d catalog.Diff) {
+		removed := map[skillPlace]bool{}
+		for _, e := range d.Removed {
+			removed[placeOf(e.Root, e.Path)] = true
+		}
+		j.forget(func(at skillPlace) bool { return removed[at] })
+	})
 	return func() {
+		end()
 		cancel()
 		wg.Wait()
 	}
@@ -354,7 +369,7 @@ func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
 
 // record records the verdict on a skill, and logs its findings once.
 func (j *Judge) record(c *policy.Candidate, v Verdict) {
-	at := skillPlace{c.Root.Label, c.Path}
+	at := placeOf(&c.Root, c.Path)
 	j.mu.Lock()
 	before := j.last[at]
 	j.last[at] = v
@@ -376,6 +391,6 @@ func (j *Judge) Of(e *catalog.Entry) (Verdict, bool) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	v, ok := j.last[skillPlace{e.Root.Label, e.Path}]
+	v, ok := j.last[placeOf(e.Root, e.Path)]
 	return v, ok
 }
