@@ -478,9 +478,7 @@ func (f *front) seen(text string) (lists, reads int) {
 // TestUpstreamReads checks that new content of a server is read once, and that a faulty
 // skill is left out.
 func TestUpstreamReads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads and hashes for seconds")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	skills := map[string]string{}
 	for i := range 30 {
@@ -692,9 +690,7 @@ func TestTokenRepeated(t *testing.T) {
 // TestServersFollowEachOther checks that each of three servers that follow one another has each
 // skill once, during many polls and after a change.
 func TestServersFollowEachOther(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads and hashes for seconds")
-	}
+	testwait.Slow(t)
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	fronts, dirs, addresses := map[string]*front{}, map[string]string{}, map[string]string{}

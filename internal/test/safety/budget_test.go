@@ -33,7 +33,7 @@ func budgetPart() part {
 	return part{name: "budget", promise: fmt.Sprintf("files of 16 MiB by every method and page, read slowly or not at all: %d MiB at most, under a limit of %d by the system, and another client is neither refused nor delayed", mostInFlight>>20, hardLimit>>20), run: func(r *trial) {
 		inFlight(r)
 		unreadDocuments(r)
-	}}
+	}, slow: true}
 }
 
 // inFlight has one client take all that answers can hold while another one calls.

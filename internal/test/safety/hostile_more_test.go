@@ -112,9 +112,9 @@ func hostileArguments(r *trial) {
 	base := filepath.Dir(f.root)
 	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
 	all, servers := w.of()
-	for _, way := range all {
+	for n, way := range all {
 		for i, path := range hostilePaths(base) {
-			if r.sampled(way, i) {
+			if r.sampled(way, i) || r.fast && (i+n)%3 != 0 { // in CI each path takes a third of the ways
 				continue
 			}
 			answer, err := timed(func() (string, error) { return way.ask("victim", path) })

@@ -169,7 +169,7 @@ func initializes(r *trial) {
 const mostToRender = 256 << 20
 
 func renderingPart() part {
-	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes: each page is there within 1 s, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering}
+	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes: each page is there within 1 s, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering, slow: true}
 }
 
 // bombs returns Markdown texts of about a given size.
@@ -206,7 +206,7 @@ func rendering(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	type bomb struct{ name, what string }
 	var all []bomb
-	for _, size := range []int{380 << 10, 1000 << 10, 60 << 10}[:r.pick(1, 3)] {
+	for _, size := range []int{380 << 10, 1000 << 10, 60 << 10} {
 		for what, text := range bombs(size) {
 			b := bomb{fmt.Sprintf("b-%03d", len(all)), fmt.Sprintf("%d KiB: %s", size>>10, what)}
 			all = append(all, b)
@@ -218,7 +218,7 @@ func rendering(r *trial) {
 	base := strings.TrimSuffix(k.url, "/mcp")
 	most, longest := int64(0), 0
 	for _, b := range all {
-		for _, at := range []string{"/skills/" + b.name + "/", "/skills/" + b.name + "/more.md"}[r.pick(1, 0):] {
+		for _, at := range []string{"/skills/" + b.name + "/", "/skills/" + b.name + "/more.md"} {
 			answer, err := timed(func() (string, error) { return w.get(base + at) })
 			now := k.load().memory
 			most, longest = max(most, now), max(longest, len(answer))
