@@ -133,25 +133,60 @@ func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, er
 	}
 	res := &ListSkillsResult{ResultType: p.ResultType, Cacheable: p.cacheable(), NextCursor: p.NextCursor}
 	for _, data := range entries {
-		s := &Skill{}
-		if err := json.Unmarshal(data, s); err != nil {
-			return nil, fmt.Errorf("an entry is not of its type: %w", err)
+		s, err := entryOf(data)
+		if err != nil {
+			return nil, err
 		}
 		res.Skills = append(res.Skills, s)
 	}
 	return res, nil
 }
 
-// All lists every page. It yields an error if the server repeats a cursor, sends a cursor of
-// more than 4 KiB, or has more than 10,000 pages.
-func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
-	return every(func(cursor string) ([]*Skill, string, error) {
-		res, err := c.List(ctx, cursor)
-		if err != nil {
-			return nil, "", err
+// EntryError reports that an entry of a list is not of its type.
+type EntryError struct {
+	URI string // if it is a text
+	Err error
+}
+
+// Error implements error.
+func (e *EntryError) Error() string { return "an entry is not of its type: " + e.Err.Error() }
+
+// Unwrap returns the error of the decoder.
+func (e *EntryError) Unwrap() error { return e.Err }
+
+func entryOf(data json.RawMessage) (*Skill, error) {
+	s := &Skill{}
+	if err := json.Unmarshal(data, s); err != nil {
+		var at struct {
+			URI string `json:"uri"`
 		}
-		return res.Skills, res.NextCursor, nil
-	})
+		_ = json.Unmarshal(data, &at)
+		return nil, &EntryError{at.URI, err}
+	}
+	return s, nil
+}
+
+// All lists every page. It yields an [*EntryError] in place of an entry that cannot be decoded, and
+// continues. It yields another error, and ends, if the server repeats a cursor, sends a cursor of more
+// than 4 KiB, or has more than 10,000 pages.
+func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
+	return func(yield func(*Skill, error) bool) {
+		for data, err := range every(func(cursor string) ([]json.RawMessage, string, error) {
+			p, entries, err := c.listPage(ctx, cursor)
+			if err != nil {
+				return nil, "", err
+			}
+			return entries, p.NextCursor, nil
+		}) {
+			var s *Skill
+			if err == nil {
+				s, err = entryOf(data)
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
 }
 
 // Children lists every page of a directory, within the bounds of [Client.All].
@@ -166,9 +201,10 @@ func (c *Client) Children(ctx context.Context, uri string) iter.Seq2[*mcp.Resour
 }
 
 // every lists the items of every page.
-func every[T any](page func(cursor string) (list []*T, next string, err error)) iter.Seq2[*T, error] {
-	return func(yield func(*T, error) bool) {
+func every[T any](page func(cursor string) (list []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		var read pages
+		var none T
 		for cursor := ""; ; {
 			list, next, err := page(cursor)
 			for _, item := range list {
@@ -180,7 +216,7 @@ func every[T any](page func(cursor string) (list []*T, next string, err error)) 
 				err = read.next(next)
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(none, err)
 				return
 			}
 			if cursor = next; cursor == "" {

@@ -93,7 +93,11 @@ func (l *library) list(ctx context.Context) error {
 	defer stop()
 	entries, listed, files := map[string]entry{}, 0, 0
 	for s, err := range l.client.All(ctx) {
-		if err != nil {
+		bad, _ := errors.AsType[*skillsext.EntryError](err)
+		switch {
+		case bad != nil:
+			s = &skillsext.Skill{URI: bad.URI}
+		case err != nil:
 			return l.reason(ctx, err)
 		}
 		listed++
@@ -105,6 +109,9 @@ func (l *library) list(ctx context.Context) error {
 		if !ok {
 			l.opts.Warn(fmt.Sprintf("%s: %s is not the address of a skill; it is left out", l.ref.Source, display.Quote(s.URI)))
 			continue
+		}
+		if bad != nil {
+			e.Fault = fmt.Errorf("the server's list is damaged there: %s", display.Echo(bad.Error()))
 		}
 		if was, twice := entries[e.Path]; twice {
 			e = was

@@ -314,6 +314,13 @@ func TestLies(t *testing.T) {
 			return e
 		}, "does not list its SKILL.md"},
 		"missing": {func(s *server) map[string]any { return with(s, resource("skill://pdf/gone", "a")) }, "gone: "},
+		"a text for a number": {func(s *server) map[string]any {
+			r := resource("skill://pdf/a", "a")
+			r["size"] = "1"
+			return with(s, r)
+		}, "the server's list is damaged there: an entry is not of its type"},
+		"no resources":    {func(s *server) map[string]any { e := with(s); delete(e, "resources"); return e }, "does not list its SKILL.md"},
+		"other resources": {func(s *server) map[string]any { e := with(s); e["resources"] = "none"; return e }, "neither an array nor"},
 		"many": {func(s *server) map[string]any {
 			var more []any
 			for i := range origin.MaxFiles {
@@ -380,12 +387,12 @@ func TestChange(t *testing.T) {
 // A list with faults is refused as a whole, or the entry is left out.
 func TestLists(t *testing.T) {
 	s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf})
-	entry := func(uri string) []any {
+	entry := func(uri any) []any {
 		e := s.entry("skill://pdf", s.files)
 		e["uri"] = uri
 		return []any{e}
 	}
-	for _, uri := range []string{"", "SKILL.md", "skill://SKILL.md", "skill://pdf/skill.md", "skill://../SKILL.md", "skill://a/../../b/SKILL.md", "skill:pdf/SKILL.md", "https://u:p@h/pdf/SKILL.md", "https://h/pdf?x=/SKILL.md", "skill://a%2fb/SKILL.md", "x://a%2Fb/SKILL.md", "skill://a\u0000/SKILL.md"} {
+	for _, uri := range []any{"", 1, nil, []any{}, "SKILL.md", "skill://SKILL.md", "skill://pdf/skill.md", "skill://../SKILL.md", "skill://a/../../b/SKILL.md", "skill:pdf/SKILL.md", "https://u:p@h/pdf/SKILL.md", "https://h/pdf?x=/SKILL.md", "skill://a%2fb/SKILL.md", "x://a%2Fb/SKILL.md", "skill://a\u0000/SKILL.md"} {
 		s.listed = func() []any { return entry(uri) }
 		warned := ""
 		skills, got, err := s.take(t, func(o *Options) { o.Warn = func(text string) { warned += text } })
@@ -398,7 +405,7 @@ func TestLists(t *testing.T) {
 		t.Error(err, skills, got)
 	}
 	for name, result := range map[string]any{
-		"null": map[string]any{}, "text": "x", "entries": map[string]any{"skills": []any{1}}, "endless": map[string]any{"skills": []any{}, "nextCursor": "x"},
+		"null": map[string]any{}, "text": "x", "endless": map[string]any{"skills": []any{}, "nextCursor": "x"},
 	} {
 		s.override = func(method string, _ map[string]any) (any, bool) { return result, method == "skills/list" }
 		if skills, _, err := s.take(t, nil); err == nil {
