@@ -351,60 +351,6 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// Without a release, a replica polls at each interval, and says why it has none. It serves
-// the first one at once.
-func TestEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.set(func() { w.err = errors.New("registry.example.com refuses connections") })
-		w.start()
-		testwait.Advance(10*time.Minute + 5*time.Second)
-		if n := len(w.took(&w.polls)); n != 21 {
-			t.Errorf("%d polls in 10 min", n)
-		}
-		if got := w.log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "nothing of it is served yet") {
-			t.Error(got)
-		}
-		if name, why := (follow.Group{w.f}).Waits(); name != "" {
-			t.Error(name, why)
-		}
-		w.want("what is lacking", &w.lacks, "unreachable since 2000-01-01 00:00:00 UTC") // once
-		w.has("1.0.0", "")
-		w.set(func() { w.err = nil })
-		testwait.Advance(30 * time.Second)
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.0.0@10m30.") {
-			t.Error(got)
-		}
-		if name, why := (follow.Group{w.f}).Waits(); name != "" || why != "" {
-			t.Error(name, why)
-		}
-		w.end()
-	})
-}
-
-// A clock that jumps does not stop a replica.
-func TestClockJumps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.has("1.0.0", "")
-		w.start()
-		for i, jump := range []time.Duration{-26 * time.Hour, 1000 * time.Hour, 17 * time.Second} {
-			w.took(&w.polls)
-			w.took(&w.served)
-			w.has(fmt.Sprintf("1.%d.0", i+1), "")
-			w.jump.Add(int64(jump))
-			testwait.Advance(90 * time.Second)
-			if n := len(w.took(&w.polls)); n < 2 || n > 4 {
-				t.Errorf("%s: %d polls", jump, n)
-			}
-			if got := w.took(&w.served); len(got) != 1 {
-				t.Errorf("%s: served %v", jump, got)
-			}
-		}
-		w.end()
-	})
-}
-
 // A clock that is put back while a release waits does not keep it back.
 func TestClockJumpsBeforeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

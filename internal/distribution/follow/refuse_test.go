@@ -269,35 +269,6 @@ func TestJudgedBeside(t *testing.T) {
 	})
 }
 
-// A tag that moves back, forward and back again is reported as refused each time, and fetched
-// once.
-func TestRefusedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.source.ForwardOnly = true
-		w.has("1.4.0", "")
-		w.start()
-		w.pass()
-		for range 3 {
-			w.has("1.3.0", "")
-			w.pass()
-			if s := w.f.Status(); s.Refused != follow.Version || s.RefusedRelease != w.tag.Digest || !strings.HasPrefix(s.RefusedReason, "the version 1.3.0 is lower than 1.4.0") {
-				t.Errorf("%+v", s)
-			}
-			w.has("1.4.0", "")
-			w.pass()
-			if s := w.f.Status(); s.Refused != "" || s.RefusedReason != "" {
-				t.Errorf("%+v", s)
-			}
-		}
-		w.want("events", &w.events, "pull 1.4.0", "swap 1.4.0", "refuse 1.3.0 version", "refuse 1.3.0 version", "refuse 1.3.0 version")
-		if n := strings.Count(w.log.String(), "the version 1.3.0 is lower"); n != 3 || w.f.Status().RefusedEach[follow.Version] != 3 || w.pulls != 2 {
-			t.Errorf("%d lines, %d pulls:\n%s", n, w.pulls, &w.log)
-		}
-		w.end()
-	})
-}
-
 // min-version applies to a replica without history, and to one with history.
 func TestMinVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,40 +358,6 @@ func TestRefusedUntilAsked(t *testing.T) {
 		w.f.Ask()
 		w.pass()
 		w.want("events", &w.events, "pull 1.1.0", "swap 1.1.0")
-		w.end()
-	})
-}
-
-// A damaged skill is removed from the store and fetched again with the next poll, also if the tag
-// is another one by then.
-func TestDamage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.has("1.0.0", "")
-		w.start()
-		w.pass()
-		w.took(&w.events)
-		w.took(&w.served)
-		d := w.tag.Skills[0].Skill
-		w.f.Damaged(d, "pdf")
-		synctest.Wait()
-		if w.store.Holds(d) {
-			t.Error("the damaged skill is still there")
-		}
-		w.want("events", &w.events, "damage 1.0.0")
-		w.has("1.0.0", "") // brings it back, as a pull does
-		testwait.Advance(30 * time.Second)
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.0.0@") {
-			t.Error("served:", got)
-		}
-		if s := w.f.Status(); s.Damaged != 1 || s.Swaps != 1 {
-			t.Errorf("%+v", s)
-		}
-		pulls := w.pulls
-		w.pass()
-		if w.pulls != pulls {
-			t.Error("it is fetched again and again")
-		}
 		w.end()
 	})
 }
