@@ -169,7 +169,7 @@ func TestPagesPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	var known strings.Builder
-	for _, file := range append(files, "../../README.md", "../../doc/eval.md") { // see [TestReadme] and [TestEvalPage]
+	for _, file := range append(files, "../../README.md") { // see [TestReadme]
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
