@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 const (
@@ -92,6 +94,10 @@ func moveHome(dir string) error {
 	}
 	return nil
 }
+
+// complete reports whether all of the suite runs, as make interop has it. CI leaves out scenarios and
+// clients that say little beside the others.
+func complete() bool { return !testing.Short() && (testwait.SecondLane() || *update) }
 
 // missing skips where something is not installed, so that the tables of the
 // document are not seen whole. Continuous integration always has it.
