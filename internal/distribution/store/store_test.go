@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -215,43 +214,6 @@ func TestBatchCancelled(t *testing.T) {
 	}
 }
 
-// TestFindDamaged checks that a skill whose files do not match its digest is removed, and can
-// be stored again.
-func TestFindDamaged(t *testing.T) {
-	damage := map[string]func(dir string) error{
-		"flipped": func(dir string) error {
-			return errors.Join(os.Chmod(filepath.Join(dir, "SKILL.md"), 0o600), os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("SKILL.mD"), 0o600))
-		},
-		"hollow": func(dir string) error {
-			return errors.Join(os.Chmod(filepath.Join(dir, "SKILL.md"), 0o600), os.Truncate(filepath.Join(dir, "SKILL.md"), 0))
-		},
-		"less":  func(dir string) error { return os.Remove(filepath.Join(dir, "sub", "a")) },
-		"more":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "b"), nil, 0o600) },
-		"link":  func(dir string) error { return os.Symlink("SKILL.md", filepath.Join(dir, "b")) },
-		"empty": os.RemoveAll,
-		"file": func(dir string) error {
-			return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600))
-		},
-	}
-	for name, do := range damage {
-		s := open(t, t.TempDir(), Options{})
-		k := put(t, s, "SKILL.md", "sub/a")
-		if err := do(s.folder(k.Digest)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if left := append(tree(t, s.path(skillsFolder)), tree(t, s.path(tmpFolder))...); len(left) > 0 {
-			t.Errorf("%s: left over: %v", name, left)
-		}
-		put(t, s, "SKILL.md", "sub/a")
-		if _, err := s.Find(k.Digest); err != nil {
-			t.Errorf("%s: stored again: %v", name, err)
-		}
-	}
-}
-
 // TestClean checks that skills and repositories go after they were not used for long, once a
 // day, and not while another user of the store is there.
 func TestClean(t *testing.T) {
@@ -347,28 +309,6 @@ func TestCleanThroughLinks(t *testing.T) {
 	}
 }
 
-// TestStoreDeleted checks that the store can be deleted while it is used and after.
-func TestStoreDeleted(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "knack")
-	s := open(t, dir, Options{})
-	b := begin(t, s)
-	if err := send(b, "x", "a"); err != nil {
-		t.Error(err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Skip(err) // Windows removes no open file
-	}
-	if _, err := b.Finish("x"); err == nil {
-		t.Error("a skill that is gone was stored")
-	}
-	b.Close()
-	put(t, s, "a")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
-	put(t, open(t, dir, Options{}), "a")
-}
-
 // TestStoreAtOnce checks that several users of one folder store and find the same skills.
 func TestStoreAtOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -401,24 +341,6 @@ func TestStoreAtOnce(t *testing.T) {
 		t.Errorf("%d files, want 40", n)
 	}
 	if left, _ := os.ReadDir(filepath.Join(dir, "tmp")); len(left) > 0 {
-		t.Errorf("left over: %v", left)
-	}
-}
-
-func TestStoreSpool(t *testing.T) {
-	s := open(t, t.TempDir(), Options{})
-	p, err := s.Spool()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(p, bytes.NewReader([]byte("abc")))
-	got := make([]byte, 3)
-	_, seek := p.Seek(1, io.SeekStart)
-	n, read := p.Read(got)
-	if err := errors.Join(err, seek, read, p.Close()); err != nil || string(got[:n]) != "bc" {
-		t.Errorf("%s, %v", got, err)
-	}
-	if left, _ := os.ReadDir(s.path(tmpFolder)); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }

@@ -3,8 +3,6 @@ package model
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -177,27 +175,6 @@ func TestStreams(t *testing.T) {
 			}
 			diff(t, "one byte at a time", b, a)
 		})
-	}
-}
-
-// TestStreamOverHTTP sends a stream over a connection, cut at each byte.
-func TestStreamOverHTTP(t *testing.T) {
-	body := stream(streams[3].events...)
-	cut := 0
-	url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, body[:cut])
-		_ = http.NewResponseController(w).Flush()
-		_, _ = io.WriteString(w, body[cut:])
-	}))
-	c := New(Endpoint{URL: url, Model: "m"}, Options{})
-	defer c.Close()
-	for ; cut < len(body); cut++ {
-		a, err := c.Answer(t.Context(), hello, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		diff(t, fmt.Sprint("cut at byte ", cut), written(a.Message.Calls), streams[3].calls)
 	}
 }
 

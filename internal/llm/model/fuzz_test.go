@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"unicode/utf8"
 )
 
@@ -137,19 +136,4 @@ func checkAnswer(t *testing.T, w wire, body []byte) {
 // sameValue reports whether two texts are the same JSON.
 func sameValue(a, b json.RawMessage) bool {
 	return bytes.Equal(decodedText(a), decodedText(b))
-}
-
-// The fuzzer's smallest pieces: one byte at a time.
-func TestEvents(t *testing.T) {
-	body := "\n: x\ndata: a\r\n\r\nevent: e\rdata: b\rdata\rdata:c\r\rdata: d"
-	e := newEvents(bufio.NewReader(iotest.OneByteReader(strings.NewReader(body))))
-	for _, want := range []string{"a", "b\n\nc", "d"} {
-		if data, err := e.next(); err != nil || string(data) != want {
-			t.Errorf("got %q, %v, want %q", data, err, want)
-		}
-	}
-	if _, err := e.next(); err != io.EOF {
-		t.Errorf("at the end: %v", err)
-	}
-	diff(t, "the definition", eventsOf(body), []string{"a", "b\n\nc", "d"})
 }

@@ -116,29 +116,6 @@ func TestTurnsWhole(t *testing.T) {
 	}
 }
 
-// TestBadTurns: streams of Messages that are not a valid answer.
-func TestBadTurns(t *testing.T) {
-	text := blockOf(0, `{"type":"text","text":"Hel"}`)
-	for _, f := range []struct {
-		name, body string
-		category   Category
-		says       string
-	}{
-		{"cut", stream(append([]string{messageStart}, text...)...), Network, "broke off"},
-		{"overloaded in the middle", stream(append(append([]string{messageStart}, text...), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...), Server, "Overloaded"},
-		{"overloaded, and cut", strings.TrimSuffix(stream(messageStart, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), "\n\n"), Server, "Overloaded"},
-		{"too long in the middle", stream(messageStart, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 300 tokens > 200 maximum"}}`), TooLong, "300 tokens"},
-		{"a call without a name", stream(append(append([]string{messageStart}, blockOf(0, `{"type":"tool_use","id":"a"}`)...), messageEnd("tool_use")...)...), Shape, "without the tool's name"},
-		{"Chat Completions", stream(delta(`{"content":"Hello"}`), stopped("stop"), "[DONE]"), Shape, "not an answer of a model"},
-		{"a JSON answer of something else", `{"content":"x"}`, Shape, "not an answer of a model"},
-	} {
-		_, err := ask(t, Endpoint{Wire: Anthropic}, &script{replies: []reply{{body: f.body}}})
-		if e := failed(t, err, f.category); !strings.Contains(e.Error(), f.says) {
-			t.Errorf("%s: %v", f.name, e)
-		}
-	}
-}
-
 // The wire's headers, and its paths below an address with or without the version.
 func TestMessagesRequest(t *testing.T) {
 	for _, path := range []string{"", "/", "/v1", "/v1/", "/proxy", "/proxy/v1"} {
