@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 func TestParse(t *testing.T) {
@@ -144,53 +143,6 @@ func TestDocument(t *testing.T) {
 	}
 	if examples == 0 {
 		t.Error("there is no example")
-	}
-}
-
-// TestFullSettings checks that deploy/knack-full.yaml has every key, and that it and
-// deploy/knack.yaml are valid.
-func TestFullSettings(t *testing.T) {
-	for _, name := range []string{"knack.yaml", "knack-full.yaml"} {
-		data, err := os.ReadFile("../../../deploy/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, problems := Parse(data); len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
-		}
-		if name == "knack.yaml" {
-			continue
-		}
-		v, _ := frontmatter.ParseYAML(string(data))
-		has := map[string]bool{}
-		keysIn(v, "", has)
-		for _, k := range Keys() {
-			path := k.Path
-			if key, named := strings.CutPrefix(path, "chat.models.NAME."); named {
-				has[path] = has["chat.models.local."+key] || has["chat.models.claude."+key] || has["chat.models.team."+key]
-			}
-			if i := strings.Index(path, ".RULE"); i >= 0 { // any rule
-				path = map[string]string{"check.rules": "check.rules.description-when", "scan.rules": "scan.rules.program"}[path[:i]]
-			}
-			if under, ok := strings.CutPrefix(path, "servers.NAME."); ok && (has["servers.files."+under] || has["servers.docs."+under] || has["servers.wiki."+under]) { // any name
-				continue
-			}
-			if !has[path] {
-				t.Errorf("%s lacks %s", name, k.Path)
-			}
-		}
-	}
-}
-
-// keysIn adds the paths of all keys in a value, in the form of [Keys].
-func keysIn(v frontmatter.Value, at string, has map[string]bool) {
-	for _, f := range v.Fields {
-		path := strings.TrimPrefix(at+"."+f.Key, ".")
-		has[path] = true
-		keysIn(f.Value, path, has)
-	}
-	for _, item := range v.Items {
-		keysIn(item, at+"[]", has)
 	}
 }
 

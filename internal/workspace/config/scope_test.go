@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -73,21 +72,5 @@ func TestScopes(t *testing.T) {
 	}
 	if diff := cmp.Diff(sections, rows); diff != "" {
 		t.Errorf("the tables have different sections (-root +scopes):\n%s", diff)
-	}
-}
-
-// TestMisplaced checks that misplaced sections are reported, also in a file with other
-// faults, and that a project's file given by --config may have any section.
-func TestMisplaced(t *testing.T) {
-	text := "\ufeffchek: {}\nproject: {tools: wave}\nhttp:\n  listen: 80\naccess: {default: maybe}\nlimits: {rate: x}\n"
-	var got []string
-	for _, p := range Misplaced([]byte(text), OfProject) {
-		got = append(got, fmt.Sprintf("%s %s", p.Position, p.Field))
-	}
-	if diff := cmp.Diff([]string{"5:1 access", "3:1 http", "6:1 limits"}, got); diff != "" {
-		t.Error(diff)
-	}
-	if problems := Misplaced([]byte(text), OfProject|Named); len(problems) > 0 {
-		t.Error(listed(problems))
 	}
 }
