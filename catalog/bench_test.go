@@ -91,9 +91,3 @@ func TestHeapOf100(t *testing.T) {
 		t.Errorf("100 skills cost %d bytes", n)
 	}
 }
-
-func BenchmarkHeap(b *testing.B) {
-	for b.Loop() {
-		b.ReportMetric(float64(heapOf(b, 1000))/1000, "B/skill")
-	}
-}

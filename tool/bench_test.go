@@ -107,21 +107,3 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkReadFile(b *testing.B) {
-	root := calculators()
-	root.Put("calculator/mb.txt", string(make([]byte, 1<<20)))
-	h := hostOf(b, root)
-	t := toolOf(b, "default", "read_file_in_skill")
-	for name, path := range map[string]string{"1MB": "mb.txt", "traversal": "../../x", "missing": "none"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			in := json.RawMessage(`{"skill_name":"calculator","file_path":"` + path + `"}`)
-			for b.Loop() {
-				if _, err := t.Call(b.Context(), h, in); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
