@@ -109,16 +109,36 @@ type memberJSON struct {
 // tagName matches valid tags of registries.
 var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
+// targetForm says in which form TO is given.
+const targetForm = "write oci://REGISTRY/REPOSITORY[:TAG], such as oci://ghcr.io/acme/skills:v1.2.0"
+
+// targetMeant returns the fix for an unusable TO: the repository that it seems to mean, or the form.
+func targetMeant(env *console.Env, text string) string {
+	rest := text
+	for _, scheme := range [...]string{"https:", "http:", "docker:", "oci:"} {
+		rest = strings.TrimPrefix(rest, scheme)
+	}
+	meant := "oci://" + strings.ToLower(strings.Trim(rest, "/"))
+	host, _, _ := strings.Cut(strings.TrimPrefix(meant, "oci://"), "/")
+	if _, err := parseTyped(env, meant); err != nil || !strings.ContainsAny(host, ".:") {
+		return targetForm
+	}
+	return "write " + display.Echo(meant)
+}
+
 // target reads where to publish.
 func (p *publisher) target(text string) (origin.Ref, error) {
 	ref, err := parseTyped(p.env, text)
+	bad := command.FailureIn(err)
 	switch {
-	case !strings.Contains(text, ":"):
-		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "TO, '%s', is not a repository of a registry", display.Echo(text))
+	case err == nil && ref.Kind == origin.Folder:
+		return ref, command.UsageError(targetForm+"; a folder needs no publishing: copy it, and 'knack add FOLDER' reads it", "TO, '%s', is a folder, and publish sends to a registry", display.Echo(text))
+	case err == nil && ref.Kind != origin.OCI, bad != nil && !strings.HasPrefix(text, "oci:"):
+		return ref, command.UsageError(targetMeant(p.env, text), "TO, '%s', is not a repository of a registry", display.Echo(text))
+	case bad != nil:
+		return ref, command.UsageError(targetMeant(p.env, text), "TO, '%s', is not usable: %w", display.Echo(text), bad.Err)
 	case err != nil:
 		return ref, err
-	case ref.Kind != origin.OCI:
-		return ref, command.UsageError("write oci://REGISTRY/REPOSITORY", "%s is not a repository of a registry", display.Echo(text))
 	case ref.Digest != "":
 		return ref, command.UsageError("leave it out; a tag can be given in its place", "%s has a digest, and that follows from what is published", display.Echo(text))
 	case ref.Want != "" && len(p.tags) > 0:

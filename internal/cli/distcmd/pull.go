@@ -366,7 +366,19 @@ func (o *pulledJSON) Print(env *console.Env) {
 	default:
 		p.Line("%s has it already", env.Shown(o.To))
 	}
+	defer o.next(env)
 	for _, f := range o.Left {
 		env.Err().Text(console.Warning, fmt.Sprintf("%s is left out: %s", display.Quote(f.Path), f.Reason))
+	}
+}
+
+// next says how the pulled skills are served.
+func (o *pulledJSON) next(env *console.Env) {
+	from := " --source " + console.ShellWord(o.Source)
+	if o.To != "" {
+		from = " --dir " + console.ShellWord(env.Shown(o.To))
+	}
+	if !o.DryRun {
+		env.Err().Text(console.Hint, "serve it with knack serve"+from)
 	}
 }

@@ -60,6 +60,11 @@ func TestPull(t *testing.T) {
 	to := filepath.Join(s.dir, "out", "skills")
 	expect("unchanged: SOURCE: 1.1.0, 19 skills, "+second[:19]+"\nwould unpack into ", "", 0, source, "--to", to, "--dry-run")
 	expect("unchanged: SOURCE: 1.1.0, 19 skills, "+second[:19]+"\nunpacked into ", "", 0, source, "--to", to)
+	for _, hinted := range []struct{ to, want string }{{"", " --source " + source}, {to, " --dir " + to}} {
+		if _, stderr, _ := s.run("pull", source, "--to="+hinted.to); stderr != "hint: serve it with knack serve"+hinted.want+"\n" {
+			t.Errorf("%q", stderr)
+		}
+	}
 	stdout, stderr, status := s.run("verify", "--project", to)
 	if status != 0 || !strings.Contains(stdout, "19 skills") {
 		t.Errorf("verify: status %d: %s%s", status, stdout, stderr)
