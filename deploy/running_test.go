@@ -145,7 +145,7 @@ func TestRunning(t *testing.T) {
 	must(t, err)
 	m := newMachine(t)
 	printed := map[string]string{} // by the first word that tells a block from the others
-	known := []string{"go build", "knack token new", "openssl", "knack.yaml <<END", "systemctl enable", "ask anna", "systemctl reload knack", "apt-get"}
+	known := []string{"go build", "knack token new", "openssl", "knack.yaml <<'END'", "systemctl enable", "ask anna", "systemctl reload knack", "apt-get"}
 	_, section, _ := strings.Cut(string(page), "\n## From an empty machine\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := strings.Split(section, "```sh\n")[1:]
@@ -161,7 +161,7 @@ func TestRunning(t *testing.T) {
 	if len(printed) != len(known) || len(blocks) != len(known) {
 		t.Fatalf("the section has %d blocks, of which the test knows %d", len(blocks), len(printed))
 	}
-	if out := printed["knack.yaml <<END"]; !strings.HasSuffix(out, "knack.yaml: nothing is wrong\n") {
+	if out := printed["knack.yaml <<'END'"]; !strings.HasSuffix(out, "knack.yaml: nothing is wrong\n") {
 		t.Errorf("config check: %s", out)
 	}
 	if out := printed["systemctl enable"]; !strings.HasSuffix(out, "ok\n") { // curl tells of its attempts before
@@ -228,7 +228,7 @@ func (m *machine) checkDashboard() {
 	}
 	maps.DeleteFunc(queries, func(expr, _ string) bool { return aboutSources(expr) })
 	client := insecure(m.T)
-	token := strings.TrimSpace(m.run("token anna"))
+	token := strings.TrimSpace(m.run("cat anna.token"))
 	use := func() {
 		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"skill","arguments":{"name":"invoices"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}}}`
 		for _, token := range []string{token, "unknown"} {
