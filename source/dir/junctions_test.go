@@ -119,21 +119,6 @@ func TestJunctionsAreLinks(t *testing.T) {
 	}
 }
 
-// An irregular file that is not a junction is not followed, and a notice says so.
-func TestIrregularIsNoticed(t *testing.T) {
-	root := tree(t, map[string]string{"a/SKILL.md": "", "a/file": "text"})
-	if err := os.Symlink("file", filepath.Join(root, "a", "odd")); err != nil {
-		t.Skip(err)
-	}
-	scan := scanned(t, junctions{rootOpener{}}, root)
-	if diff := cmp.Diff([]string{"a/odd link-ignored"}, rules(scan)); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := scan.Bundles[0].FS.Open("odd"); !errors.Is(err, skill.ErrNotRegular) {
-		t.Error(err)
-	}
-}
-
 // The targets of junctions are absolute paths of Windows: one that leads back into its skill
 // is followed, in any spelling of its case, and no other is.
 func TestTargetsOfWindows(t *testing.T) {

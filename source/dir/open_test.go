@@ -197,24 +197,6 @@ func TestOpenSpecial(t *testing.T) {
 	}
 }
 
-func TestOpenDirectory(t *testing.T) {
-	root := hostile(t)
-	for doorName, d := range doors() {
-		t.Run(doorName, func(t *testing.T) {
-			fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
-			if _, err := readAll(fsys, "folder.md"); err == nil {
-				t.Error("a directory was read as a file")
-			}
-			if _, err := fsys.ReadDir("SKILL.md"); err == nil {
-				t.Error("a file was listed")
-			}
-			if _, err := fsys.ReadDir("sibling"); !errors.Is(err, skill.ErrOutside) {
-				t.Errorf("listing a link out: %v", err)
-			}
-		})
-	}
-}
-
 func TestReadDir(t *testing.T) {
 	want := map[string][]string{
 		".": {
@@ -350,35 +332,6 @@ func TestErrorsKeepPathsToThemselves(t *testing.T) {
 				t.Errorf("%s: %v", doorName, err)
 			}
 			checkError(t, err, root)
-		}
-	}
-}
-
-// The identity of a file does not depend on how it was looked up.
-func TestStamp(t *testing.T) {
-	root := tree(t, map[string]string{"s/SKILL.md": "one", "s/link.md": "->SKILL.md"})
-	var first skill.Stamp
-	for doorName, d := range doors() {
-		fsys := &folder{location: &location{opener: d, base: root}, sub: "s"}
-		in, err := fsys.Stat("SKILL.md")
-		must(t, err)
-		f, err := fsys.Open("link.md")
-		must(t, err)
-		opened, err := f.Stat()
-		must(t, err)
-		f.Close()
-		if opened.Name() != "link.md" {
-			t.Errorf("%s: name %q", doorName, opened.Name())
-		}
-		a, b := skill.StampOf(in), skill.StampOf(opened)
-		if a != b || a.Inode == 0 || a.CTime == 0 || a.Size != 3 {
-			t.Errorf("%s: %+v, %+v", doorName, a, b)
-		}
-		if first == (skill.Stamp{}) {
-			first = a
-		}
-		if a != first {
-			t.Errorf("the ways to open disagree: %+v, %+v", a, first)
 		}
 	}
 }

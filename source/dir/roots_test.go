@@ -8,32 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 )
-
-func TestRepository(t *testing.T) {
-	base := tree(t, map[string]string{"r/.git/HEAD": "x", "r/a/b/": "", "w/.git": "gitdir: elsewhere", "w/c/": "", "none/d/": ""})
-	cases := map[string][]string{
-		"r":      {"r"},
-		"r/a/b":  {"r/a/b", "r/a", "r"},
-		"r/a/":   {"r/a", "r"},
-		"w/c":    {"w/c", "w"},
-		"none/d": {"none/d"},
-		"r/gone": {"r/gone", "r"},
-	}
-	for dir, want := range cases {
-		var got []string
-		for _, d := range Repository(filepath.Join(base, dir)) {
-			rel, err := filepath.Rel(base, d)
-			must(t, err)
-			got = append(got, filepath.ToSlash(rel))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", dir, diff)
-		}
-	}
-}
 
 // listed returns roots as "label scope path", only those whose label begins with one of
 // labels.
@@ -116,41 +92,5 @@ func TestWellKnownAlso(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string][]string{"claude-project": {"claude-project", "agents-project", "codex-project"}}, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// A folder has the same real path whether it exists or not.
-func TestRealPaths(t *testing.T) {
-	base := tree(t, map[string]string{
-		"home/.agent/skills/": "", "home/.config/agents/": "", "home/.wave/skills": "->../../elsewhere", "elsewhere/": "",
-		"home/.codex": "->.agent", "home/.gemini": "->nowhere", "home/.goose": "a file", "link": "->home",
-	})
-	for _, folder := range []string{"home", "link", "gone", "link/.agent", "home/.goose"} {
-		top := newTop(filepath.Join(base, folder))
-		for _, sub := range []string{".agent/skills", ".config/agents/skills", ".config/goose/skills", ".wave/skills", ".codex/skills", ".gemini/skills", ".goose/skills", ".cursor/skills"} {
-			if got, want := top.real(sub), realpath.Of(filepath.Join(top.dir, filepath.FromSlash(sub))); got != want {
-				t.Errorf("%s of %s is %s, and %s as a whole", sub, folder, got, want)
-			}
-		}
-	}
-}
-
-// The order is a promise: contract 002 and the table in the product.
-func TestWellKnownOrder(t *testing.T) {
-	base := tree(t, map[string]string{"p/": "", "home/": ""})
-	roots := WellKnown([]string{filepath.Join(base, "p")}, filepath.Join(base, "home"), nil)
-	want := []string{
-		"p/.agent/skills", "home/.agent/skills", "p/.claude/skills", "home/.claude/skills",
-		"p/.agents/skills", "home/.agents/skills", "p/.wave/skills", "home/.wave/skills",
-	}
-	labels := map[string]bool{}
-	for i, r := range roots {
-		if labels[r.Label] {
-			t.Errorf("%s twice", r.Label)
-		}
-		labels[r.Label] = true
-		if i < len(want) && r.Dir != filepath.Join(base, want[i]) {
-			t.Errorf("root %d is %s, want %s", i, r.Dir, want[i])
-		}
 	}
 }

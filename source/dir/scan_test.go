@@ -1,7 +1,6 @@
 package dir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -239,37 +238,6 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestBundle(t *testing.T) {
-	base := tree(t, map[string]string{"r/g/a/SKILL.md": "four", "out/n/SKILL.md": "x", "r/l": "->../out", "r/SKILL.md": "x"})
-	root := filepath.Join(base, "r")
-	must(t, os.Remove(filepath.Join(root, "SKILL.md")))
-	for doorName, d := range doors() {
-		scan := scanned(t, d, root)
-		a, n := *scan.Bundles[0], scan.Bundles[1]
-		want := skill.Bundle{Path: "g/a", In: a.In, Entry: "SKILL.md"}
-		if a.In.Dir != root || a.Folder() != "a" || a.Dir() != filepath.Join(root, "g/a") {
-			t.Errorf("%s: %q in %q", doorName, a.Folder(), a.Dir())
-		}
-		stamp, fsys := a.Stamp, a.FS
-		a.Stamp, a.FS = skill.Stamp{}, nil
-		if diff := cmp.Diff(want, a); diff != "" {
-			t.Errorf("%s: %s", doorName, diff)
-		}
-		in, err := fs.Stat(fsys, "SKILL.md")
-		must(t, err)
-		if stamp != skill.StampOf(in) || stamp.Size != 4 {
-			t.Errorf("%s: stamp %+v, then %+v", doorName, stamp, skill.StampOf(in))
-		}
-		if n.Path != "l/n" || n.Dir() != filepath.Join(root, "l/n") || n.Link() != filepath.Join(base, "out/n") {
-			t.Errorf("%s: linked: %+v", doorName, n)
-		}
-		only := scanned(t, d, filepath.Join(root, "g", "a")).Bundles[0]
-		if only.Path != "." || only.Folder() != "a" || only.Dir() != filepath.Join(root, "g/a") {
-			t.Errorf("%s: root as a skill: %+v", doorName, only)
-		}
-	}
-}
-
 // Skills hold the bundles that they were read from, and the source holds the bundles of
 // its last scan. An unchanged bundle exists once.
 func TestBundlesAreShared(t *testing.T) {
@@ -342,32 +310,6 @@ func TestEntry(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", doorName, diff)
-		}
-	}
-}
-
-func TestScanRoot(t *testing.T) {
-	base := tree(t, map[string]string{"file": "x", "dangling": "->gone", "real/": "", "link": "->real"})
-	ctx := context.Background()
-	for doorName, d := range doors() {
-		for name, notices := range map[string]int{"gone": 0, "dangling": 1, "gone/deeper": 0, "dangling/deeper": 1, "link/deeper": 0} {
-			dir := filepath.Join(base, name)
-			if scan, err := source(d, dir).Scan(ctx); err != nil || !scan.Missing || len(scan.Notices) != notices {
-				t.Errorf("%s: %s: %+v, %v", doorName, name, scan, err)
-			}
-			required := func(o *Options) { o.Required = true }
-			if _, err := source(d, dir, required).Scan(ctx); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: %s, required: %v", doorName, name, err)
-			}
-		}
-		_, err := source(d, filepath.Join(base, "file")).Scan(ctx)
-		if err == nil || !strings.HasSuffix(err.Error(), "file: it is a file, not a folder") {
-			t.Errorf("%s: file: %v", doorName, err)
-		}
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		if _, err := source(d, base).Scan(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: cancelled: %v", doorName, err)
 		}
 	}
 }
@@ -458,24 +400,6 @@ func TestScanIsDeterministic(t *testing.T) {
 		again := scanned(t, pickOpener(), root)
 		if !slices.Equal(paths(first), paths(again)) || !slices.Equal(rules(first), rules(again)) {
 			t.Fatal("two scans differ")
-		}
-	}
-}
-
-// If a part of the path is a file, nothing can be below it.
-func TestScanRootBelowFile(t *testing.T) {
-	base := tree(t, map[string]string{".claude": "", "file": ""})
-	root := filepath.Join(base, ".claude", "skills")
-	for name, d := range doors() {
-		s := source(d, root)
-		if scan, err := s.Scan(t.Context()); err != nil || !scan.Missing {
-			t.Errorf("%s: a well-known root: %+v, %v", name, scan, err)
-		}
-		for _, dir := range []string{root, filepath.Join(base, "none"), filepath.Join(base, "file")} {
-			s := source(d, dir, func(o *Options) { o.Required = true })
-			if scan, err := s.Scan(t.Context()); err == nil || !scan.Missing {
-				t.Errorf("%s: %s, required: %+v, %v", name, dir, scan, err)
-			}
 		}
 	}
 }
