@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
@@ -161,7 +160,9 @@ func (l *Library) Answer(ctx context.Context, f function.Format, calls []byte) (
 // Serve serves MCP over a pair of pipes until in ends, then answers the calls that remain. Nil
 // means standard input and output.
 func (l *Library) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	err := l.server(false).Run(ctx, &mcpserver.StdioTransport{In: in, Out: out, Logger: l.log})
+	s := l.server(false)
+	defer s.Close()
+	err := s.Run(ctx, &mcpserver.StdioTransport{In: in, Out: out, Logger: l.log})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -170,9 +171,15 @@ func (l *Library) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 
 // Handler returns an HTTP handler that serves MCP at the path /mcp, to clients that call this
 // machine by a loopback name or one of hosts. It checks no token: every client that reaches it sees all
-// skills. A server for others is made with [mcpserver.NewHTTP] and package access.
-func (l *Library) Handler(hosts ...string) (http.Handler, error) {
-	return mcpserver.NewHTTP(l.server(true), mcpserver.HTTPOptions{Hosts: hosts, Log: l.log})
+// skills. Its method Close ends its streams, for which [net/http.Server.Shutdown] would wait. A server for
+// others is made with [mcpserver.NewHTTP] and package access.
+func (l *Library) Handler(hosts ...string) (*mcpserver.HTTP, error) {
+	s := l.server(true)
+	h, err := mcpserver.NewHTTP(s, mcpserver.HTTPOptions{Hosts: hosts, Log: l.log})
+	if err != nil {
+		s.Close()
+	}
+	return h, err
 }
 
 // server makes a server. A remote one names folders by URI.

@@ -1,11 +1,13 @@
 package knack_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/knack-dev/knack"
 	"github.com/knack-dev/knack/function"
 	"github.com/knack-dev/knack/internal/base/realpath"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // A program opens the skills of a folder, searches them, loads one by a tool call, and serves all of
@@ -192,6 +195,37 @@ func TestOpenWithSilentFolder(t *testing.T) {
 			t.Errorf("Skills = %v, %v", all, err)
 		}
 	})
+}
+
+// TestHandlerCloses checks that a server of the program itself can shut down while a client listens.
+func TestHandlerCloses(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "adding", "Adds numbers")
+	handler, err := open(t, knack.Options{Dirs: []string{dir}}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"agent","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Method": "subscriptions/listen", "Mcp-Protocol-Version": "2026-07-28"} {
+		request.Header.Set(name, value)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil || answer.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("the stream is %d %q, %v", answer.StatusCode, text, err)
+	}
+	handler.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), testwait.Patience)
+	defer cancel()
+	if err := server.Config.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestHandler(t *testing.T) {

@@ -155,6 +155,13 @@ func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 // streams.
 func (h *HTTP) Open() (sessions, streams int) { return h.handler.Open() }
 
+// Close ends the streams and sessions, and closes the server. A program that serves the handler by an
+// [http.Server] of its own closes it before that shuts down, which waits for streams.
+func (h *HTTP) Close() {
+	h.handler.Close()
+	h.server.Close()
+}
+
 // Serve answers on a listener until the context ends, over TLS if conf is not nil. Then it takes no
 // new calls, ends the streams and waits up to DrainTimeout for running calls. It always closes the
 // listener.

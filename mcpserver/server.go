@@ -95,6 +95,8 @@ type Server struct {
 	events       event.Sinks
 	grace        time.Duration // completeGrace; shorter in tests
 
+	endDiffs func() // ends the calls with the catalogue's changes
+
 	memory   *limit.Budget // for unwritten answers
 	notifier *notify.Notifier
 	// accessChanged is called after another access state was put in force.
@@ -117,9 +119,13 @@ func New(o Options) *Server {
 	skillsext.Declare(s.capabilities, true)
 	s.info, _ = json.Marshal(&mcp.Implementation{Name: serverName, Title: "knack skills", Version: o.Version}) // strings always marshal
 	s.notifier = &notify.Notifier{Catalog: o.Catalog, Access: o.Access, Files: notify.New(s.subscriptionOptions())}
-	o.Catalog.Subscribe(s.announce)
+	s.endDiffs = o.Catalog.Subscribe(s.announce)
 	return s
 }
+
+// Close ends the notifications of changes, so that the catalogue forgets the server. Open sessions
+// go on without them.
+func (s *Server) Close() { s.endDiffs() }
 
 // SetAccess puts another access state in force, for requests from now on and for all notifications.
 // It notifies sessions whose view changes of the changed lists.

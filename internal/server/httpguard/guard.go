@@ -37,7 +37,6 @@ type Guard struct {
 	arriving  *arriving
 	limits    atomic.Pointer[limits]
 	logged    *limit.Clients // audit lines about unknown clients
-	expire    func()         // ends the sign-ins and streams of expired tokens
 	ended     context.Context
 	end       context.CancelFunc
 }
@@ -160,9 +159,22 @@ func (g *Guard) recovered(next http.Handler) http.Handler {
 	})
 }
 
-// Expire sets the function that ends the sign-ins and streams of expired tokens. [Guard.Serve]
-// calls it once a minute.
-func (g *Guard) Expire(f func()) { g.expire = f }
+// Expire sets the function that ends the sign-ins and streams of expired tokens. It is called once
+// a minute until the server ends.
+func (g *Guard) Expire(f func()) {
+	time.AfterFunc(time.Minute, func() {
+		if g.ended.Err() != nil {
+			return
+		}
+		if g.o.Access.Now().Verifier != nil {
+			f()
+		}
+		g.Expire(f)
+	})
+}
+
+// Close ends the streams, and has health checks fail.
+func (g *Guard) Close() { g.end() }
 
 // Recheck ends the sign-ins of unknown tokens.
 func (g *Guard) Recheck() {

@@ -90,17 +90,17 @@ func TestScheme(t *testing.T) {
 // TestExpireTokens: once a minute the guard looks for expired tokens, if there are any tokens.
 func TestExpireTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
 		gate, asked := access.NewGate(access.State{}), 0
-		g := &Guard{o: config{Server: Server{Access: gate}}, ended: t.Context()}
+		g := &Guard{o: config{Server: Server{Access: gate}}}
+		g.ended, g.end = context.WithCancel(t.Context())
 		g.Expire(func() { asked++ })
-		go g.expireTokens(ctx)
 		testwait.Advance(time.Minute)
 		gate.Set(access.State{Verifier: &tokens{}})
 		testwait.Advance(2 * time.Minute)
+		g.Close()
+		testwait.Advance(time.Minute)
 		if asked != 2 {
-			t.Errorf("in three minutes, of which two have tokens, it looked %d times", asked)
+			t.Errorf("in four minutes, of which two have tokens and one is after the end, it looked %d times", asked)
 		}
 	})
 }

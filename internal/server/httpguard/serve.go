@@ -37,7 +37,6 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		defer close(ended)
 		g.shutdown(srv)
 	})
-	go g.expireTokens(ctx)
 	var err error
 	if conf != nil {
 		err = srv.ServeTLS(ln, "", "")
@@ -53,24 +52,6 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		return nil
 	}
 	return err
-}
-
-// expireTokens ends expired tokens once a minute until the server ends.
-func (g *Guard) expireTokens(ctx context.Context) {
-	minute := time.NewTicker(time.Minute)
-	defer minute.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-g.ended.Done():
-			return
-		case <-minute.C:
-			if g.expire != nil && g.o.Access.Now().Verifier != nil {
-				g.expire()
-			}
-		}
-	}
 }
 
 func (g *Guard) shutdown(srv *http.Server) {

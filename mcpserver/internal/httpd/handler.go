@@ -83,6 +83,12 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) 
 	return h.Guard.Serve(ctx, ln, conf)
 }
 
+// Close ends the streams and the sessions.
+func (h *Handler) Close() {
+	h.Guard.Close()
+	h.sessions.closeAll()
+}
+
 // Recheck ends the sign-ins and streams whose tokens are no longer valid.
 func (h *Handler) Recheck() {
 	h.Guard.Recheck()

@@ -1,0 +1,22 @@
+package mcpserver
+
+import (
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/knack-dev/knack/catalog"
+)
+
+// TestServerCloses checks that a catalogue forgets a server that is closed.
+func TestServerCloses(t *testing.T) {
+	skills := catalog.New(nil, catalog.Options{})
+	s := New(Options{Catalog: skills})
+	kept := weak.Make(s)
+	s.Close()
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("the catalogue still has the server")
+	}
+	runtime.KeepAlive(skills)
+}
