@@ -313,38 +313,6 @@ func FuzzFix(f *testing.F) {
 	})
 }
 
-// A candidate fix is kept only if it improves the file and loses no content.
-func TestBetter(t *testing.T) {
-	for name, c := range map[string]struct {
-		old, new string
-		want     bool
-	}{
-		"sound":               {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: 'a: b'\n---\nbody\n", true},
-		"no better":           {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: a:  b: c\n---\nbody\n", false},
-		"the body is shorter": {"---\nname: git\ndescription: a: b\n---\nbody\n", "---\nname: git\ndescription: 'a: b'\n---\nbod\n", false},
-		"another value":       {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\nlicense: GPL\ndescription: 'a: b'\n---\n", false},
-		"a field is lost":     {"---\nname: git\nlicense: MIT\ndescription: a: b\n---\n", "---\nname: git\ndescription: 'a: b'\n---\n", false},
-		"text is lost":        {"---\nname: git\ndescription: d\n\n# Title\ntext\n", "---\nname: git\ndescription: d\n---\n# Title\n", false},
-		"text is swapped":     {"---\nname: git\ndescription: d\n\nab\n", "---\nname: git\ndescription: d\n---\n\nba\n", false},
-		"a name is lost":      {"---\nname:git\ndescription: a: b\n---\n", "---\ndescription: 'a: b'\n---\n", false},
-		"a key is renamed":    {"---\nname: git\ndescription: d\nx:y: a: b\n---\n", "---\nname: git\ndescription: d\nx: 'y: a: b'\n---\n", false},
-		"a word is copied":    {"---\nname: git\ndescription: Use when: x\nname:a: b\n---\n", "---\nname: git\ndescription: 'Use when: x name:a: b'\nname:a: b\n---\n", false},
-		"a word is lost":      {"---\nname: git\ndescription: d\nx: a\n y: b\n---\n", "---\nname: git\ndescription: d\nx: a\n---\n", false},
-	} {
-		if got := judgeBytes([]byte(c.new), "git").better(judgeBytes([]byte(c.old), "git"), frontmatter.YAMLSyntax, "", ""); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-// The folder's name is added as a string.
-func TestFixOddName(t *testing.T) {
-	got, _ := Fix([]byte("---\ndescription: d\n---\n"), "null", Guess)
-	if want := "---\nname: 'null'\ndescription: d\n---\n"; string(got) != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 // TestDiffering checks that only whole lines are left out, so that no character is split.
 func TestDiffering(t *testing.T) {
 	for _, c := range []struct{ a, b, restA, restB string }{
