@@ -79,6 +79,9 @@ func TestFleet(t *testing.T) {
 				t.Errorf("session %d has asked %d times after news", i, n)
 			}
 			s.asked = s.asked[:polled[i]]
+			if !s.asked[0].After(s.begun) {
+				t.Errorf("session %d asks while its client waits for its first answers", i)
+			}
 			if n := len(s.asked); n > minutes+1 || n < minutes*9/10 {
 				t.Errorf("session %d has asked %d times in %d minutes", i, n, minutes)
 			}

@@ -159,6 +159,9 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		}
 		if f.o.Alone {
 			f.lacks(skill.LackTime, f.o.Now())
+			if err := f.yield(ctx); err != nil {
+				return Failed, err
+			}
 		}
 	}
 	var lacking error // the tag may name another release, which is complete
@@ -203,6 +206,24 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	f.update(func(s *Status) { s.Pending, s.At = u.Release.Digest, moment })
 	f.o.Log.Info("a release was fetched", "source", f.source.Name, "release", u.Release.Digest, "version", u.Release.Version, "serves", moment.UTC().Format(time.RFC3339))
 	return Pulled, nil
+}
+
+// yielding is how long the first request of a person's server waits. Until then the server answers its
+// client's first requests, which take a few milliseconds and share the processors with it.
+const yielding = 50 * time.Millisecond
+
+// yield waits before the first request, unless a person requests it.
+func (f *Follower) yield(ctx context.Context) error {
+	timer := time.NewTimer(yielding)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-f.asked:
+		f.byRequest = true
+	case <-timer.C:
+	}
+	return nil
 }
 
 // state returns the present state for an update. lacking is why damaged skills could not be fetched.

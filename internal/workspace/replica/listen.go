@@ -10,9 +10,11 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/pull"
 )
 
-// The pauses between two attempts to listen to a source, which are spread over 1.1 times as long: after
-// a stream has ended, and of a source that has none.
+// The pauses before an attempt to listen to a source, which are spread over 1.1 times as long: after the
+// start, when a client waits for its first answers; after a stream has ended; and of a source that has
+// none.
 const (
+	firstPause  = time.Second
 	listenPause = time.Minute
 	silentPause = time.Hour
 )
@@ -30,14 +32,15 @@ func listen(ctx context.Context, p *pull.Puller, ref origin.Ref, changed func())
 		return
 	}
 	l, ok := o.(listener)
-	for ok && ctx.Err() == nil {
-		pause := listenPause
-		if err := l.Listen(ctx, ref, changed); errors.Is(err, errors.ErrUnsupported) {
-			pause = silentPause
-		}
+	for pause := firstPause; ok; {
 		select {
 		case <-time.After(time.Duration(float64(pause) * (1 + 0.1*rand.Float64()))):
 		case <-ctx.Done():
+			return
+		}
+		pause = listenPause
+		if err := l.Listen(ctx, ref, changed); errors.Is(err, errors.ErrUnsupported) {
+			pause = silentPause
 		}
 	}
 }
