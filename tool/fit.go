@@ -171,14 +171,7 @@ func ListTokens(v catalog.View, agent string) (own, knack int) {
 		own = listing.Of(skills).Length(listing.EscapedBullets)
 	}
 	if len(added) > 0 {
-		c := profile.Client{}
-		for _, k := range profile.Known() {
-			if k.Agent() == agent {
-				c = k
-				break
-			}
-		}
-		l := layOut(v, c, display.Length(defaultHead)+display.Length(skillTail))
+		l := layOut(v, profile.ClientOf(agent), display.Length(defaultHead)+display.Length(skillTail))
 		knack = display.Length(l.description) + display.Length(l.instructions)
 	}
 	return own / charactersPerToken, knack / charactersPerToken

@@ -277,7 +277,7 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 				gaining++
 			}
 		}
-		if len(rest) > 0 {
+		if len(rest) > 0 && !f.every {
 			env.Out().Line("not found: %s", strings.Join(rest, ", "))
 		}
 		hint := "knack connect CLIENT prints the entry; with --write it goes into the file"

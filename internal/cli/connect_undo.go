@@ -50,7 +50,7 @@ func (f *connectFlags) disconnect(env *console.Env, c clientconfig.Client, state
 			env.Out().Line("%s no longer allows knack's tools", env.Shown(allow.File))
 		}
 		if state.Written {
-			env.Err().Text(console.Hint, "restart "+c.Name+": it has the entry until then")
+			env.Err().Text(console.Hint, "restart "+c.Name+": until then it still uses the entry")
 		}
 	}}, nil
 }

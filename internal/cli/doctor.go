@@ -30,8 +30,10 @@ and what clients see of them.
 
 With SKILL, explain that name alone: every skill with that name or a similar
 one, its faults, and what to write instead. SKILL is a name, a folder's name,
-LABEL:NAME, a skill:// URI or a path. The exit status is 1 if no agent can load
-it.`,
+LABEL:NAME, a skill:// URI or a path.
+
+The exit status is 0, whatever the problems are: 'knack check' has a status for
+CI. With SKILL it is 1 if no agent can load it.`,
 		Example: `  knack doctor
   knack doctor --all                     # every skill, root and list
   knack doctor review                    # what has this name, and what loads

@@ -171,6 +171,22 @@ func (c Client) Agent() string {
 	return untested[strings.ToLower(c.Name)]
 }
 
+// ClientOf returns a client with this name in the table of agents. For an agent whose client is not
+// recognized it is the unknown client.
+func ClientOf(agent string) Client {
+	for _, p := range known {
+		if p.Title == agent {
+			return Client{Name: p.name, Version: p.since}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(untested)) {
+		if untested[name] == agent {
+			return Client{Name: name}
+		}
+	}
+	return Client{}
+}
+
 // IsAgentKnown reports whether a client with this name in the table of agents can be recognized by
 // [Client.Agent].
 func IsAgentKnown(agent string) bool {

@@ -122,7 +122,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	r.Count, r.Scan = t.Count, t.Scan
 	for i, root := range Roots(v) {
 		w := watched[root.Label]
-		r.Roots = append(r.Roots, Root{root, readers(v.Roots[i].Root), w.on, w.why})
+		r.Roots = append(r.Roots, Root{root, Readers(v.Roots[i].Root), w.on, w.why})
 	}
 	for _, f := range r.Fits {
 		r.Lists = append(r.Lists, List{f.Client, f.Limit, f.Budget, f.Need, f.Form, f.Cut, Names(f.Shortened), Names(f.Left)})
@@ -145,8 +145,8 @@ func (r *Report) runnerLoads(e *catalog.Entry) bool {
 		notFor000(e) == "" && r.View.InFolder(e.Folder()) == e
 }
 
-// readers returns the names of the clients that read a root's folder themselves.
-func readers(r skill.Root) []string {
+// Readers returns the names of the clients that read a root's folder themselves.
+func Readers(r skill.Root) []string {
 	if r.ShownBy == "" {
 		return nil
 	}

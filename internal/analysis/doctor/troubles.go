@@ -38,10 +38,10 @@ func (r *Report) Troubles() (out []Troubles) {
 		{Title: "dangerous by a scan", All: r.dangerous()},
 		{Title: "different from their lock", All: r.drifted()},
 		{Title: "beside locked skills, but not in the lock", All: r.unlocked()},
-		{Title: "loaded only by a longer name, since another skill answers to theirs", All: r.shadowed()},
+		{Title: "shadowed: another skill has the same name and comes first", All: r.shadowed()},
 		{Title: "not as it should be on disk", All: r.notices()},
 		{Title: "plugins whose skills are not served", All: r.plugins()},
-		{Title: "not published by the Skills extension; the tools have them", All: r.unpublished()},
+		{Title: "not published by the Skills extension; the tools have them", All: r.Unpublished()},
 		r.faulty(),
 	} {
 		if len(t.All) > 0 {
@@ -207,7 +207,8 @@ func (r *Report) plugins() (out []Trouble) {
 	return out
 }
 
-func (r *Report) unpublished() (out []Trouble) {
+// Unpublished returns the available skills that the Skills extension leaves out.
+func (r *Report) Unpublished() (out []Trouble) {
 	for _, e := range r.View.Entries {
 		if why := r.Verdicts[e].Unpublished(); len(why) > 0 && e.Status == catalog.Available {
 			at := e.Place()

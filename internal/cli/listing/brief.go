@@ -34,7 +34,7 @@ func PrintBrief(p *console.Printer, d *doctor.Report) {
 		}
 	}
 	r := report{d}
-	p.Line("roots; of skills with the same name, the first one is loaded")
+	p.Line("%s", rootsTitle)
 	printRoots(p, d.View.Roots, false, r.briefState, func(catalog.RootStatus) {})
 	if len(d.Clients) > 0 {
 		p.Line("clients on this machine")

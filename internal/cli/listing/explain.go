@@ -67,7 +67,7 @@ func (s explanation) printAnswer(p *console.Printer) {
 	name := display.Echo(s.Name)
 	switch e := s.Other; s.Answer {
 	case doctor.Loads:
-		p.Line("'%s' can be loaded.", name)
+		p.Line("'%s' can be loaded%s.", name, s.otherReaders())
 	case doctor.LoadsOtherwise:
 		p.Line("The folder '%s' contains the skill '%s', which loads as %s; no agent can load it as '%s'.",
 			display.Spelt(e.Folder()), display.OneLine(e.Name), display.OneLine(s.Report.View.Called(e)), name)
@@ -82,6 +82,20 @@ func (s explanation) printAnswer(p *console.Printer) {
 	default:
 		p.Line("There is no skill '%s'.", name)
 	}
+}
+
+// otherReaders names the clients that read the skill without knack, and may leave it out since it
+// does not keep to the specification. It is "" for a skill that does.
+func (s explanation) otherReaders() string {
+	for _, e := range s.Entries {
+		if e.Status != catalog.Available || len(s.Report.Verdicts[e].Unpublished()) == 0 {
+			continue
+		}
+		if by := readers(*e.Root); by != "" {
+			return " through knack. Its folder is also read by " + by + ", which may leave the skill out for the reason at 'published'"
+		}
+	}
+	return ""
 }
 
 // printSearched prints the places in which a skill would be found.
@@ -113,7 +127,7 @@ func (s explanation) printEntry(p *console.Printer, d *judgement.Verdict, runner
 		p.Line("%s is shadowed: %s has the same name and comes first", console.Bold.Of(e.Place()), e.By.Place())
 		p.Item(11, "  loads as   %s", s.Report.View.Called(e))
 	case catalog.Copy:
-		p.Line("%s is a copy of %s, which comes first", console.Bold.Of(e.Place()), e.By.Place())
+		p.Line("%s %s %s, which comes first", console.Bold.Of(e.Place()), copyOf(e), e.By.Place())
 		p.Item(11, "  loads as   %s", s.Report.View.Called(e))
 	case catalog.Unlisted:
 		p.Line("%s is unlisted: %s", console.Bold.Of(e.Place()), doctor.Excluded(e))

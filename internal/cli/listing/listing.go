@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool"
 )
@@ -129,9 +130,22 @@ func printHidden(p *console.Printer, v catalog.View) {
 func printShadowed(p *console.Printer, v catalog.View, e *catalog.Entry) {
 	what := "has the same name as"
 	if e.Status == catalog.Copy {
-		what = "is a copy of"
+		what = copyOf(e)
 	}
 	p.Line("  %s  %s %s; load it as %s", console.Bold.Of(e.Place()), what, e.By.Place(), v.Called(e))
+}
+
+// copyOf says how a copy relates to the skill that comes first.
+func copyOf(e *catalog.Entry) string {
+	switch same := e.Dir() != "" && realpath.Same(e.Dir(), e.By.Dir()); {
+	case same && e.Link() == "":
+		return "is the target of the link"
+	case same && e.By.Link() == "":
+		return "is a link to"
+	case same:
+		return "is a link to the same folder as"
+	}
+	return "is a copy of"
 }
 
 // titles returns a function that prints a title unless it was the last title.

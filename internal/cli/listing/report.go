@@ -18,13 +18,16 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
+// rootsTitle is the heading of the roots.
+const rootsTitle = "folders with skills, in the order of the search: of two skills with one name, the first is loaded"
+
 // report is the text of a report.
 type report struct{ *doctor.Report }
 
 // PrintReport prints a whole report of doctor.
 func PrintReport(p *console.Printer, d *doctor.Report) {
 	r := report{d}
-	p.Line("roots; of skills with the same name, the first one is loaded")
+	p.Line("%s", rootsTitle)
 	printRoots(p, r.View.Roots, r.Options.Verbose, r.rootState, func(root catalog.RootStatus) {
 		for _, e := range r.View.Entries {
 			if e.Root.Label == root.Label && e.Link() != "" {
@@ -63,7 +66,11 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 
 // briefState describes a root that was read, without the way in which changes are noticed.
 func (r report) briefState(root catalog.RootStatus) string {
-	return fmt.Sprintf("%s, %s%d found", root.Scope, readBy(r.root(root.Label).Clients), root.Count)
+	by := readers(root.Root)
+	if by != "" {
+		by = "read by " + by + ", "
+	}
+	return fmt.Sprintf("%s, %s%d found", root.Scope, by, root.Count)
 }
 
 func (r report) root(label string) doctor.Root {
@@ -94,17 +101,16 @@ func (r report) rootState(root catalog.RootStatus) string {
 // maxReaders bounds the clients that a line about a root names.
 const maxReaders = 2
 
-// readBy names the clients that read a folder themselves.
-func readBy(clients []string) string {
-	switch n := len(clients); {
-	case n == 0:
-		return ""
-	case clients[0] == agents.Any:
-		return "read by " + agents.Any + ", "
-	case n > maxReaders:
-		return fmt.Sprintf("read by %s and %d others, ", strings.Join(clients[:maxReaders], ", "), n-maxReaders)
+// readers names the clients that read a root's folder themselves.
+func readers(r skill.Root) string {
+	switch clients := doctor.Readers(r); {
+	case len(clients) > 0 && clients[0] == agents.Any:
+		return agents.Any
+	case len(clients) > maxReaders:
+		return fmt.Sprintf("%s and %d others", strings.Join(clients[:maxReaders], ", "), len(clients)-maxReaders)
+	default:
+		return strings.Join(clients, " and ")
 	}
-	return "read by " + strings.Join(clients, " and ") + ", "
 }
 
 func dotEntries(n int) string {
@@ -125,7 +131,7 @@ func (r report) printSkills(p *console.Printer) {
 		title  string
 	}{
 		{catalog.Available, false, "available"},
-		{catalog.Shadowed, false, "shadowed: another skill answers to the name"},
+		{catalog.Shadowed, false, "shadowed: another skill has the same name and comes first"},
 		{catalog.Copy, false, "copies"},
 		{catalog.Unlisted, false, "unlisted: in no list and no search, since the root is excluded"},
 		{catalog.Skipped, false, skipped},
@@ -240,7 +246,7 @@ func fitLine(f tool.Fit) string {
 func (r report) summaryLine() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available) + notAvailable(c.Statuses)
-	if n := c.Skills - c.Unlisted - c.Skipped - c.Held - c.Publishable; n > 0 {
+	if n := len(r.Unpublished()); n > 0 {
 		s += fmt.Sprintf(", %d not published", n)
 	}
 	if c.Errors+c.Warnings > 0 {

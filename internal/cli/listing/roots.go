@@ -40,7 +40,7 @@ func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, st
 		rest(r)
 	}
 	if absent > 0 {
-		p.Line("  %s", console.Dim.Of(display.Count(absent, "root")+" not there; knack doctor --verbose lists them"))
+		p.Line("  %s", console.Dim.Of(display.Count(absent, "other folder")+" would be searched and "+map[bool]string{true: "is", false: "are"}[absent == 1]+" not there; knack doctor --verbose lists them"))
 	}
 }
 

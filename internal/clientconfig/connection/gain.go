@@ -38,7 +38,7 @@ func (g *Gain) String() string {
 	case !g.IsUseless():
 		return own + ", and knack adds none"
 	case g.Folder == "":
-		return own + ", and knack adds none: it needs no knack for so few"
+		return own + ", and knack adds none, so it does not need knack"
 	}
-	return own + ", and knack adds none: it needs no knack for so few; its own folder is " + g.Folder
+	return own + ", and knack adds none, so it does not need knack; its own folder is " + g.Folder
 }
