@@ -75,7 +75,7 @@ CI. With SKILL it is 1 if no agent can load it.`,
 	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().BoolVar(&all, "all", false, "every skill, and what each client is shown")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "as --all, and also list the roots that are not there")
-	cmd.Flags().Bool("json", false, "print JSON")
+	cmd.Flags().Bool("json", false, "print a JSON object")
 	return cmd
 }
 

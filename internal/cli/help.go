@@ -19,7 +19,7 @@ func helpCommand(env *console.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if t, found := help.Find(args[0]); found {
-					return console.PrintText(env, t.Text())
+					return console.PrintText(env, t.Text(cmd.Root()))
 				}
 			}
 			if len(args) > 1 {

@@ -82,7 +82,7 @@ plugins that it lists with the skills of each. Nothing is installed.`,
 	from.Register(cmd, env)
 	from.RegisterConfig(selection.RootsUsage)
 	cmd.Flags().BoolVar(&all, "all", false, "also show shadowed, skipped and held back skills, with reasons, and the roots")
-	cmd.Flags().Bool("json", false, "print JSON")
+	cmd.Flags().Bool("json", false, "print a JSON object")
 	return cmd
 }
 

@@ -106,7 +106,7 @@ func manual(pages map[string]string, c *cobra.Command, statuses string) {
 		b.WriteString(".SH EXIT STATUS\n" + statuses)
 		for _, t := range help.Topics {
 			fmt.Fprintf(&b, ".SH %s\n", roff(strings.ToUpper(t.Name)))
-			blocks(&b, strings.TrimSuffix(t.Text(), "\n"))
+			blocks(&b, strings.TrimSuffix(t.Text(c.Root()), "\n"))
 		}
 	}
 	pages[name(c)+".1"] = b.String()

@@ -151,7 +151,7 @@ func TestNoPageInMessages(t *testing.T) {
 		}
 	})
 	for _, topic := range help.Topics {
-		if wrong(topic.Text()) {
+		if wrong(topic.Text(newRoot(&console.Env{}))) {
 			t.Errorf("the topic %s names a page", topic.Name)
 		}
 	}

@@ -14,12 +14,20 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/cli/help"
 )
 
 // doc/cli.md describes each command with the text of its help.
 func TestCommandReference(t *testing.T) {
 	var b strings.Builder
-	describe(&b, newRoot(&console.Env{}))
+	root := newRoot(&console.Env{})
+	describe(&b, root)
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, f := range help.Shared(root) {
+		shared.AddFlag(f)
+	}
+	b.WriteString("## Flags that many commands have\n\n")
+	tabulate(&b, shared)
 	compareSection(t, "../../doc/cli.md", "commands", b.String())
 }
 
@@ -121,23 +129,38 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		if c.HasExample() {
 			fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.TrimPrefix(strings.ReplaceAll(c.Example, "\n  ", "\n"), "  "))
 		}
-		var rows strings.Builder
-		flags(c, func(f *pflag.Flag, value, usage string) {
-			name := "`--" + f.Name + "`"
-			if f.Shorthand != "" {
-				name = "`-" + f.Shorthand + "`, " + name
-			}
-			if value != "" {
-				name += " " + value
-			}
-			fmt.Fprintf(&rows, "| %s | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
-		})
-		if rows.Len() > 0 {
-			fmt.Fprintf(b, "| flag | meaning |\n|---|---|\n%s\n", rows.String())
+		own, shared := help.Split(c)
+		tabulate(b, own)
+		var names []string
+		shared.VisitAll(func(f *pflag.Flag) { names = append(names, "`--"+f.Name+"`") })
+		if len(names) > 0 {
+			fmt.Fprintf(b, "[Flags that many commands have](#flags-that-many-commands-have): %s\n\n", strings.Join(names, ", "))
 		}
 	}
 	for _, sub := range subcommands(c) {
 		describe(b, sub)
+	}
+}
+
+// tabulate writes a table of flags, unless there are none.
+func tabulate(b *strings.Builder, all *pflag.FlagSet) {
+	var rows strings.Builder
+	all.VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" || f.Hidden {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + "`, " + name
+		}
+		if value != "" {
+			name += " " + value
+		}
+		fmt.Fprintf(&rows, "| %s | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
+	})
+	if rows.Len() > 0 {
+		fmt.Fprintf(b, "| flag | meaning |\n|---|---|\n%s\n", rows.String())
 	}
 }
 

@@ -99,11 +99,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // status runs a command and returns its exit status. Outside of the second lane, knack runs within
-// the test, which saves a thousand processes, unless it has to run as another user.
+// the test, which saves a thousand processes, unless it has to run as another user. It always does
+// so if COLUMNS is set, for a terminal of this width.
 func status(ts *testscript.TestScript, args []string) int {
-	if args[0] == "knack" && !testwait.SecondLane() && ts.Getenv("KNACK_TEST_NOBODY") == "" {
+	columns, _ := strconv.Atoi(ts.Getenv("COLUMNS"))
+	if args[0] == "knack" && (columns > 0 || !testwait.SecondLane() && ts.Getenv("KNACK_TEST_NOBODY") == "") {
 		env := console.Env{Stdin: strings.NewReader(""), Stdout: ts.Stdout(), Stderr: ts.Stderr(),
-			Getenv: ts.Getenv, Dir: ts.MkAbs("."), Home: ts.Getenv("HOME")}
+			Getenv: ts.Getenv, Dir: ts.MkAbs("."), Home: ts.Getenv("HOME"),
+			Width: columns, StdoutTerminal: columns > 0, StderrTerminal: columns > 0}
 		return cli.Main(context.Background(), env, args[1:])
 	}
 	err := ts.Exec(args[0], args[1:]...)

@@ -3,6 +3,8 @@ package help
 import (
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -10,7 +12,7 @@ import (
 )
 
 // settings returns every key of knack.yaml with its values, its default and its meaning.
-func settings() string {
+func settings(*cobra.Command) string {
 	var b strings.Builder
 	item(&b, "", "knack.yaml is an optional file of settings. knack config path says which files count, knack config init writes one, and knack config check finds mistakes. In the list, [] stands for each item of a list.")
 	for _, k := range config.Keys() {
@@ -26,7 +28,7 @@ func settings() string {
 }
 
 // rules returns the rules of check and of scan with their severity or lane.
-func rules() string {
+func rules(*cobra.Command) string {
 	var b strings.Builder
 	item(&b, "", "knack check asks for these. In knack.yaml, check.rules.RULE sets another severity, or off.")
 	b.WriteString("\n")

@@ -2,13 +2,18 @@
 // topics beside the commands. The manual page of knack has the same texts.
 package help
 
-import _ "embed"
+import (
+	_ "embed"
+
+	"github.com/spf13/cobra"
+)
 
 // Topic is one text.
 type Topic struct {
 	Name  string
-	Short string        // one line for lists of topics
-	Text  func() string // lines of at most 80 columns, the last one ended
+	Short string // one line for lists of topics
+	// Text returns lines of at most 80 columns, the last one ended, given the root command.
+	Text func(root *cobra.Command) string
 }
 
 // Topics are all topics in the order in which help lists them.
@@ -18,10 +23,13 @@ var Topics = []Topic{
 	{"access", "Who may use a server over HTTP, and sees which skills", fixed(accessText)},
 	{"settings", "The keys of knack.yaml", settings},
 	{"rules", "The rules of knack check and knack scan", rules},
+	{"flags", "The flags that many commands have", sharedFlags},
 }
 
-// fixed returns a function that returns a text.
-func fixed(text string) func() string { return func() string { return text } }
+// fixed returns the Text of a topic that is a file.
+func fixed(text string) func(*cobra.Command) string {
+	return func(*cobra.Command) string { return text }
+}
 
 //go:embed roots.txt
 var roots string

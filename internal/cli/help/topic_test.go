@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/workspace/config"
@@ -16,7 +18,7 @@ import (
 
 func TestTopicsAreShort(t *testing.T) {
 	for _, topic := range Topics {
-		text := topic.Text()
+		text := topic.Text(&cobra.Command{})
 		list := topic.Name == "settings" || topic.Name == "rules"
 		if n := strings.Count(text, "\n"); !list && n > 25 || !strings.HasSuffix(text, "\n") {
 			t.Errorf("%s has %d lines", topic.Name, n)

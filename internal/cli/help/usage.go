@@ -34,7 +34,11 @@ func Usage(c *cobra.Command) error {
 		}
 	}
 	if c.HasAvailableLocalFlags() {
-		fmt.Fprintf(w, "\nFlags:\n%s\n", strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(Width), " \n"))
+		own, shared := Split(c)
+		fmt.Fprintf(w, "\nFlags:\n%s\n", strings.TrimRight(own.FlagUsagesWrapped(Width), " \n"))
+		if shared.HasAvailableFlags() {
+			fmt.Fprintf(w, "\nFlags that many commands have ('knack help flags'):\n%s\n", namesOf(shared))
+		}
 	}
 	if len(subs) > 0 {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' has examples and the flags of a command.\n", c.CommandPath())
@@ -102,7 +106,7 @@ func Wrapped(words []string) string {
 	column := 0
 	for i, w := range words {
 		switch {
-		case column+len(w)+4 > Width: // with the separators
+		case column+len(w)+6 > Width: // with the separators and a margin
 			b.WriteString(",\n")
 			column = 0
 		case i > 0:
