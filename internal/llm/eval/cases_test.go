@@ -28,23 +28,6 @@ func pdf(t testing.TB, files map[string]string) *catalog.Entry {
 	return library(t, all).Named("pdf")
 }
 
-func TestParse(t *testing.T) {
-	const file = `[
-  {"query": "fill in a form", "should_trigger": true},
-  {"should_trigger": false, "note": {"by": ["ana", 1.5e3, null]}, "query": "print\n\"this\""},
-  {"query": "merge", "should_trigger": true, "skill": "local:pdf"}
-]`
-	got, err := eval.Parse("set.json", []byte(file))
-	want := eval.Set{File: "set.json", Cases: []eval.Case{
-		{Query: "fill in a form", ShouldTrigger: true, Line: 2},
-		{Query: "print\n\"this\"", Line: 3},
-		{Query: "merge", ShouldTrigger: true, Skill: "local:pdf", Line: 4},
-	}}
-	if d := cmp.Diff(want, got); d != "" || err != nil {
-		t.Errorf("%v, -want +got:\n%s", err, d)
-	}
-}
-
 func TestCasesOf(t *testing.T) {
 	const evals = `{"skill_name": "pdf", "evals": [
   {"id": 1, "prompt": "fill in a form", "expected_output": "a form", "files": ["a.pdf"]},
@@ -108,23 +91,6 @@ func TestFaults(t *testing.T) {
 		var fault *eval.Error
 		if !errors.As(err, &fault) || fault.Error() != tt.file+":"+tt.want || fault.Fix == "" {
 			t.Errorf("%.80s\n got %v\nwant %s:%s, with a fix", tt.content, err, tt.file, tt.want)
-		}
-	}
-}
-
-// TestUnreadable checks that a file that cannot be read is a fault, and not absent.
-func TestUnreadable(t *testing.T) {
-	for _, tt := range []struct {
-		files map[string]string
-		want  string
-	}{
-		{map[string]string{"evals/triggers.json": "[" + strings.Repeat(" ", eval.MaxFile)}, "evals/triggers.json: too large"},
-		{map[string]string{"evals/triggers.json/a": ""}, "evals/triggers.json: not a regular file"},
-	} {
-		_, err := eval.CasesOf(pdf(t, tt.files).Skill)
-		var fault *eval.Error
-		if !errors.As(err, &fault) || fault.Error() != tt.want {
-			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}
 }

@@ -108,20 +108,6 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskFails checks that the error of a model, and the end of the context, end a run.
-func TestAskFails(t *testing.T) {
-	m, _ := measured(t, "default", `find_skills {}`)
-	if run, err := m.Ask(t.Context(), "fill in a form"); !errors.Is(err, errScript) || run.Requests != 2 || run.Tokens != 100 {
-		t.Errorf("%+v, %v", run, err)
-	}
-	m, _ = measured(t, "default", `skill {"name": "pdf"}`)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := m.Ask(ctx, "fill in a form"); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestAskAmong checks that a model sees and loads only the skills that the context shows.
 func TestAskAmong(t *testing.T) {
 	m, v := measured(t, "default", `skill {"name": "docx"}`, "No.", `skill {"name": "pdf"}`)
