@@ -47,7 +47,7 @@ type exchange struct {
 // method describes one method of the protocol: its handler, and the calls that it accepts.
 type method struct {
 	answer func(*Server, context.Context, *exchange) (reply, error)
-	plain  bool // reads no file; its answers use data already in memory
+	plain  bool // its answers use data already in memory
 	era    era
 	bare   bool // needs no params
 	early  bool // needs no session that has begun

@@ -54,7 +54,7 @@ func (s *Server) watch(ctx context.Context, l *notify.Listener, asked string) er
 	if at.entry == nil && at.unsure != nil {
 		return unsure(at.unsure)
 	}
-	err = s.notifier.Files.Add(l, l.Share, at.view, at.uri, asked)
+	err = s.notifier.Files.Add(ctx, l, l.Share, at.view, at.uri, asked)
 	switch {
 	case errors.Is(err, notify.ErrNoFile):
 		return notFound(asked, err.Error())
@@ -113,6 +113,6 @@ func (s *Server) existing(ctx context.Context, uris []string) ([]string, error) 
 	v, err := s.view(ctx)
 	return slices.DeleteFunc(uris, func(text string) bool {
 		uri, err := skill.ParseURI(text)
-		return err != nil || !notify.Exists(v, uri)
+		return err != nil || !notify.Exists(ctx, v, uri)
 	}), err
 }

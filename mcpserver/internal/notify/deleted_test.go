@@ -76,7 +76,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 			listeners = append(listeners, l)
 			who, _ := n.Access.Now().Authenticate(t.Context(), name)
 			n.Subscribe(l, who)
-			if err := n.Files.Add(l, name, skilltest.View(t, c), uri, text); err != nil {
+			if err := n.Files.Add(t.Context(), l, name, skilltest.View(t, c), uri, text); err != nil {
 				t.Fatal(err)
 			}
 		}

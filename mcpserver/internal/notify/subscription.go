@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -24,6 +25,9 @@ const (
 	MaxFiles = 4096
 	// MaxOwn bounds the subscriptions of one session.
 	MaxOwn = 1024
+	// patience bounds how long a check waits for one file. After that, the check leaves out the
+	// other files of the same root.
+	patience = 2 * time.Second
 )
 
 // Errors of [Table.Add].
@@ -101,23 +105,23 @@ func (t *Table[S]) Len() int {
 
 // Add subscribes a session of a client to a file. The session is notified of the file by the first
 // spelling that it used.
-func (t *Table[S]) Add(s S, client string, v catalog.View, uri skill.URI, spelling string) error {
+func (t *Table[S]) Add(ctx context.Context, s S, client string, v catalog.View, uri skill.URI, spelling string) error {
 	key := canonical(v, uri)
 	t.mu.Lock()
 	known := t.files[key] != nil && t.files[key].state.exists
 	t.mu.Unlock()
 	var now state
 	var err error
-	if known && Exists(v, uri) {
+	if known && Exists(ctx, v, uri) {
 		now.exists = true // a file that has a subscriber need not be read
-	} else if now, err = stateNow(v, uri); err != nil {
+	} else if now, err = stateNow(ctx, v, uri); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.files[key] == nil && now.digest == (skill.Digest{}) { // its last subscriber has just left
 		t.mu.Unlock()
-		now, err = stateNow(v, uri)
+		now, err = stateNow(ctx, v, uri)
 		t.mu.Lock()
 		if err != nil {
 			return err
@@ -235,8 +239,16 @@ func (t *Table[S]) check(files map[string]file) {
 	if err != nil {
 		return
 	}
+	silent := map[string]bool{} // labels of roots whose disks do not answer
 	for key, f := range files {
-		now, _ := stateOf(v, f.uri, f.state)
+		e, _ := v.At(f.uri)
+		if e != nil && silent[e.Root.Label] {
+			continue
+		}
+		now, err := stateOf(ctx, v, f.uri, f.state)
+		if e != nil && errors.Is(err, context.DeadlineExceeded) {
+			silent[e.Root.Label] = true
+		}
 		spellings := map[S]string{}
 		t.mu.Lock()
 		if present := t.files[key]; present != nil {
@@ -270,18 +282,18 @@ func canonical(v catalog.View, uri skill.URI) string {
 }
 
 // Exists reports whether a URI leads to a file that can be served.
-func Exists(v catalog.View, uri skill.URI) bool {
+func Exists(ctx context.Context, v catalog.View, uri skill.URI) bool {
 	e, path := v.At(uri)
 	if e == nil || skill.Hidden(path) {
 		return false
 	}
-	info, err := fs.Stat(e.FS, e.OnDisk(path))
+	info, err := await(ctx, v, e, func() (fs.FileInfo, error) { return fs.Stat(e.FS, e.OnDisk(path)) })
 	return err == nil && info.Mode().IsRegular() && info.Size() <= skill.MaxFile
 }
 
 // stateNow returns the state of a file that exists. The error is [ErrNoFile] or [ErrUnread].
-func stateNow(v catalog.View, uri skill.URI) (state, error) {
-	switch now, err := stateOf(v, uri, state{}); {
+func stateNow(ctx context.Context, v catalog.View, uri skill.URI) (state, error) {
+	switch now, err := stateOf(ctx, v, uri, state{}); {
 	case err != nil:
 		return state{}, ErrUnread
 	case !now.exists:
@@ -293,11 +305,32 @@ func stateNow(v catalog.View, uri skill.URI) (state, error) {
 
 // stateOf returns the present state of a file. It does not read a file whose stamp is unchanged. A
 // file that cannot be read at the moment keeps its state, and the error says why.
-func stateOf(v catalog.View, uri skill.URI, before state) (state, error) {
+func stateOf(ctx context.Context, v catalog.View, uri skill.URI, before state) (state, error) {
 	e, path := v.At(uri)
 	if e == nil || skill.Hidden(path) || path == "." {
 		return state{}, nil
 	}
+	now, err := await(ctx, v, e, func() (state, error) { return stateIn(e, path, before) })
+	if err != nil {
+		return before, err
+	}
+	return now, nil
+}
+
+// await is [catalog.Await] with patience.
+func await[T any](ctx context.Context, v catalog.View, e *catalog.Entry, work func() (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	type result struct {
+		value T
+		err   error
+	}
+	r, err := catalog.Await(ctx, v, e, func() (r result) { r.value, r.err = work(); return r })
+	return r.value, cmp.Or(err, r.err)
+}
+
+// stateIn is stateOf for a file of a skill.
+func stateIn(e *catalog.Entry, path string, before state) (state, error) {
 	at := time.Now()
 	info, err := fs.Stat(e.FS, e.OnDisk(path))
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,7 +93,7 @@ func (w *world) add(session int, client, spelling string) error {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return w.Add(session, client, w.view, uri, spelling)
+	return w.Add(w.Context(), session, client, w.view, uri, spelling)
 }
 
 // period waits for one period and returns its notifications.
@@ -214,4 +215,56 @@ func TestUnreadableIsNoChange(t *testing.T) {
 		w.End(1)
 		testwait.Advance(Period)
 	})
+}
+
+// TestSilentDisk checks that a file whose disk does not answer delays a subscription only for a
+// while, and not the notifications about files of other roots.
+func TestSilentDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent, other := skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d"), "a/x": "x"}), skilltest.Global(map[string]string{"b/SKILL.md": skilltest.Document("b", "d"), "b/x": "x"})
+		s := &silentFS{FS: silent.FS}
+		silent.FS = s
+		c := skilltest.Catalog(t, silent, other)
+		told := 0
+		table := New(Options[int]{Period: Period, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(int, string) { told++ }})
+		add := func(session int, text string) error {
+			uri, err := skill.ParseURI(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return table.Add(t.Context(), session, "one", skilltest.View(t, c), uri, text)
+		}
+		const x, y = "skill://claude-project/a/x", "skill://claude-user/b/x"
+		if err := errors.Join(add(1, x), add(1, y)); err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan struct{})
+		s.answer.Store(&answer)
+		testwait.Advance(2 * Period)
+		other.Put("b/x", "another")
+		testwait.Advance(4 * Period)
+		if told != 1 {
+			t.Errorf("%d notifications of the other root's file", told)
+		}
+		if err := add(2, x); !errors.Is(err, ErrUnread) {
+			t.Errorf("a file on the disk: %v", err)
+		}
+		s.answer.Store(nil)
+		close(answer)
+		table.End(1)
+		testwait.Advance(2 * Period)
+	})
+}
+
+// silentFS answers nothing while answer is open.
+type silentFS struct {
+	fs.FS
+	answer atomic.Pointer[chan struct{}]
+}
+
+func (s *silentFS) Open(name string) (fs.File, error) {
+	if answer := s.answer.Load(); answer != nil {
+		<-*answer
+	}
+	return s.FS.Open(name)
 }
