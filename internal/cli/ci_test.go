@@ -62,12 +62,11 @@ func put(t testing.TB, file, text string) {
 func goodAndBad(t *testing.T) (dir, good, bad string) {
 	t.Helper()
 	dir = t.TempDir()
-	if _, stderr, code := ran(t, dir, "new", "good", "--dir", "."); code != 0 {
-		t.Fatal(stderr)
-	}
+	good = filepath.Join(dir, "good", "SKILL.md")
+	put(t, good, "---\nname: good\ndescription: Reads PDF files. Use it for any task about PDFs.\n---\n\n# Good\n\nRead the file.\n")
 	bad = filepath.Join(dir, "bad", "SKILL.md")
 	put(t, bad, "---\nname: bad: worse\n---\n")
-	return dir, filepath.Join(dir, "good", "SKILL.md"), bad
+	return dir, good, bad
 }
 
 // The hooks match every spelling of SKILL.md and nothing else, and run an existing command.
