@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/llm/reach"
 )
@@ -123,8 +124,7 @@ func isLoopbackHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return host == "" || hosts.IsLoopback(host)
 }
 
 func endpoint(addr net.Addr, host string, secure bool) string {

@@ -1,7 +1,9 @@
-// Package hosts parses the hosts and origins that a server accepts, from settings and flags.
+// Package hosts parses the hosts and origins that a server accepts, from settings and flags, and
+// tells which hosts are this machine.
 package hosts
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -27,4 +29,16 @@ func Parse(text string) (string, bool) {
 		return "", false
 	}
 	return u.Scheme + "://" + u.Host, true
+}
+
+// IsLoopback reports whether a host, without its port, is this machine, whatever a name server says.
+func IsLoopback(host string) bool {
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+// IsLocal is [IsLoopback], or a name below localhost, which resolvers take for this machine.
+func IsLocal(host string) bool {
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	return IsLoopback(name) || strings.HasSuffix(name, ".localhost")
 }

@@ -162,7 +162,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		maps.Copy(r.Header, headers)
 	}
-	return c.sendPatiently(r)
+	return Patiently(r, c.send)
 }
 
 // redirect checks a redirect. Credentials go to no other host and port, not even to a subdomain.

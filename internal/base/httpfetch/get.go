@@ -83,7 +83,7 @@ func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, err
 	}
 	resp.Body.Close()
 	failed := &StatusError{Status: resp.StatusCode, where: Shown(resp.Request.URL), login: c.options.Login}
-	if wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now()); ok && (failed.Status == http.StatusTooManyRequests || failed.Status == http.StatusServiceUnavailable) {
+	if wait, ok := RetryAfter(resp.Header, time.Now()); ok && (failed.Status == http.StatusTooManyRequests || failed.Status == http.StatusServiceUnavailable) {
 		failed.Wait = wait
 	}
 	return nil, failed

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
 // ErrRefused is in the chain of errors about requests that this client refuses: private
@@ -122,14 +123,14 @@ func (c *Client) checkURL(u *url.URL) error {
 	switch {
 	case u.User != nil:
 		return refuse("the address has a user name or a password in it")
-	case u.Scheme == "http" && c.isNamed(address) && isLoopback(u.Hostname()):
+	case u.Scheme == "http" && c.isNamed(address) && hosts.IsLocal(u.Hostname()):
 		return nil
 	case u.Scheme != "https":
 		return refuse("it leads to an address that begins with %s, and only https is used", display.Quote(u.Scheme+":"))
 	case c.isNamed(address):
 		return nil
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !isPublic(ip) || isLoopback(u.Hostname()) {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !isPublic(ip) || hosts.IsLocal(u.Hostname()) {
 		return private(address)
 	}
 	return nil
@@ -173,12 +174,4 @@ func addressOf(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
 	}
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
-func isLoopback(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback()
-	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"sync/atomic"
+
+	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
 // Led returns a client for addresses that a server's answers name, such as those of its login
@@ -38,7 +40,7 @@ func (c *Client) Watch(ctx context.Context) (watched context.Context, private fu
 			}
 			host, _, err := net.SplitHostPort(at)
 			ip, parsed := netip.ParseAddr(host)
-			is.Store(err == nil && (parsed == nil && !isPublic(ip) || isLoopback(host)))
+			is.Store(err == nil && (parsed == nil && !isPublic(ip) || hosts.IsLocal(host)))
 		},
 	}), is.Load
 }

@@ -36,14 +36,15 @@ func (silence) Error() string {
 func (silence) Timeout() bool   { return true }
 func (silence) Temporary() bool { return true }
 
-// sendPatiently sends a request, and repeats it after status 429 or 503 with a wait.
-func (c *Client) sendPatiently(r *http.Request) (*http.Response, error) {
+// Patiently sends a request, and repeats it after status 429 or 503 with a wait of at most a minute. It
+// returns such an answer after five waits, and if the body cannot be sent again.
+func Patiently(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	for waits := 0; ; waits++ {
-		resp, err := c.send(r)
+		resp, err := send(r)
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 			return resp, err
 		}
-		wait, ok := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+		wait, ok := RetryAfter(resp.Header, time.Now())
 		if !ok || wait > maxWait || waits == maxWaits || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 			return resp, nil
 		}
@@ -65,10 +66,11 @@ func (c *Client) sendPatiently(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// retryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(n) * time.Second, true
+// RetryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
+func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
+	text := h.Get("Retry-After")
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 { // some servers send fractions
+		return time.Duration(min(n, 1<<30) * float64(time.Second)), true
 	}
 	at, err := http.ParseTime(text)
 	return max(at.Sub(now), 0), err == nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
@@ -262,7 +263,7 @@ func (s Source) fault(v *value) (fault, at, fix string) {
 		}
 		if u, err := url.Parse(raw); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
 			return fmt.Sprintf("%s %s is not the URL of a public place", at, display.Quote(display.RedactURI(raw))), at, "write https://…, without a user or password"
-		} else if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		} else if u.Scheme == "http" && !hosts.IsLoopback(u.Hostname()) {
 			return at + " is not encrypted", at, "write https://"
 		}
 	}

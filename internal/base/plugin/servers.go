@@ -1,12 +1,12 @@
 package plugin
 
 import (
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
@@ -273,15 +273,10 @@ func urlFault(raw string) (fault, fix string) {
 		return "has a user name or password", "delete it; clients sign in themselves"
 	case strings.Contains(raw, "#"):
 		return "has a fragment", "delete # and the text after it"
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !hosts.IsLoopback(u.Hostname()):
 		return "is not encrypted", "write https://"
 	}
 	return "", ""
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // isToken reports whether a text is a token of HTTP (RFC 9110, 5.6.2).

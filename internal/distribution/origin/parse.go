@@ -3,7 +3,6 @@ package origin
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
@@ -371,7 +371,7 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, errOddAddress()
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return nil, refuse("leave it out (a branch, tag or commit is written behind @); or download the file and name it as ./FILE", "the address has a part after ? or #, which may be a secret, and sources are written into logs and locks")
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !hosts.IsLocal(u.Hostname()):
 		return nil, refuse("write https://", "http is not used except to this machine, since any machine on the way could change the bytes")
 	}
 	for part := range strings.SplitSeq(u.Path, "/") {
@@ -399,14 +399,6 @@ func setPath(u *url.URL, escaped string) {
 var hostName = lazyregexp.New(`^(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
 
 func isHost(host string) bool { return len(host) <= 255 && hostName().MatchString(host) }
-
-func isLoopback(host string) bool {
-	if ip := net.ParseIP(host); ip != nil {
-		return ip.IsLoopback()
-	}
-	host = strings.ToLower(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
-}
 
 // startsWithPort reports whether the text after a colon is the port of HOST:PORT/PATH.
 func startsWithPort(rest string) bool {

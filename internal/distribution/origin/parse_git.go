@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
@@ -50,7 +51,7 @@ func parseGit(scheme, text string) (Ref, error) {
 	if strings.HasSuffix(rest, "@") {
 		return Ref{}, refuse("write a branch, tag or commit behind the @, or leave it out", "the reference is empty")
 	}
-	if scheme == "" && !strings.ContainsAny(host, ".:") && !isLoopback(host) { // OWNER/REPO[/SUB]
+	if scheme == "" && !strings.ContainsAny(host, ".:") && !hosts.IsLocal(host) { // OWNER/REPO[/SUB]
 		return github(host, base, sub, want)
 	}
 	if scheme == "" && (slices.Contains(registries, strings.ToLower(host)) || strings.Contains(path.Base(base), ":")) {
@@ -77,7 +78,7 @@ func parseGit(scheme, text string) (Ref, error) {
 			return Ref{}, refuse(gitFix, "the path of the repository is not plain")
 		}
 	}
-	if scheme == "http" && !isLoopback(hostOnly(host)) {
+	if scheme == "http" && !hosts.IsLocal(hostOnly(host)) {
 		return Ref{}, refuse("write https://", "http is not used except to this machine, since any machine on the way could change the bytes")
 	}
 	if err := plainPath(base); err != nil || strings.ContainsAny(base, "?# ") {

@@ -3,10 +3,10 @@
 package reference
 
 import (
-	"net"
 	"net/netip"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
@@ -99,7 +99,7 @@ func Host(scheme, host string) string {
 		}
 	}
 	standard := defaults[scheme]
-	if scheme == "oci" && isLoopback(name) { // which answers http
+	if scheme == "oci" && hosts.IsLoopback(name) { // which answers http
 		standard = defaults["http"]
 	}
 	if scheme == "oci" && hubs[name] && (port == "" || port == standard) {
@@ -127,12 +127,6 @@ func IsOddAddress(host string) bool {
 	}
 	_, err := netip.ParseAddr(name)
 	return err != nil
-}
-
-// isLoopback reports whether a registry's host is this machine, so that requests to it are http.
-func isLoopback(name string) bool {
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // isHost reports whether the first part of HOST/PATH is a host, not part of a path.

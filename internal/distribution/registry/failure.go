@@ -197,14 +197,10 @@ func (r *Repository) signIn(ctx context.Context, e *signInError) error {
 // retryAfter returns the wait that the registry asks for, or 0. A date is relative to the
 // answer's.
 func retryAfter(resp *http.Response) time.Duration {
-	text := resp.Header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, 1<<30)) * time.Second
+	now, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		now = time.Now()
 	}
-	then, err := http.ParseTime(text)
-	now, bad := http.ParseTime(resp.Header.Get("Date"))
-	if err != nil || bad != nil {
-		return 0
-	}
-	return max(then.Sub(now), 0)
+	wait, _ := httpfetch.RetryAfter(resp.Header, now)
+	return wait
 }

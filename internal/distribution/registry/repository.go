@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/skill"
@@ -133,7 +134,7 @@ func (r *registry) scheme() string {
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host
 	}
-	if ip := net.ParseIP(strings.Trim(name, "[]")); name == "localhost" || ip != nil && ip.IsLoopback() {
+	if hosts.IsLoopback(name) {
 		return "http"
 	}
 	return "https"

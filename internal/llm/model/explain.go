@@ -15,9 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
@@ -49,7 +51,7 @@ func (c *Client) status(resp *http.Response) *Error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxFailure)) // a partial body is enough
 	e := c.fail("", "")
 	e.Status = resp.StatusCode
-	e.Wait = retryAfter(resp.Header)
+	e.Wait, _ = httpfetch.RetryAfter(resp.Header, time.Now())
 	if resp.StatusCode/100 == 3 {
 		e.Category, e.what = Network, "redirects to no address: look whether the URL is right"
 		return e

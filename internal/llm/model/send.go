@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -259,18 +258,6 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 type refusal struct{ what string }
 
 func (r *refusal) Error() string { return r.what }
-
-// retryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if n, err := strconv.ParseFloat(value, 64); err == nil && n >= 0 && n < 1e6 {
-		return time.Duration(n * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
-}
 
 // failureOf returns the failure that an event or an answer reports, or nil.
 func failureOf(o members) error {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,6 +19,8 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+
+	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
 // Options configure a provider. Issuer, ClientID and RedirectURL must be set.
@@ -177,8 +178,7 @@ func CheckRedirect(text string) error {
 
 // isSafe reports whether data sent to a URL cannot be read on the way.
 func isSafe(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	return u.Scheme == "https" || u.Scheme == "http" && hosts.IsLoopback(u.Hostname())
 }
 
 // Issuer returns the URL of the provider.

@@ -1,13 +1,13 @@
 package config
 
 import (
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -166,16 +166,10 @@ func (d *decoder) address(at string, v frontmatter.Value) string {
 		d.add(ruleValue, v.Position, at, anAddress, "%s is not an address", at)
 	case u.User != nil:
 		d.add(ruleValue, v.Position, at, "leave it out, and name the token with token-env or token-file", "%s has a user name or a password", at)
-	case u.Scheme != "https" && !(u.Scheme == "http" && isThisMachine(u.Hostname())):
+	case u.Scheme != "https" && !(u.Scheme == "http" && hosts.IsLoopback(u.Hostname())):
 		d.add(ruleValue, v.Position, at, anAddress, "%s is not encrypted", at)
 	}
 	return text
-}
-
-// isThisMachine reports whether a host is this machine, independent of name servers.
-func isThisMachine(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
 // variable decodes the name of a variable. A token in its place is not repeated.

@@ -2,10 +2,11 @@ package git
 
 import (
 	"errors"
-	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
 // place is a repository's address for git.
@@ -57,7 +58,7 @@ func locate(location string) (place, error) {
 	case "file":
 		p.protocols = append(p.protocols, "file")
 	case "http":
-		if !isLoopback(u.Hostname()) {
+		if !hosts.IsLocal(u.Hostname()) {
 			return place{}, errors.New("http: is used for this machine only: write https://")
 		}
 		p.protocols = append(p.protocols, "http")
@@ -65,12 +66,4 @@ func locate(location string) (place, error) {
 		return place{}, errLocation
 	}
 	return p, nil
-}
-
-func isLoopback(host string) bool {
-	if ip := net.ParseIP(host); ip != nil {
-		return ip.IsLoopback()
-	}
-	host = strings.ToLower(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
