@@ -41,6 +41,23 @@ func withheld(ctx context.Context, env *console.Env, project string, folders []s
 	return why
 }
 
+// namedHere returns the place of the skill with a name, or "".
+func namedHere(ctx context.Context, env *console.Env, project, name string) string {
+	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
+	if err != nil {
+		return ""
+	}
+	defer w.Close()
+	v, err := w.View(ctx)
+	if err != nil {
+		return ""
+	}
+	if e := v.Named(name); e != nil {
+		return e.Place()
+	}
+	return ""
+}
+
 // withheldBecause returns why models are not offered a skill by name. It returns "" for an offered
 // skill, and for a copy, whose original answers with the same text.
 func withheldBecause(v catalog.View, e *catalog.Entry) string {

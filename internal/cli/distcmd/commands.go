@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/skill"
 )
 
 func addCommand(env *console.Env, around Surroundings) *cobra.Command {
@@ -88,7 +89,11 @@ gh for skills that gh skill installed.`,
 		if slices.Contains(q.Skills, "*") {
 			return nil, command.UsageError("--all installs all skills of the source", "--skill '*' is the name of no skill")
 		}
-		return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+		return f.run(cmd, true, true, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			p, err := in.PlanAdd(ctx, q)
+			f.noteNamed(ctx, p, q.Sources)
+			return p, err
+		})
 	})
 	f.registerSigner(cmd)
 	f.registerScan(cmd)
@@ -102,6 +107,18 @@ gh for skills that gh skill installed.`,
 	_ = cmd.MarkFlagDirname("to")
 	_ = cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(clientIDs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// noteNamed notes which of the sources are the names of skills that this machine has.
+func (f *flags) noteNamed(ctx context.Context, p *install.Plan, sources []string) {
+	for _, name := range sources {
+		if p == nil || f.around.Named == nil || !skill.ValidName(name) {
+			continue
+		}
+		if at := f.around.Named(ctx, f.env, f.project, name); at != "" {
+			p.Notes = append(p.Notes, "a skill "+name+" is on this machine: "+at)
+		}
+	}
 }
 
 func removeCommand(env *console.Env) *cobra.Command {

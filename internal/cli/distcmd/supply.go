@@ -50,6 +50,8 @@ type Surroundings struct {
 	Withheld Withheld
 	Held     Held
 	Clients  func(env *console.Env, project string) []Client
+	// Named returns the place of the skill of this machine with a name, or "".
+	Named func(ctx context.Context, env *console.Env, project, name string) string
 }
 
 // Commands returns the commands.

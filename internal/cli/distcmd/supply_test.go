@@ -237,7 +237,7 @@ func TestStatuses(t *testing.T) {
 		{0, "", []string{"add", src, "--all", "--to", filepath.Join(s.dir, "p", ".claude", "skills")}},
 		{0, "4 skills as locked", []string{"verify"}},
 		{0, "4 skills up to date", []string{"update", "--check"}},
-		{2, "the source is not of the form OWNER/REPO", []string{"add", "pdf"}},
+		{2, "a name alone is not a source", []string{"add", "pdf"}},
 		{2, "--all is not used with --skill", []string{"add", src, "--all", "--skill", "pdf"}},
 		{2, "--global is not used", []string{"add", src, "--global", "--to", "x"}},
 		{2, "at least one source", []string{"add"}},

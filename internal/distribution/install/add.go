@@ -55,6 +55,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	for _, s := range p.Steps {
 		if s.Do == "" {
 			in.decide(ctx, s)
+			in.otherSource(s)
 			if in.keepSigner(s) {
 				in.keepVersion(s)
 			}
@@ -103,6 +104,19 @@ func short(text string) string {
 		text = text[:i] + "…"
 	}
 	return display.Echo(text)
+}
+
+// otherSource leaves a skill that is installed from another source with other files. With --overwrite,
+// or if the files are the same, it says where it was from.
+func (in *Installer) otherSource(s *Step) {
+	if s.Was == nil || s.Was.Source == s.Entry.Source || s.Do != Replace && s.Do != Record {
+		return
+	}
+	if in.o.Overwrite || s.Do == Record {
+		s.Warnings = append(s.Warnings, "it was installed from "+s.Was.Source+" before")
+		return
+	}
+	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("a skill of this name is installed from %s", s.Was.Source), Fix: "--overwrite replaces it by the one from " + s.Entry.Source, No: true}
 }
 
 func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text string, asked map[string]bool) error {

@@ -207,7 +207,7 @@ func (s *Step) driftFrom() {
 }
 
 func (in *Installer) leave(s *Step) {
-	why, fix := in.changed(s, "--overwrite replaces it, and keeps what is there now")
+	why, fix := in.changed(s, "--overwrite replaces it, and moves the present files aside")
 	if s.Was == nil {
 		why = "there is another skill in its place, which knack did not install"
 	}
@@ -277,7 +277,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.driftFrom()
 		default:
 			s.driftFrom()
-			why, fix := in.changed(s, "--overwrite removes it, and keeps what is there now")
+			why, fix := in.changed(s, "--overwrite removes it, and moves the present files aside")
 			s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 		}
 		if s.Do == Drop || s.Do == Delete {
@@ -363,7 +363,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		why, fix := in.changed(s, in.command("sync", "--overwrite")+" restores it, and keeps what is there now")
+		why, fix := in.changed(s, in.command("sync", "--overwrite")+" restores it, and moves the present files aside")
 		if in.fetched(c) {
 			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}

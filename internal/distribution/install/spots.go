@@ -203,11 +203,11 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Entry
 	case in.o.Overwrite && want != "":
 		spot.Do, spot.keep = Replace, true
 	case had && spot.Form == lockfile.Link:
-		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: "--overwrite replaces or removes it, and keeps what is there now", No: true}
+		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: "--overwrite replaces or removes it, and moves the present files aside", No: true}
 	case had:
-		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: "--overwrite replaces or removes it, and keeps what is there now", No: true}
+		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: "--overwrite replaces or removes it, and moves the present files aside", No: true}
 	default:
-		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: "--overwrite replaces it, and keeps what is there now", No: true}
+		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: "--overwrite replaces it, and moves the present files aside", No: true}
 	}
 	spot.Form = want
 	return nil

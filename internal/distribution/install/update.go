@@ -118,6 +118,7 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 		switch s := same[i]; {
 		case !q.Check:
 			in.decide(ctx, s)
+			s.tellNews("its source has nothing newer")
 		case in.verify(ctx, s):
 			s.Do = Nothing
 		}
@@ -125,6 +126,13 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 	})
 	if !q.Check {
 		in.fetchLocked(ctx, same)
+	}
+}
+
+// tellNews says of a skill that was changed by hand whether its source has news.
+func (s *Step) tellNews(text string) {
+	if s.Do == Leave && s.Was != nil && s.Drift.Any() {
+		s.Problem.Err = fmt.Errorf("%w; %s", s.Problem.Err, text)
 	}
 }
 
@@ -277,6 +285,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		}
 		s.Changes = compare(s.Was.Files, e.Files)
 		in.decide(ctx, s)
+		s.tellNews("its source has a newer one")
 		if !in.keepSigner(s) || !in.keepVersion(s) {
 			continue
 		}

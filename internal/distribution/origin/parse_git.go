@@ -45,7 +45,7 @@ func parseGit(scheme, text string) (Ref, error) {
 		if strings.Contains(host, ".") {
 			return Ref{}, refuse("a site is written with https:// in front, and a folder with ./", "the source names a host and no repository")
 		}
-		return Ref{}, refuse("a folder is written with ./ in front; "+forms, "the source is not of the form OWNER/REPO")
+		return Ref{}, refuse("for example acme/skills, or ./skills for a folder here; "+forms, "a name alone is not a source")
 	}
 	base, sub, want := cutGit(rest)
 	if strings.HasSuffix(rest, "@") {

@@ -162,9 +162,9 @@ func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "empty",
 		"https://x.example/a{b%2Fc":           "not one of a URL",
-		"x":                                   "OWNER/REPO",
-		"skills":                              "OWNER/REPO",
-		"skills/":                             "OWNER/REPO",
+		"x":                                   "a name alone",
+		"skills":                              "a name alone",
+		"skills/":                             "a name alone",
 		"pdf@v1":                              "no owner",
 		"-x/y":                                "hyphen",
 		"--upload-pack=x":                     "hyphen",
