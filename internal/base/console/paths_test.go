@@ -58,3 +58,10 @@ func TestDisplayPath(t *testing.T) {
 		t.Errorf("at home in the root: %s, want %s", got, want)
 	}
 }
+
+// TestSystemIsAlone checks that a server fits its collector: it may only in a process of its own.
+func TestSystemIsAlone(t *testing.T) {
+	if !System().Alone {
+		t.Error("no server would keep its memory near its live heap")
+	}
+}
