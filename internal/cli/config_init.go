@@ -35,7 +35,7 @@ directory, or a server's, server.yaml. No file is overwritten.`,
 		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: command.Returning(env, func(cmd *cobra.Command, _ []string) (command.Result, error) {
 			if !slices.Contains(templateNames, kind) {
-				return nil, command.UsageError("give person, project or server", "--for %s is no kind of file", display.Echo(kind))
+				return nil, command.UsageError("give person, project or server", "--for %s: there is no such kind of file", display.Echo(kind))
 			}
 			data, err := templates.ReadFile("templates/" + kind + ".yaml")
 			if err != nil {

@@ -39,7 +39,7 @@ plugins that it lists with the skills of each. Nothing is installed.`,
 			if len(args) == 1 && (strings.ContainsAny(args[0], `/:\`) || args[0] == ".") {
 				return nil
 			}
-			return command.ArgCount(0, 0, "no arguments; knack search finds skills by words")(cmd, args)
+			return command.ArgCount(0, 0, "nothing, or a source such as OWNER/REPO or ./FOLDER; knack search finds skills by words")(cmd, args)
 		},
 		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			if len(args) > 0 {

@@ -128,5 +128,5 @@ func sourceNamed(files *settings.Finder, env *console.Env, name string) (s confi
 			return s, ref, nil
 		}
 	}
-	return s, ref, command.UsageError(typo.Hint(name, names, "write it into the section sources of your knack.yaml"), "there is no source '%s' in knack.yaml", display.Echo(name))
+	return s, ref, command.UsageError(typo.Hint(name, names, "name it in the section sources of your knack.yaml, with from: mcp:https://…; knack config init writes the file"), "there is no source '%s' in knack.yaml", display.Echo(name))
 }

@@ -104,7 +104,7 @@ func tokenListCommand(env *console.Env) *cobra.Command {
 				return nil, err
 			}
 			if file.missing {
-				return nil, command.Fail(command.Error, fmt.Errorf("%s: there is no such file", env.Shown(file.at)), "knack token new --subject NAME --to "+console.ShellWord(args[0])+" makes it")
+				return nil, file.absent(env, args[0])
 			}
 			out := listedTokens{Version: 1, Tokens: file.tokens()}
 			return command.Forms{Value: out, Text: func(env *console.Env) {
@@ -136,6 +136,9 @@ file again, on SIGHUP.`,
 			file, err := readTokens(*env, to)
 			if err != nil {
 				return nil, err
+			}
+			if file.missing {
+				return nil, file.absent(env, to)
 			}
 			var gone []listedToken
 			var rest []byte
@@ -195,6 +198,11 @@ type tokenFile struct {
 	at      string
 	data    []byte
 	missing bool
+}
+
+// absent returns the error of a missing file, which the user named.
+func (f tokenFile) absent(env *console.Env, named string) error {
+	return command.Fail(command.Error, fmt.Errorf("%s: there is no such file", env.Shown(f.at)), "check the path; knack token new --subject NAME --to "+console.ShellWord(named)+" makes it")
 }
 
 // readTokens reads a token file, which may be missing. A file with a fault is an error, and stays.
