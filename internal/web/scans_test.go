@@ -84,7 +84,7 @@ func TestHeldPages(t *testing.T) {
 	href := strings.TrimPrefix(list[0], "bad held back ")
 	page := get(href)
 	doc := parsed(t, page)
-	for _, want := range []string{"bad held back", "No agent gets this skill, because the operator's policy holds it back: one/bad/SKILL.md", heldWhy, "Fix have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason", "1 finding to enforce, 1 to review", "45.67.89.10"} {
+	for _, want := range []string{"bad held back", "No agent gets this skill, because the operator's policy holds it back: one/bad/SKILL.md", heldWhy, "Fix correct the skill or, if the finding is harmless, accept it: knack approve SKILL --accept ", "1 finding to enforce, 1 to review", "45.67.89.10"} {
 		if !strings.Contains(text(doc), want) {
 			t.Errorf("the page of a held skill lacks %q:\n%s", want, text(doc))
 		}

@@ -300,20 +300,22 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 			first = f
 		}
 	}
-	const fix = "have it mended, or accept the finding in scan.accept of your knack.yaml, with a reason; 'knack approve --accept' writes it"
+	fix := func(rule skill.RuleID) string {
+		return "correct the skill or, if the finding is harmless, accept it: knack approve SKILL --accept " + string(rule) + " --reason TEXT"
+	}
 	switch {
 	case open > 0 && first == nil:
-		return heldFor(c, display.Count(open, "finding")+" to enforce", fix)
+		return heldFor(c, display.Count(open, "finding")+" to enforce", "correct the skill: it has more findings than can be accepted")
 	case open > 0:
 		text := words(first)
 		if open > 1 {
 			text += fmt.Sprintf(", and %d more", open-1)
 		}
-		return heldFor(c, text, fix)
+		return heldFor(c, text, fix(first.Rule))
 	case r.TooLarge && !j.accepts(scan.RuleTooLarge, e, v.Set):
-		return heldFor(c, firstOf(r, scan.RuleTooLarge), "have it made smaller, or look at all of it and accept its digest: 'knack approve --accept too-large' writes it into scan.accept of your knack.yaml")
+		return heldFor(c, firstOf(r, scan.RuleTooLarge), "make it smaller or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT")
 	case r.Unread && !j.accepts(notRead, e, v.Set):
-		return heldFor(c, firstOf(r, notRead), fix)
+		return heldFor(c, firstOf(r, notRead), fix(notRead))
 	}
 	return nil
 }
