@@ -196,7 +196,8 @@ func (o keyed) text(key string) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}
-	return s, json.Unmarshal(raw, &s) == nil
+	ok = json.Unmarshal(raw, &s) == nil
+	return s, ok
 }
 
 // kind returns the type of a JSON value, in words.

@@ -273,7 +273,8 @@ func (s *Skill) Hash(path string) (File, error) {
 	if !info.Mode().IsRegular() {
 		return f, &fs.PathError{Op: "hash", Path: path, Err: ErrNotRegular}
 	}
-	return f, s.hash(&f, make([]byte, hashBuffer))
+	err = s.hash(&f, make([]byte, hashBuffer))
+	return f, err
 }
 
 // ServedPath maps the path of a file on disk to its served path. It returns "" for files

@@ -41,7 +41,8 @@ func (c Client) tree(data []byte) (map[string]any, error) {
 	switch c.format {
 	case formatTOML:
 		all := map[string]any{}
-		return all, toml.Unmarshal(trimMark(data), &all)
+		err := toml.Unmarshal(trimMark(data), &all)
+		return all, err
 	case formatYAML:
 		root, err := parseYAML(data)
 		if all, ok := yamlValue(root).(map[string]any); ok {

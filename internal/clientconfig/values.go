@@ -14,7 +14,8 @@ func Values(file string, data []byte) (map[string]any, error) {
 			return nil, err
 		}
 		out := map[string]any{}
-		return out, toml.Unmarshal(trimMark(data), &out)
+		err := toml.Unmarshal(trimMark(data), &out)
+		return out, err
 	}
 	f, err := parseJSON(data, dialectLax)
 	if err != nil {

@@ -207,7 +207,8 @@ func readCentral(r io.Reader, left int64, buf *[]byte) (f zipped, n int64, err e
 	if u16(h[34:]) != 0 {
 		return f, 0, refuse("it is one part of several")
 	}
-	return f, n, f.extra(rest[names:names+extras], &f.size, &f.packed, &f.at)
+	err = f.extra(rest[names:names+extras], &f.size, &f.packed, &f.at)
+	return f, n, err
 }
 
 // extra reads the extra fields of a header: long sizes, and a Unicode name.

@@ -141,7 +141,8 @@ func text(raw []byte) (s string, ok bool) {
 	if s, ok = rawjson.Text(raw); ok {
 		return s, true
 	}
-	return s, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+	return s, ok
 }
 
 // isNull reports whether a value is null or missing.

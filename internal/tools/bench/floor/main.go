@@ -177,7 +177,8 @@ func answers(file string) (all [][]byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return all, json.Unmarshal(data, &all)
+	err = json.Unmarshal(data, &all)
+	return all, err
 }
 
 // pipe answers each line. answer may use the buffer.
