@@ -86,7 +86,7 @@ func (l *Lines) truncate(size int64) error {
 }
 
 // Add appends one line, with its line end, in one write. If that fails, nothing of the line
-// stays.
+// stays, unless another process has appended one behind it.
 func (l *Lines) Add(line []byte) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -94,14 +94,21 @@ func (l *Lines) Add(line []byte) error {
 	defer unlockFile(l.f)
 	n, err := l.f.Write(line)
 	if err != nil && n > 0 {
-		if size, seekErr := l.f.Seek(0, io.SeekEnd); seekErr == nil {
-			_ = l.truncate(size - int64(n))
-		}
+		l.undo(int64(n))
 	}
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		err = pathError("append to", l.path, p.Err)
 	}
 	return err
+}
+
+// undo cuts off the n bytes just written, unless another process has appended a line since.
+func (l *Lines) undo(n int64) {
+	end, err := l.f.Seek(0, io.SeekCurrent)
+	info, statErr := l.f.Stat()
+	if err == nil && statErr == nil && info.Size() == end {
+		_ = l.truncate(end - n)
+	}
 }
 
 // Close closes the file.

@@ -86,3 +86,29 @@ func TestAppendRefuses(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
+
+// TestAppendUndo checks that the part of a line is cut off, and not a line that another process has
+// appended behind it.
+func TestAppendUndo(t *testing.T) {
+	for behind, want := range map[string]string{"": "a\n", "b\n": "a\npartb\n"} {
+		path := filepath.Join(t.TempDir(), "f")
+		l, err := Append(path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := Append(path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.f.WriteString("a\npart")
+		if err := errors.Join(err, other.Add([]byte(behind))); err != nil {
+			t.Fatal(err)
+		}
+		l.undo(int64(len("part")))
+		l.Close()
+		other.Close()
+		if got, _ := os.ReadFile(path); string(got) != want {
+			t.Errorf("%q is left, not %q", got, want)
+		}
+	}
+}

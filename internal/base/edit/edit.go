@@ -216,10 +216,15 @@ func Rename(path, name string) error {
 		if err != nil {
 			return err
 		}
-		if other, err := in.Lstat(name); err == nil && !os.SameFile(info, other) {
-			return pathError("rename to", filepath.Join(in.Name(), name), ErrExists)
+		if other, lstatErr := in.Lstat(name); lstatErr == nil && os.SameFile(info, other) {
+			err = in.Rename(old, name)
+		} else {
+			err = moveNew(in, old, in, name)
 		}
-		if err := in.Rename(old, name); err != nil {
+		switch {
+		case errors.Is(err, ErrExists), errors.Is(err, fs.ErrExist):
+			return pathError("rename to", filepath.Join(in.Name(), name), ErrExists)
+		case err != nil:
 			return pathError("rename", path, err)
 		}
 		syncFolder(in)

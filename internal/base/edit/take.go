@@ -3,6 +3,7 @@ package edit
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -126,7 +127,7 @@ func (t *Tree) copyFrom(other *os.Root) error {
 			return err
 		}
 		defer f.Close()
-		_, _, err = t.File(path, info.Mode().Perm()&0o111 != 0, f, info.Size()+1<<40)
+		_, _, err = t.File(path, info.Mode().Perm()&0o111 != 0, f, math.MaxInt64)
 		return err
 	})
 }
