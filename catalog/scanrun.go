@@ -61,30 +61,23 @@ func (c *Catalog) scanAll(ctx context.Context, sources []*sourceState, joining b
 	found := make([]foundRoot, len(sources))
 	late := false
 	for i, l := range runs {
-		if late || joining && c.wasLate(l) {
+		for waiting := !late && !(joining && c.wasLate(l)); waiting; {
+			waiting = false
 			select {
 			case <-l.done:
-			default:
-			}
-		} else {
-			for waiting := true; waiting; {
-				waiting = false
-				select {
-				case <-l.done:
-				case <-patience:
-					if now := c.progress.Load(); c.whole && now != read {
-						read, idle = now, 0
-					} else {
-						idle++
-					}
-					if late = idle == steps; !late {
-						waiting = true
-						timer.Reset(c.patience / steps)
-					}
-				case <-ctx.Done():
-					c.endScans(own) // another refresh waits for the others
-					return nil, ctx.Err()
+			case <-patience:
+				if now := c.progress.Load(); c.whole && now != read {
+					read, idle = now, 0
+				} else {
+					idle++
 				}
+				if late = idle == steps; !late {
+					waiting = true
+					timer.Reset(c.patience / steps)
+				}
+			case <-ctx.Done():
+				c.endScans(own) // another refresh waits for the others
+				return nil, ctx.Err()
 			}
 		}
 		r, err := c.resultOf(sources[i], l)

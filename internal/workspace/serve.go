@@ -49,8 +49,8 @@ func (w *Workspace) Policy() *admission.Judge { return w.judge }
 // Replica returns the followed sources of a server, or nil.
 func (w *Workspace) Replica() *replica.Replica { return w.replica }
 
-// Start reads the skills of a server and follows their changes, until the context ends or stop is
-// called.
+// Start reads the skills of a server and follows their changes, until the context ends. stop ends the
+// judge of the operator's policy, and waits until it has saved its verdicts.
 func (w *Workspace) Start(ctx context.Context) (stop func()) {
 	go func() { _ = w.catalog.Run(ctx) }()
 	stop = w.judge.Start(ctx, w.catalog)
