@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
@@ -19,10 +20,6 @@ import (
 	locate "github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
-
-// newFolder is the folder for new skills in a project. It is the well-known folder of
-// agentskills.io, which belongs to no client and which most clients read.
-const newFolder = ".agents/skills"
 
 func newCommand(env *console.Env) *cobra.Command {
 	var below, project, description string
@@ -32,7 +29,7 @@ func newCommand(env *console.Env) *cobra.Command {
 		Long: `Write a folder NAME with a SKILL.md that every client accepts, to start from,
 and print its path. Existing files stay unchanged.
 
-It goes below ` + newFolder + ` at the root of the project's repository; outside a
+It goes below ` + agents.SkillsFolder + ` at the root of the project's repository; outside a
 repository, below the working directory. --dir names another folder.`,
 		Example: `  knack new release-notes
   knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
@@ -45,7 +42,7 @@ repository, below the working directory. --dir names another folder.`,
 			case at == "":
 				return nil, command.RunError("give a folder with --dir", "the working directory is not known")
 			default:
-				at = filepath.Join(at, filepath.FromSlash(newFolder))
+				at = filepath.Join(at, filepath.FromSlash(agents.SkillsFolder))
 			}
 			find := ""
 			switch {

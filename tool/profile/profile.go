@@ -187,12 +187,6 @@ func ClientOf(agent string) Client {
 	return Client{}
 }
 
-// IsAgentKnown reports whether a client with this name in the table of agents can be recognized by
-// [Client.Agent].
-func IsAgentKnown(agent string) bool {
-	return slices.ContainsFunc(known, func(p Profile) bool { return p.Title == agent }) || slices.Contains(slices.Collect(maps.Values(untested)), agent)
-}
-
 func lookUp(name, version string) Profile {
 	folded := strings.ToLower(name)
 	for _, p := range known {

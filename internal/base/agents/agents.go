@@ -31,6 +31,10 @@ import (
 	"sync"
 )
 
+// SkillsFolder is the folder for skills in a project and at home that belongs to no agent and
+// that most agents read (agentskills.io).
+const SkillsFolder = ".agents/skills"
+
 // Agent is one program that reads skills.
 type Agent struct {
 	ID, Name string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/distribution/install"
@@ -21,7 +22,7 @@ func addCommand(env *console.Env, around Surroundings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add SOURCE... | --from LOCK",
 		Short: "Install skills from elsewhere, and record them in knack.lock",
-		Long: `Copy skills from a source into ` + skillsFolder + ` at the root of the project's
+		Long: `Copy skills from a source into ` + agents.SkillsFolder + ` at the root of the project's
 repository, and record in knack.lock what they are, file by file. Agents that
 read that folder, and knack serve, then offer them.
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
@@ -32,10 +33,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
-
-// skillsFolder is the folder for skills in a project and in the home folder. It is the well-known
-// one that belongs to no client and that most clients read.
-const skillsFolder = ".agents/skills"
 
 // Withheld returns the reason and the fix for each of the given skill folders that no model is
 // offered by name.
@@ -107,7 +104,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 	})
 	s := cmd.Flags()
 	s.StringVar(&f.project, "project", "", command.ProjectUsage)
-	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+skillsFolder+", for all projects")
+	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+agents.SkillsFolder+", for all projects")
 	s.Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("project")
 	if changes {
@@ -160,7 +157,7 @@ func (f *flags) destination(adding bool) (destination, error) {
 		return destination{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.displayFolder(at)),
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
-	return destination{root: root, to: filepath.Join(root, filepath.FromSlash(skillsFolder)), contained: true}, nil
+	return destination{root: root, to: filepath.Join(root, filepath.FromSlash(agents.SkillsFolder)), contained: true}, nil
 }
 
 // homeDestination returns the folders of the skills for all projects.
@@ -205,7 +202,7 @@ func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 		root = chain[len(chain)-1]
 	case below:
 		root = project
-	case env.Home != "" && realpath.Same(to, filepath.Join(env.Home, filepath.FromSlash(skillsFolder))):
+	case env.Home != "" && realpath.Same(to, filepath.Join(env.Home, filepath.FromSlash(agents.SkillsFolder))):
 		return f.homeDestination(), nil
 	}
 	if root != project {

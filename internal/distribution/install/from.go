@@ -355,16 +355,14 @@ func (in *Installer) notTaken(t *takeover) {
 // ghFolders returns the folders into which gh skill installs for a project, relative to it. The
 // table has all agents that gh skill knows.
 func ghFolders() []string {
-	folders := []string{skillsOfAll}
+	folders := []string{agents.SkillsFolder}
 	for _, p := range agents.Pairs() {
-		if p.Project != "" && !p.Common && p.Project != skillsOfAll {
+		if p.Project != "" && !p.Common && p.Project != agents.SkillsFolder {
 			folders = append(folders, p.Project)
 		}
 	}
 	return folders
 }
-
-const skillsOfAll = ".agents/skills"
 
 // FromGitHub returns the skills that gh skill has installed, with their folders relative to
 // the lock's.

@@ -8,7 +8,6 @@ package release
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -235,18 +234,6 @@ func (s *Source) placeSkills(ctx context.Context, members []store.Member, before
 		if len(before) > 0 && before[0].Path == m.Path && before[0].folder.digest == m.Skill && before[0].folder.fault == m.Fault && before[0].sound() != isBroken {
 			now[i] = before[0]
 			continue
-		}
-		if m.Main == "" && m.Fault == "" && !isBroken { // recorded by an older knack
-			k, err := s.o.Store.Find(m.Skill)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				s.damage(m.Skill, m.Path)
-				isBroken, broken[m.Skill] = true, true
-			case err != nil:
-				return nil, nil, err
-			}
-			m = k.Member(m.Path)
-			m.Skill = members[i].Skill
 		}
 		now[i] = s.skill(m, isBroken)
 		if now[i].sound() {

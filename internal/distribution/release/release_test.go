@@ -376,16 +376,11 @@ func (k *shelf) cut(at string) {
 }
 
 // Skills that the release records with a fault are skipped with its reason, and so are invalid
-// skills. A record without main files is served too.
+// skills.
 func TestFaults(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(map[string]string{"big/SKILL.md": md("big", strings.Repeat("x", skill.MaxSkillMD)), "none/SKILL.md": "no fence", "pdf/SKILL.md": md("pdf", ""), "pdf/a": "a"})
 	r.Skills = append(r.Skills, store.Member{Path: "zip", Fault: "a link in it"})
-	for i := range r.Skills {
-		if r.Skills[i].Path == "pdf" {
-			r.Skills[i].Main, r.Skills[i].MainDigest = "", skill.Digest{}
-		}
-	}
 	k.source.Set(r)
 	v := k.refresh()
 	want := []string{"big file-too-large", "none fence-missing", "pdf", "zip store-refused"}

@@ -234,9 +234,6 @@ func (s *Store) Head(source string) (h Head, err error) {
 	s.read()
 	source = reference.Normal(source)
 	at := s.headFile(source)
-	if _, failed := os.Stat(at); errors.Is(failed, fs.ErrNotExist) {
-		at = s.headSpelled(source, at)
-	}
 	if err = s.load(at, &h); err == nil && reference.Normal(h.Source) != source {
 		err = &fs.PathError{Op: "read", Path: at, Err: fs.ErrNotExist}
 	}
@@ -251,21 +248,6 @@ func (s *Store) Head(source string) (h Head, err error) {
 		return Head{}, err
 	}
 	return h, nil
-}
-
-// headSpelled returns the file of a head that an older knack recorded under another spelling of
-// its source, or else at.
-func (s *Store) headSpelled(source, at string) string {
-	for name := range s.records(headsFolder) {
-		var h Head
-		if old := s.path(headsFolder, name); s.load(old, &h) == nil && reference.Normal(h.Source) == source {
-			s.mu.Lock()
-			s.heads[name] = true
-			s.mu.Unlock()
-			return old
-		}
-	}
-	return at
 }
 
 func (s *Store) headFile(source string) string {

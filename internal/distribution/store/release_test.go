@@ -1,7 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -271,36 +270,5 @@ func TestReleaseAllocations(t *testing.T) {
 		t.Errorf("%.0f allocations for %d skills", got, n)
 	} else {
 		t.Logf("%.0f allocations for %d skills", got, n)
-	}
-}
-
-// TestHeadSpelled checks that the head of a source is found that an older knack recorded under another
-// spelling, with the versions that were served.
-func TestHeadSpelled(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "knack"), Options{})
-	r := release(t, s, "1", put(t, s, "SKILL.md"))
-	old := Head{Source: "oci://R.example:0443/acme/skills:prod", Release: r.Digest, Highest: map[string]string{"": "2.0.0"}}
-	at := s.path(headsFolder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(old.Source))))
-	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.keep(at, &old); err != nil {
-		t.Fatal(err)
-	}
-	for _, source := range []string{"oci://r.example/acme/skills:prod", old.Source} {
-		if h, err := s.Head(source); err != nil || h.Release != r.Digest || h.Highest[""] != "2.0.0" {
-			t.Errorf("%s: %+v %v", source, h, err)
-		}
-	}
-	if _, err := s.Head("oci://r.example/acme/skills"); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	if err := s.SetHead(old.Source, Head{Release: r.Digest, Highest: map[string]string{"": "3.0.0"}}); err != nil {
-		t.Fatal(err)
-	}
-	for _, source := range []string{"oci://r.example/acme/skills:prod", old.Source} {
-		if h, err := s.Head(source); err != nil || h.Highest[""] != "3.0.0" {
-			t.Errorf("%s: %+v %v", source, h, err)
-		}
 	}
 }

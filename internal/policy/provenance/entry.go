@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 )
@@ -92,7 +93,7 @@ func (f *lock) addFix(key string) string {
 		return "add it with knack add" + elsewhere
 	}
 	words := "knack add " + at + f.flags()
-	if to := path.Dir(key); to != skillsFolder && !f.isGlobal() {
+	if to := path.Dir(key); to != agents.SkillsFolder && !f.isGlobal() {
 		words += " --to " + base + "/" + to
 	}
 	return words + " records it as your own" + elsewhere
@@ -101,9 +102,6 @@ func (f *lock) addFix(key string) string {
 // plain are the characters that need no quotes in a shell. A text with any other is not empty after
 // Trim.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
-
-// skillsFolder is the default folder for installed skills.
-const skillsFolder = ".agents/skills"
 
 // isGlobal reports whether this is the lock of the skills for all projects.
 func (f *lock) isGlobal() bool { return f.global || filepath.Base(f.folder) == ".agents" }

@@ -130,9 +130,9 @@ func (f *lock) resolved(o Options) *lock {
 		return real
 	}
 	if f.isGlobal() {
-		parent(path.Base(skillsFolder))
+		parent(path.Base(agents.SkillsFolder))
 	} else {
-		parent(skillsFolder)
+		parent(agents.SkillsFolder)
 	}
 	homes, project := agents.Homes{Home: o.Home, Getenv: o.Getenv}, f.folder
 	if f.isGlobal() {
@@ -158,7 +158,7 @@ func (f *lock) resolved(o Options) *lock {
 // own folders.
 func (f *lock) isAbout(folder string, global bool) bool {
 	if f.fault != nil {
-		return !global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(skillsFolder)), folder)
+		return !global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(agents.SkillsFolder)), folder)
 	}
 	for real := range f.parents {
 		if realpath.Same(real, folder) {
