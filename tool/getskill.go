@@ -27,8 +27,6 @@ var getSkillSchema = json.RawMessage(`{"type":"object","properties":{"skill_name
 
 const getSkillDescription = `Read the SKILL.MD documentation for a specific skill. Returns the full text content of the documentation file.`
 
-const readFileDescription = `Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.`
-
 var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // docNames lists the spellings of a skill's documentation by contract 000, in order of

@@ -25,6 +25,8 @@ import (
 
 var readFileSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name containing the file)"},"file_path":{"type":"string","description":"Relative path to file within skill folder (e.g., 'examples/usage.py', 'docs/api.md')"}},"required":["skill_name","file_path"]}`)
 
+const readFileDescription = `Read any file within a skill's folder. Use this when SKILL.MD references additional documentation, examples, or configuration files. Path must be relative to skill folder.`
+
 // fileResult is contract 001's result. A success has Content, SizeBytes and Encoding, a
 // failure has Error.
 type fileResult struct {

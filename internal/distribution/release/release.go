@@ -4,6 +4,9 @@
 // The store is not trusted. Each file is compared with its digest while it is read, and the read
 // that would complete wrong bytes fails. The skill is then skipped, and the caller is told and
 // fetches it again.
+//
+// [Update] resolves and fetches a release for knack pull and for servers. [Rules] decide whether it
+// may follow the one before: by signer, version and direction.
 package release
 
 import (

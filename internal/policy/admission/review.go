@@ -67,7 +67,7 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[skillPl
 		if err == nil && j.o.Cache.report(c.Set) == nil {
 			_ = j.scan(ctx, c) // a skill that changes meanwhile is judged in the next round
 		}
-		j.earlierReason(c)
+		j.decide(c)
 	}
 	j.forget(func(at skillPlace) bool { return !seen[at] })
 }

@@ -130,14 +130,14 @@ func (j *Judge) Judge(whole bool) *policy.Judge {
 func (j *Judge) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
 	at := placeOf(&c.Root, c.Path).key()
 	if was, ok := j.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
-		if held, ok := j.earlierReason(c); ok {
+		if held, ok := j.decide(c); ok {
 			return ruling(c, held, true)
 		}
 	}
 	c.Read(ctx, maxFiles, maxSize)
-	held, ok := j.earlierReason(c)
+	held, ok := j.decide(c)
 	if !ok && (whole || time.Since(c.Begun) < budget) && j.scan(ctx, c) == nil && !c.Changed() {
-		held, ok = j.earlierReason(c)
+		held, ok = j.decide(c)
 	}
 	switch {
 	case !ok:
@@ -226,9 +226,9 @@ func (j *Judge) changed(ctx context.Context, poke func()) {
 	<-ctx.Done()
 }
 
-// earlierReason returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
+// decide returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
 // first.
-func (j *Judge) earlierReason(c *policy.Candidate) (held *skill.HeldError, ok bool) {
+func (j *Judge) decide(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	v := Verdict{}
 	if c.Err == nil {
 		v.Set = c.Set
