@@ -395,7 +395,8 @@ func (w *heldWorld) told(when string) {
 	stream := w.listen()
 	for _, h := range w.skills {
 		for at, text := range h.bad {
-			h.write(w.r, w.root, map[string]string{at: text + "\n"})
+			// An empty SKILL.md is invalid, and not held back: its place is told.
+			w.r.must(byRename(filepath.Join(w.root, h.folder, filepath.FromSlash(at)), text+"\n"))
 		}
 	}
 	w.r.write(w.root, map[string]string{"common/a.md": "INSIDE a, changed", "common/SKILL.md": skillMD("common", "INSIDE common, changed")})
