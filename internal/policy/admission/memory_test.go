@@ -239,19 +239,29 @@ func TestReview(t *testing.T) {
 	})
 }
 
+// replaced is a root whose skills are replaced while it is read.
+type replaced struct {
+	atomic.Pointer[skilltest.Memory]
+}
+
+func (r *replaced) Root() skill.Root { return r.Load().Root() }
+
+func (r *replaced) Scan(ctx context.Context) (skill.Scan, error) { return r.Load().Scan(ctx) }
+
 // TestForgotten: the verdict on a skill that is gone is dropped in every mode.
 func TestForgotten(t *testing.T) {
 	for _, mode := range []string{Review, Enforce} {
 		synctest.Test(t, func(t *testing.T) {
-			m := skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "doc/SKILL.md": skilltest.Document("doc", "d")})
+			var root replaced
+			root.Store(skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "doc/SKILL.md": skilltest.Document("doc", "d")}))
 			j := New(Options{Policy: Policy{Mode: mode}})
-			c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
+			c := catalog.New([]catalog.Source{policy.Guarded(&root, j.Judge(false))}, catalog.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- c.Run(ctx) }()
 			stop := j.Start(ctx, c)
 			testwait.Advance(time.Second)
-			delete(m.Files, "pdf/SKILL.md")
+			root.Store(skilltest.Project(map[string]string{"doc/SKILL.md": skilltest.Document("doc", "d")}))
 			testwait.Advance(2 * reviewEvery)
 			if len(j.last) != 1 {
 				t.Errorf("%s: %d verdicts on 1 skill", mode, len(j.last))
