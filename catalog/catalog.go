@@ -10,6 +10,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,7 @@ type Source interface {
 
 // Watcher is a [Source] that reports changes. Watch calls poke, from any goroutine, whenever
 // something below the root may have changed since the last scan, until the context ends. It is
-// called once for a source, after its first scan.
+// called once for a source, after its first scan, and again only if the source was removed meanwhile.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
@@ -115,7 +116,7 @@ type Catalog struct {
 
 	mu        sync.Mutex // held while a snapshot is built, never while waiting for a disk
 	sources   []*sourceState
-	dropped   []*sourceState          // replaced, and perhaps still watched
+	dropped   []*sourceState          // removed, and perhaps still scanned and watched
 	gone      map[placeIn]time.Time   // when a call found a skill's file gone
 	doubted   map[placeIn]skill.Stamp // stamps of SKILL.md files that changed without a new stamp
 	logged    map[string]bool         // log lines of the current snapshot
@@ -206,12 +207,17 @@ func (c *Catalog) view(filter *Filter) View {
 	return View{Snapshot: c.current.Load().through(filter), catalog: c, filter: filter}
 }
 
-// SetSources replaces the sources and asks for a refresh.
+// SetSources replaces the sources and asks for a refresh. A source that is equal to one before it
+// stays: its scan run and its watcher go on. A source of a type that is not comparable never stays.
 func (c *Catalog) SetSources(sources []Source) {
 	c.mu.Lock()
-	c.dropped = append(c.dropped, c.sources...)
-	next := sourceStates(sources)
-	for _, h := range next {
+	next, before := sourceStates(sources), slices.Concat(c.dropped, c.sources)
+	for i, h := range next {
+		if at := slices.IndexFunc(before, h.stays); at >= 0 {
+			next[i] = before[at]
+			before = slices.Delete(before, at, at+1)
+			continue
+		}
 		for _, old := range c.sources {
 			was, is := old.Root(), h.Root()
 			if was.Absent = is.Absent; was == is {
@@ -219,7 +225,7 @@ func (c *Catalog) SetSources(sources []Source) {
 			}
 		}
 	}
-	c.sources = next
+	c.sources, c.dropped = next, before
 	c.wanted.Store(rootsOf(sources))
 	c.mu.Unlock()
 	c.Poke()
@@ -232,6 +238,11 @@ type sourceState struct {
 	run      *scanRun   // the scan run under way, or nil
 	endWatch context.CancelFunc
 	silent   atomic.Bool // a request for its folders is not answered yet
+}
+
+// stays reports whether the state before SetSources is of the same source.
+func (h *sourceState) stays(before *sourceState) bool {
+	return reflect.ValueOf(h.Source).Comparable() && h.Source == before.Source
 }
 
 func sourceStates(sources []Source) []*sourceState {

@@ -78,7 +78,8 @@ func (c *Catalog) settle(ctx context.Context) {
 	}
 }
 
-// watch starts the watchers of new sources, then ends the watchers of replaced sources.
+// watch starts the watchers of new sources, then ends the watchers and scan runs of removed
+// sources.
 func (c *Catalog) watch(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

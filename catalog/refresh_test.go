@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -364,6 +365,63 @@ type uncomparable struct {
 }
 
 func (u uncomparable) Watch(ctx context.Context, poke func()) { watched{u.memory}.Watch(ctx, poke) }
+
+// TestSourceThatStays checks that a source is scanned by one goroutine at a time and watched once,
+// though SetSources is called with it again, even while its disk does not answer.
+func TestSourceThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &solitary{memory: source("a", "x/SKILL.md", text("x", "one"))}
+		c := New([]Source{s}, Options{Patience: 20 * time.Millisecond})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		for range 3 {
+			testwait.Advance(10 * time.Second) // in the midst of a scan
+			c.SetSources(nil)
+			c.SetSources([]Source{source("b"), s})
+		}
+		testwait.Advance(2 * time.Minute)
+		if s.most.Load() != 1 || s.watches.Load() != 1 {
+			t.Errorf("%d scans at the same time, and %d watches", s.most.Load(), s.watches.Load())
+		}
+		if view(t, c).Named("x") == nil {
+			t.Error("its skill is not there")
+		}
+		c.SetSources(nil)
+		testwait.Advance(time.Minute)
+		if s.scans.Load() != 0 || s.watching.Load() != 0 {
+			t.Errorf("%d scans and %d watches of a source that was removed", s.scans.Load(), s.watching.Load())
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// solitary is a source that counts the calls under way. A scan takes longer than a refresh waits.
+type solitary struct {
+	*memory
+	scans, most, watches, watching atomic.Int32
+}
+
+func (s *solitary) Scan(ctx context.Context) (skill.Scan, error) {
+	s.most.Store(max(s.most.Load(), s.scans.Add(1)))
+	defer s.scans.Add(-1)
+	select {
+	case <-time.After(45 * time.Second):
+		return s.memory.Scan(ctx)
+	case <-ctx.Done():
+		return skill.Scan{}, ctx.Err()
+	}
+}
+
+func (s *solitary) Watch(ctx context.Context, _ func()) {
+	s.watches.Add(1)
+	s.watching.Add(1)
+	defer s.watching.Add(-1)
+	<-ctx.Done()
+}
 
 // versioned is a source with a version for the state of its tree.
 type versioned struct {
