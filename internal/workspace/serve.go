@@ -104,6 +104,10 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	if w.locks != nil {
 		s.Catalog.Provenance = w.locks
 	}
+	w.followed = nil // a command that failed reads again
+	for _, s := range w.replica.Sources() {
+		w.followed = append(w.followed, policy.Guarded(s, w.judge.Judge(once)))
+	}
 	w.sources = w.sourcesOf(w.layout, once)
 	return catalog.New(w.sources, s.Catalog), nil
 }
@@ -158,8 +162,8 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 		}
 		add(r, policy.Guarded(from, locks, admission))
 	}
-	for _, s := range w.replica.Sources() {
-		add(s.Root(), policy.Guarded(s, admission))
+	for _, s := range w.followed {
+		add(s.Root(), s)
 	}
 	if !w.o.NoBuiltin {
 		if r := w.builtin.Root(); w.excludedBy(l, r) != "" {

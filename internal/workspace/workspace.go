@@ -85,14 +85,15 @@ type Workspace struct {
 	changing  sync.Mutex             // held while inUse and the catalogue's sources are replaced
 	clients   sync.Map               // the [clientSkills] of each client, by its name
 
-	watches *dir.Watches // one for the process
-	builtin *builtin.Source
-	sources []catalog.Source
-	catalog *catalog.Catalog // nil until the skills are read
-	replica *replica.Replica // nil without followed sources
-	stored  []doctor.Followed
-	locks   *provenance.Locks
-	judge   *admission.Judge
+	watches  *dir.Watches // one for the process
+	builtin  *builtin.Source
+	sources  []catalog.Source
+	catalog  *catalog.Catalog // nil until the skills are read
+	replica  *replica.Replica // nil without followed sources
+	followed []catalog.Source // the replica's, judged; they stay when the projects change
+	stored   []doctor.Followed
+	locks    *provenance.Locks
+	judge    *admission.Judge
 }
 
 // Open resolves the settings. Its skills pass the operator's policy and the locks.

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/source/builtin"
 )
 
 // TestRootErrorOfMissing checks that a --dir that vanishes between the check and the scan is an error,
@@ -28,5 +31,34 @@ func TestRootErrorOfMissing(t *testing.T) {
 	_, err = w.View(t.Context())
 	if f := (*settings.Error)(nil); !errors.As(err, &f) || f.Usage || f.Error() != "--dir gone: there is no such folder" || f.Hint == "" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSourcesThatStay checks that a followed source and the built-in one stay the same when the
+// projects change, also if a policy judges them, so that the catalogue goes on with them.
+func TestSourcesThatStay(t *testing.T) {
+	for _, policy := range []string{"", "scan: {mode: enforce}\n"} {
+		env := &console.Env{Dir: t.TempDir(), Home: t.TempDir()}
+		text := "sources: [{name: acme, from: ./acme}]\n" + policy
+		if err := os.WriteFile(filepath.Join(env.Dir, "knack.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w, err := Open(Options{Env: env, Config: "knack.yaml", Patience: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if err := w.Serve(Serving{}); err != nil {
+			t.Fatal(err)
+		}
+		later := w.sourcesOf(w.layoutOf(w.files, []string{t.TempDir()}), false)
+		for _, s := range w.sources {
+			if label := s.Root().Label; (label == "acme" || label == builtin.Label) && !slices.Contains(later, s) {
+				t.Errorf("policy %q: the source %s is another one", policy, label)
+			}
+		}
+		if len(w.sources) != 2 {
+			t.Errorf("policy %q: %d sources", policy, len(w.sources))
+		}
 	}
 }
