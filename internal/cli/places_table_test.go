@@ -213,7 +213,7 @@ func TestMovedHomes(t *testing.T) {
 			source := filepath.Join(filepath.Dir(u.home), "source")
 			u.put("added", source)
 			said, hint := u.run("", "add", source, "--to", folder)
-			if !strings.Contains(said+hint, "knack serve offers it") && !strings.Contains(hint, " reads "+folder) { // if the client is here
+			if !strings.Contains(hint, folder+" see it") && !strings.Contains(hint, " reads "+folder) { // if the client is here
 				t.Errorf("add does not know %s: %s%s", folder, said, hint)
 			}
 			env := console.Env{Home: u.home, Dir: u.project, Getenv: u.homes().Getenv}

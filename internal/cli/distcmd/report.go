@@ -323,7 +323,7 @@ func (r *report) readers() string {
 		if r.sees != nil && len(r.sees.read)+len(r.sees.knack)+len(r.sees.not) > 0 {
 			return r.sees.text(r.env, it)
 		}
-		return "knack serve offers " + it + " to every client that is connected; clients that read " + r.env.Shown(folder) + " themselves see " + see + " too"
+		return "clients that read " + r.env.Shown(folder) + " see " + it + "; knack connect CLIENT --write brings " + see + " to another"
 	}
 	return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers " + it + "; without --dir, knack serve does not read that folder"
 }
