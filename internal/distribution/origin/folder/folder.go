@@ -66,7 +66,7 @@ func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
 	t, err := dir.OpenTree(ref.Location, true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no folder %s: check the path", o.quoted(ref))
+		return nil, fmt.Errorf("there is no folder %s on this machine: check the path, or add its skills from a source that every machine reaches", o.quoted(ref))
 	case errors.Is(err, skill.ErrNotFolder):
 		return nil, fmt.Errorf("%s is not a folder", o.quoted(ref))
 	case err != nil:
