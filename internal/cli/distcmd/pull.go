@@ -180,6 +180,9 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 	ref, err := origin.ParseTyped(text, env.Dir, env.Home)
 	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
+		if _, missing := realpath.Eval(filepath.Join(env.Dir, text)); missing == nil && filepath.IsLocal(text) {
+			return ref, command.UsageError("write ./"+console.ShellWord(filepath.ToSlash(text))+" for the one in this folder", "%s", bad.Message)
+		}
 		return ref, command.UsageError(bad.Fix, "%s", bad.Message)
 	}
 	if err != nil {

@@ -77,7 +77,9 @@ func TestPull(t *testing.T) {
 	expect("", "out/skills has 1 file that knack did not write there, or that was changed since: 's7/SKILL.md'", 1, source, "--to", to)
 
 	expect("", "HOST/acme/skills has no tag 'none'", 3, "oci://"+r.Host+"/acme/skills:none")
-	expect("", "a folder is written with ./", 2, "x")
+	expect("", "./skills for a folder here", 2, "x")
+	s.put("p/near/pdf/SKILL.md", "mine")
+	expect("", "write ./near for the one in this folder", 2, "near")
 	r.Stop()
 	expect("", "connection refused", 3, source)
 	stdout, _, status = s.run("pull", source, "--json")
