@@ -92,7 +92,7 @@ func TestReplicaAlone(t *testing.T) {
 		}
 		return string(out)
 	}
-	if out := doctor(); !strings.Contains(out, "  acme (oci://"+registry.Host+"/"+repository+":prod): nothing of it is in the store (start the server, which fetches it; ") {
+	if out := doctor(); !strings.Contains(out, "  acme (oci://"+registry.Host+"/"+repository+":prod): nothing of it is here yet (the next 'knack serve' with these settings fetches it; ") {
 		t.Errorf("doctor without a release: %s", out)
 	}
 	r.start()

@@ -307,7 +307,7 @@ poll: 1s
 	p.write(".config/knack/token", token+"\n")
 	p.loads("acme:pdf", "Of acme.")
 	testwait.Until(t, func() bool {
-		return strings.Count(p.run("doctor"), "nothing of it is in the store") == 4 && strings.Contains(p.run("doctor"), "elsewhere")
+		return strings.Count(p.run("doctor"), "nothing of it is here yet") == 4 && strings.Contains(p.run("doctor"), "elsewhere")
 	}, "the others", func() string { return p.run("doctor") })
 	if elsewhere.Load() > 0 || asked.Load() == 0 || keys.Load() != asked.Load() {
 		t.Errorf("elsewhere %d, asked %d, with a key %d", elsewhere.Load(), asked.Load(), keys.Load())
@@ -778,12 +778,12 @@ func TestUpstreamEmpty(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "pdf")); err != nil {
 		t.Fatal(err)
 	}
-	p.reports("doctor", "has no skills", "1 skill of it served", "a server that asked it failed, since 2")
+	p.reports("doctor", "has no skills", "not up to date (1)", "its last release is served, with 1 skill", "not up to date since 2")
 	p.loads("pdf", "Pdf.")
 	put(t, filepath.Join(dir, "xlsx", "SKILL.md"), "---\nname: xlsx\ndescription: Use xlsx.\n---\nXlsx.\n")
 	p.loads("xlsx", "Xlsx.")
 	p.loads("pdf", "not found")
-	if out := p.run("doctor", "--all"); strings.Contains(out, "failed, since") {
+	if out := p.run("doctor", "--all"); strings.Contains(out, "not up to date since") {
 		t.Error(out)
 	}
 }

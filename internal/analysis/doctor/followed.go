@@ -27,5 +27,5 @@ func (f Followed) Failed() string {
 	if f.Failure == "" || f.FailingSince == nil {
 		return f.Failure
 	}
-	return "a server that asked it failed, since " + f.FailingSince.Format("2006-01-02 15:04:05 UTC") + ": " + f.Failure
+	return "not up to date since " + f.FailingSince.Format("2006-01-02 15:04:05 UTC") + ": " + f.Failure
 }

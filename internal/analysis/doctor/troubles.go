@@ -33,6 +33,7 @@ type Troubles struct {
 func (r *Report) Troubles() (out []Troubles) {
 	for _, t := range []Troubles{
 		{Title: "not read", All: r.unread()},
+		{Title: "not up to date", All: r.stale()},
 		r.skipped(),
 		{Title: "held back by the operator's policy: no agent can load these", All: r.held()},
 		{Title: "dangerous by a scan", All: r.dangerous()},
@@ -61,16 +62,23 @@ func (r *Report) unread() (out []Trouble) {
 		out = append(out, Trouble{At: Heading(root.Root), Why: reason, Fix: fix})
 	}
 	for _, f := range r.Followed {
-		if why := cmp.Or(f.Error, f.Failed()); why != "" {
-			if f.Error == "" {
-				why += "; " + display.Count(f.Skills, "skill") + " of it served from the store"
-			}
-			out = append(out, Trouble{At: f.Name + " (" + f.From + ")", Why: why, Fix: f.Fix})
+		if f.Error != "" {
+			out = append(out, Trouble{At: f.Name + " (" + f.From + ")", Why: f.Error, Fix: f.Fix})
 		}
 	}
 	for _, l := range r.Locks {
 		if l.Error != "" {
 			out = append(out, Trouble{At: l.File, Why: l.Error, Fix: l.Fix})
+		}
+	}
+	return out
+}
+
+// stale returns the sources of which an earlier release is served, since the last poll failed.
+func (r *Report) stale() (out []Trouble) {
+	for _, f := range r.Followed {
+		if why := f.Failed(); why != "" && f.Error == "" {
+			out = append(out, Trouble{At: f.Name + " (" + f.From + ")", Why: why + "; its last release is served, with " + display.Count(f.Skills, "skill")})
 		}
 	}
 	return out

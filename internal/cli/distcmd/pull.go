@@ -23,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/internal/workspace/origins"
+	"github.com/knack-dev/knack/internal/workspace/replica"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
@@ -37,7 +38,8 @@ SOURCE then starts with them at once. Of a release in a registry, only the
 layers that the store does not have are fetched. A lower version than before is
 refused, by the rules for the source in knack.yaml too.
 
-A source is written as for knack add. Nothing is installed into a project. With
+A source is written as for knack add, or is the name of one under sources in
+knack.yaml, with its token. Nothing is installed into a project. With
 --to, the skills are also unpacked into a folder, with a knack.lock. The folder
 changes as a whole, and only if all that is in it is as knack wrote it.`,
 		Example: `  knack pull oci://registry.example.com/acme/skills:prod
@@ -103,7 +105,8 @@ func (p *puller) result() *pulledJSON { return &pulledJSON{Command: "pull", DryR
 // pull brings the release of a source into the store, and unpacks it with --to.
 func (p *puller) pull(ctx context.Context, text string) (command.Result, error) {
 	env := p.env
-	ref, err := parseTyped(env, text)
+	files := settings.New(env, p.config)
+	from, typed, err := p.source(files, text)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +115,7 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 		return nil, err
 	}
 	offline = offline || p.offline
-	var typed []string
-	if ref.Kind == origin.MCP {
-		typed = append(typed, ref.Location)
-	}
-	files := settings.New(env, p.config)
+	ref := from.Ref
 	trusted, err := files.Trust()
 	if err != nil {
 		return nil, err
@@ -130,17 +129,17 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 		return nil, err
 	}
 	defer shelf.Close()
-	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
+	servers := httpfetch.New(from.Fetch)
 	defer servers.Close()
 	var now atomic.Pointer[pull.Report]
 	done := console.ShowProgress(env, console.Step{What: "pulling " + ref.String(), Short: shortSource(ref.String()), Parts: func() []string { return progressOf(now.Load()) }})
 	defer done()
-	from := &pull.Puller{
-		Store: shelf,
+	puller := &pull.Puller{
+		Store: shelf, Clean: from.Clean,
 		Trust: trusted, AllowDowngrade: p.downgrade,
 		Progress: func(r pull.Report) { now.Store(&r) },
 		Origins: origins.New(origins.Options{
-			Env: env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: servers, Typed: typed,
+			Env: env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: servers, Typed: typed, Login: from.Fetch.Login,
 			Warn: func(text string) { env.Err().Text(console.Warning, text) },
 		}),
 	}
@@ -156,10 +155,10 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 	}
 	var u release.Updated
 	if offline {
-		u, err = stored(from, ref)
+		u, err = stored(puller, ref)
 	} else {
-		u, err = fetch(ctx, from, release.Request{
-			Ref: ref, Rules: rules, AllowDowngrade: p.downgrade, DryRun: p.dry, Have: release.Stored(from, ref),
+		u, err = fetch(ctx, puller, release.Request{
+			Ref: ref, Rules: rules, AllowDowngrade: p.downgrade, DryRun: p.dry, Have: release.Stored(puller, ref),
 			Set: func(h store.Head) error { return shelf.SetHead(ref.String(), h) },
 		})
 	}
@@ -174,6 +173,23 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 	}
 	out.Source = ref.String()
 	return out, nil
+}
+
+// source returns the source that a word names: one of the file in effect, with its credentials, or
+// any other as a user types it. typed are the servers that get the token for typed ones.
+func (p *puller) source(files *settings.Finder, word string) (from replica.Named, typed []string, err error) {
+	file, err := files.Trusted()
+	if err != nil {
+		return from, nil, err
+	}
+	if from, ok := (replica.Options{Env: *p.env, Files: files, File: file}).NamedSource(word); ok {
+		return from, nil, nil
+	}
+	from.Fetch = httpfetch.Options{Proxy: p.env.Proxy, Agent: "knack"}
+	if from.Ref, err = parseTyped(p.env, word); from.Ref.Kind == origin.MCP {
+		typed = append(typed, from.Ref.Location)
+	}
+	return from, typed, err
 }
 
 // parseTyped parses a reference as a user types it.

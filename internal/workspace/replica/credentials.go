@@ -20,9 +20,15 @@ import (
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 64 << 10
 
-// credentials returns the headers for the origin of a source, read again for each request, or nil
-// without any. hint follows the message of a refused access. sent gets the values that are secret.
-func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (headers func(context.Context) (http.Header, error), hint string) {
+// credentials are what is sent to the origin of a source, and the words about it.
+type credentials struct {
+	headers func(context.Context) (http.Header, error) // read again for each request
+	lacks   func() error                               // a [*tokenError] if a setting of the source names nothing that is there
+	hint    string                                     // follows the message of a refused access
+}
+
+// credentials returns the credentials of a source. sent gets the values that are secret.
+func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) credentials {
 	key := "of the source " + s.Name.Text + " in " + o.File.Shown
 	c := s.Credentials
 	token := httpfetch.Token{Env: c.TokenEnv.Text, File: o.File.Resolve(c.TokenFile.Text), Getenv: o.Env.Getenv, ReadFile: func(path string) ([]byte, error) {
@@ -32,6 +38,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (he
 		}
 		return data, err
 	}}
+	var hint string
 	switch {
 	case token.Env != "":
 		hint = ": it refuses the token of the variable " + token.Env + ", which is token-env " + key
@@ -42,22 +49,11 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (he
 	default:
 		hint = ": run 'knack login " + s.Name.Text + "', or set token-env or token-file " + key
 	}
-	logins := Logins(o.Files)
-	provider := httpfetch.New(httpfetch.Options{Proxy: o.Env.Proxy, Agent: "knack"})
-	return func(ctx context.Context) (http.Header, error) {
+	named := func() (http.Header, error) {
 		all := http.Header{}
 		text, err := token.Read()
-		if err != nil {
-			return nil, &tokenError{fmt.Sprintf("%s (token-env, token-file %s)", err, key)}
-		}
-		if token.Env == "" && token.File == "" && ref.Kind == origin.MCP {
-			text, err = logins.Token(ctx, s.Name.Text, ref.Source, provider)
-			if down := (*login.Error)(nil); errors.As(err, &down) {
-				return nil, fmt.Errorf("%w: %s", err, down.Fix)
-			}
-			if err != nil {
-				return nil, &tokenError{fmt.Sprintf("%s: run 'knack login %s'", err, s.Name.Text)}
-			}
+		if bad := (*httpfetch.TokenError)(nil); errors.As(err, &bad) {
+			return nil, &tokenError{bad.What, bad.Fix + " (token-env, token-file " + key + ")"}
 		}
 		if sent.add(text); text != "" {
 			all.Set("Authorization", "Bearer "+text)
@@ -66,14 +62,58 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) (he
 			value := h.Value
 			if name, ok := strings.CutPrefix(value, "$"); ok && config.IsVariable(name) {
 				if value = strings.TrimSpace(o.Env.Getenv(name)); value == "" {
-					return nil, &tokenError{fmt.Sprintf("the variable %s, which the header %s has, is not set: set it (headers %s)", name, h.Name, key)}
+					return nil, &tokenError{"the variable " + name + ", which the header " + h.Name + " has, is not set", "set it (headers " + key + ")"}
 				}
 				sent.add(value)
 			}
 			all.Set(h.Name, value)
 		}
 		return all, nil
-	}, hint
+	}
+	logins := Logins(o.Files)
+	provider := httpfetch.New(httpfetch.Options{Proxy: o.Env.Proxy, Agent: "knack"})
+	headers := func(ctx context.Context) (http.Header, error) {
+		all, err := named()
+		if err != nil || token.Env != "" || token.File != "" || ref.Kind != origin.MCP {
+			return all, err
+		}
+		text, err := logins.Token(ctx, s.Name.Text, ref.Source, provider)
+		if down := (*login.Error)(nil); errors.As(err, &down) {
+			return nil, fmt.Errorf("%w: %s", err, down.Fix)
+		}
+		if err != nil {
+			return nil, &tokenError{err.Error(), "run 'knack login " + s.Name.Text + "'"}
+		}
+		if sent.add(text); text != "" && all.Get("Authorization") == "" {
+			all.Set("Authorization", "Bearer "+text)
+		}
+		return all, nil
+	}
+	return credentials{headers, func() error { _, err := named(); return err }, hint}
+}
+
+// Named is a source of a configuration file, for a command that asks it as a server would.
+type Named struct {
+	Ref   origin.Ref
+	Fetch httpfetch.Options        // with the credentials of the source
+	Clean func(text string) string // removes the credentials from a text
+}
+
+// NamedSource returns the source of the file that a word names: its name, or its address if the
+// source has credentials. ok is false if there is none.
+func (o Options) NamedSource(word string) (found Named, ok bool) {
+	sources, _ := o.sources() // none if the home folder is not known
+	typed, _ := origin.ParseTyped(word, o.Env.Dir, o.Env.Home)
+	for i, s := range sources {
+		given := o.File.Config.Sources[i]
+		if s.Name != word && (s.Ref.String() != typed.String() || !given.Credentials.Given()) {
+			continue
+		}
+		sent := &secrets{}
+		c := o.credentials(given, s.Ref, sent)
+		return Named{s.Ref, httpfetch.Options{Proxy: o.Env.Proxy, Agent: "knack", Credentials: c.headers, Login: c.hint}, sent.Hide}, true
+	}
+	return Named{}, false
 }
 
 // Logins returns the logins of the user.
@@ -82,9 +122,9 @@ func Logins(files *settings.Finder) login.Store {
 }
 
 // tokenError is the reason that there are no credentials to send.
-type tokenError struct{ message string }
+type tokenError struct{ what, fix string }
 
-func (e *tokenError) Error() string        { return e.message }
+func (e *tokenError) Error() string        { return e.what + ": " + e.fix }
 func (e *tokenError) Is(target error) bool { return target == httpfetch.ErrAccess }
 
 // secrets are the values that were sent to a source, which its server may repeat in its answers. The

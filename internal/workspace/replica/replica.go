@@ -53,6 +53,7 @@ type Replica struct {
 	sources []*release.Source
 	listen  []func(ctx context.Context) // to the news of a source, until the context ends
 	store   *store.Store
+	lacks   []func() error       // for each source, why its credentials cannot be sent
 	servers []*httpfetch.Fetcher // one for each source, since their credentials differ
 	end     context.CancelFunc
 	ended   sync.WaitGroup
@@ -94,9 +95,12 @@ func Open(o Options) (*Replica, error) {
 		var f *follow.Follower
 		web := httpfetch.Options{Proxy: env.Proxy, Agent: "knack"}
 		var sent secrets
+		lacks := func() error { return nil }
 		if web.Login = ": name it under sources in a knack.yaml, with token-env or token-file"; o.Flag == "" {
-			web.Credentials, web.Login = o.credentials(o.File.Config.Sources[i], s.Ref, &sent)
+			c := o.credentials(o.File.Config.Sources[i], s.Ref, &sent)
+			web.Credentials, web.Login, lacks = c.headers, c.hint, c.lacks
 		}
+		r.lacks = append(r.lacks, lacks)
 		fetch := httpfetch.New(web)
 		r.servers = append(r.servers, fetch)
 		puller := &pull.Puller{

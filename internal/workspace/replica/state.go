@@ -8,6 +8,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
+// lacking is the error of a source of which no server has fetched anything yet.
+const lacking = "nothing of it is here yet"
+
 // Of returns the stored state of a source, as [store.Head] names it, and its served release. It
 // asks no source. Without a release, the state has an error in words.
 func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
@@ -32,9 +35,9 @@ func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
 			}
 		}
 	case errors.Is(err, fs.ErrNotExist) && state.Failure != "":
-		state.Error, state.Fix = "nothing of it is in the store", "see why it could not be asked: "+state.Failure
+		state.Error, state.Fix = lacking, "see why it could not be asked: "+state.Failure
 	case errors.Is(err, fs.ErrNotExist):
-		state.Error, state.Fix = "nothing of it is in the store", "start the server, which fetches it; or see whether store.dir is that of the server"
+		state.Error, state.Fix = lacking, "the next 'knack serve' with these settings fetches it; a client starts one"
 	case errors.Is(err, fs.ErrPermission):
 		state.Error, state.Fix = "the store cannot be read", "run the command as root, or as the user of the server"
 	default:

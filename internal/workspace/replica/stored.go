@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/distribution/release"
@@ -14,9 +15,14 @@ func (r *Replica) Stored() (all []doctor.Followed) {
 	var has []*release.Source
 	for i, of := range r.Status() {
 		state, rel := Of(r.store, of.From)
-		if state.Name = of.Name; state.Error == "" {
+		switch state.Name = of.Name; {
+		case state.Error == "":
 			r.sources[i].Set(rel)
 			has = append(has, r.sources[i])
+		case state.Error == lacking && state.Failure == "":
+			if missing := (*tokenError)(nil); errors.As(r.lacks[i](), &missing) {
+				state.Fix += "; " + missing.what
+			}
 		}
 		all = append(all, state)
 	}

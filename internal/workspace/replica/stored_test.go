@@ -77,11 +77,11 @@ func TestOf(t *testing.T) {
 	if err := shelf.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const fix = "start the server, which fetches it; or see whether store.dir is that of the server"
+	const fix = "the next 'knack serve' with these settings fetches it; a client starts one"
 	want := []doctor.Followed{
 		{Name: "acme", From: "./skills", Release: releases["./skills"], Since: &since, Skills: 2},
-		{Name: "acme", From: "oci://registry.example.com/acme/skills:prod", Error: "nothing of it is in the store", Fix: fix},
-		{Name: "acme", From: "./skills/one", Error: "nothing of it is in the store", Fix: fix},
+		{Name: "acme", From: "oci://registry.example.com/acme/skills:prod", Error: "nothing of it is here yet", Fix: fix},
+		{Name: "acme", From: "./skills/one", Error: "nothing of it is here yet", Fix: fix},
 	}
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -90,7 +90,7 @@ func TestOf(t *testing.T) {
 	var text strings.Builder
 	listing.PrintFollowed((&console.Env{Stdout: &text}).Out(), states[:2])
 	wanted := "sources, as the store has them\n  acme (./skills): 2 skills, version 1.4.0, " + releases["./skills"][:19] + ", signed by key:ab12cd34ef56, served since 2026-11-23 06:07:08 UTC\n" +
-		"  acme (oci://registry.example.com/acme/skills:prod): nothing of it is in the store (" + fix + ")\n"
+		"  acme (oci://registry.example.com/acme/skills:prod): nothing of it is here yet (" + fix + ")\n"
 	if diff := cmp.Diff(wanted, text.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
