@@ -121,7 +121,7 @@ func TestPolicyOnSkippedSkills(t *testing.T) {
 func TestIdle(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Allow: patterns(t, "skill://a/** skill://b/**")}, {Deny: patterns(t, "skill://a/secert skill://a/x")}})
 	var got []string
-	for _, pattern := range p.Unmatched([]*catalog.Entry{entry("a/secret"), entry("a/x")}) {
+	for _, pattern := range p.Unmatched(shown(entry("a/secret"), entry("a/x"))) {
 		got = append(got, pattern.String())
 	}
 	if want := []string{"skill://b/**", "skill://a/secert"}; !slices.Equal(got, want) {
@@ -168,7 +168,7 @@ func TestMisspelt(t *testing.T) {
 		}
 		for _, m := range p.Misspelt(snapshot) {
 			got = m.As
-			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Unmatched(c.entries)) > 0 {
+			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Unmatched(shown(c.entries...))) > 0 {
 				t.Errorf("%s matches nothing either (%v)", m.As, err)
 			}
 		}

@@ -12,13 +12,13 @@ import (
 // URI or, without one, each place that its folder and its name could give it. An unread name
 // matches every pattern. Rules that restrict use it.
 func (p Pattern) FitsAny(e *catalog.Entry) bool {
-	return slices.ContainsFunc(places(e, anyName), func(at []string) bool { return matchAll(p.segments, at) })
+	return slices.ContainsFunc(deniablePlaces(nil, e), func(at []string) bool { return matchAll(p.segments, at) })
 }
 
 // FitsAll reports whether the pattern matches every possible place of the skill. Rules that permit
 // use it.
 func (p Pattern) FitsAll(e *catalog.Entry) bool {
-	return !slices.ContainsFunc(places(e, ""), func(at []string) bool { return !matchAll(p.segments, at) })
+	return !slices.ContainsFunc(places(nil, e), func(at []string) bool { return !matchAll(p.segments, at) })
 }
 
 // FitsURI reports whether the pattern matches the URI of a skill.

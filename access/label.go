@@ -121,7 +121,7 @@ func allowsByLabel(rules []*Rule, at []string) bool {
 // same name. For a single --dir, the pattern would mean only that folder.
 func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
-		for _, at := range places(e, "") {
+		for _, at := range places(in, e) {
 			bare, ok := unlabelled(e.Root, at)
 			if !ok || e.Root.Publisher != nil || allowsByLabel(p.all(), at) {
 				continue

@@ -20,32 +20,26 @@ func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootSta
 	for i := range roots {
 		root := &roots[i].Root
 		// A link on the way to a root may have been replaced since the start.
-		places := append(target(e, root, root.Real), target(e, root, roots[i].Led)...)
-		if deniesOne(rules, root, places) || !allow && root.Label != e.Root.Label && !allowsAll(rules, root, places) {
-			return true
+		for _, real := range []string{root.Real, roots[i].Led} {
+			at := target(e, root, real)
+			if at != nil && (deniesOne(rules, root, deniablePlaces(nil, at)) || !allow && root.Label != e.Root.Label && !allowsAll(rules, root, places(nil, at))) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// target returns the places that a skill would have if its link's target were found in a root with
-// the path real. There is one by the folder's name and one by the skill's name. It returns nil if
-// the target is not in the root.
-func target(e *catalog.Entry, root *skill.Root, real string) [][]string {
+// target returns the target of a skill's link as a skipped skill of a root with the path real, or
+// nil if the target is not in the root.
+func target(e *catalog.Entry, root *skill.Root, real string) *catalog.Entry {
 	separator := string(filepath.Separator)
 	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(real, separator)+separator)
 	if real == "" || !ok {
 		return nil
 	}
-	var at []string
-	if root.Prefix != "" {
-		at = append(at, root.Prefix)
-	}
-	if rest = strings.TrimSuffix(filepath.ToSlash(rest), "/"); rest == "" {
-		rest = filepath.Base(root.Dir)
-	}
-	at = append(at, strings.Split(rest, "/")...)
-	return [][]string{at, append(slices.Clone(at[:len(at)-1]), cmp.Or(e.Name, anyName))}
+	at := cmp.Or(strings.TrimSuffix(filepath.ToSlash(rest), "/"), ".")
+	return &catalog.Entry{Skill: &skill.Skill{Name: e.Name, Bundle: &skill.Bundle{Path: at, In: root}}, Root: root, Status: catalog.Skipped}
 }
 
 // around returns the real paths of the folders around the skills that rules deny, if the snapshot
@@ -58,7 +52,7 @@ func around(rules []*Rule, allow bool, s *catalog.Snapshot) map[string]bool {
 	all := map[string]bool{}
 	for _, e := range s.Entries {
 		real := realOf(e, s.Roots)
-		if real == "" || !deniesOne(rules, e.Root, places(e, anyName)) && !linked(rules, allow, e, s.Roots) {
+		if real == "" || !deniesOne(rules, e.Root, deniablePlaces(s, e)) && !linked(rules, allow, e, s.Roots) {
 			continue
 		}
 		for at := filepath.Dir(real); !all[at]; at = filepath.Dir(at) {

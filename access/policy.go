@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +68,7 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
 			idle, around := misspellings(denied(held), s), around(held, allow, s)
 			return func(e *catalog.Entry) bool {
-				return visible(held, allow, e) && !linked(held, allow, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e)
+				return visible(held, allow, e, s) && !linked(held, allow, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e, s)
 			}
 		}, Whole: hidesNothing(held, allow)}
 		p.filters[key.String()] = filter
@@ -96,11 +95,11 @@ func denied(rules []*Rule) (all []Pattern) {
 	return all
 }
 
-func visible(rules []*Rule, allow bool, e *catalog.Entry) bool {
-	if deniesOne(rules, e.Root, places(e, anyName)) {
+func visible(rules []*Rule, allow bool, e *catalog.Entry, in *catalog.Snapshot) bool {
+	if deniesOne(rules, e.Root, deniablePlaces(in, e)) {
 		return false
 	}
-	return allow || allowsAll(rules, e.Root, places(e, ""))
+	return allow || allowsAll(rules, e.Root, places(in, e))
 }
 
 // allowsAll reports whether the rules allow the skill at each of the places.
@@ -121,24 +120,27 @@ func deniesOne(rules []*Rule, root *skill.Root, places [][]string) bool {
 	})
 }
 
-// places returns the path of a skill's folder in the URI space, in segments. For a skipped skill it
-// returns the paths that its folder and its name could give it. If its name cannot be read, unread
-// represents it: every segment of a pattern matches [anyName], and only * matches "".
-func places(e *catalog.Entry, unread string) [][]string {
-	if base := e.Base(); base != "" {
-		return [][]string{strings.Split(base, "/")}
+// places returns the possible paths of a skill's folder in the URI space, in segments. If its name
+// cannot be read, only * and ** match that segment. See [catalog.Snapshot.PossibleBases].
+func places(in *catalog.Snapshot, e *catalog.Entry) [][]string {
+	bases, _ := in.PossibleBases(e, "")
+	return split(bases)
+}
+
+// deniablePlaces returns the places at which a deny hides a skill. A skipped skill has one more
+// than by [places], and every segment of a pattern matches a name that cannot be read.
+func deniablePlaces(in *catalog.Snapshot, e *catalog.Entry) [][]string {
+	bases, next := in.PossibleBases(e, anyName)
+	if next != "" {
+		bases = append(bases, next)
 	}
-	at := e.Path
-	if at == "." {
-		at = e.Folder()
+	return split(bases)
+}
+
+func split(bases []string) [][]string {
+	all := make([][]string, len(bases))
+	for i, base := range bases {
+		all[i] = strings.Split(base, "/")
 	}
-	if e.Root.Prefix != "" {
-		at = e.Root.Prefix + "/" + at
-	}
-	folder := strings.Split(at, "/")
-	name := cmp.Or(e.Name, unread)
-	if e.Name != "" && !skill.ValidName(e.Name) {
-		return [][]string{folder}
-	}
-	return [][]string{folder, append(slices.Clone(folder[:len(folder)-1]), name)}
+	return all
 }

@@ -13,20 +13,20 @@ import (
 
 // Unmatched lists the patterns that match no skill, in the order of the rules. Most
 // likely they are misspelt, and a misspelt deny denies nothing.
-func (p *Policy) Unmatched(entries []*catalog.Entry) (all []Pattern) {
+func (p *Policy) Unmatched(in *catalog.Snapshot) (all []Pattern) {
 	for _, r := range p.rules {
 		all = append(append(all, r.Allow...), r.Deny...)
 	}
-	return unmatched(all, entries)
+	return unmatched(all, in)
 }
 
-func unmatched(patterns []Pattern, entries []*catalog.Entry) []Pattern {
+func unmatched(patterns []Pattern, in *catalog.Snapshot) []Pattern {
 	idle := slices.Clone(patterns)
-	for _, e := range entries {
+	for _, e := range in.Entries {
 		if len(idle) == 0 {
 			break
 		}
-		for _, at := range places(e, "") {
+		for _, at := range places(in, e) {
 			idle = slices.DeleteFunc(idle, func(p Pattern) bool { return matchAll(p.segments, at) })
 		}
 	}
@@ -52,9 +52,9 @@ func (m Misspelt) isAmong(all []Misspelt) bool {
 // spelling. The spelling may differ in the leading root label, or in case, Unicode normalization
 // and the encoding of a slash. A pattern is in the list once for each spelling.
 func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
-	for _, m := range misspellings(p.Unmatched(in.Entries), in) {
+	for _, m := range misspellings(p.Unmatched(in), in) {
 		for _, e := range in.Entries {
-			one := Misspelt{m.Pattern, m.spelling(spotsOf(e)), false}
+			one := Misspelt{m.Pattern, m.spelling(spotsOf(e, in)), false}
 			if one.As != "" && !one.isAmong(all) {
 				all = append(all, one)
 			}
@@ -68,14 +68,14 @@ func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
 func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 	rules := p.all()
 	deny := denied(rules)
-	for _, idle := range unmatched(deny, in.Entries) {
+	for _, idle := range unmatched(deny, in) {
 		deny = slices.DeleteFunc(deny, func(o Pattern) bool { return o.text == idle.text })
 	}
 	for _, e := range in.Entries {
 		if !IsMovable(e.Root) {
 			continue
 		}
-		for _, at := range places(e, "") {
+		for _, at := range places(in, e) {
 			for _, pattern := range deny {
 				if !denies(rules, pattern, e.Root, at) || matchAll(pattern.segments, at) {
 					continue
@@ -99,7 +99,7 @@ type misspelling struct {
 
 // misspellings prepares those patterns that match no skill.
 func misspellings(patterns []Pattern, in *catalog.Snapshot) (all []misspelling) {
-	for _, p := range unmatched(patterns, in.Entries) {
+	for _, p := range unmatched(patterns, in) {
 		m := misspelling{Pattern: p}
 		for _, s := range p.segments {
 			m.written = append(m.written, s.split()...)
@@ -132,11 +132,11 @@ func labelled(all []segment, roots []catalog.RootStatus) bool {
 var numbered = lazyregexp.New(`^(dir|env)-[0-9]+$`)
 
 // spelt reports whether one of the patterns matches a skill in another spelling.
-func spelt(all []misspelling, e *catalog.Entry) bool {
+func spelt(all []misspelling, e *catalog.Entry, in *catalog.Snapshot) bool {
 	if len(all) == 0 {
 		return false
 	}
-	spots := spotsOf(e)
+	spots := spotsOf(e, in)
 	return slices.ContainsFunc(all, func(m misspelling) bool { return m.spelling(spots) != "" })
 }
 
@@ -147,8 +147,8 @@ type spot struct {
 	label      int
 }
 
-func spotsOf(e *catalog.Entry) (all []spot) {
-	for _, at := range places(e, "") {
+func spotsOf(e *catalog.Entry, in *catalog.Snapshot) (all []spot) {
+	for _, at := range places(in, e) {
 		s := spot{at, foldAll(at), 0}
 		if prefix := strings.Split(e.Root.Prefix, "/"); e.Root.Prefix != "" && len(prefix) < len(at) && slices.Equal(at[:len(prefix)], prefix) {
 			s.label = len(prefix)

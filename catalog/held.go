@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/skill"
@@ -13,33 +13,22 @@ func (v View) Held(asked string) *Entry {
 	if v.Snapshot == nil {
 		return nil
 	}
-	uri, isURI := strings.CutPrefix(asked, skill.Scheme)
+	isURI := strings.HasPrefix(asked, skill.Scheme)
+	uri, _ := skill.ParseURI(strings.TrimSuffix(asked, "/"))
 	for _, e := range v.Skipped {
 		switch {
 		case !e.HeldBack():
-		case isURI && e.wouldHave(strings.TrimSuffix(uri, "/")+"/"), !isURI && asked != "" && (strings.EqualFold(asked, e.Folder()) || e.Name != "" && skill.KeyOf(asked) == skill.KeyOf(e.Name)):
+		case isURI && v.CouldContain(e, uri), !isURI && asked != "" && (strings.EqualFold(asked, e.Folder()) || e.Name != "" && skill.KeyOf(asked) == skill.KeyOf(e.Name)):
 			return e
 		}
 	}
 	return nil
 }
 
-// wouldHave reports whether a path is in the folder of the skill's URI if it were served, by its
-// folder or by its name.
-func (e *Entry) wouldHave(asked string) bool {
-	at := e.Path
-	if at == "." {
-		at = e.Folder()
-	}
-	paths := []string{at}
-	if skill.ValidName(e.Name) {
-		paths = append(paths, path.Join(path.Dir(at), e.Name))
-	}
-	for _, p := range paths {
-		uri, err := skill.MainURI(e.Root.Prefix, p)
-		if err == nil && strings.HasPrefix(asked, strings.TrimSuffix(strings.TrimPrefix(uri.String(), skill.Scheme), skill.MainFile)) {
-			return true
-		}
-	}
-	return false
+// CouldContain reports whether a URI is in the folder of a skill, at one of its possible paths.
+func (s *Snapshot) CouldContain(e *Entry, uri skill.URI) bool {
+	bases, next := s.PossibleBases(e, "")
+	return slices.ContainsFunc(append(bases, next), func(base string) bool {
+		return base != "" && strings.HasPrefix(uri.Path()+"/", base+"/")
+	})
 }

@@ -67,7 +67,7 @@ func (s *Snapshot) hasEarlierPath(e *Entry, i int) bool {
 // foldersOf returns the paths of the skills and of all folders above them. It returns
 // nil if no skill's name differs from its folder's: then no path is looked up.
 func foldersOf(skills []cachedSkill) map[string]bool {
-	if !slices.ContainsFunc(skills, func(sk cachedSkill) bool { _, ok := renamed(sk.Skill); return ok }) {
+	if !slices.ContainsFunc(skills, func(sk cachedSkill) bool { _, named := sk.Paths(); return named != "" }) {
 		return nil
 	}
 	folders := make(map[string]bool, len(skills))
@@ -86,10 +86,10 @@ func foldersOf(skills []cachedSkill) map[string]bool {
 // skill's name, the second in the folder's. Later ones begin with the root's label, have "~" for
 // characters that no URI may contain, and grow by a "~" each.
 func (p paths) candidate(e *Entry, n int) (prefix, at string) {
-	at = folderPath(e.Skill)
+	at, named := e.Paths()
 	switch n {
 	case 0:
-		if named, ok := renamed(e.Skill); ok && !p.folders[named] && !p.claimed[named] {
+		if named != "" && !p.folders[named] && !p.claimed[named] {
 			return p.root.Prefix, named
 		}
 		fallthrough
@@ -97,12 +97,41 @@ func (p paths) candidate(e *Entry, n int) (prefix, at string) {
 		return p.root.Prefix, at
 	}
 	if skill.CleanPath(at) != nil {
-		if named, ok := renamed(e.Skill); ok {
-			at = named
-		}
-		at = sayable(at)
+		at = sayable(cmp.Or(named, at))
 	}
 	return p.root.Label, at + strings.Repeat("~", n-2)
+}
+
+// PossibleBases returns [Entry.Base] or, for a skipped skill, each path that its folder and its
+// name could give it beside the other skills of the snapshot. next is the path that it would have
+// if these were taken too. unread stands for a name that cannot be read. s may be nil: then no
+// path is taken.
+func (s *Snapshot) PossibleBases(e *Entry, unread string) (bases []string, next string) {
+	if base := e.Base(); base != "" {
+		return []string{base}, ""
+	}
+	if at, _ := e.Paths(); e.Name == "" {
+		if above := join(e.Root.Prefix, parent(at)); parent(at) == "." || skill.CleanPath(above) == nil {
+			bases = append(bases, join(e.Root.Prefix, join(parent(at), unread)))
+		}
+		if skill.CleanPath(at) != nil {
+			bases = append(bases, join(e.Root.Label, join(parent(sayable(at)), unread)))
+		}
+	}
+	p, settled := paths{root: e.Root}, false
+	for n := 0; ; n++ {
+		base := join(p.candidate(e, n))
+		if skill.CleanPath(base) != nil {
+			continue
+		}
+		if !slices.Contains(bases, base) {
+			if settled {
+				return bases, base
+			}
+			bases = append(bases, base)
+		}
+		settled = settled || n > 0 && (s == nil || s.based(base) == nil)
+	}
 }
 
 // sayable writes "~" for characters that a folder's name may have and a path in a URI
@@ -122,32 +151,13 @@ func sayable(at string) string {
 	return strings.Join(parts, "/")
 }
 
-// folderPath returns the path of a skill's folder. For the root itself it returns the
-// folder's name.
-func folderPath(sk *skill.Skill) string {
-	if sk.Path == "." {
-		return sk.Folder()
-	}
-	return sk.Path
-}
-
-// renamed returns the path that a skill's name gives it, and whether that differs from
-// its folder's path.
-func renamed(sk *skill.Skill) (string, bool) {
-	if len(sk.Problems) == 0 {
-		return "", false // nearly always: a name that differs from the folder's is a problem
-	}
-	at := folderPath(sk)
-	return join(parent(at), sk.Name), sk.Name != path.Base(at) && skill.ValidName(sk.Name)
-}
-
 // claim finds the paths by name at which an outer skill has a file or folder: such a URI would be
 // ambiguous. It reads the disk: the caller must hold no lock.
 func (f *foundRoot) claim(skills ...cachedSkill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {
 		pause(i)
-		if named, ok := renamed(sk.Skill); ok && f.overlaps(sk.Skill, named) {
+		if _, named := sk.Paths(); named != "" && f.overlaps(sk.Skill, named) {
 			claimed[named] = true
 		}
 	}

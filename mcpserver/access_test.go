@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +226,34 @@ func TestHiddenSkillsAreAbsent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSkippedSkillsAreHiddenByTheirURI checks that a deny of a skill's URI hides it also while it is
+// skipped, if the URI has the root's label and "~" because no URI can have the folder's name.
+func TestSkippedSkillsAreHiddenByTheirURI(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no folder can have the name")
+	}
+	t.Parallel()
+	const folder = `zebra\ops/SKILL.md`
+	valid := "---\nname: Zebra Ops\ndescription: Z.\n---\n"
+	h := twoHolders(t)
+	deny, err := access.ParsePattern("skill://dir-1/zebra~ops")
+	must(t, err)
+	h.policy = access.NewPolicy(true, []access.Rule{{Groups: []string{"some"}, Deny: []access.Pattern{deny}}})
+	for _, text := range []string{valid, strings.Replace(valid, "description", "other", 1), "no frontmatter"} {
+		w := start(t, setting{files: map[string]string{folder: text}, policy: h.policy, verifier: h.verifier, private: true})
+		for _, token := range []string{h.all, h.some} {
+			w.token = token
+			got := w.dial(modern).raw("tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": `zebra\op`}}) +
+				w.dial(modern).raw("tools/call", map[string]any{"name": "skill", "arguments": map[string]any{"name": "zebra op"}}) +
+				w.dial(modern).raw("tools/call", map[string]any{"name": "find_skills", "arguments": map[string]any{}}) +
+				w.dial(modern).raw("resources/read", map[string]any{"uri": "skill://dir-1/zebra~ops/SKILL.md"})
+			if sees := strings.Contains(got, "ops") && strings.Contains(strings.ReplaceAll(got, "skill://dir-1/zebra~ops", ""), "ops") || strings.Contains(got, "Zebra Ops"); sees != (token == h.all) {
+				t.Errorf("%q: sees = %v: %s", text, sees, got)
+			}
+		}
 	}
 }
 

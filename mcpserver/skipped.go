@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"path"
 	"strings"
 	"time"
 
@@ -89,7 +88,7 @@ func newlySkipped(d catalog.Diff) (fresh []*catalog.Entry) {
 // the first part of the path may name it alone.
 func skippedAt(v catalog.View, uri skill.URI) string {
 	for _, e := range v.Skipped {
-		if strings.HasPrefix(uri.Path()+"/", path.Join(e.Root.Prefix, e.Path)+"/") {
+		if v.CouldContain(e, uri) {
 			return skippedBecause(e)
 		}
 	}

@@ -264,11 +264,21 @@ func (s *Skill) judgeFile() {
 // InURI reports whether a URI can name the skill below its root: by its folder's path, or
 // with its name as the last segment.
 func (s *Skill) InURI() bool {
-	at := s.Path
-	if at == "." {
-		at = s.Folder()
+	folder, named := s.Paths()
+	return CleanPath(folder) == nil || CleanPath(named) == nil
+}
+
+// Paths returns the two paths below the root that can name the skill in a URI. The first is its
+// folder's; for the root itself, it is the folder's name. The second ends in the skill's name
+// instead; it is "" if that is the folder's or is not valid.
+func (s *Skill) Paths() (folder, named string) {
+	if folder = s.Path; folder == "." {
+		folder = s.Folder()
 	}
-	return CleanPath(at) == nil || ValidName(s.Name) && CleanPath(path.Join(path.Dir(at), s.Name)) == nil
+	if s.Name != path.Base(folder) && ValidName(s.Name) {
+		named = path.Join(path.Dir(folder), s.Name)
+	}
+	return folder, named
 }
 
 // HeldBack reports whether the operator's policy forbids serving the skill. Only the operator sees

@@ -56,7 +56,7 @@ func (r *rules) warn() {
 	}
 	if r.fresh && v.Incomplete() == nil { // a skill that is not read yet may still match
 		r.fresh = false
-		for _, p := range r.given.Policy.Unmatched(v.Entries) {
+		for _, p := range r.given.Policy.Unmatched(v.Snapshot) {
 			r.log.Warn("no skill matches a pattern of the access rules: it may be misspelt", "pattern", p.String())
 		}
 	}

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"path"
 	"strings"
 
 	"github.com/knack-dev/knack/access"
@@ -17,31 +16,26 @@ func entryOf(c *policy.Candidate) *catalog.Entry {
 	return &catalog.Entry{Skill: c.Skill, Root: &c.Root, Status: catalog.Skipped}
 }
 
-// uris returns the URIs that a candidate may have: by its name, and by its folder.
+// uris returns the URIs that a candidate may have.
 func uris(c *policy.Candidate) (all []string) {
-	at := c.Path
-	if at == "." {
-		at = c.Folder()
-	}
-	paths := []string{at}
-	if named := path.Join(path.Dir(at), c.Name); skill.ValidName(c.Name) && named != at {
-		paths = append(paths, named)
-	}
-	for _, p := range paths {
-		if uri, err := skill.MainURI(c.Root.Prefix, p); err == nil {
+	bases, next := (*catalog.Snapshot)(nil).PossibleBases(entryOf(c), "")
+	for _, base := range append(bases, next) {
+		if uri, err := skill.MainURI("", base); err == nil {
 			all = append(all, uri.String())
 		}
 	}
 	return all
 }
 
-// PatternFor returns a pattern for scan.accept that matches a skill's folder and name: its URI, or,
-// if the two differ, the whole parent folder.
+// PatternFor returns a pattern for scan.accept that matches every possible URI of a skill: its URI
+// or, if it can have others, the whole parent folder or ** for all.
 func PatternFor(e *catalog.Entry) string {
 	uri := strings.ReplaceAll(strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile), "*", "%2A")
 	unread := &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}
-	if p, err := access.ParsePattern(uri); err == nil && !p.FitsAll(unread) {
-		uri = uri[:strings.LastIndexByte(uri, '/')+1] + "*"
+	for _, text := range []string{uri, uri[:strings.LastIndexByte(uri, '/')+1] + "*"} {
+		if p, err := access.ParsePattern(text); err == nil && p.FitsAll(unread) {
+			return text
+		}
 	}
-	return uri
+	return skill.Scheme + "**"
 }
