@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
 // ClientSkills describes the skills that a client shows its model itself. The lists for that model
@@ -22,6 +23,8 @@ type ClientSkills struct {
 	Deep bool
 	// Unlinked is set if the client finds no skill through a link below these folders.
 	Unlinked bool
+	// Lenient is set if the client is known to show a skill whose frontmatter is not valid YAML.
+	Lenient bool
 	// Off reports whether the client's settings turn a skill off. It must not read the disk. It is
 	// nil if no setting does.
 	Off func(*Entry) bool
@@ -84,19 +87,26 @@ func (s *Snapshot) ListedFor(client string) []*Entry {
 	return Keep(s, listedForKey{client}, func() []*Entry { return s.without(own) })
 }
 
+// DoubtfulFor returns the skills of [Snapshot.ListedFor] that a client finds itself, and may leave out
+// since their frontmatter is no strict YAML.
+func (s *Snapshot) DoubtfulFor(client string) (out []*Entry) {
+	own := s.clients[client]
+	if own == nil {
+		return nil
+	}
+	for _, e := range s.ListedFor(client) {
+		if own.finds(e) && own.mayDrop(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // without returns the listed skills that a client does not show itself.
 func (s *Snapshot) without(own *ClientSkills) []*Entry {
-	shows := func(e *Entry) bool {
-		link, at := e.Link(), cmp.Or(own.Real[e.Root.Dir], e.Root.Dir)
-		found := own.Roots[e.Root.Label] || link != "" && own.has(link)
-		if at != "" && (link == "" || !own.Unlinked) {
-			found = found || own.has(filepath.Join(at, filepath.FromSlash(e.Path)))
-		}
-		return found && (own.Off == nil || !own.Off(e))
-	}
 	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
 	for _, e := range s.Entries {
-		if e.Status == Skipped || !shows(e) {
+		if e.Status == Skipped || !own.finds(e) || own.mayDrop(e) {
 			continue
 		}
 		shown[e] = true
@@ -114,6 +124,32 @@ func (s *Snapshot) without(own *ClientSkills) []*Entry {
 		}
 	}
 	return out
+}
+
+// finds reports whether the client reads the folder of a skill, and its settings leave the skill on.
+func (c *ClientSkills) finds(e *Entry) bool {
+	link, at := e.Link(), cmp.Or(c.Real[e.Root.Dir], e.Root.Dir)
+	found := c.Roots[e.Root.Label] || link != "" && c.has(link)
+	if at != "" && (link == "" || !c.Unlinked) {
+		found = found || c.has(filepath.Join(at, filepath.FromSlash(e.Path)))
+	}
+	return found && (c.Off == nil || !c.Off(e))
+}
+
+// mayDrop reports whether the client may leave out a skill that it finds, since a strict reader
+// refuses its frontmatter.
+func (c *ClientSkills) mayDrop(e *Entry) bool {
+	for _, p := range e.Problems {
+		switch p.Rule {
+		case frontmatter.FenceLate, frontmatter.FenceBlanks, frontmatter.FenceGlued:
+			return true
+		case frontmatter.YAMLSyntax, frontmatter.YAMLDuplicate:
+			if !c.Lenient {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // has reports whether the client finds a skill in a folder.

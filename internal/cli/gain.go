@@ -29,6 +29,9 @@ func gainOf(ctx context.Context, env *console.Env, w *workspace.Workspace, id, n
 		return nil
 	}
 	g := &connection.Gain{Adds: countOwn(v.ListedFor(name)), Folder: ownFolder(env, id)}
+	for _, e := range v.DoubtfulFor(name) {
+		g.Doubtful = append(g.Doubtful, e.Name)
+	}
 	g.Own = countOwn(v.Listed) - g.Adds
 	g.OwnTokens, g.Tokens = tool.ListTokens(v, name)
 	return g

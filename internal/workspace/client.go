@@ -38,7 +38,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		return nil
 	}
 	l := w.inUse.Load()
-	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Roots: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep, Unlinked: agent.Unlinked}}
+	now := clientSkills{ClientSkills: &catalog.ClientSkills{Folders: map[string]bool{}, Roots: map[string]bool{}, Real: map[string]string{}, Deep: agent.Deep, Unlinked: agent.Unlinked, Lenient: agent.Lenient}}
 	for _, r := range l.roots {
 		if !r.Absent {
 			now.Real[r.Dir] = settings.RealOf(r.Dir)

@@ -11,7 +11,8 @@
 //   - home: the user's folder, as a place
 //   - reads: the labels of all folders that the agent reads; "-" for the labels of its own rows. Words
 //     among them: "deep" if the agent finds skills at any depth, and not only in child folders,
-//     "unlinked" if it follows no link to a skill
+//     "unlinked" if it follows no link to a skill, "lenient" if it shows a skill whose frontmatter is
+//     not valid YAML
 //   - variables: NAME=place for a variable that moves a home; NAME= for one that adds a folder
 //   - detect: places that exist if the agent is used, its own folder first; FILE#key for a key of
 //     "dependencies" in a package.json
@@ -41,6 +42,7 @@ type Agent struct {
 	Reads    []string // labels of the folders that it reads, with "-project" or "-user"
 	Deep     bool     // it finds skills at any depth below these folders, and not only in their child folders
 	Unlinked bool     // it finds no skill through a link
+	Lenient  bool     // it shows a skill whose frontmatter is not valid YAML
 	Detect   []string // places that exist if the agent is used
 	Off      []string // FILE#key: settings that turn skills off
 	Source   string
@@ -91,9 +93,16 @@ var table = sync.OnceValue(func() (t contents) {
 		if i < 0 {
 			i = len(t.agents)
 			labels := strings.Fields(reads)
-			deep, unlinked := slices.Contains(labels, "deep"), slices.Contains(labels, "unlinked")
-			labels = slices.DeleteFunc(labels, func(l string) bool { return l == "deep" || l == "unlinked" })
-			t.agents = append(t.agents, &Agent{ID: id, Name: name, Reads: labels, Deep: deep, Unlinked: unlinked, Detect: list(detect), Off: list(off), Source: source})
+			a := &Agent{ID: id, Name: name, Detect: list(detect), Off: list(off), Source: source}
+			words := map[string]*bool{"deep": &a.Deep, "unlinked": &a.Unlinked, "lenient": &a.Lenient}
+			for _, label := range labels {
+				if word := words[label]; word != nil {
+					*word = true
+				} else {
+					a.Reads = append(a.Reads, label)
+				}
+			}
+			t.agents = append(t.agents, a)
 		}
 		if label != "" {
 			folder, common := strings.CutPrefix(project, "?")
