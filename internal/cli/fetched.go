@@ -39,7 +39,7 @@ func isOutside(env *console.Env, word string, repositories bool) bool {
 	if strings.HasPrefix(word, "skill://") || word == "" {
 		return false
 	}
-	if distcmd.IsSource(word) || strings.Contains(word, "//") && !strings.HasSuffix(word, "//") {
+	if origin.HasScheme(word) || strings.Contains(word, "//") && !strings.HasSuffix(word, "//") {
 		return true
 	}
 	ref, err := origin.Parse(word, env.Dir, env.Home)

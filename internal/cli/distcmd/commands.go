@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/distribution/install"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -229,7 +230,7 @@ installed. The status is 1 if it would not be taken.`,
 	}
 	cmd.ValidArgsFunction = f.completeInstalled
 	f.register(cmd, false, func(cmd *cobra.Command, args []string) (command.Result, error) {
-		if slices.ContainsFunc(args, IsSource) {
+		if slices.ContainsFunc(args, origin.HasScheme) {
 			return f.verifySource(cmd, args)
 		}
 		return f.run(cmd, false, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {

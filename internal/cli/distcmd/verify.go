@@ -12,11 +12,6 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// IsSource reports whether an argument is a source with a scheme, not a skill's name or folder.
-func IsSource(arg string) bool {
-	return strings.Contains(arg, "://") || strings.HasPrefix(arg, "mcp:") || strings.HasPrefix(arg, "npm:") || strings.HasPrefix(arg, "file:") || strings.HasPrefix(arg, "git@")
-}
-
 // releaseJSON is the result of verify for a source. doc/api.md describes the fields.
 type releaseJSON struct {
 	Command string `json:"command"`

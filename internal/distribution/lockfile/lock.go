@@ -31,7 +31,7 @@ type Entry struct {
 	Source   string // its source, without the reference
 	Want     string // the requested reference; "" for the source's default
 	Path     string // its folder within the source, "." for the source itself
-	Revision string // "git:", "oci:", "npm:" or "http:" and an identifier of the content; "" for a source without one
+	Revision string // the ID of an [origin.Revision]
 	Version  string // the tag or annotation that names a version, or ""
 	Pinned   bool   // update leaves it
 	Signer   string // "key:" and the SHA-256 of the key whose signature was verified, or ""

@@ -6,6 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/jsonfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
@@ -113,7 +114,7 @@ func (r *reader) entry(key string, at int) (e Entry) {
 			}
 		case "revision":
 			e.Revision = r.Text("revision")
-			r.kind("revision", e.Revision, "git:", "oci:", "npm:", "http:")
+			r.kind("revision", e.Revision, origin.RevisionPrefixes()...)
 		case "version":
 			e.Version = r.Text("version")
 		case "pinned":

@@ -45,8 +45,8 @@ type Ref struct {
 
 // Revision is the state of a source at one moment.
 type Revision struct {
-	// ID is "git:" and a commit, "oci:" and a manifest digest, "npm:" and a package's integrity, or
-	// "http:" and the SHA-256 of an archive, or over the digests of an index or of a server's list. It
+	// ID is the Revision of the kind's row in [Kinds], and a commit, a manifest digest, a package's
+	// integrity, or the SHA-256 of an archive, or over the digests of an index or of a server's list. It
 	// is "" for a source without a common revision, such as a folder.
 	ID string
 	// Version is the tag or annotation that names a version, or "".

@@ -122,25 +122,9 @@ func checkCredentials(d *decoder, at string, s Source) {
 	if err != nil || !s.Credentials.Given() {
 		return
 	}
-	fix := ""
-	switch ref.Kind {
-	case origin.MCP, origin.WellKnown:
-		return
-	case origin.Archive:
-		if strings.Contains(ref.Location, "://") {
-			return
-		}
-		fix = "leave them out: a file needs none"
-	case origin.Git:
-		fix = "leave them out: git's own credential helpers are asked"
-	case origin.OCI:
-		fix = "leave them out: the login of 'docker login' is used"
-	case origin.NPM:
-		fix = "leave them out: the token in your .npmrc is used"
-	default:
-		fix = "leave them out: a folder needs none"
+	if why := ref.Access(); why != "" {
+		d.add(ruleValue, s.Position, at, "leave them out: "+why, "%s has credentials, which are not for sources of this kind", at)
 	}
-	d.add(ruleValue, s.Position, at, fix, "%s has credentials, which are not for sources of this kind", at)
 }
 
 // checkSources reports names shared by two sources, or by a source and a root, and duplicate
