@@ -73,24 +73,92 @@ var rePrompt = lazyregexp.New(`^[ \t]*(?:\([\w.-]{1,40}\) ?)?(?:[$%] |>>> |\.\.\
 // withoutPrompts returns a block of code without its prompts. If it has some, its other lines are
 // output, and only the lines that look like commands stay.
 func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
-	at := 0
-	var c passage.Copy
-	more := false // the line before goes on in this one
-	for line := range strings.Lines(p.Text) {
-		cut := promptLength(line)
-		prompts = prompts || cut > 0
-		if _, _, ok := commandIn(line, true); cut > 0 || more || ok {
-			c.Add(p, at+cut, at+len(line))
-		} else {
-			c.Add(p, at+len(strings.TrimRight(line, "\r\n")), at+len(line))
-		}
-		more = (cut > 0 || more) && strings.HasSuffix(strings.TrimRight(line, "\r\n"), `\`)
-		at += len(line)
-	}
+	bare = only(p, func(line string, _ bool) (from, to int, ok bool) {
+		from = promptLength(line)
+		prompts = prompts || from > 0
+		_, _, ok = commandIn(line, true)
+		return from, len(line), from > 0 || ok
+	})
 	if !prompts {
 		return p, false
 	}
-	return c.Part(p), true
+	return bare, true
+}
+
+// only returns ranges of the chosen lines of a part, and of the lines that continue them. The other
+// lines are empty.
+func only(p passage.Part, choose func(line string, continues bool) (from, to int, ok bool)) passage.Part {
+	var c passage.Copy
+	at := 0
+	more := false // the line before goes on in this one
+	for line := range strings.Lines(p.Text) {
+		from, to, ok := choose(line, more)
+		end := len(strings.TrimRight(line, "\r\n"))
+		if ok || more {
+			c.Add(p, at+from, at+min(to, end))
+		}
+		more = (ok || more) && strings.HasSuffix(line[:end], `\`)
+		c.Add(p, at+end, at+len(line))
+		at += len(line)
+	}
+	return c.Part(p)
+}
+
+// bareCommands judges the commands in the lines of a paragraph that are not marked as code.
+func (m *page) bareCommands(n ast.Node) {
+	found := false
+	bare := only(m.lines(n.Lines()), func(line string, continues bool) (from, to int, ok bool) {
+		if continues {
+			return 0, len(line), true
+		}
+		from, to, ok = bareCommand(line)
+		found = found || ok
+		return from, to, ok
+	})
+	if found {
+		m.commands.Shell(bare, commands.Bare)
+	}
+}
+
+// bareCommand returns the command in a line of prose: all of it if it begins with a program, else
+// from the first program with an option, a URL or a path right behind it.
+func bareCommand(line string) (from, to int, ok bool) {
+	const marks = "*_\"'($" // around a command in a sentence
+	before, at := "", 0
+	for word := range strings.FieldsSeq(line) {
+		start := at + strings.Index(line[at:], word)
+		if before != "" && isArgument(word) && !inCode(line, start) {
+			name := strings.TrimLeft(before, marks)
+			from, ok = at-len(name), programs.Has(programName(name))
+			begin := promptLength(line)
+			if first, _, _ := strings.Cut(strings.TrimLeft(line[begin:], " \t"), " "); programs.Has(first) || ok && verbs.Has(first) {
+				from, ok = begin, true
+			}
+			if ok {
+				line = strings.TrimRight(line, " \t\r\n")
+				if end := strings.TrimRight(line, ".,:;!?*_"); !strings.HasSuffix(end, " ") {
+					line = end // of a sentence
+				}
+				return from, len(line), true
+			}
+		}
+		before, at = word, start+len(word)
+	}
+	return 0, 0, false
+}
+
+// isArgument reports whether a word is an option, a URL or a path out of the skill, or has an "@".
+func isArgument(word string) bool {
+	word = strings.TrimLeft(word, `"'<>`)
+	if option := strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"); option != word {
+		return option != "" && option[0]|0x20 >= 'a' && option[0]|0x20 <= 'z'
+	}
+	return strings.Contains(word, "://") || strings.Contains(word, "@") || strings.HasPrefix(word, "~/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "$HOME/") || words.Outside(word)
+}
+
+// inCode reports whether an offset of a line is between the backticks of inline code.
+func inCode(line string, at int) bool {
+	return strings.Count(line[:at], "`")%2 == 1 && strings.Contains(line[at:], "`")
 }
 
 // maxPrompt bounds the bytes of a line that are searched for a prompt.
@@ -166,12 +234,14 @@ func startsProgram(text string, code bool) (int, bool) {
 	if !ok || strings.TrimSpace(argument) == "" {
 		return 0, false
 	}
-	if n := strings.LastIndexByte(name, '/'); n >= 0 {
-		name = name[n+1:]
-	}
-	name = strings.ToLower(strings.ReplaceAll(name, `\`, ""))
+	name = programName(name)
 	if code {
 		return from, programs.Has(name) || verbs.Has(name)
 	}
 	return from, programs.Has(name) && !strings.HasSuffix(strings.TrimSpace(text), ".")
+}
+
+// programName returns the name of the program that a word starts.
+func programName(word string) string {
+	return strings.ToLower(strings.ReplaceAll(word[strings.LastIndexByte(word, '/')+1:], `\`, ""))
 }

@@ -232,6 +232,7 @@ func (m *page) blocks(n ast.Node) {
 		m.inlines(n)
 		m.open = m.open[:min(inner, len(m.open))] // an element opened in a paragraph ends with it
 		m.end()
+		m.bareCommands(n)
 	default:
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 			m.blocks(c)

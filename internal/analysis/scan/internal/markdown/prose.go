@@ -24,6 +24,7 @@ func (m *page) block(p passage.Part, links []link) {
 		return
 	}
 	m.phrases(p)
+	secret := m.secretPaths(p.Text)
 	now := block{}
 	from := 0 // where the first download ends
 	for l := range all(links, p.Text) {
@@ -31,6 +32,9 @@ func (m *page) block(p passage.Part, links []link) {
 		m.address(p, l, host, kind)
 		if kind == words.Nobody {
 			continue
+		}
+		if secret && strings.Contains(host, ".") && strings.Contains(l.url, "://") {
+			m.Fact(passage.FactHost, host)
 		}
 		if what := download(linkedType(l.url)); what != "" {
 			if !m.Full(passage.DownloadProgram, p.File) {
@@ -66,6 +70,20 @@ func or(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// secretPaths notes the files with credentials that a text names, and reports whether it names one.
+func (m *page) secretPaths(text string) (found bool) {
+	for word := range strings.FieldsSeq(text) {
+		if at := strings.IndexAny(word, "~/$%"); at >= 0 {
+			word = strings.TrimRight(word[at:], ".,:;!?*_`\"'()[]")
+			if words.Credential(word) && words.Outside(words.Homely(word)) {
+				m.Fact(passage.FactRead, words.Homely(word))
+				found = true
+			}
+		}
+	}
+	return found
 }
 
 // phrases judges the meaning of a text's sentences.
