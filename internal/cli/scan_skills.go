@@ -33,7 +33,8 @@ type scanFlags struct {
 	strict   bool
 	baseline string
 	write    bool
-	done     []func() // once the skills are scanned
+	done     []func()                        // once the skills are scanned
+	known    map[*skill.Skill]*catalog.Entry // the skills to scan that list knows
 
 	against approvecmd.Comparison
 }
@@ -57,7 +58,9 @@ ones count. A finding stays known if its line moves. --write makes the findings
 of this run the known ones. Paths in the file begin at the folder that is
 scanned, so it works in another clone.
 
-The exit status is 1 if there is a finding to enforce (with --strict, any).`,
+The exit status is 1 if there is a finding to enforce (with --strict, any). A
+finding that scan.accept of your knack.yaml accepts does not count in a skill
+that 'knack list' knows; below a PATH every finding counts.`,
 		Example: `  knack scan                          # every skill that list knows
   knack scan ~/.claude/skills/review  # one, with what it names
   knack scan --baseline known.json --write .  # what is new, without --write`,
@@ -119,6 +122,13 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
 		return nil, workspace.Interrupted(err)
 	}
+	for _, s := range run.Skills {
+		if e := f.known[s.Skill]; e != nil {
+			if err := s.Accept(func(rule skill.RuleID) (string, error) { return f.named.opened.Accepted(ctx, e, rule) }); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if known != nil {
 		for _, s := range run.Skills {
 			if !one {
@@ -149,6 +159,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, one bool, unread error, err error) {
 	if len(words) == 0 {
 		v, err := f.named.scan(ctx)
+		f.know(v.Entries)
 		return v.Entries, false, nil, err
 	}
 	var rest []string
@@ -185,6 +196,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		}
 		if selection.IsPattern(name) {
 			fitting, none := selection.Named(env, v, []string{name})
+			f.know(fitting)
 			all, missing = append(all, fitting...), append(missing, none...)
 			continue
 		}
@@ -195,9 +207,20 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		} else if err != nil {
 			return nil, false, nil, err
 		}
+		f.know([]*catalog.Entry{e})
 		all = append(all, e)
 	}
 	return all, len(places) == 1 && len(names) == 0, command.Joined(append(missing, run.unread...), notChecked), nil
+}
+
+// know records skills that list knows, whose accepted findings do not count.
+func (f *scanFlags) know(all []*catalog.Entry) {
+	for _, e := range all {
+		if f.known == nil {
+			f.known = map[*skill.Skill]*catalog.Entry{}
+		}
+		f.known[e.Skill] = e
+	}
 }
 
 // scanEntries scans each skill once, on all processors.

@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,7 @@ import (
 	"github.com/knack-dev/knack/internal/policy/provenance"
 	"github.com/knack-dev/knack/internal/workspace/replica"
 	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
@@ -219,7 +221,7 @@ func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.judge) }
 // JudgeOf returns the judge of skills by the lanes of a policy. If the policy can hold skills back,
 // the judge uses the reports of exactly the served bytes.
 func JudgeOf(j *admission.Judge) judgement.Judge {
-	out := judgement.Judge{Lanes: j.Lanes()}
+	out := judgement.Judge{Lanes: j.Lanes(), Accepted: j.Accepted}
 	if j.Enforces() {
 		out.Known = func(e *catalog.Entry) *scan.Report {
 			v, _ := j.Of(e)
@@ -227,6 +229,19 @@ func JudgeOf(j *admission.Judge) judgement.Judge {
 		}
 	}
 	return out
+}
+
+// Accepted returns why the operator accepts a rule's findings in the present files of a skill, or "".
+// It also answers in a workspace without the policy.
+func (w *Workspace) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) (string, error) {
+	j := w.judge
+	if j == nil {
+		var err error
+		if j, err = w.files.Admission(w.file, "", slog.New(slog.DiscardHandler)); err != nil {
+			return "", err
+		}
+	}
+	return j.Accepted(ctx, e, rule), nil
 }
 
 // View returns the skills, and reads them on the first call. It fails if a root named by the user

@@ -32,6 +32,8 @@ type Finding struct {
 	Fixable Level
 	// Related is another place that the finding refers to, or nil.
 	Related *Place
+	// Accepted is why the operator accepts the finding, and where, or "". It is an info then.
+	Accepted string
 }
 
 // Kind tells findings about the format from findings about the contents.

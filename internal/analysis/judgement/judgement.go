@@ -76,6 +76,8 @@ type Judge struct {
 	// Known, if not nil, returns a scan report of exactly the bytes served of a skill, or nil.
 	// Such a report is the only one of a held-back skill.
 	Known func(*catalog.Entry) *scan.Report
+	// Accepted, if not nil, returns why the operator accepts a rule's findings in a skill, or "".
+	Accepted func(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string
 	// Quick judges only the format, unless Known has a report. Such a verdict is not whole.
 	Quick bool
 }
@@ -86,6 +88,13 @@ type Judge struct {
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
 	r := j.report(ctx, e)
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
+	for i := range r.Findings {
+		if f := &r.Findings[i]; j.Accepted != nil && f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
+			if f.Accepted = j.Accepted(ctx, e, f.Rule); f.Accepted != "" {
+				f.Severity = skill.SeverityInfo
+			}
+		}
+	}
 	return r
 }
 

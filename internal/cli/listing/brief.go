@@ -33,6 +33,13 @@ func PrintBrief(p *console.Printer, d *doctor.Report) {
 			}
 		}
 	}
+	for _, e := range d.View.Entries {
+		for _, f := range d.Verdicts[e].Findings {
+			if f.Accepted != "" {
+				p.Line("%s: accepted: %s, %s", display.OneLine(e.Place()), f.Rule, display.OneLine(f.Accepted))
+			}
+		}
+	}
 	r := report{d}
 	p.Line("%s", rootsTitle)
 	printRoots(p, d.View.Roots, false, r.briefState, func(catalog.RootStatus) {})

@@ -251,6 +251,12 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 			p.Item(5, "  %s %s", fixWord, fix)
 		}
 	}
+	for _, f := range d.Findings {
+		if f.Accepted != "" {
+			p.Line("")
+			p.Line("  accepted: %s, %s", f.Rule, display.OneLine(f.Accepted))
+		}
+	}
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
 		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already

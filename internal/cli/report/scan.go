@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
@@ -19,6 +20,36 @@ type Scanned struct {
 	Name   string
 	Set    string // the digest of its files, or "" if not all can be listed
 	Skill  *skill.Skill
+	// Accepted are the accepted findings, each with the reason and its place. They are not in Report.
+	Accepted []Accepted
+}
+
+// Accepted are the findings of a rule that scan.accept accepts in a skill.
+type Accepted struct {
+	Rule   skill.RuleID `json:"rule"`
+	Reason string       `json:"reason"` // with its place
+	Count  int          `json:"findings"`
+}
+
+// Accept moves the findings to enforce that are accepted to Accepted. why returns the reason, or "".
+func (s *Scanned) Accept(why func(rule skill.RuleID) (string, error)) (err error) {
+	s.Findings = slices.DeleteFunc(s.Findings, func(f scan.Finding) bool {
+		if f.Lane != scan.Enforce || err != nil {
+			return false
+		}
+		at := slices.IndexFunc(s.Accepted, func(a Accepted) bool { return a.Rule == f.Rule })
+		if at < 0 {
+			var reason string
+			if reason, err = why(f.Rule); reason == "" {
+				return false
+			}
+			at, s.Accepted = len(s.Accepted), append(s.Accepted, Accepted{Rule: f.Rule, Reason: reason})
+		}
+		s.Accepted[at].Count++
+		s.Enforce--
+		return true
+	})
+	return err
 }
 
 // ScanRun is the result of one run of the command scan.
@@ -82,6 +113,11 @@ func (r *ScanRun) Print(env *console.Env) {
 			p.Line("%s: %s more", console.OneLine(scan.MaskSecrets(s.Folder)), display.Count(more, "finding"))
 		}
 	}
+	for _, s := range r.Skills {
+		for _, a := range s.Accepted {
+			p.Line("%s: accepted: %s, %s", console.OneLine(scan.MaskSecrets(s.Folder)), a.Rule, console.OneLine(a.Reason))
+		}
+	}
 	if len(r.Skills) == 1 {
 		for _, l := range factLines(r.Skills[0].Facts) {
 			p.Item(2, "%s", l)
@@ -133,13 +169,14 @@ type scanRow struct {
 	Review   int                  `json:"review"`
 	Findings []doctor.ScanFinding `json:"findings"`
 	Facts    scan.Facts           `json:"facts"`
+	Accepted []Accepted           `json:"accepted,omitempty"`
 }
 
 // JSON returns the JSON form.
 func (r *ScanRun) JSON() any {
 	out := scanDocument{Version: 1, Skills: []scanRow{}, Summary: scanSummary{len(r.Skills), r.Count(scan.Enforce), r.Count(scan.Review), r.Known}}
 	for _, s := range r.Skills {
-		out.Skills = append(out.Skills, scanRow{scan.MaskSecrets(s.Folder), scan.MaskSecrets(s.Name), s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Findings), s.Facts})
+		out.Skills = append(out.Skills, scanRow{scan.MaskSecrets(s.Folder), scan.MaskSecrets(s.Name), s.Set, s.Enforce, s.Review, doctor.ScanFindings(s.Findings), s.Facts, s.Accepted})
 	}
 	return out
 }

@@ -15,6 +15,7 @@ type Policy struct {
 	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
 	Accept  []Accept
 	Approve []access.Pattern // the skills that are served only with approval
+	File    string           // the file of the section, for people
 }
 
 // Accept is an item of scan.accept: findings that do not hold a skill back.
@@ -24,6 +25,7 @@ type Accept struct {
 	Set    skill.Digest // of the skill's files; zero means any
 	Until  time.Time    // the end of the last day; zero means no end
 	Reason string
+	Line   int // of the item in its file; 0 if it is not in one
 }
 
 // The values of the key scan.mode.

@@ -359,9 +359,35 @@ func heldFor(c *policy.Candidate, message, fix string) *skill.HeldError {
 
 // accepts reports whether the policy accepts a rule's findings in a skill.
 func (j *Judge) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) bool {
-	return slices.ContainsFunc(j.o.Policy.Accept, func(a Accept) bool {
+	return j.acceptance(rule, e, set) != nil
+}
+
+// acceptance returns the item of the policy that accepts a rule's findings in a skill, or nil.
+func (j *Judge) acceptance(rule skill.RuleID, e *catalog.Entry, set skill.Digest) *Accept {
+	i := slices.IndexFunc(j.o.Policy.Accept, func(a Accept) bool {
 		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || j.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
 	})
+	if i < 0 {
+		return nil
+	}
+	return &j.o.Policy.Accept[i]
+}
+
+// Accepted returns why the policy accepts a rule's findings in the present files of a skill, and
+// the place that says so, or "": "'our own host' (knack.yaml:5)".
+func (j *Judge) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string {
+	if j == nil || len(j.o.Policy.Accept) == 0 || e.FS == nil {
+		return ""
+	}
+	files, err := e.Manifest(ctx, nil)
+	if err != nil {
+		return ""
+	}
+	a := j.acceptance(rule, &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}, skill.SetOf(files))
+	if a == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s:%d)", display.Quote(a.Reason), j.o.Policy.File, a.Line)
 }
 
 // mustBeApproved reports whether a skill is served only with approval.

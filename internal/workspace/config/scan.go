@@ -134,7 +134,7 @@ func decodeAccept(d *decoder, v frontmatter.Value) (all []admission.Accept) {
 			break
 		}
 		at := "scan.accept[" + strconv.Itoa(i) + "]"
-		var a admission.Accept
+		a := admission.Accept{Line: item.Position.Line}
 		section(d, at, item, acceptKeys(at), &a)
 		for _, key := range []struct{ name, fix string }{
 			{"rule", "write rule: and the id of a rule, such as run-decoded"},

@@ -29,7 +29,9 @@ func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*adm
 	if f == nil {
 		return admission.Open(admission.Policy{}, "", cache, log), nil
 	}
-	return admission.Open(f.Config.Scan, f.Approvals(), cache, log), nil
+	policy := f.Config.Scan
+	policy.File = f.Shown
+	return admission.Open(policy, f.Approvals(), cache, log), nil
 }
 
 // scanKey matches a possible key scan, in any notation.
