@@ -35,6 +35,9 @@ type connectFlags struct {
 	chosen              []string // arguments for serve; nil without --
 }
 
+// orAll ends the error of a flag that also goes with --all.
+var orAll = map[string]string{"write": ", or --all", "remove": ", or --all"}
+
 func connectCommand(env *console.Env) *cobra.Command {
 	var f connectFlags
 	var ids []string
@@ -83,7 +86,7 @@ clients are:
 				}
 				for _, flag := range []string{"remove", "write", "url", "http", "client-id", "token", "trust", "scope", "file"} {
 					if cmd.Flags().Changed(flag) {
-						return nil, command.UsageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client", flag)
+						return nil, command.UsageError("the clients are: "+strings.Join(ids, ", "), "--%s needs the name of a client"+orAll[flag], flag)
 					}
 				}
 				return f.list(cmd.Context(), env)
@@ -314,7 +317,7 @@ func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON 
 	for _, state := range all {
 		c, _ := clientconfig.Find(state.Client)
 		has := state.State == clientconfig.Connected || state.State == clientconfig.Outdated
-		if f.remove && !has || !f.remove && !state.Here {
+		if f.remove && !has || !f.remove && !state.Here && !has {
 			continue
 		}
 		if !f.inScope(c) {
@@ -377,7 +380,7 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 	if f.remove {
 		return f.disconnect(env, c, state, ch, planErr, asJSON)
 	}
-	if !f.write || ch.State == clientconfig.Absent {
+	if f.url == "" && (!f.write || ch.State == clientconfig.Absent) { // the skills here say nothing about another server's
 		one := []connection.Connection{state}
 		one[0].Here = true
 		f.gains(ctx, env, one)

@@ -151,4 +151,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 	if twice := c.DuplicateHint("that server"); twice != "" && s.URL != "" {
 		env.Err().Line("%s, or use an entry without --url.", twice)
 	}
+	if s.URL != "" && !f.every {
+		env.Err().Text(console.Hint, "to see the skills of that server: knack list "+console.ShellWord("mcp:"+display.RedactURI(s.URL)))
+	}
 }
