@@ -281,7 +281,7 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 			}
 		}
 		if len(rest) > 0 && !f.every {
-			env.Out().Line("not found: %s", strings.Join(rest, ", "))
+			env.Out().Line("no settings found of: %s; knack connect CLIENT --write works all the same", strings.Join(rest, ", "))
 		}
 		hint := "knack connect CLIENT prints the entry; with --write it goes into the file"
 		if gaining > 1 {

@@ -42,7 +42,7 @@ func (r *Report) Troubles() (out []Troubles) {
 		{Title: "shadowed: another skill has the same name and comes first", All: r.shadowed()},
 		{Title: "not as it should be on disk", All: r.notices()},
 		{Title: "plugins whose skills are not served", All: r.plugins()},
-		{Title: "not published by the Skills extension; the tools have them", All: r.Unpublished()},
+		{Title: "knack serves these; agents that read the folder themselves may leave them out", All: r.Unpublished()},
 		r.faulty(),
 	} {
 		if len(t.All) > 0 {
