@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -151,32 +150,14 @@ func (c *client) leaves(gate *gate, body string) {
 	}
 }
 
-// The place of a call is taken until its handler has ended, even if the client has left;
-// then it is free.
-func TestPlaceIsHeldByTheHandler(t *testing.T) {
-	t.Parallel()
-	gate := newGate()
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1}, gate: gate})
-	open := sync.OnceFunc(func() { close(gate.open) })
-	t.Cleanup(open) // before the server's end, which waits
-	c := w.dial(legacy)
-	c.leaves(gate, subscribing(c))
-	if testwait.Within(200*time.Millisecond, func() bool { // the server needs a moment to see that the client has left
-		resp := c.post(c.body("tools/list", nil))
-		resp.Body.Close()
-		return resp.StatusCode != http.StatusTooManyRequests
-	}) {
-		t.Fatal("the place is free while the handler works")
-	}
-	open()
-	awaitFree(t, c)
-}
-
 // A call's place ends with its request, even if its work still hangs on a disk: the
 // catalogue bounds such work itself.
 func TestPlaceEndsWithTheRequest(t *testing.T) {
 	for _, era := range eras {
-		for method, params := range map[string]map[string]any{"resources/read": slowFile(), "resources/directory/read": {"uri": "skill://slow"}} {
+		for method, params := range map[string]map[string]any{"resources/read": slowFile(), "resources/directory/read": {"uri": "skill://slow"}, "resources/subscribe": slowFile()} {
+			if method == "resources/subscribe" && era != legacy {
+				continue
+			}
 			t.Run(era+" "+method, func(t *testing.T) {
 				t.Parallel()
 				gate := newGate()
@@ -222,13 +203,13 @@ func TestIDInFlight(t *testing.T) {
 	}
 }
 
-// If a client disconnects before its calls begin, at most as many of them run as there
-// are places, and all places become free again.
+// If clients disconnect before their calls begin, at most as many of these wait for a disk as the
+// catalogue allows for one skill, and all places become free again.
 func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 	t.Parallel()
-	const places = 2
+	const readsOfSkill = 16 // of package catalog
 	gate := newGate()
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: places}, gate: gate})
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, gate: gate})
 	c := w.dial(legacy)
 	for range 100 {
 		r := c.request("POST", subscribing(c))
@@ -236,9 +217,9 @@ func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 		must(t, r.Write(conn))
 		conn.Close()
 	}
-	if testwait.Within(200*time.Millisecond, func() bool { return len(gate.begun) > places }) {
+	if testwait.Within(200*time.Millisecond, func() bool { return len(gate.begun) > readsOfSkill }) {
 		t.Errorf("%d calls are worked on at once", len(gate.begun))
 	}
-	close(gate.open)
 	awaitFree(t, c)
+	close(gate.open)
 }

@@ -173,11 +173,12 @@ func tunnel(t *testing.T, to func(host string) string) *url.URL {
 			return
 		}
 		w.WriteHeader(http.StatusOK)
-		here, _, err := w.(http.Hijacker).Hijack()
+		// The server may have read the first bytes of the client.
+		here, begun, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			return
 		}
-		go func() { _, _ = io.Copy(there, here); there.Close() }()
+		go func() { _, _ = io.Copy(there, begun); there.Close() }()
 		go func() { _, _ = io.Copy(here, there); here.Close() }()
 	}))
 	t.Cleanup(proxy.Close)
