@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -153,12 +154,15 @@ func (c *configFiles) add(f *settings.File) {
 	}
 	v, _ := frontmatter.ParseYAML(strings.TrimPrefix(string(f.Data), "\ufeff"))
 	for _, section := range v.Fields {
-		c.addSetting(f, section.Key, section.Value, unused[section.Key])
+		c.addSetting(f, section.Key, section.Value, unused)
 	}
 }
 
 // addSetting adds a setting, or each one in a section.
-func (c *configFiles) addSetting(f *settings.File, path string, v frontmatter.Value, unused bool) {
+func (c *configFiles) addSetting(f *settings.File, path string, v frontmatter.Value, unused map[string]bool) {
+	section, rest, _ := strings.Cut(path, ".")
+	key, _, _ := strings.Cut(rest, ".")
+	out := unused[section] || unused[section+"."+key]
 	text := display.OneLine(v.Text)
 	switch v.Kind {
 	case frontmatter.Map:
@@ -179,5 +183,8 @@ func (c *configFiles) addSetting(f *settings.File, path string, v frontmatter.Va
 		}
 		text = "[" + strings.Join(words, ", ") + "]"
 	}
-	c.Settings = append(c.Settings, settingLine{path, display.RedactWords([]string{text})[0], f.Shown, v.Position.Line, unused})
+	if _, err := skill.ParseDigest(text); err != nil { // a digest is no secret
+		text = display.RedactWords([]string{text})[0]
+	}
+	c.Settings = append(c.Settings, settingLine{path, text, f.Shown, v.Position.Line, out})
 }

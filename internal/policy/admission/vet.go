@@ -250,7 +250,7 @@ func (j *Judge) decide(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 			ok, why = j.o.Approvals.Approved(uris(c), c.Files)
 		}
 		if v.Approved = why; !ok && v.Fault == nil {
-			v.Fault = heldFor(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved', then run 'knack approve'")
+			v.Fault = heldFor(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved --text', then run 'knack approve SKILL'")
 		}
 	}
 	j.record(c, v)
