@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -224,6 +226,9 @@ func TestSilentDisk(t *testing.T) {
 		silent, other := skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d"), "a/x": "x"}), skilltest.Global(map[string]string{"b/SKILL.md": skilltest.Document("b", "d"), "b/x": "x"})
 		s := &silentFS{FS: silent.FS}
 		silent.FS = s
+		var changing replacedFS
+		changing.Store(&other.Files)
+		other.FS = &changing
 		c := skilltest.Catalog(t, silent, other)
 		told := 0
 		table := New(Options[int]{Period: Period, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(int, string) { told++ }})
@@ -241,7 +246,9 @@ func TestSilentDisk(t *testing.T) {
 		answer := make(chan struct{})
 		s.answer.Store(&answer)
 		testwait.Advance(2 * Period)
-		other.Put("b/x", "another")
+		files := maps.Clone(other.Files)
+		files["b/x"] = &fstest.MapFile{Data: []byte("another"), Mode: 0o644}
+		changing.Store(&files)
 		testwait.Advance(4 * Period)
 		if told != 1 {
 			t.Errorf("%d notifications of the other root's file", told)
@@ -255,6 +262,11 @@ func TestSilentDisk(t *testing.T) {
 		testwait.Advance(2 * Period)
 	})
 }
+
+// replacedFS has files that are replaced while they are read.
+type replacedFS struct{ atomic.Pointer[fstest.MapFS] }
+
+func (r *replacedFS) Open(name string) (fs.File, error) { return r.Load().Open(name) }
 
 // silentFS answers nothing while answer is open.
 type silentFS struct {
