@@ -124,10 +124,13 @@ func (m *page) bareCommands(n ast.Node) {
 // from the first program with an option, a URL or a path right behind it.
 func bareCommand(line string) (from, to int, ok bool) {
 	const marks = "*_\"'($" // around a command in a sentence
-	before, at := "", 0
+	before, at, ticks := "", 0, 0
+	last := strings.LastIndexByte(line, '`')
 	for word := range strings.FieldsSeq(line) {
 		start := at + strings.Index(line[at:], word)
-		if before != "" && isArgument(word) && !inCode(line, start) {
+		inCode := ticks%2 == 1 && start <= last
+		ticks += strings.Count(word, "`")
+		if before != "" && !inCode && isArgument(word) {
 			name := strings.TrimLeft(before, marks)
 			from, ok = at-len(name), programs.Has(programName(name))
 			begin := promptLength(line)
@@ -154,11 +157,6 @@ func isArgument(word string) bool {
 		return option != "" && option[0]|0x20 >= 'a' && option[0]|0x20 <= 'z'
 	}
 	return strings.Contains(word, "://") || strings.Contains(word, "@") || strings.HasPrefix(word, "~/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "$HOME/") || words.Outside(word)
-}
-
-// inCode reports whether an offset of a line is between the backticks of inline code.
-func inCode(line string, at int) bool {
-	return strings.Count(line[:at], "`")%2 == 1 && strings.Contains(line[at:], "`")
 }
 
 // maxPrompt bounds the bytes of a line that are searched for a prompt.
