@@ -211,7 +211,7 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 		Surface: event.MCP, Subject: x.Subject.Name, Client: x.client.Name, Address: x.Address,
 		Method: x.method, Route: x.method, Took: time.Since(begun), Result: event.OK, Unlogged: x.method == "ping",
 	}
-	e.Call(p.Name, p.URI, p.Arguments)
+	e.Call(s.tool(p.Name), p.Name, p.URI, p.Arguments)
 	if failed || usesSkills[x.method] {
 		e.View, _ = s.o.Catalog.Now(x.Filter)
 	}

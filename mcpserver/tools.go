@@ -78,12 +78,19 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
 	return of, err
 }
 
+// tool returns the tool with a name, or nil.
+func (s *Server) tool(name string) *tool.Tool {
+	if i := slices.IndexFunc(s.o.Tools, func(t *tool.Tool) bool { return t.Name == name }); i >= 0 {
+		return s.o.Tools[i]
+	}
+	return nil
+}
+
 func (s *Server) callTool(ctx context.Context, x *exchange) (reply, error) {
-	i := slices.IndexFunc(s.o.Tools, func(t *tool.Tool) bool { return t.Name == x.params.Name })
-	if i < 0 {
+	t := s.tool(x.params.Name)
+	if t == nil {
 		return reply{}, s.unknownTool(x.params.Name)
 	}
-	t := s.o.Tools[i]
 	res, err := t.Call(ctx, s.host, x.params.Arguments)
 	if err != nil {
 		return reply{}, err

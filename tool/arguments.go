@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,6 +92,15 @@ func (a arguments) name(key string) (s string, given bool, err error) {
 	}
 	s, given, err = a.text(key)
 	return lookup.Bounded(s), given, err
+}
+
+// first returns the first argument that is not empty of those with the keys, and the first error.
+func (a arguments) first(keys []string) (value string, err error) {
+	for _, key := range keys {
+		text, _, bad := a.name(key)
+		value, err = cmp.Or(value, text), cmp.Or(err, bad)
+	}
+	return value, err
 }
 
 // number returns an integer argument between low and high, or the default if it is missing

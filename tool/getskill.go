@@ -125,7 +125,7 @@ func documentedFolders(v catalog.View) []string {
 
 func getSkill() *Tool {
 	return &Tool{
-		Contract: "000", Name: "get_skill", Title: "Get Skill", Schema: getSkillSchema,
+		Contract: "000", Name: "get_skill", Title: "Get Skill", Schema: getSkillSchema, skillKeys: []string{"skill_name"},
 		describe: func(catalog.View, profile.Client) string { return getSkillDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.name("skill_name")

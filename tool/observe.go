@@ -49,6 +49,18 @@ func (t *Tool) accepted() []string {
 	return names
 }
 
+// Asked returns the name or URI of the skill, and the path of the file in it, that the arguments of
+// a call give. Both are "" if the tool takes none or if the arguments are malformed.
+func (t *Tool) Asked(args json.RawMessage) (skill, file string) {
+	if len(t.skillKeys) == 0 {
+		return "", ""
+	}
+	a, _ := parseArguments(args, nil)
+	skill, _ = a.first(t.skillKeys)
+	file, _ = a.first(t.fileKeys)
+	return skill, file
+}
+
 // Required lists the names of the arguments that the schema requires, in its order.
 func (t *Tool) Required() []string {
 	var s struct{ Required []string }

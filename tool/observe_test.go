@@ -28,6 +28,49 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// TestAsked checks that each tool which takes a skill says which arguments name it and its file, so
+// that calls are counted and logged for the skill: those that the schema requires, and each alias.
+func TestAsked(t *testing.T) {
+	want := map[string]string{ // by tool: keys of the skill, and of the file
+		"skill": "name command;", "read_file_in_skill": "skill_name name skill;file_path path file", "find_skills": ";",
+		"runner list_skills": ";", "runner get_skill": "skill_name;", "runner read_file_in_skill": "skill_name;file_path",
+		"uri list_skills": ";", "uri get_skill": "uri;", "Skill": "skill_name;",
+	}
+	for _, set := range SetNames() {
+		tools, err := ParseSets(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range tools {
+			keys, ok := want[set+" "+one.Name]
+			if !ok {
+				keys, ok = want[one.Name]
+			}
+			if !ok {
+				t.Errorf("%s of %s has no row", one.Name, set)
+			}
+			skills, files, _ := strings.Cut(keys, ";")
+			for _, key := range strings.Fields(skills) {
+				for _, file := range append(strings.Fields(files), "other") {
+					name, path := one.Asked([]byte(`{"` + key + `":"a","` + file + `":"b"}`))
+					if name != "a" || (path == "b") != (file != "other") {
+						t.Errorf("%s of %s by %s and %s: %q, %q", one.Name, set, key, file, name, path)
+					}
+				}
+				if name, _ := one.Asked([]byte(`{"` + strings.ToUpper(key) + `":"a"}`)); name != "" {
+					t.Errorf("%s of %s takes %s in capitals", one.Name, set, key)
+				}
+			}
+			if name, _ := one.Asked([]byte(`{"query":"a","name":"b","uri":"c","skill_name":"d"}`)); (name != "") != (skills != "") {
+				t.Errorf("%s of %s: %q", one.Name, set, name)
+			}
+			if required := one.Required(); len(required) > 0 && !strings.HasPrefix(keys, required[0]) {
+				t.Errorf("%s of %s requires %s first, and %q names the skill", one.Name, set, required, skills)
+			}
+		}
+	}
+}
+
 // TestObserve is contract 001's user visibility: both whole lines, for answered and for
 // refused calls.
 func TestObserve(t *testing.T) {

@@ -60,6 +60,7 @@ func (r fileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 func runnerReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
+		skillKeys: []string{"skill_name"}, fileKeys: []string{"file_path"},
 		describe: func(catalog.View, profile.Client) string { return readFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, _, err := args.name("skill_name")

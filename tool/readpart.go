@@ -58,9 +58,10 @@ var defaultFiles = fileReader{
 func defaultReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: defaultReadFileSchema,
-		Meta:     map[string]any{resultSizeKey: profile.MaxResult},
-		keys:     []string{"skill_name", "file_path", "offset", "limit", "column"},
-		aliases:  []string{"name", "skill", "path", "file"},
+		Meta:      map[string]any{resultSizeKey: profile.MaxResult},
+		keys:      []string{"skill_name", "file_path", "offset", "limit", "column"},
+		aliases:   []string{"name", "skill", "path", "file"},
+		skillKeys: namingSkill(), fileKeys: namingFile(),
 		describe: func(catalog.View, profile.Client) string { return defaultReadFileDescription },
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, path, s, err := fileArguments(args)
@@ -88,19 +89,16 @@ func defaultReadFile() *Tool {
 	}
 }
 
+// namingSkill and namingFile return the keys of a skill and of a file, first the schema's and then
+// other names that models give them.
+func namingSkill() []string { return []string{"skill_name", "name", "skill"} }
+func namingFile() []string  { return []string{"file_path", "path", "file"} }
+
 // fileArguments reads the arguments, also under other names that models give them.
 func fileArguments(args arguments) (name, path string, s span, err error) {
-	first := func(keys ...string) (value string) {
-		for _, key := range keys {
-			text, given, bad := args.name(key)
-			err = cmp.Or(err, bad)
-			if given && value == "" {
-				value = text
-			}
-		}
-		return value
-	}
-	name, path = first("skill_name", "name", "skill"), first("file_path", "path", "file")
+	name, err = args.first(namingSkill())
+	path, bad := args.first(namingFile())
+	err = cmp.Or(err, bad)
 	if name == "" && err == nil {
 		err = errors.New("'skill_name' is missing; give the name of a skill")
 	}

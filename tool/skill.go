@@ -76,7 +76,7 @@ func newSkill(head, search string, isDefault bool) *Tool {
 	around := display.Length(head) + display.Length(skillTail)
 	t := &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema, around: around,
-		keys: []string{"name"}, aliases: []string{"command"},
+		keys: []string{"name"}, aliases: []string{"command"}, skillKeys: []string{"name", "command"},
 		describe: func(v catalog.View, c profile.Client) string {
 			return head + listing.Render(v, v.Listed, listing.Elements, listing.BudgetFor(c, around), search) + skillTail
 		},

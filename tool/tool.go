@@ -64,6 +64,9 @@ type Tool struct {
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
 	keys      []string // the allowed keys, in order; nil if unknown keys are ignored
 	aliases   []string // further allowed keys, which no message names
+	// skillKeys and fileKeys are the keys of the arguments that name a skill and a file of it. Of
+	// several, the first that is given counts. A tool without skillKeys takes no skill.
+	skillKeys, fileKeys []string
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the

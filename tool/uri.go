@@ -63,7 +63,7 @@ type skillList struct {
 func getByURI() *Tool {
 	return &Tool{
 		Contract: "004", Name: "get_skill", Title: "Get Skill", Schema: getByURISchema,
-		keys:     []string{"uri"},
+		keys: []string{"uri"}, skillKeys: []string{"uri"},
 		describe: func(catalog.View, profile.Client) string { return getByURIDescription },
 		malformed: func(_ context.Context, _ *Host, err error) (Result, error) {
 			if errors.Is(err, errNoObject) { // so there is no URI

@@ -42,7 +42,7 @@ func waveSkill() *Tool {
 	around := display.Length(waveHead)
 	budget := func(c profile.Client) int { return listing.BudgetFor(c, around) }
 	return &Tool{
-		Contract: "003", Name: "Skill", Title: "Skill", Schema: waveSchema, Brief: waveBrief, around: around,
+		Contract: "003", Name: "Skill", Title: "Skill", Schema: waveSchema, Brief: waveBrief, around: around, skillKeys: []string{"skill_name"},
 		describe: func(v catalog.View, c profile.Client) string {
 			return waveHead + listing.Render(v, wave.Skills(v), listing.Bullets, budget(c), "")
 		},

@@ -97,10 +97,21 @@ func open(t testing.TB, files map[string]string) *fixture {
 	return f
 }
 
+// toolNamed returns a tool of the default set.
+func toolNamed(name string) *tool.Tool {
+	tools, _ := tool.ParseSets(tool.DefaultSet)
+	for _, t := range tools {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 // called records an answered call of a tool.
-func called(t *usage.Tally, v catalog.View, client, tool string, arguments []byte) {
+func called(t *usage.Tally, v catalog.View, client, name string, arguments []byte) {
 	e := event.Event{Surface: event.MCP, Method: "tools/call", Client: client, Result: event.OK, View: v}
-	e.Call(tool, "", arguments)
+	e.Call(toolNamed(name), name, "", arguments)
 	t.Record(&e)
 }
 
@@ -120,7 +131,7 @@ func missed(t *usage.Tally, v catalog.View, asked string, arguments []byte) {
 	if arguments == nil {
 		e.Method = "prompts/get"
 	} else {
-		e.Call("skill", "", arguments)
+		e.Call(toolNamed("read_file_in_skill"), "read_file_in_skill", "", arguments) // which takes name and skill_name
 	}
 	t.Record(&e)
 }

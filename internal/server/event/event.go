@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/tool"
 )
 
 // Event is one request or decision. Unknown fields and fields that do not apply are empty. The
@@ -111,20 +112,13 @@ type Change struct {
 }
 
 // Call sets the tool, the skill and the file that a call of an MCP method asks for. name is a tool's
-// or a prompt's, and uri a resource's.
-func (e *Event) Call(name, uri string, arguments json.RawMessage) {
+// or a prompt's, uri a resource's, and t the tool with that name, or nil.
+func (e *Event) Call(t *tool.Tool, name, uri string, arguments json.RawMessage) {
 	switch e.Method {
 	case "tools/call":
-		e.Tool = name
-		var a struct { // of any contract
-			Name      string `json:"name"`
-			Command   string `json:"command"`
-			SkillName string `json:"skill_name"`
-			FilePath  string `json:"file_path"`
-			URI       string `json:"uri"`
+		if e.Tool = name; t != nil {
+			e.Asked, e.File = t.Asked(arguments)
 		}
-		_ = json.Unmarshal(arguments, &a) // malformed arguments name nothing
-		e.Asked, e.File = cmp.Or(a.URI, a.Name, a.Command, a.SkillName), a.FilePath
 	case "prompts/get":
 		e.Asked = name
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/tool"
 )
 
 const git, flags = "skill://claude-project/git/SKILL.md", "skill://claude-project/flags/SKILL.md"
@@ -26,10 +28,16 @@ func view(t testing.TB) catalog.View {
 	})))
 }
 
+// toolNamed returns a tool of the set default or uri.
+func toolNamed(name string) *tool.Tool {
+	tools, _ := tool.ParseSets("default,uri")
+	return tools[slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == name })]
+}
+
 // called records an answered call of a tool.
-func called(t *Tally, v catalog.View, client, tool string, arguments []byte) {
+func called(t *Tally, v catalog.View, client, name string, arguments []byte) {
 	e := event.Event{Surface: event.MCP, Method: "tools/call", Client: client, Result: event.OK, View: v}
-	e.Call(tool, "", arguments)
+	e.Call(toolNamed(name), name, "", arguments)
 	t.Record(&e)
 }
 
@@ -49,7 +57,11 @@ func failed(t *Tally, v catalog.View, asked string, arguments []byte) {
 	if arguments == nil {
 		e.Method = "prompts/get"
 	} else {
-		e.Call("skill", "", arguments)
+		name := "skill"
+		if bytes.Contains(arguments, []byte(`"uri"`)) {
+			name = "get_skill"
+		}
+		e.Call(toolNamed(name), name, "", arguments)
 	}
 	t.Record(&e)
 }
