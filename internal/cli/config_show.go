@@ -35,6 +35,8 @@ type configFile struct {
 	Missing bool   `json:"missing,omitempty"`
 	// Refused is the first problem of a file of which nothing is used.
 	Refused string `json:"refused,omitempty"`
+
+	onlyHTTP []string // sections of the user's file
 }
 
 // settingLine is a setting, named in the form of doc/configuration.md.
@@ -97,6 +99,7 @@ func filesHere(env *console.Env, show bool) (command.Result, error) {
 		one := configFile{File: f.Shown, Owner: "project"}
 		if f.Path == own {
 			one.Owner = "user"
+			_, one.onlyHTTP = config.Transports(f.Data, f.Kind)
 		}
 		if bad := command.FailureIn(f.Refused()); bad != nil {
 			one.Refused = bad.Error()
@@ -137,7 +140,10 @@ func (c configFiles) Print(env *console.Env) {
 		case f.Refused != "":
 			why = "of the project: it is refused, and nothing in it is used"
 		case f.Owner == "user":
-			why = "your own: all sections count, for a server over standard input and output those that 'knack config check' names"
+			why = "your own: all sections count"
+			if len(f.onlyHTTP) > 0 {
+				why += ", " + strings.Join(f.onlyHTTP, ", ") + " only over HTTP"
+			}
 		}
 		env.Out().Line("%s  %s", f.File, why)
 	}

@@ -199,8 +199,10 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	var all []approvals.Approval
 	var accepted []admission.Accept
 	var options scan.Options
+	asked := false // whether a skill is served only with approval
 	if file, err := w.Files().Trusted(); err == nil && file != nil {
 		options.Lanes = file.Config.Scan.Rules
+		asked = len(file.Config.Scan.Approve) > 0
 	}
 	stored := false
 	for _, e := range entries {
@@ -267,6 +269,9 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))
+	if !asked && len(accepted) == 0 {
+		env.Err().Text(console.Hint, "skills are served without approval too, until scan.approve in knack.yaml names them, such as [\"skill://**\"]")
+	}
 	return unread
 }
 
