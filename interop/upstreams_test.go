@@ -89,7 +89,12 @@ sources:
 		t.Fatal(err)
 	}
 	through := &tree{name: "upstreams", flags: []string{"--config", settings}}
-	at := through.http(t)
+	at, stop, err := serve(binary, through.args()...) // it writes into the test's folder, so it ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	through.once.Do(func() { through.url = at })
 	testwait.Until(t, func() bool {
 		resp, err := http.Get(strings.TrimSuffix(at, "/mcp") + "/readyz")
 		if err != nil {

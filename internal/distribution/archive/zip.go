@@ -74,7 +74,10 @@ func walkZip(in *io.SectionReader, size int64, visit func(origin.Entry, io.Reade
 		content := &inflated{file: f, in: in, budget: &total}
 		e, data := origin.Entry{Path: f.path, Size: f.size, Type: f.kind}, io.Reader(content)
 		if f.kind == origin.Link && f.size <= maxPath { // the content is the link's target
-			target, _ := io.ReadAll(content)
+			target, err := io.ReadAll(content)
+			if err != nil {
+				return err
+			}
 			e.Target, data = string(target), strings.NewReader(string(target))
 		}
 		if err := visit(e, data); err != nil {

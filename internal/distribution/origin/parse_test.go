@@ -292,6 +292,7 @@ func FuzzRef(f *testing.F) {
 	for _, c := range refForms {
 		f.Add(c.text)
 	}
+	f.Add("http://127.0.0.1:08.")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := Parse(text, "/srv/p", "/home/u")
 		if err != nil {

@@ -85,8 +85,8 @@ func Normal(source string) string {
 
 // Host returns the normal form of a host with or without a port, for a scheme.
 func Host(scheme, host string) string {
-	name, port := strings.ToLower(host), ""
-	if i := strings.LastIndexByte(name, ':'); i >= 0 && i+1 < len(name) && strings.Trim(name[i+1:], "0123456789") == "" && (strings.Count(name, ":") == 1 || name[0] == '[') {
+	name, port := strings.TrimRight(strings.ToLower(host), "."), ""
+	if i := strings.LastIndexByte(name, ':'); i >= 0 && i+1 < len(name) && strings.Trim(name[i+1:], "0123456789") == "" && (strings.Count(name, ":") == 1 || strings.HasPrefix(name, "[") && name[i-1] == ']') {
 		name, port = name[:i], name[i+1:]
 		port = strings.TrimLeft(port[:len(port)-1], "0") + port[len(port)-1:]
 	}

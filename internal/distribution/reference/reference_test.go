@@ -54,7 +54,7 @@ func TestNormal(t *testing.T) {
 }
 
 func FuzzNormal(f *testing.F) {
-	for _, text := range []string{"oci://h:0443/a", "git@h:p", "git+https://h./a%2e", "mcp:https://[::1]:443/x", "h.:1/%", "@:", "oci://a:0:0/b"} {
+	for _, text := range []string{"oci://h:0443/a", "git@h:p", "git+https://h./a%2e", "mcp:https://[::1]:443/x", "h.:1/%", "@:", "oci://a:0:0/b", "0://[:::4.", "https://[::]:443.:443/a"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
