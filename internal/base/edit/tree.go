@@ -204,6 +204,8 @@ func (t *Tree) Sync() error {
 }
 
 // syncEach syncs each file and folder of a tree.
+//
+//lint:ignore U1000 systems other than Linux need it
 func syncEach(root *os.Root) error {
 	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
