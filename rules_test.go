@@ -78,6 +78,9 @@ var rules = []rule{
 		{"internal/cli", `package cli; import "github.com/knack-dev/knack/internal/workspace"; var f = workspace.OpenUnguarded`},
 		{"internal/cli", `package cli; import vet "github.com/knack-dev/knack/internal/policy/admission"; func f() { vet.Open() }`},
 	}},
+	{"HTML escapes", checkEscapes, [][2]string{
+		{"internal/web", `package web; import "encoding/json"; func f(e *json.Encoder) { e.SetEscapeHTML(false) }`},
+	}},
 	{"vague names", checkVague, [][2]string{
 		{"internal/utils", `package utils`},
 		{"catalog/common", `package catalogcommon`},
@@ -173,6 +176,22 @@ func (u use) check(p pkg) (complaints []string) {
 				if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(u.names[local[x.Name]], sel.Sel.Name) {
 					complaints = append(complaints, fmt.Sprintf("%s: %s uses %s.%s; only %q may", f.name, p.path, x.Name, sel.Sel.Name, u.allowed))
 				}
+			}
+			return true
+		})
+	}
+	return complaints
+}
+
+// checkEscapes looks for writers of JSON without HTML escapes. The product has one: [rawjson.Marshal].
+func checkEscapes(p pkg) (complaints []string) {
+	if p.path == "internal/base/rawjson" || p.path == "internal/tools/bench/floor" {
+		return nil
+	}
+	for _, f := range p.files {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "SetEscapeHTML" {
+				complaints = append(complaints, f.name+": uses SetEscapeHTML; call rawjson.Marshal")
 			}
 			return true
 		})

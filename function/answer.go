@@ -3,6 +3,7 @@ package function
 import (
 	"encoding/json"
 
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -58,16 +59,16 @@ type mcpText struct {
 func answer(f Format, c call, r tool.Result) (json.RawMessage, error) {
 	switch f {
 	case Anthropic:
-		return marshal(anthropicAnswer{Type: "tool_result", ID: c.id, Content: r.Text, IsError: r.IsError})
+		return rawjson.Marshal(anthropicAnswer{Type: "tool_result", ID: c.id, Content: r.Text, IsError: r.IsError})
 	case Gemini:
-		return marshal(geminiAnswer{geminiResponse{ID: c.id, Name: c.name, Response: geminiResult(r)}})
+		return rawjson.Marshal(geminiAnswer{geminiResponse{ID: c.id, Name: c.name, Response: geminiResult(r)}})
 	case MCP:
-		return marshal(mcpAnswer{Meta: r.Meta, Content: []mcpText{{"text", r.Text}}, Structured: r.Object, IsError: r.IsError})
+		return rawjson.Marshal(mcpAnswer{Meta: r.Meta, Content: []mcpText{{"text", r.Text}}, Structured: r.Object, IsError: r.IsError})
 	}
 	if c.item {
-		return marshal(openAIItem{Type: "function_call_output", ID: c.id, Output: r.Text})
+		return rawjson.Marshal(openAIItem{Type: "function_call_output", ID: c.id, Output: r.Text})
 	}
-	return marshal(openAIAnswer{Role: "tool", ID: c.id, Name: c.name, Content: r.Text})
+	return rawjson.Marshal(openAIAnswer{Role: "tool", ID: c.id, Name: c.name, Content: r.Text})
 }
 
 func geminiResult(r tool.Result) map[string]string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -117,7 +118,7 @@ func Definitions(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format
 		}
 	}
 	if f == Gemini {
-		return marshal(geminiDefinitions{declarations})
+		return rawjson.Marshal(geminiDefinitions{declarations})
 	}
-	return marshal(all)
+	return rawjson.Marshal(all)
 }

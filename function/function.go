@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/tool"
 )
 
@@ -114,7 +115,7 @@ func Call(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, input
 		answers = append(answers, a)
 	}
 	if list {
-		return marshal(answers)
+		return rawjson.Marshal(answers)
 	}
 	return answers[0], nil
 }
@@ -149,7 +150,7 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 // Execute is [Call] for one parsed call, and returns its result. Arguments is the model's text. The
 // error is the context's.
 func Execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, name, arguments string) (tool.Result, error) {
-	text, err := marshal(arguments)
+	text, err := rawjson.Marshal(arguments)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -159,7 +160,7 @@ func Execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, name, argume
 // refusal returns an error result without calling a tool.
 func refusal(message string) tool.Result {
 	object := map[string]string{"error": message}
-	text, _ := marshal(object) // cannot fail for two strings
+	text, _ := rawjson.Marshal(object) // cannot fail for two strings
 	return tool.Result{Text: string(text), Object: object, IsError: true}
 }
 
@@ -187,15 +188,4 @@ func parseArguments(f Format, raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	return raw, nil
-}
-
-// marshal writes JSON without escaping HTML.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -204,14 +204,3 @@ type ReadDirectoryResult struct {
 	NextCursor string
 	Resources  []*mcp.Resource
 }
-
-// encode is json.Marshal without HTML escapes.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}

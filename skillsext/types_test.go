@@ -1,6 +1,10 @@
 package skillsext
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
+)
 
 // TestEntryIsWritten checks that the hand-written encoding of an entry equals encoding/json's.
 func TestEntryIsWritten(t *testing.T) {
@@ -14,12 +18,12 @@ func TestEntryIsWritten(t *testing.T) {
 		"generated":         {URI: "u", Resources: DynamicResources()},
 		"none":              nil,
 	} {
-		want, err := encode(s)
+		want, err := rawjson.Marshal(s)
 		if got := string(s.AppendJSON(nil)); err != nil || got != string(want) {
 			t.Errorf("%s: %s\nwant %s (%v)", name, got, want, err)
 		}
 	}
-	if data, err := encode(&Skill{Frontmatter: Frontmatter(`{"a":`)}); err == nil {
+	if data, err := rawjson.Marshal(&Skill{Frontmatter: Frontmatter(`{"a":`)}); err == nil {
 		t.Errorf("a frontmatter that is no JSON: %s", data)
 	}
 }

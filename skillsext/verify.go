@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -196,7 +197,7 @@ func sameNumber(a, b string) bool {
 }
 
 func describe(v any) string {
-	b, _ := encode(v)
+	b, _ := rawjson.Marshal(v)
 	return display.Excerpt(string(b))
 }
 

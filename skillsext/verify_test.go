@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -156,7 +157,7 @@ func TestCheckEntry(t *testing.T) {
 
 func TestWire(t *testing.T) {
 	s := good()
-	b, err := encode(s)
+	b, err := rawjson.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestWire(t *testing.T) {
 	if diff := cmp.Diff(s, &back, cmp.AllowUnexported(Resources{})); diff != "" {
 		t.Error(diff)
 	}
-	if b, _ := encode(Skill{Frontmatter: Frontmatter(`{"b":"<&>","a":1}`), Resources: DynamicResources()}); string(b) != `{"uri":"","frontmatter":{"b":"<&>","a":1},"resources":"dynamic"}` {
+	if b, _ := rawjson.Marshal(Skill{Frontmatter: Frontmatter(`{"b":"<&>","a":1}`), Resources: DynamicResources()}); string(b) != `{"uri":"","frontmatter":{"b":"<&>","a":1},"resources":"dynamic"}` {
 		t.Errorf("%s", b)
 	}
 	for _, bad := range []string{`"static"`, `null`, `{}`, `1`, `[1]`, `true`} {

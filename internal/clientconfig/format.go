@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // field is one member of an entry: a string, a list of strings, a bool, a number or
@@ -74,11 +76,8 @@ func (c Client) merge(data []byte, path []string, set []field, drop []string) ([
 // appendString writes a JSON string, nothing HTML-escaped. The result is a valid string in
 // YAML and, since control characters are escaped, in TOML.
 func appendString(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimRight(b.Bytes(), "\n")
+	b, _ := rawjson.Marshal(s) // a string always encodes
+	return b
 }
 
 // flow writes a value in one line, as JSON, which is also YAML.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 //go:embed assets
@@ -140,13 +141,11 @@ func answer(r *request, status int, data []byte) error {
 // answerJSON encodes v and writes it with an ETag. A client that sends the same tag
 // gets status 304.
 func answerJSON(r *request, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := rawjson.Marshal(v)
+	if err != nil {
 		return err
 	}
-	return answerTagged(r, "application/json", display.AppendVisibleJSON(nil, b.Bytes()))
+	return answerTagged(r, "application/json", append(display.AppendVisibleJSON(nil, b), '\n'))
 }
 
 // answerTagged writes data with an ETag, or status 304 if the client already has that

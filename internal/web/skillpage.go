@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"html/template"
@@ -271,12 +272,9 @@ func fieldsOf(frontmatter json.RawMessage) (fields []field) {
 		if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
 			value = text
 		} else if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
-			var b strings.Builder
-			enc := json.NewEncoder(&b)
-			enc.SetEscapeHTML(false)
-			enc.SetIndent("", "  ")
-			if enc.Encode(raw) == nil {
-				value = strings.TrimSuffix(b.String(), "\n")
+			var b bytes.Buffer
+			if json.Indent(&b, raw, "", "  ") == nil {
+				value = b.String()
 			}
 		}
 		name, _ := key.(string)

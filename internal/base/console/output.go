@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // Output records failed writes, so that a command cannot succeed without its output.
@@ -77,14 +78,15 @@ func Clean(s string) string {
 
 // PrintJSON writes one indented JSON value without HTML escapes, safe for a terminal.
 func PrintJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	data, err := rawjson.Marshal(v)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(display.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
+	var b bytes.Buffer
+	if err := json.Indent(&b, append(data, '\n'), "", "  "); err != nil {
+		return err
+	}
+	_, err = w.Write(display.AppendVisibleJSON(make([]byte, 0, b.Len()), b.Bytes()))
 	return err
 }
 

@@ -166,15 +166,26 @@ func (e *Encoder) Value(v any) {
 }
 
 func (e *Encoder) value(v any) error {
-	to := &appending{e.buf}
+	b, err := appendValue(e.buf, v)
+	if err != nil {
+		return err
+	}
+	e.buf = b
+	e.flush()
+	return nil
+}
+
+// Marshal is [json.Marshal] without HTML escapes.
+func Marshal(v any) (json.RawMessage, error) { return appendValue(nil, v) }
+
+func appendValue(b []byte, v any) ([]byte, error) {
+	to := &appending{b}
 	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return err
+		return nil, err
 	}
-	e.buf = to.b[:len(to.b)-1] // the encoder's newline
-	e.flush()
-	return nil
+	return to.b[:len(to.b)-1], nil // without the encoder's newline
 }
 
 // Object writes an object with these fields, without copying long strings.

@@ -208,3 +208,19 @@ func TestWriteLeavesWhatWasGiven(t *testing.T) {
 		t.Error("the buffer was used again")
 	}
 }
+
+// TestMarshal checks that Marshal escapes no HTML, ends without a newline and returns errors.
+func TestMarshal(t *testing.T) {
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{"<a & b>\n\u2028", `"<a & b>\n\u2028"`},
+		{map[string]any{"b": 1, "a": json.RawMessage(`{ "<": [] }`)}, `{"a":{"<":[]},"b":1}`},
+		{func() {}, ""},
+	} {
+		if got, err := Marshal(tt.value); string(got) != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("Marshal(%v) = %s, %v; want %s", tt.value, got, err, tt.want)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/archive"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
@@ -326,15 +327,12 @@ func indexOf(skills []Skill, packs int) ([]byte, error) {
 	for i, s := range skills {
 		list[i] = entry{s.Path, s.Name, s.Description, s.Digest.String(), s.Layer}
 	}
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	err := w.Encode(struct {
+	data, err := rawjson.Marshal(struct {
 		Version int     `json:"version"`
 		Packs   int     `json:"packs"`
 		Skills  []entry `json:"skills"`
 	}{1, packs, list})
-	return b.Bytes(), err
+	return append(data, '\n'), err
 }
 
 // lockOf returns the lock of a release, with the entries of the unmodified locked skills, or nil.

@@ -1,10 +1,11 @@
 package chat
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // Record is one line of a transcript: an event of a conversation. Its Type decides which fields
@@ -55,13 +56,11 @@ type Loaded struct {
 
 // JSON returns the record as one line, with its line break.
 func (r Record) JSON() []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
+	b, err := rawjson.Marshal(r)
+	if err != nil {
 		return nil // only Arguments could be invalid, and they are checked before
 	}
-	return b.Bytes()
+	return append(b, '\n')
 }
 
 func (c *Conversation) record(r Record) {

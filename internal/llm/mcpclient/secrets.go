@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // secrets are the user's secrets for one server.
@@ -100,13 +100,11 @@ func encoded(value string) []string {
 
 // inJSON returns a text as it is in a JSON string.
 func inJSON(text string, escapeHTML bool) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(escapeHTML)
-	if e.Encode(text) != nil {
-		return text
+	data, _ := json.Marshal(text) // a string always encodes
+	if !escapeHTML {
+		data, _ = rawjson.Marshal(text)
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
+	return string(data[1 : len(data)-1])
 }
 
 // percentAll returns a text with every byte as in a URL.

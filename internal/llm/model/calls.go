@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // maxCalls is the largest number of calls in an answer.
@@ -166,7 +168,7 @@ func (c *calls) end(used map[string]bool) (all []Call, written []members, err er
 		all = append(all, call)
 		f := s.inner.object()
 		f["name"], f["arguments"] = quoted(s.name), quoted(string(sendable(call.Arguments)))
-		function, err := marshal(f)
+		function, err := rawjson.Marshal(f)
 		if err != nil {
 			return nil, nil, err
 		}

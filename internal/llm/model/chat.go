@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // chat is the wire of Chat Completions (platform.openai.com/docs/api-reference/chat).
@@ -60,7 +62,7 @@ func (chat) body(c *Client, r Request) (members, error) {
 			all = append(all, made)
 		}
 	}
-	written, err := marshal(all)
+	written, err := rawjson.Marshal(all)
 	if err != nil {
 		return nil, err
 	}
@@ -217,13 +219,13 @@ func (m *completion) end() (Answer, error) {
 	b := m.message.object()
 	b["role"] = quoted(string(Assistant))
 	if len(calls) > 0 {
-		if b["tool_calls"], err = marshal(written); err != nil {
+		if b["tool_calls"], err = rawjson.Marshal(written); err != nil {
 			return Answer{}, err
 		}
 	} else if !has(b["content"]) && !has(b["refusal"]) {
 		b["content"] = quoted("")
 	}
-	raw, err := marshal(b)
+	raw, err := rawjson.Marshal(b)
 	a := Answer{Message: Message{Role: Assistant, Text: m.speech.end(), Calls: calls, Raw: raw}, Usage: m.usage, Stop: m.stop}
 	switch {
 	case m.stop == "length":

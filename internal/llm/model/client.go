@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // wire is the part of a client that depends on the protocol.
@@ -144,7 +146,7 @@ func (c *Client) Body(r Request) ([]byte, error) {
 	if string(m["stream"]) == "false" && c.endpoint.Extra["stream_options"] == nil {
 		delete(m, "stream_options") // refused without a stream
 	}
-	body, err := marshal(m)
+	body, err := rawjson.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
@@ -283,7 +285,7 @@ func sendable(arguments json.RawMessage) json.RawMessage {
 	if object(arguments) != nil {
 		return arguments
 	}
-	wrapped, _ := marshal(members{"INVALID_JSON": quoted(string(arguments))}) // cannot fail
+	wrapped, _ := rawjson.Marshal(members{"INVALID_JSON": quoted(string(arguments))}) // cannot fail
 	return wrapped
 }
 
@@ -294,20 +296,9 @@ func has(raw json.RawMessage) bool {
 
 // quoted writes a string as JSON.
 func quoted(s string) json.RawMessage {
-	raw, _ := marshal(s) // cannot fail
+	raw, _ := rawjson.Marshal(s) // cannot fail
 	return raw
 }
 
 // number writes a number as JSON.
 func number(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
-
-// marshal writes JSON without escaping HTML.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // dropped has the names of optional request members that the endpoint refused. Further requests
@@ -97,7 +98,7 @@ func without(raw json.RawMessage, names []string) json.RawMessage {
 			delete(m, name)
 		}
 	}
-	if kept, err := marshal(m); err == nil {
+	if kept, err := rawjson.Marshal(m); err == nil {
 		return kept
 	}
 	return raw

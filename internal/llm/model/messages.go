@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // messages is the wire of Anthropic's Messages (docs.claude.com/en/api/messages).
@@ -82,7 +84,7 @@ func (messages) body(c *Client, r Request) (members, error) {
 		}
 		say(role, blocks...)
 	}
-	written, err := marshal(all)
+	written, err := rawjson.Marshal(all)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func (messages) body(c *Client, r Request) (members, error) {
 	}
 	b := members{"model": quoted(c.endpoint.Model), "messages": written, "stream": json.RawMessage("true"), "max_tokens": number(limit)}
 	if r.System != "" {
-		if b["system"], err = marshal([]textBlock{{"text", r.System}}); err != nil {
+		if b["system"], err = rawjson.Marshal([]textBlock{{"text", r.System}}); err != nil {
 			return nil, err
 		}
 	}
@@ -257,20 +259,20 @@ func (m *blocks) end() (Answer, error) {
 			came[call.ID] = true
 			a.Message.Calls = append(a.Message.Calls, call)
 			o["id"], o["input"] = quoted(call.ID), sendable(call.Arguments)
-			if raw, err = marshal(o); err != nil {
+			if raw, err = rawjson.Marshal(o); err != nil {
 				return Answer{}, err
 			}
 		case "server_tool_use":
 			if len(b.input) > 0 {
 				o["input"] = sendable(b.input)
-				raw, _ = marshal(o) // cannot fail: the members came as JSON
+				raw, _ = rawjson.Marshal(o) // cannot fail: the members came as JSON
 			}
 		}
 		content = append(content, raw)
 	}
-	written, err := marshal(content)
+	written, err := rawjson.Marshal(content)
 	if err == nil {
-		a.Message.Raw, err = marshal(members{"role": quoted(string(Assistant)), "content": written})
+		a.Message.Raw, err = rawjson.Marshal(members{"role": quoted(string(Assistant)), "content": written})
 	}
 	switch {
 	case m.stop == "max_tokens", m.stop == "model_context_window_exceeded":

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 const (
@@ -263,7 +265,7 @@ func (r *refusal) Error() string { return r.what }
 func failureOf(o members) error {
 	raw := o["error"]
 	if text(o["object"]) == "error" { // vLLM
-		raw, _ = marshal(o) // cannot fail: the members came as JSON
+		raw, _ = rawjson.Marshal(o) // cannot fail: the members came as JSON
 	}
 	if has(raw) {
 		return &failure{bytes.Clone(raw)}

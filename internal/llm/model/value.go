@@ -3,6 +3,8 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // value is a JSON value assembled from pieces. A single piece keeps its bytes.
@@ -114,14 +116,14 @@ func (v *value) json() json.RawMessage {
 	case v == nil:
 		return nil
 	case v.members != nil:
-		raw, _ := marshal(v.object()) // cannot fail: the values came as JSON
+		raw, _ := rawjson.Marshal(v.object()) // cannot fail: the values came as JSON
 		return raw
 	case v.items != nil:
 		all := make([]json.RawMessage, len(v.items))
 		for i, item := range v.items {
 			all[i] = item.json()
 		}
-		raw, _ := marshal(all)
+		raw, _ := rawjson.Marshal(all)
 		return raw
 	}
 	return v.raw

@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // version is the version of the stored form.
@@ -33,14 +35,11 @@ type storedPair struct {
 // names that were not used or requested in the last [Weeks] weeks, and names that were requested
 // only once.
 func (t *Tally) Encode() []byte {
-	s := t.stored()
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
+	b, err := rawjson.Marshal(t.stored())
+	if err != nil {
 		panic(err) // these types can be encoded
 	}
-	return b.Bytes()
+	return append(b, '\n')
 }
 
 // stored copies the counts, so that no call waits for the encoding.
