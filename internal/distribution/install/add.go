@@ -181,6 +181,13 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 
 // addChosen plans to add some of the skills of a source.
 func (in *Installer) addChosen(ctx context.Context, p *Plan, q Request, l *library, ref origin.Ref, skills, chosen []origin.Skill) error {
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s origin.Skill) bool { // before the store has its files
+		left := in.ownFolder(ref, s.Path)
+		if left != nil {
+			p.Steps = append(p.Steps, left)
+		}
+		return left != nil
+	})
 	fetched, err := in.take(ctx, l, chosen)
 	if err != nil {
 		return tooMany(err)
@@ -255,6 +262,9 @@ func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origi
 		return skills
 	}
 	source := realpath.Of(ref.Location)
+	if in.installedAt(ref, ".") != "" { // the skills within it are files of it
+		skills = slices.DeleteFunc(skills, func(s origin.Skill) bool { return s.Path != "." })
+	}
 	installed := map[string]bool{}
 	add := func(folder string) {
 		if rel, err := filepath.Rel(source, realpath.Of(folder)); err == nil && rel != "." && filepath.IsLocal(rel) {
@@ -275,18 +285,32 @@ func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origi
 	})
 }
 
-// ownFolder refuses to take a locked skill from the folder in which it is installed, since its
-// source would be lost.
-func (in *Installer) ownFolder(s *Step, ref origin.Ref, path string) {
-	was, locked := in.lock.Skills[s.Key]
-	if !locked || ref.Kind != origin.Folder || was.Source == s.Entry.Source && was.Path == s.Entry.Path {
-		return
+// installedAt returns the key of the skill whose own folder is a folder of a source, or "". A folder
+// among the installed skills has a key also if it is not locked.
+func (in *Installer) installedAt(ref origin.Ref, path string) string {
+	if ref.Kind != origin.Folder {
+		return ""
 	}
-	if realpath.Of(filepath.Join(ref.Location, filepath.FromSlash(path))) != realpath.Of(in.Folder(s.Key)) {
-		return
+	real := realpath.Of(filepath.Join(ref.Location, filepath.FromSlash(path)))
+	if key, locked := in.keys()[real]; locked {
+		return key
 	}
-	s.Was = &was
-	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it is installed there from %s, and is not a source of itself", was.Source), Fix: in.command("update", in.word(s.Key)) + " asks its source; " + in.command("remove", in.word(s.Key)) + " removes it", No: true}
+	if rel, err := filepath.Rel(in.o.Root, in.o.To); err == nil && filepath.Dir(real) == realpath.Of(in.o.To) {
+		return filepath.ToSlash(filepath.Join(rel, filepath.Base(real)))
+	}
+	return ""
+}
+
+// ownFolder leaves a locked skill that would be taken from the folder in which it is installed, since
+// its source would be lost. With --overwrite, the folder becomes its source.
+func (in *Installer) ownFolder(ref origin.Ref, path string) *Step {
+	key := in.installedAt(ref, path)
+	was, locked := in.lock.Skills[key]
+	if !locked || in.o.Overwrite || in.isOwn(key) {
+		return nil
+	}
+	return &Step{Name: was.Name, Key: key, Was: &was, Entry: was, Do: Leave, Problem: &Problem{Err: fmt.Errorf("it is installed there from %s", was.Source),
+		Fix: in.command("update", in.word(key)) + " asks its source; " + in.keep(key), No: true}}
 }
 
 func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool) *Step {
@@ -302,10 +326,9 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 		return failed(name, "", problem("name a folder below "+in.shown(in.o.Root), "%s is not below the folder of %s", in.shown(in.o.To), in.lockShown()))
 	}
 	e := in.entryOf(g, ref, at, pin)
-	s := &Step{Name: e.Name, Key: filepath.ToSlash(rel), Entry: e}
+	s := &Step{Name: e.Name, Key: cmp.Or(in.installedAt(ref, g.source.Path), filepath.ToSlash(rel)), Entry: e}
 	s.warn(g.skill.Files, g.source)
 	in.sign(s, g.verdict)
-	in.ownFolder(s, ref, g.source.Path)
 	return s
 }
 

@@ -348,7 +348,7 @@ func (in *Installer) notTaken(t *takeover) {
 		s.driftFrom()
 	default:
 		s.driftFrom()
-		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it differs from what %s has", t.ref), Fix: "--overwrite replaces it, and moves the present files aside", No: true}
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it differs from what %s has", t.ref), Fix: "--overwrite replaces it, and moves the present files aside; " + in.keep(s.Key), No: true}
 	}
 }
 

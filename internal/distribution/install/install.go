@@ -153,6 +153,8 @@ type Installer struct {
 	old    []byte // the lock's bytes; nil if there is none
 	unlock func()
 
+	keys func() map[string]string // the locked folders by their paths without links, while planning
+
 	mu      sync.Mutex
 	parents map[string]parent // the folders of skills, by their paths
 }
@@ -160,6 +162,13 @@ type Installer struct {
 // Open reads the lock. The caller closes the installer. An error is a [*Problem].
 func Open(o Options, changes bool) (_ *Installer, err error) {
 	in := &Installer{o: o, real: realpath.Of(o.Root)}
+	in.keys = sync.OnceValue(func() map[string]string {
+		keys := make(map[string]string, len(in.lock.Skills))
+		for key := range in.lock.Skills {
+			keys[realpath.Of(in.Folder(key))] = key
+		}
+		return keys
+	})
 	defer func() {
 		if err != nil {
 			in.Close()

@@ -207,30 +207,33 @@ func (s *Step) driftFrom() {
 }
 
 func (in *Installer) leave(s *Step) {
-	why, fix := in.changed(s, "--overwrite replaces it, and moves the present files aside")
+	why, fix := in.changed(s, "--overwrite replaces it, and moves the present files aside", true)
 	if s.Was == nil {
 		why = "there is another skill in its place, which knack did not install"
 	}
-	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) {
+	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) && !in.isOwn(s.Key) {
 		why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 	}
 	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 }
 
-// changed returns why a locked skill has other files, and the fix. A change of line ends comes from
-// Git, and would come again.
-func (in *Installer) changed(s *Step, restore string) (why, fix string) {
-	why = "it was changed since it was locked"
+// changed returns why a locked skill has other files, and the fix; with keep, also the fix that keeps
+// them. A change of line ends comes from Git, and would come again.
+func (in *Installer) changed(s *Step, restore string, keep bool) (why, fix string) {
+	why, fix = "it was changed since it was locked", restore
+	if keep {
+		fix += "; " + in.keep(s.Key)
+	}
 	if s.Was == nil || len(s.found.extra) > 0 {
-		return why, restore
+		return why, fix
 	}
 	folder, err := dir.OpenTree(s.place, false)
 	if err != nil {
-		return why, restore
+		return why, fix
 	}
 	defer folder.Close()
 	if !lockfile.OnlyLineEnds(s.Was.Files, s.found.files, func(name string) (io.ReadCloser, error) { return folder.Open(name) }) {
-		return why, restore
+		return why, fix
 	}
 	return "only its line ends differ from the locked files, as git changes them with core.autocrlf",
 		fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside knack.lock; %s", path.Dir(s.Key), restore)
@@ -277,7 +280,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.driftFrom()
 		default:
 			s.driftFrom()
-			why, fix := in.changed(s, "--overwrite removes it, and moves the present files aside")
+			why, fix := in.changed(s, "--overwrite removes it, and moves the present files aside", false)
 			s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 		}
 		if s.Do == Drop || s.Do == Delete {
@@ -305,7 +308,7 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 		p.Unlocked = in.unlocked(ctx)
 	}
 	for _, key := range p.Unlocked {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s records it", display.Echo(key), lockfile.Name, in.command("add", "./"+key)))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, in.keep(key)))
 	}
 	return p
 }
@@ -363,8 +366,8 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		why, fix := in.changed(s, in.command("sync", "--overwrite")+" restores it, and moves the present files aside")
-		if in.fetched(c) {
+		why, fix := in.changed(s, in.command("sync", "--overwrite")+" restores it, and moves the present files aside", true)
+		if in.fetched(c) && !in.isOwn(s.Key) {
 			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}
 		s.Problem = &Problem{Err: errors.New(why), Fix: fix, No: true}

@@ -42,6 +42,33 @@ func (in *Installer) word(key string) string {
 	return name
 }
 
+// keep says which command makes the present files of a skill's folder its locked state.
+func (in *Installer) keep(key string) string {
+	was, locked := in.lock.Skills[key]
+	if locked && in.isOwn(key) {
+		return in.command("update", in.word(key)) + " keeps the change"
+	}
+	words := []string{"add", in.typed(in.Folder(key))}
+	if dir := filepath.Dir(in.Folder(key)); dir != in.o.To {
+		words = append(words, "--to", in.shown(dir))
+	}
+	if !locked {
+		return in.command(words...) + " records it as your own"
+	}
+	words = append(words, "--overwrite")
+	if was.Signer != "" {
+		words = append(words, "--accept-signer")
+	}
+	return in.command(words...) + " keeps it as it is, as your own skill"
+}
+
+// isOwn reports whether the source of a locked skill is its own folder.
+func (in *Installer) isOwn(key string) bool {
+	e := in.lock.Skills[key]
+	r, err := origin.Locked(e.Source, e.Want, in.o.Root, in.o.Home)
+	return err == nil && e.Path == "." && in.installedAt(r, e.Path) == key
+}
+
 // again returns the command that adds a locked skill again, from the present state of its source.
 func (in *Installer) again(key string) string { return in.addAt(key, in.lock.Skills[key].Path) }
 
@@ -66,9 +93,7 @@ func (in *Installer) source(e lockfile.Entry) string {
 	case err != nil:
 		return e.Source
 	case filepath.IsAbs(r.Location) && r.Kind != origin.Git:
-		if r.Source = in.shown(r.Location); r.Source != "." && !strings.HasPrefix(r.Source, "~") && !filepath.IsAbs(r.Source) {
-			r.Source = "./" + r.Source
-		}
+		r.Source = in.typed(r.Location)
 		if r.Kind == origin.Folder {
 			r.Source += "/" // also if it is called as an archive is
 		}
@@ -79,4 +104,13 @@ func (in *Installer) source(e lockfile.Entry) string {
 		}
 	}
 	return r.String()
+}
+
+// typed returns a path as a person types it for a source.
+func (in *Installer) typed(path string) string {
+	shown := in.shown(path)
+	if shown == "." || strings.HasPrefix(shown, "~") || filepath.IsAbs(shown) {
+		return shown
+	}
+	return "./" + shown
 }

@@ -66,6 +66,8 @@ func parse(text, dir, home string) (Ref, error) {
 		return Ref{}, refuse("a folder of this name is written with ./ in front", "a source cannot begin with a hyphen")
 	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // it may have a password; on Windows it is a folder of the network
 		return Ref{}, refuse("write https:// in front of a server, or one slash in front of a folder", "a source cannot begin with two slashes")
+	case text[0] == '.' && !isLocal(text):
+		return Ref{}, refuse("write ./ in front of a folder", "no owner and no host begins with a dot")
 	case text[0] == '@' && strings.Contains(text, "/"):
 		return Ref{}, refuse("write npm: in front", "this is a package of npm")
 	case isLocal(text):

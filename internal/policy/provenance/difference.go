@@ -81,7 +81,7 @@ func changed(what string) *skill.LockError {
 
 // restoreFix returns the fix for a changed skill. flags are the flags of its lock.
 func restoreFix(flags string) string {
-	return "restore it with 'knack sync" + flags + " --overwrite'; 'knack verify" + flags + "' lists the files"
+	return "restore it with 'knack sync" + flags + " --overwrite'; 'knack verify" + flags + "' lists the files, and says how to keep them"
 }
 
 // isLarge reports whether a locked skill exceeds the limits of publication.
