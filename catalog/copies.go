@@ -5,8 +5,8 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
-	"sync"
 
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -80,23 +80,13 @@ func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first boo
 	if first {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	next := make(chan []*twin)
-	var wg sync.WaitGroup
-	for range min(workers, len(order)) {
-		wg.Go(func() {
-			for same := range next {
-				files := c.filesOf(ctx, &found[same[0].root], same[0])
-				for _, t := range same {
-					t.files = files
-				}
-			}
-		})
-	}
-	for _, at := range order {
-		next <- folders[at]
-	}
-	close(next)
-	wg.Wait()
+	limit.Parallel(workers, len(order), func(i int) {
+		same := folders[order[i]]
+		files := c.filesOf(ctx, &found[same[0].root], same[0])
+		for _, t := range same {
+			t.files = files
+		}
+	})
 	return twins
 }
 

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -227,27 +227,15 @@ func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	if first {
 		workers = 2 * runtime.GOMAXPROCS(0)
 	}
-	next, progress := make(chan int), skill.Progress(ctx)
-	var wg sync.WaitGroup
-	for range min(workers, len(read)) {
-		wg.Go(func() {
-			for i := range next {
-				r.skills[i].Skill = skill.Load(r.scan.Bundles[i])
-				progress.Add(1)
-			}
-		})
-	}
-	for _, i := range read {
-		if ctx.Err() != nil {
-			break
+	progress := skill.Progress(ctx)
+	limit.Parallel(workers, len(read), func(n int) {
+		i := read[n]
+		if ctx.Err() != nil || r.skills[i].Skill != nil {
+			return // or the source has loaded it
 		}
-		if r.skills[i].Skill != nil {
-			continue // the source has loaded it
-		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+		r.skills[i].Skill = skill.Load(r.scan.Bundles[i])
+		progress.Add(1)
+	})
 	return ctx.Err()
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -166,7 +167,10 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	turn := Candidate{Root: s.Root(), Scan: scans.Add(1), First: !s.scanned, Begun: time.Now()}
 	s.scanned = true
 	progress := skill.Progress(ctx)
-	err := inParallel(ctx, len(places), func(i int) {
+	limit.Parallel(runtime.GOMAXPROCS(0), len(places), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		var loaded *skill.Skill
 		if len(scan.Skills) > 0 {
 			loaded = scan.Skills[i]
@@ -174,7 +178,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 		after[i] = s.askJudges(ctx, turn.newCandidate(places[i], scan.Bundles[i], loaded))
 		progress.Add(1)
 	})
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	holdAround(scan.Bundles, places, after)
@@ -291,21 +295,6 @@ func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verd
 		around.held = &skill.HeldError{Pending: pending(verdicts[j].held), Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(bundles[j].Path) + ", which is held back", Fix: "see why that one is"}
 		verdicts[i] = &around
 	}
-}
-
-// inParallel calls work with each number below n, on every processor.
-func inParallel(ctx context.Context, n int, work func(i int)) error {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				work(i)
-			}
-		})
-	}
-	wg.Wait()
-	return ctx.Err()
 }
 
 // guard returns the bundle with the verdict's fault and with a file system that checks files

@@ -11,12 +11,12 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -136,25 +136,15 @@ func (j Judge) Of(ctx context.Context, e *catalog.Entry) *Verdict {
 // them in the context's [skill.Progress]. The only error is the context's.
 func (j Judge) All(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 	all := make([]*Verdict, len(v.Entries))
-	var wg sync.WaitGroup
-	next, progress := make(chan int), skill.Progress(ctx)
-	for range min(2*runtime.GOMAXPROCS(0), len(all)) {
-		wg.Go(func() {
-			for i := range next {
-				all[i] = j.Of(ctx, v.Entries[i])
-				all[i].Locked = v.Locked(ctx, v.Entries[i])
-				progress.Add(1)
-			}
-		})
-	}
-	for i := range all {
+	progress := skill.Progress(ctx)
+	limit.Parallel(2*runtime.GOMAXPROCS(0), len(all), func(i int) {
 		if ctx.Err() != nil {
-			break
+			return
 		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+		all[i] = j.Of(ctx, v.Entries[i])
+		all[i].Locked = v.Locked(ctx, v.Entries[i])
+		progress.Add(1)
+	})
 	return all, ctx.Err()
 }
 

@@ -1,5 +1,5 @@
-// Package limit bounds the request rate of each client, and the memory that all requests use
-// together.
+// Package limit bounds the request rate of each client, the memory that all requests use
+// together, and the goroutines of a loop.
 package limit
 
 import (

@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
@@ -173,7 +175,7 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 		part[s] = fmt.Sprint(i)
 	}
 	var done atomic.Int64
-	inParallel(len(steps), func(i int) *Step {
+	limit.Parallel(runtime.GOMAXPROCS(0), len(steps), func(i int) {
 		s := steps[i]
 		if in.o.Progress != nil {
 			in.o.Progress(origin.Skills, done.Add(1)-1, int64(len(steps)))
@@ -183,7 +185,6 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 				in.fail(s, err)
 			}
 		}
-		return s
 	})
 	for at, t := range trees {
 		if err := t.Sync(); err != nil {

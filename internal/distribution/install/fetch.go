@@ -10,10 +10,9 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -22,19 +21,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// inParallel makes n steps, in order.
-func inParallel(n int, of func(i int) *Step) []*Step {
-	steps := make([]*Step, n)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				steps[i] = of(i)
-			}
-		})
-	}
-	wg.Wait()
+// eachLocked makes a step for each locked skill of these keys, in their order, on every processor.
+func (in *Installer) eachLocked(keys []string, step func(key string, was lockfile.Entry) *Step) []*Step {
+	steps := make([]*Step, len(keys))
+	limit.Parallel(runtime.GOMAXPROCS(0), len(keys), func(i int) { steps[i] = step(keys[i], in.lock.Skills[keys[i]]) })
 	return steps
 }
 

@@ -295,9 +295,8 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
-	p.Steps = append(missing, inParallel(len(keys), func(i int) *Step {
-		was := in.lock.Skills[keys[i]]
-		s := &Step{Name: was.Name, Key: keys[i], Was: &was, Entry: was, Do: Matches}
+	p.Steps = append(missing, in.eachLocked(keys, func(key string, was lockfile.Entry) *Step {
+		s := &Step{Name: was.Name, Key: key, Was: &was, Entry: was, Do: Matches}
 		if in.verify(ctx, s) {
 			in.requireSigner(s, Differs)
 			in.verifySpots(ctx, s)
@@ -396,9 +395,8 @@ func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 // PlanSync plans to restore every locked skill to its locked state.
 func (in *Installer) PlanSync(ctx context.Context) *Plan {
 	keys, _ := in.named(nil)
-	p := &Plan{Steps: inParallel(len(keys), func(i int) *Step {
-		was := in.lock.Skills[keys[i]]
-		s := &Step{Name: was.Name, Key: keys[i], Entry: was}
+	p := &Plan{Steps: in.eachLocked(keys, func(key string, was lockfile.Entry) *Step {
+		s := &Step{Name: was.Name, Key: key, Entry: was}
 		if in.requireSigner(s, Leave); s.Do == Leave {
 			return s
 		}

@@ -3,10 +3,12 @@ package install
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -34,12 +36,11 @@ func (in *Installer) scan(ctx context.Context, p *Plan) error {
 			brought = append(brought, s)
 		}
 	}
-	inParallel(len(brought), func(i int) *Step {
+	limit.Parallel(runtime.GOMAXPROCS(0), len(brought), func(i int) {
 		s := brought[i]
 		if err := in.scanStep(ctx, s); err != nil {
 			in.fail(s, err)
 		}
-		return s
 	})
 	stopped := false
 	for _, s := range brought {

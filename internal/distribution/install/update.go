@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -114,7 +116,7 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 			same = append(same, s)
 		}
 	}
-	inParallel(len(same), func(i int) *Step {
+	limit.Parallel(runtime.GOMAXPROCS(0), len(same), func(i int) {
 		switch s := same[i]; {
 		case !q.Check:
 			in.decide(ctx, s)
@@ -122,7 +124,6 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 		case in.verify(ctx, s):
 			s.Do = Nothing
 		}
-		return same[i]
 	})
 	if !q.Check {
 		in.fetchLocked(ctx, same)

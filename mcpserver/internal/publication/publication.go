@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 	"github.com/knack-dev/knack/skillsext"
@@ -65,22 +65,19 @@ func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Sk
 // the skills that may have an entry later, because they exist and are within the limits.
 func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
 	out := make([]*skillsext.Skill, len(of))
-	var next, later atomic.Int64
-	var wg sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), len(of)) { // some wait for the disk
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(of) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				var err error
-				if out[i], err = Entry(ctx, v, of[i]); err != nil && ctx.Err() == nil {
-					failed(of[i], err)
-					if !errors.Is(err, skill.ErrTooLarge) && !errors.Is(err, skill.ErrIncomplete) && !errors.Is(err, fs.ErrNotExist) {
-						later.Add(1)
-					}
-				}
+	var later atomic.Int64
+	limit.Parallel(2*runtime.GOMAXPROCS(0), len(of), func(i int) { // some wait for the disk
+		if ctx.Err() != nil {
+			return
+		}
+		var err error
+		if out[i], err = Entry(ctx, v, of[i]); err != nil && ctx.Err() == nil {
+			failed(of[i], err)
+			if !errors.Is(err, skill.ErrTooLarge) && !errors.Is(err, skill.ErrIncomplete) && !errors.Is(err, fs.ErrNotExist) {
+				later.Add(1)
 			}
-		})
-	}
-	wg.Wait()
+		}
+	})
 	return out, int(later.Load()), ctx.Err()
 }
 

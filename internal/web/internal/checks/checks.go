@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/base/limit"
 	"github.com/knack-dev/knack/internal/web/internal/latest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -194,29 +195,18 @@ func (c *Checks) forgetAllBut(entries []*catalog.Entry) {
 // context ends. An error of do says that the disk of a skill's root does not answer. The
 // other skills of that root get this as their result, since waiting once is enough.
 func (c *Checks) checkAll(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
-	next := make(chan *catalog.Entry)
-	var wg sync.WaitGroup
 	var silent sync.Map // labels of the roots
-	for range min(workers, len(entries)) {
-		wg.Go(func() {
-			for e := range next {
-				if _, ok := silent.Load(e.Root.Label); ok {
-					c.keep(e.Skill, &result{report: unanswered(e.Skill)})
-				} else if do(ctx, e) != nil && ctx.Err() == nil {
-					silent.Store(e.Root.Label, true)
-				}
-				runtime.Gosched()
-			}
-		})
-	}
-	for _, e := range entries {
+	limit.Parallel(workers, len(entries), func(i int) {
+		e := entries[i]
 		if ctx.Err() != nil {
-			break
+			return
 		}
-		next <- e
-	}
-	close(next)
-	wg.Wait()
+		if _, ok := silent.Load(e.Root.Label); ok {
+			c.keep(e.Skill, &result{report: unanswered(e.Skill)})
+		} else if do(ctx, e) != nil && ctx.Err() == nil {
+			silent.Store(e.Root.Label, true)
+		}
+	})
 }
 
 // check returns the report on a skill and keeps it. It trusts a state of the files that
