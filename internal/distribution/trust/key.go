@@ -125,12 +125,6 @@ func ParsePrivate(data []byte) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// Signer returns the ID of a publisher's key.
-func Signer(key crypto.Signer) (string, error) {
-	k, err := newKey("", key.Public())
-	return k.ID, err
-}
-
 // onlyBlock returns the only PEM block of a file.
 func onlyBlock(data []byte, what string) (*pem.Block, error) {
 	if len(data) > MaxKey {

@@ -314,9 +314,6 @@ func (c *Conversation) count(u model.Usage) {
 	}
 }
 
-// Used returns the number of tokens of all requests so far.
-func (c *Conversation) Used() int { return c.used }
-
 // repetition counts equal results of the same call in a row.
 type repetition struct {
 	call, result string

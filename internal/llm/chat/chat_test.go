@@ -172,8 +172,12 @@ func TestSay(t *testing.T) {
 		}
 		valid(t, m.requests[i])
 	}
-	if len(m.requests) != 4 || len(s.notes) > 0 || c.Used() != 400 {
-		t.Errorf("%d requests, %d tokens, notes %q", len(m.requests), c.Used(), s.notes)
+	used := 0
+	for _, r := range s.records {
+		used += r.Input + r.Output
+	}
+	if len(m.requests) != 4 || len(s.notes) > 0 || used != 400 {
+		t.Errorf("%d requests, %d tokens, notes %q", len(m.requests), used, s.notes)
 	}
 }
 
