@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/cli/command"
-	locate "github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -100,7 +100,7 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 // behindNoLink returns the real path of a folder. It refuses a folder that a link leads out of
 // the project of base.
 func behindNoLink(env console.Env, base, folder string) (string, error) {
-	real, target, err := locate.Within(env, base, folder)
+	real, target, err := settings.Within(env, base, folder)
 	if target != "" {
 		err = fmt.Errorf("%w; give that folder itself", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/config"
-	locate "github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -101,7 +101,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	}
 	base := e.Root.Dir
 	if e.Root.Scope == skill.ScopeProject && !n.opened.Named() {
-		base = locate.Folder(*n.env, n.from.Project)
+		base = settings.Folder(*n.env, n.from.Project)
 	}
 	n.skills = append(n.skills, &namedSkill{root: e.Root.Label, path: e.Path, base: base})
 	return nil
@@ -175,7 +175,7 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 // --fix by name changes no linked skill.
 func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 	top, nearest := filepath.Dir(e.Root.Dir), ""
-	for _, at := range []string{locate.Root(env, project), env.Home} {
+	for _, at := range []string{settings.Root(env, project), env.Home} {
 		if _, ok := console.Below(e.Root.Dir, at); ok && len(at) > len(nearest) {
 			top, nearest = at, at
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/workspace"
-	locate "github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -25,7 +25,7 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 	for _, a := range agents.All() {
 		c, connectable := clientconfig.Find(a.ID)
 		if !connectable {
-			if a.Name != agents.Any && dir.Detected(a, locate.Root(*env, project), homes) {
+			if a.Name != agents.Any && dir.Detected(a, settings.Root(*env, project), homes) {
 				here = append(here, distcmd.Client{Agent: a})
 			}
 			continue

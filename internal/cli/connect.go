@@ -22,7 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 	"github.com/knack-dev/knack/internal/workspace"
-	locate "github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
 type connectFlags struct {
@@ -181,7 +181,7 @@ func (f *connectFlags) inScope(c clientconfig.Client) bool {
 
 func (f *connectFlags) clientEnv(env console.Env) clientconfig.Env {
 	return clientconfig.Env{
-		OS: runtime.GOOS, Home: env.Home, Project: locate.Root(env, f.project),
+		OS: runtime.GOOS, Home: env.Home, Project: settings.Root(env, f.project),
 		AppData: env.Getenv("APPDATA"), Path: env.Getenv("PATH"), Getenv: env.Getenv,
 	}
 }

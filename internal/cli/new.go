@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/cli/command"
-	locate "github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -35,7 +35,7 @@ repository, below the working directory. --dir names another folder.`,
   knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
 		Args: command.ArgCount(1, 1, "the name of the new skill"),
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
-			at := cmp.Or(locate.Root(*env, project), locate.Folder(*env, project)) // in the home folder, for all projects
+			at := cmp.Or(settings.Root(*env, project), settings.Folder(*env, project)) // in the home folder, for all projects
 			switch {
 			case below != "":
 				at = env.Absolute(below)
@@ -51,7 +51,7 @@ repository, below the working directory. --dir names another folder.`,
 			case project != "":
 				find = " --project " + console.ShellWord(project)
 			}
-			r, err := makeSkill(env, locate.Folder(*env, project), at, args[0], description, find)
+			r, err := makeSkill(env, settings.Folder(*env, project), at, args[0], description, find)
 			if err != nil {
 				return nil, err
 			}
@@ -102,7 +102,7 @@ func makeSkill(env *console.Env, project, below, name, description, find string)
 	place := edit.Named(file)
 	if project != "" {
 		var target string
-		if place, target, err = locate.Within(*env, project, file); err != nil {
+		if place, target, err = settings.Within(*env, project, file); err != nil {
 			return r, command.RunError("if you mean that folder, name it: knack new --dir "+console.ShellWord(target)+" "+name, "%w; nothing was written", err)
 		}
 	}

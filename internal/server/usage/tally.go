@@ -162,18 +162,18 @@ func (t *Tally) fold() {
 				left[i][e] = true
 			}
 		}
-		shown := map[int]map[*catalog.Entry]bool{} // the skills left out of each client's list
+		omitted := map[int]map[*catalog.Entry]bool{} // the skills left out of each client's list
 		for client := range l.by {
 			for i, f := range fits {
 				if f.Client == "" || strings.EqualFold(f.Client, t.clients[client]) {
-					shown[client] = left[i]
+					omitted[client] = left[i]
 				}
 			}
 		}
 		for _, e := range l.view.Listed {
 			uri := e.URI().String()
 			for client, n := range l.by {
-				if shown[client][e] {
+				if omitted[client][e] {
 					continue
 				}
 				if p := t.pair(uri, client); p != nil {
