@@ -132,7 +132,7 @@ func TestInteropAimock(t *testing.T) {
 			for prompt, want := range map[string][]string{
 				"Hello":         {"Hello to you, 😀 & <all> of \"you\""},
 				"A pdf, please": {"I look.", `skill({"name":"pdf"})`, `skill({"name":"docx"})`, "Done with the PDF"},
-				"locked":        {strings.TrimPrefix(url, "http://") + " refuses the key in OPENAI_API_KEY: look whether it is whole, and may use this model (401): Incorrect API key provided"},
+				"locked":        {strings.TrimPrefix(url, "http://") + " refuses the key in OPENAI_API_KEY: check that it is complete, and may use this model (401): Incorrect API key provided"},
 			} {
 				if d := cmp.Diff(want, talk(t, e, tools, prompt)); d != "" {
 					t.Errorf("%s, %s, %v (-want +got):\n%s", wire, prompt, extra, d)

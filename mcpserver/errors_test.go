@@ -32,7 +32,7 @@ var badCalls = []struct {
 	{"arguments of a prompt", "prompts/get", `{"name":"git","arguments":["SECRET"]}`, -32602, "invalid params: arguments must be an object"},
 	{"an array for _meta", "tools/list", `{"_meta":["SECRET"]}`, -32602, "invalid params: _meta must be an object"},
 	{"a type that is a number", "completion/complete", `{"ref":{"type":5},"argument":{"name":"a","value":"b"}}`, -32602, ""},
-	{"a key that words an error", "prompts/get", `{"name":"git","arguments":{"a into Go struct field SECRET":5}}`, -32602, "invalid params: they are not what the method takes"},
+	{"a key that words an error", "prompts/get", `{"name":"git","arguments":{"a into Go struct field SECRET":5}}`, -32602, "invalid params: they do not fit the method"},
 	{"a type that words an error", "completion/complete", `{"ref":{"type":"x into Go struct field SECRET of type y"},"argument":{"name":"a","value":"b"}}`, -32602, ""},
 	{"skills/get", "skills/get", `{"uri":{"SECRET":1}}`, -32602, ""},
 	{"no such method", "SECRET", `{}`, -32601, "method not found"},

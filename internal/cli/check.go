@@ -103,7 +103,7 @@ The exit status is 1 if there are errors (with --strict, or warnings) or, with
 		ValidArgsFunction: f.from.CompleteSkill(selection.Skill),
 	}
 	f.from.Register(cmd, env)
-	f.from.RegisterConfig("use the settings in `FILE`, not those of the project and the user; without a path, check the roots that it names")
+	f.from.RegisterConfig("use the settings in `FILE` instead of the project's and the user's; without a path, check the roots that it names")
 	flags := cmd.Flags()
 	flags.StringVar(&f.format, "format", "text", "print `FORMAT`: text, json, sarif or github")
 	flags.Bool("json", false, "print a JSON object; the same as --format json")

@@ -92,7 +92,7 @@ clients are:
 				return f.list(cmd.Context(), env)
 			}
 			if f.every {
-				return nil, command.UsageError("leave out one of them", "--all is for all clients here, and '%s' is one", display.Echo(args[0]))
+				return nil, command.UsageError("leave out one of them", "--all connects every client here, so '%s' is not named too", display.Echo(args[0]))
 			}
 			c, ok := clientconfig.Find(args[0])
 			if !ok {
@@ -120,7 +120,7 @@ clients are:
 	flags.StringVar(&f.url, "url", "", "connect to the knack server at `URL`, instead of starting one")
 	flags.StringVar(&f.url, "http", "", "the same as --url")
 	_ = flags.MarkHidden("http")
-	flags.StringVar(&f.clientID, "client-id", "", "the `ID` that is registered at the provider of the server behind the URL, if that registers no client itself")
+	flags.StringVar(&f.clientID, "client-id", "", "the client `ID` that is registered at the server's provider, if the provider does not register clients itself")
 	flags.BoolVar(&f.token, "token", false, "the server requires a token: the client reads it from KNACK_TOKEN, or the entry has a placeholder")
 	flags.StringVar(&f.project, "project", "", command.ProjectUsage)
 	flags.StringVar(&f.file, "file", "", "the client's file is `FILE`, wherever it is")

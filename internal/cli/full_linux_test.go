@@ -43,7 +43,7 @@ func TestDiskFull(t *testing.T) {
 		args []string
 	}{
 		{"error: the disk of ~/link/notes is full: ~/link/notes/SKILL.md was not written\nhint: free some space, or choose another folder with --dir\n", []string{"new", "notes", "--dir", "link"}},
-		{"error: nothing was unpacked, since the disk of ~/link/out has 0.0 MB left, and what is to be written may need 0.2 MB\nhint: free some space, or name another folder with --to\n", []string{"pull", "oci://" + registry.Host + "/acme/skills:prod", "--to", "link/out"}},
+		{"error: nothing was unpacked, since the disk of ~/link/out has 0.0 MB left, and the files to write may need 0.2 MB\nhint: free some space, or name another folder with --to\n", []string{"pull", "oci://" + registry.Host + "/acme/skills:prod", "--to", "link/out"}},
 		{"error: the disk of ~/disk is full: ~/disk/knack.yaml was not written\nhint: free some space\n", []string{"config", "init", "--for", "project", "--to", "disk/knack.yaml"}},
 	} {
 		var out, errs bytes.Buffer

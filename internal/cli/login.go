@@ -64,7 +64,7 @@ source.`,
 				return nil, err
 			}
 			if err := replica.Logins(files).Set(s.Name.Text, l); err != nil {
-				return nil, command.RunError("see whether the folder of your knack.yaml can be written", "the login cannot be kept: %w", err)
+				return nil, command.RunError("see whether the folder of your knack.yaml can be written", "the login cannot be saved: %w", err)
 			}
 			return command.Text(func(env *console.Env) {
 				fmt.Fprintf(env.Stdout, "signed in; a running knack uses it at its next request to %s\n", s.Name.Text)

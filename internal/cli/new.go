@@ -60,7 +60,7 @@ repository, below the working directory. --dir names another folder.`,
 	}
 	cmd.Flags().StringVar(&below, "dir", "", "make the skill's folder below `DIR`")
 	cmd.Flags().StringVar(&project, "project", "", command.ProjectUsage)
-	cmd.Flags().StringVar(&description, "description", "", "what the skill does and when to use it, as `TEXT`")
+	cmd.Flags().StringVar(&description, "description", "", "the description, as `TEXT`: what the skill does and when to use it")
 	cmd.Flags().Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagDirname("dir")
 	_ = cmd.MarkFlagDirname("project")

@@ -93,7 +93,7 @@ more.`,
 	f.op.register(cmd)
 	cmd.Flags().IntVar(&f.from.Tools.Limit, "description-limit", 0, "the most characters of a tool's description with its list of skills: `N`; 0 limits the list alone, to 16,000; a client that shows less gets less")
 	cmd.Flags().StringVar(&f.from.Source, "source", "", "fetch, serve and follow the skills of `SOURCE`, for example oci://REGISTRY/REPO:TAG, instead of the well-known folders")
-	cmd.Flags().BoolVar(&f.listAll, "list-all", false, "list the skills that the client shows itself, too")
+	cmd.Flags().BoolVar(&f.listAll, "list-all", false, "also list the skills that the client shows itself")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the client's settings call this server `NAME`; connect adds this if it is not knack")
 	return cmd
 }

@@ -93,7 +93,7 @@ func (d *Document) boundProblems() {
 		}
 	}
 	if n > 0 {
-		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "fix the ones that are listed first")
+		d.add(last.Rule, d.Problems[len(d.Problems)-1].Position, "", fmt.Sprintf("%d more problems are not listed", n), "fix the listed ones first")
 	}
 }
 

@@ -201,7 +201,7 @@ func (c parserError) bracket(f *yamlFault) *yamlFault {
 		c.contextStart = Position{n, c.column(n, value)} // the parser names no bracket if the next value is missing
 	}
 	closer := map[string]string{"[": "]", "{": "}"}[c.character(c.contextStart)]
-	f.message, f.fix = "a comma or the closing "+closer+" is missing before this", "write what is missing"
+	f.message, f.fix = "a comma or the closing "+closer+" is missing before this", "write the missing character"
 	switch {
 	case closer == "":
 		c.other(f)

@@ -327,7 +327,7 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	p.sum, p.proven = sumOf(r.stamp), w.dev != 0 && r.stamp.Dev == w.dev && !r.stamp.Racy(w.begun)
 	if r.git && p.path != "." && linkedWorktree(h, p.real(), w.real) {
 		return found{notices: []skill.Notice{{Path: p.path, Rule: ruleWorktree,
-			Message: "is a linked worktree of this repository, so its skills are left out", Fix: "to see those, name it with --dir"}}}
+			Message: "is a linked worktree of this repository, so its skills are left out", Fix: "to serve them too, name it with --dir"}}}
 	}
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	switch spellings := spellings(children); {

@@ -24,7 +24,7 @@ func unknownFields(s *subject) (out []Finding) {
 		fix := "put it under metadata: if no client needs it here"
 		if near := typo.Field(f.Key); near != "" {
 			if _, there := s.doc.Field(near); !there {
-				fix = "write " + near + ": if that was meant, else " + fix
+				fix = "write " + near + ": if you mean that key, else " + fix
 			}
 		}
 		out = append(out, s.findingAt(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), fix))

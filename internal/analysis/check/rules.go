@@ -80,7 +80,7 @@ var rows = []row{
 	{Rule{ruleAllowedTools, skill.SeverityWarning, groupPortability, "spec", "allowed-tools is one string, its tools separated by spaces"}, allowedToolsForm},
 	{Rule{ruleFileWindows, skill.SeverityWarning, groupPortability, "Windows, Naming Files, Paths, and Namespaces", "the names of the skill, its folder and its files can exist on Windows"}, windowsNames},
 	{Rule{ruleFileCase, skill.SeverityWarning, groupPortability, "knack", "no two files differ only by case or by how a character is composed"}, caseCollisions},
-	{Rule{ruleFieldUnknown, skill.SeverityInfo, groupPortability, "spec", "the frontmatter's fields are those of the specification"}, unknownFields},
+	{Rule{ruleFieldUnknown, skill.SeverityInfo, groupPortability, "spec", "the frontmatter has only fields of the specification"}, unknownFields},
 	{Rule{ruleNameReserved, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "name does not contain anthropic or claude"}, reservedName},
 	{Rule{ruleDescriptionXML, skill.SeverityInfo, groupPortability, "Claude API, Agent Skills, field requirements", "description contains no XML tags"}, xmlDescription},
 

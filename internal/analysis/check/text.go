@@ -49,7 +49,7 @@ func zeroWidth(s *subject) (out []Finding) {
 			return
 		}
 		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		out = append(out, s.findingAt(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete what the script does not need"))
+		out = append(out, s.findingAt(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete the characters that the language does not need"))
 	})
 	return out
 }
@@ -122,7 +122,7 @@ func placeholder(s *subject) []Finding {
 	text := display.OneLine(f.Value.Text)
 	const fix = "say what the skill does and when to use it"
 	if isNewDescription(text) {
-		return []Finding{s.field(f, "the description is still the one of 'knack new'", fix)}
+		return []Finding{s.field(f, "the description is still the template of 'knack new'", fix)}
 	}
 	lower := strings.ToLower(text)
 	if !slices.ContainsFunc(placeholderParts, func(part string) bool { return strings.Contains(lower, part) }) {

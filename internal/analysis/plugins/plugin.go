@@ -240,7 +240,7 @@ func (j *judge) servers(fsys *dir.Package, p *Plugin, schema string) {
 	if f == nil {
 		if _, err := fs.Stat(fsys, "."+plugin.ServersFile); err == nil {
 			j.add(&file{path: path.Join(p.Folder, "."+plugin.ServersFile)}, plugin.Fault{Rule: plugin.RuleMCPFile, Effect: plugin.Notes,
-				Message: "servers in .mcp.json are those of single clients; Agent Plugins has mcp.json", Fix: "add an mcp.json with the servers that are for every client"})
+				Message: "single clients read .mcp.json; every client reads mcp.json", Fix: "add an mcp.json with the servers that are for every client"})
 		}
 		return
 	}

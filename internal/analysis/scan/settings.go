@@ -78,8 +78,8 @@ func (v setting) text(p passage.Part) passage.Part {
 }
 
 var (
-	errSettings      = errors.New("it is not valid, so that what it runs is not known")
-	errSettingsLarge = errors.New("it nests too deep or has too many values, so that what it runs is not known")
+	errSettings      = errors.New("it is not valid, so its commands are not known")
+	errSettingsLarge = errors.New("it nests too deep or has too many values, so its commands are not known")
 )
 
 // walkJSON visits the strings of a JSON text that have a key. Comments and trailing commas are

@@ -32,7 +32,7 @@ var (
 	ErrReadOnly  = errors.New("it is read-only")
 	ErrChanged   = errors.New("it has changed since it was read")
 	ErrExists    = errors.New("it exists already")
-	errForeign   = errors.New("another user can have written it")
+	errForeign   = errors.New("another user may have written it")
 	errOwner     = errors.New("it belongs to another user or group, which the new file could not; change it as its owner")
 	// errAttributes is returned for a file with an access control list (ACL) or other
 	// extended attributes that the new file cannot have.

@@ -32,9 +32,9 @@ func (s Space) Fit(e Extent) error {
 	blocks := int64(e.Entries) * s.Block
 	switch {
 	case e.Bytes > s.Bytes-blocks: // the sum may be too large for its type
-		return &NoRoom{fmt.Sprintf("has %s MB left, and what is to be written may need %s MB", megabytes(float64(s.Bytes)), megabytes(float64(e.Bytes)+float64(blocks)))}
+		return &NoRoom{fmt.Sprintf("has %s MB left, and the files to write may need %s MB", megabytes(float64(s.Bytes)), megabytes(float64(e.Bytes)+float64(blocks)))}
 	case s.Inodes >= 0 && int64(e.Entries) > s.Inodes:
-		return &NoRoom{fmt.Sprintf("has %s inodes left, and what is to be written needs %s, one for each file and folder", display.Thousands(int(s.Inodes)), display.Thousands(e.Entries))}
+		return &NoRoom{fmt.Sprintf("has %s inodes left, and writing needs %s, one for each file and folder", display.Thousands(int(s.Inodes)), display.Thousands(e.Entries))}
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func TestSpaceFit(t *testing.T) {
 		want string
 	}{
 		{room, edit.Extent{Entries: 100, Bytes: 1<<20 - 100*4096}, ""},
-		{room, edit.Extent{Entries: 100, Bytes: 1<<20 - 100*4096 + 1}, "has 1.0 MB left, and what is to be written may need 1.0 MB"},
-		{room, edit.Extent{Entries: 101}, "has 100 inodes left, and what is to be written needs 101, one for each file and folder"},
+		{room, edit.Extent{Entries: 100, Bytes: 1<<20 - 100*4096 + 1}, "has 1.0 MB left, and the files to write may need 1.0 MB"},
+		{room, edit.Extent{Entries: 101}, "has 100 inodes left, and writing needs 101, one for each file and folder"},
 		{uncounted, edit.Extent{Entries: 256}, ""},
-		{uncounted, edit.Extent{Entries: 257}, "has 1.0 MB left, and what is to be written may need 1.1 MB"},
-		{room, edit.Extent{Entries: 1, Bytes: math.MaxInt64}, "has 1.0 MB left, and what is to be written may need 9223372036854.8 MB"},
+		{uncounted, edit.Extent{Entries: 257}, "has 1.0 MB left, and the files to write may need 1.1 MB"},
+		{room, edit.Extent{Entries: 1, Bytes: math.MaxInt64}, "has 1.0 MB left, and the files to write may need 9223372036854.8 MB"},
 	} {
 		err := c.room.Fit(c.need)
 		if got := new(edit.NoRoom); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &got) || err.Error() != c.want) {

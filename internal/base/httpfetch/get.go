@@ -120,7 +120,7 @@ func Plain(err error) error {
 	case errors.As(err, &name) && name.IsNotFound:
 		return fmt.Errorf("there is no host %s", display.Quote(name.Name))
 	case errors.As(err, &unknown):
-		return errors.New("the certificate is of an authority that this machine does not know; SSL_CERT_FILE names a file with more")
+		return errors.New("this machine does not know the authority that signed the certificate; SSL_CERT_FILE can name a file with more authorities")
 	case errors.As(err, &other):
 		return errors.New("the certificate is for another host")
 	case errors.As(err, &invalid):

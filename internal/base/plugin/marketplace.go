@@ -152,7 +152,7 @@ func (r *report) entry(v *value, i int, root string, c Client, seen map[string]i
 	case !isFolderName(e.Name) || strings.ContainsAny(e.Name, "@ "):
 		own.add(RuleMarketEntry, Skips, name, field+".name", nameFix(e.Name), "the name %s cannot be the name of a folder or stand before @", display.Quote(e.Name))
 	case twice:
-		own.add(RuleMarketTwice, Ignores, name, field+".name", "give it another name, or delete one of the two", "the name %s is that of plugins[%d] too, and clients install one of them", display.Quote(e.Name), before)
+		own.add(RuleMarketTwice, Ignores, name, field+".name", "give it another name, or delete one of the two", "plugins[%[2]d] has the name %[1]s too, and clients install one of them", display.Quote(e.Name), before)
 	case !isName(e.Name):
 		own.add(RuleMarketEntry, Ignores, name, field+".name", nameFix(e.Name), "the name %s", nameFault(e.Name))
 	}

@@ -324,7 +324,7 @@ func (f *approveFlags) check(a *approvals.Approval) error {
 	case err != nil:
 		return command.UsageError("write the last day, such as 2027-01-31", "--until %s is not a day", display.Echo(f.until))
 	case !a.At.Before(day.AddDate(0, 0, 1)):
-		return command.UsageError("write a day to come, or leave it out", "--until %s is over", f.until)
+		return command.UsageError("write a later day, or leave it out", "--until %s has passed", f.until)
 	}
 	a.Until = day
 	return nil
@@ -457,7 +457,7 @@ func approvedURIs(env *console.Env, v catalog.View, book *approvals.Book, word s
 		}
 	}
 	if len(uris) == 0 {
-		return nil, command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows what is")
+		return nil, command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows the approved skills")
 	}
 	return uris, nil
 }

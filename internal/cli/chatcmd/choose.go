@@ -141,7 +141,7 @@ func (e endpoints) withKey(end model.Endpoint, variable string) (model.Endpoint,
 	}
 	end.Key, end.KeyName = strings.TrimSpace(e.env.Getenv(variable)), variable
 	if end.Key == "" {
-		return end, command.RunError("set it in the environment, or name another variable", "the variable %s, which is to have the key of %s, is not set", variable, hostOf(end.URL))
+		return end, command.RunError("set it in the environment, or name another variable", "the variable %s for the key of %s is not set", variable, hostOf(end.URL))
 	}
 	return end, nil
 }

@@ -49,7 +49,7 @@ func TestNamed(t *testing.T) {
 		// A file comes first, and --model may mean another model of its default.
 		{file: models, env: "OPENAI_API_KEY=o", want: "qwen3:8b http://127.0.0.1:11434/v1 openai ="},
 		{file: models, flags: Wanted{Model: "claude"}, env: "MY_KEY=c", want: "claude-sonnet-4-5 https://api.anthropic.com anthropic MY_KEY=c"},
-		{file: models, flags: Wanted{Model: "claude"}, want: "3: the variable MY_KEY, which is to have the key of api.anthropic.com, is not set"},
+		{file: models, flags: Wanted{Model: "claude"}, want: "3: the variable MY_KEY for the key of api.anthropic.com is not set"},
 		{file: models, flags: Wanted{Model: "claude", KeyEnv: "OTHER"}, env: "MY_KEY=c OTHER=d", want: "claude-sonnet-4-5 https://api.anthropic.com anthropic OTHER=d"},
 		{file: models, flags: Wanted{Model: "team"}, want: "large https://models.example.com/v1 openai model-key=file"},
 		{file: models, flags: Wanted{Model: "llama3"}, want: "llama3 http://127.0.0.1:11434/v1 openai ="},
@@ -73,7 +73,7 @@ func TestNamed(t *testing.T) {
 		{file: models, flags: Wanted{KeyEnv: "K"}, env: "K=k", want: "qwen3:8b http://127.0.0.1:11434/v1 openai K=k"},
 		{file: models, flags: Wanted{KeyEnv: "K", Model: "llama3"}, env: "K=k", want: "llama3 http://127.0.0.1:11434/v1 openai K=k"},
 		{file: models, flags: Wanted{Model: "claude", Wire: "openai"}, env: "MY_KEY=c", want: "claude-sonnet-4-5 https://api.anthropic.com openai MY_KEY=c"},
-		{flags: Wanted{KeyEnv: "K"}, want: "3: the variable K, which is to have the key of api.openai.com, is not set"},
+		{flags: Wanted{KeyEnv: "K"}, want: "3: the variable K for the key of api.openai.com is not set"},
 		{flags: Wanted{URL: "h:1/v1"}, want: "2: --url is not a URL of http or https with a host"},
 		{flags: Wanted{URL: "https://CANARY@h/v1"}, want: "2: --url has a user name or a password"},
 		{flags: Wanted{Wire: "gemini"}, want: "2: --wire gemini: there is no such wire"},

@@ -91,7 +91,7 @@ model or it did not answer.`,
 	flags.IntVar(&o.Rounds, "max-rounds", chat.DefaultRounds, "ask the model at most `N` times for one answer")
 	flags.IntVar(&o.Tokens, "max-tokens", 0, "send no further request once `N` tokens are used, by all requests together; 0 for no limit")
 	flags.DurationVar(&o.Time, "timeout", defaultTime, "end an answer, with its calls, after this `TIME`; 0 for no limit")
-	flags.StringVar(&o.Transcript, "transcript", "", "append to `FILE` what happens, one JSON object a line")
+	flags.StringVar(&o.Transcript, "transcript", "", "append each event to `FILE`, one JSON object a line")
 	flags.BoolVar(&o.JSON, "json", false, "print the lines of a transcript in place of text")
 	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "do not show the calls")
 	flags.BoolVarP(&o.DryRun, "dry-run", "n", false, "print the first request as JSON, and send nothing")
@@ -142,7 +142,7 @@ func question(env *console.Env, args []string, prompt string, given, dryRun bool
 		case err != nil:
 			return "", false, command.RunError("", "cannot read standard input: %w", err)
 		case len(input) > function.MaxInput:
-			return "", false, command.UsageError("give less", "the prompt is larger than %d MiB", function.MaxInput>>20)
+			return "", false, command.UsageError("shorten the prompt", "the prompt is larger than %d MiB", function.MaxInput>>20)
 		}
 		words = string(input)
 	}
@@ -166,7 +166,7 @@ func systemIn(env *console.Env, file string) (string, error) {
 	case err != nil:
 		return "", command.RunError(settings.HintOf(err, "give a text file"), "--system %s: %s", display.Echo(file), settings.ReasonOf(err))
 	case len(data) > maxSystem, !utf8.ValidString(text):
-		return "", command.RunError("give a text file of at most 1 MiB in UTF-8", "--system %s: it is too large, or no text", display.Echo(file))
+		return "", command.RunError("give a text file of at most 1 MiB in UTF-8", "--system %s: it is too large, or not text", display.Echo(file))
 	case text == "":
 		return "", command.RunError("write the instructions for the model into it, or leave --system out", "--system %s: it is empty", display.Echo(file))
 	}

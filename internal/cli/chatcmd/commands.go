@@ -29,7 +29,7 @@ var commands = [][2]string{
 	{"/new", "begin a new conversation"},
 	{"/skills", "list the skills"},
 	{"/tools", "list the tools that the model has"},
-	{"/model", "tell which model this is; /model NAME goes on with another one"},
+	{"/model", "tell which model this is; /model NAME changes to another model"},
 	{"/help", "list the commands"},
 	{"/exit", "leave, as do exit and Ctrl-D"},
 }
@@ -68,7 +68,7 @@ func (t *talk) run(ctx context.Context, word, rest string) error {
 		for _, c := range commands {
 			t.screen.line("  %s  %s", console.Bold.Of(fmt.Sprintf("%-7s", c[0])), c[1])
 		}
-		t.screen.line("A line that ends with \\ goes on in the next one. Ctrl-C ends an answer.")
+		t.screen.line("A line that ends with \\ continues on the next. Ctrl-C ends an answer.")
 	case "/exit":
 		return errLeaving
 	default:

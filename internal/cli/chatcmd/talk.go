@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Transcript != "" {
 		file, err := edit.Append(o.Env.Absolute(o.Transcript), `{"t":`)
 		if err != nil {
-			return command.RunError("give a file that you may write, in a folder that there is", "--transcript %s: %w", display.Echo(o.Transcript), command.Cause(err))
+			return command.RunError("give a file that you may write, in a folder that exists", "--transcript %s: %w", display.Echo(o.Transcript), command.Cause(err))
 		}
 		defer file.Close()
 		t.screen.file = file

@@ -21,7 +21,7 @@ func TestNetworkInWords(t *testing.T) {
 		"mcp:http://127.0.0.1:1/mcp":   refused,
 		"https://" + host + "/a.zip":   plain,
 		"https://" + host:              plain,
-		"http://" + host + "/a.zip":    "answers 501 Not Implemented\nsee whether a browser gets it: what it downloads is added as ./FILE",
+		"http://" + host + "/a.zip":    "answers 501 Not Implemented\nsee whether a browser gets it: its download is added as ./FILE",
 		"mcp:https://" + host + "/mcp": plain,
 		"mcp:http://" + host + "/mcp":  "there is no MCP server at this address (status 501)",
 		"oci://" + host + "/a/b":       "is it a registry?",

@@ -20,13 +20,13 @@ func TestPullSigned(t *testing.T) {
 			t.Errorf("knack pull %s: status %d\n%s\nwant %d\n%s", strings.Join(args, " "), got, text, status, want)
 		}
 	}
-	const refusal = "is not signed, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\nask its publisher"
+	const refusal = "is not signed, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\nask its publisher"
 	digest := s.release("1")
 	expect(0, `"signature": "unsigned"`, "--json")
 	s.rule("a.pub", true)
 	expect(1, refusal)
 	expect(1, refusal, "--dry-run")
-	expect(1, "no signer is recorded for it, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\nrun the command once without --offline", "--offline")
+	expect(1, "no signer is recorded for it, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\nrun the command once without --offline", "--offline")
 	s.sign(digest, digest, "a")
 	expect(0, "unchanged: ") // but for its signer
 	expect(0, `"signer": "KEY-a"`, "--json")

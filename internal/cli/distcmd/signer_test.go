@@ -170,21 +170,21 @@ func TestSigners(t *testing.T) {
 // or a release with an invalid signature.
 func TestRequire(t *testing.T) {
 	s := newSigning(t)
-	const refusal = "is not signed, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\n"
+	const refusal = "is not signed, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\n"
 	s.release("1")
 	s.rule("a.pub", true)
 	s.expect(1, refusal, "", "add", "SOURCE")
 	s.expect(1, refusal, "", "add", "SOURCE", "--accept-signer")
 	s.expect(1, "signature  unsigned: it is not signed\n", "", "verify", "SOURCE")
 	s.release("2", "b")
-	s.expect(1, "is signed by another key than a.pub, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\n", "", "add", "SOURCE")
+	s.expect(1, "is signed by another key than a.pub, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\n", "", "add", "SOURCE")
 
 	// A skill that was locked without the rule is neither restored nor verified.
 	s.put("home/.config/knack/knack.yaml", "")
 	s.release("3")
 	s.expect(0, "not signed\n", "", "add", "SOURCE")
 	s.rule("a.pub", true)
-	const locked = "pdf (.agents/skills/pdf): no signer is recorded for it, and ~/.config/knack/knack.yaml:2 takes only what a.pub signed\n"
+	const locked = "pdf (.agents/skills/pdf): no signer is recorded for it, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\n"
 	s.expect(1, "differs: "+locked, "", "verify")
 	s.expect(1, "left "+locked, "", "sync")
 	if err := os.RemoveAll(filepath.Join(s.dir, "p", ".agents")); err != nil {
@@ -287,7 +287,7 @@ func TestBrokenTrust(t *testing.T) {
 	s.expect(2, "~/.config/knack/knack.yaml:1:1: there is no key 'truts'\ndid you mean trust?", "", "add", "SOURCE")
 	s.put("mine.yaml", "trust:\n  - {from: \"**\", keys: [home/.config/knack/a.pub], require: true}\n")
 	s.expect(0, "signed by key-a\n", "KEY-a", "add", "SOURCE", "--config", "../mine.yaml")
-	s.expect(1, "a source of this kind has no signatures, as only registries have them, and ../mine.yaml:2 takes only what home/.config/knack/a.pub signed", "KEY-a", "add", "../src", "--skill", "xlsx", "--config", "../mine.yaml")
+	s.expect(1, "a source of this kind has no signatures, as only registries have them, and ../mine.yaml:2 takes only releases that home/.config/knack/a.pub signed", "KEY-a", "add", "../src", "--skill", "xlsx", "--config", "../mine.yaml")
 }
 
 // TestSilentRegistry checks that a registry that does not list signatures causes a warning, or a
@@ -424,7 +424,7 @@ func TestRequireSpelled(t *testing.T) {
 	for _, host := range []string{name + ":0" + port, name + ":000" + port} {
 		for _, args := range [][]string{{"add"}, {"pull"}, {"verify"}} {
 			stdout, stderr, status := s.run(append(args, "oci://"+host+"/acme/skills:prod")...)
-			if status != 1 || !strings.Contains(stdout+stderr, "takes only what a.pub signed") {
+			if status != 1 || !strings.Contains(stdout+stderr, "takes only releases that a.pub signed") {
 				t.Errorf("%s %s: %d\n%s%s", args, host, status, stdout, stderr)
 			}
 		}

@@ -114,7 +114,7 @@ func (c *evaluation) check(given func(string) bool) error {
 	if c.among != "all" {
 		n, err := strconv.Atoi(c.among)
 		if err != nil || n < 1 {
-			return command.UsageError("give a whole number of at least 1, or all", "--among %s: it is neither", display.Echo(c.among))
+			return command.UsageError("give a whole number of at least 1, or all", "--among %s: it is neither a number nor 'all'", display.Echo(c.among))
 		}
 		c.sample = n
 	}

@@ -101,7 +101,7 @@ func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 	case e.Status == catalog.Copy:
 		return e.By, nil
 	case !e.ModelInvocable:
-		return nil, command.RunError("take disable-model-invocation out of its SKILL.md", "%s is kept from models, so that none can take it", called)
+		return nil, command.RunError("take disable-model-invocation out of its SKILL.md", "%s is hidden from models, so none can take it", called)
 	case e.Status == catalog.Unlisted:
 		return nil, command.RunError("leave --exclude "+e.Root.Label+" out", "%s is in no list, so that no model takes it", called)
 	}

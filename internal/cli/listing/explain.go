@@ -92,7 +92,7 @@ func (s explanation) otherReaders() string {
 			continue
 		}
 		if by := readers(*e.Root); by != "" {
-			return " through knack. Its folder is also read by " + by + ", which may leave the skill out for the reason at 'published'"
+			return " through knack. Its folder is also read by " + by + ", which may leave the skill out for the reason given at 'published'"
 		}
 	}
 	return ""
@@ -108,7 +108,7 @@ func (s explanation) printSearched(p *console.Printer) {
 	}
 	p.Line("")
 	if len(there) == 0 {
-		there = []string{"no folder, since none of those for skills exists"}
+		there = []string{"no folder, since no folder for skills exists here"}
 	}
 	p.Line("Looked in %s, and found %s.", strings.Join(there, ", "), display.Count(len(s.Report.View.Entries), "skill"))
 	for _, b := range s.Unsearched {

@@ -51,7 +51,7 @@ func (c Connection) Refusal(err error) *Problem {
 }
 
 func (c Connection) orByHand() string {
-	return ", or add by hand what knack connect " + c.Client + " prints"
+	return ", or add by hand the entry that knack connect " + c.Client + " prints"
 }
 
 // WriteFix returns the fix for a file that could not be written.

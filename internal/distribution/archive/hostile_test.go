@@ -362,8 +362,8 @@ func hostileStreams() (all []hostile) {
 	checksum := bytes.Clone(good)
 	checksum[0] = 'S'
 	return append(all,
-		hostile{"tar: two behind one another", append(bytes.Clone(good), other...), "behind its end"},
-		hostile{"tar.gz: two tars in two members", append(bytes.Clone(packed), gzipped(other)...), "behind its end"},
+		hostile{"tar: two behind one another", append(bytes.Clone(good), other...), "after its end"},
+		hostile{"tar.gz: two tars in two members", append(bytes.Clone(packed), gzipped(other)...), "after its end"},
 		hostile{"tar.gz: one tar in two members", append(gzipped(good[:600]), gzipped(good[600:])...), ""},
 		hostile{"tar.gz: something behind it", append(bytes.Clone(packed), "behind"...), "damaged|cut off"},
 		hostile{"tar.gz: a flipped bit", flipped(len(packed) / 2), "damaged|cut off|behind"},

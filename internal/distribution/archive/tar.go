@@ -173,7 +173,7 @@ func (s *stream) end() error {
 	for {
 		n, err := s.Read(buf)
 		if zeros += int64(n); s.zeros < int64(n) {
-			return refuse("it has something behind its end, which other programs read as more files")
+			return refuse("it has data after its end, which other programs read as more files")
 		}
 		if errors.Is(err, io.EOF) {
 			break

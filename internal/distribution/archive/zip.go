@@ -122,7 +122,7 @@ func directory(in *io.SectionReader, size int64) ([]zipped, error) {
 		files = append(files, f)
 	}
 	if int64(len(files)) != count {
-		return nil, refuse("its directory has not as many files as it says")
+		return nil, refuse("its directory has more or fewer files than it says")
 	}
 	return files, readHeaders(in, files, start)
 }

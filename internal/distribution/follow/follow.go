@@ -325,7 +325,7 @@ func (f *Follower) remember(h store.Head) {
 	f.head = h
 	err := f.o.Store.SetHead(f.source.Ref.String(), h)
 	if f.unsaved = err != nil; f.unsaved {
-		f.o.Log.Error("the store does not remember which release is served; it is told again with each poll", "source", f.source.Name, "release", h.Release, "reason", err.Error())
+		f.o.Log.Error("the store could not record which release is served; it is tried again at each poll", "source", f.source.Name, "release", h.Release, "reason", err.Error())
 	}
 }
 

@@ -68,8 +68,8 @@ func TestNoRoom(t *testing.T) {
 		room edit.Space
 		want string
 	}{
-		{edit.Space{Bytes: 1 << 20, Block: 4096, Inodes: 3}, "has 3 inodes left, and what is to be written needs"},
-		{edit.Space{Bytes: 4096, Block: 4096, Inodes: -1}, "has 0.0 MB left, and what is to be written may need"},
+		{edit.Space{Bytes: 1 << 20, Block: 4096, Inodes: 3}, "has 3 inodes left, and writing needs"},
+		{edit.Space{Bytes: 4096, Block: 4096, Inodes: -1}, "has 0.0 MB left, and the files to write may need"},
 	} {
 		o.Room = func(string) (edit.Space, bool) { return c.room, true }
 		p, err := w.add(o)

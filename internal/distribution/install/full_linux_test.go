@@ -31,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 			before = files(t, w.project())
 		}
 		run := map[string]func(install.Options) (*install.Plan, error){"update": w.update, "add": w.add}[command]
-		if _, err := run(w.options()); err == nil || !strings.Contains(err.Error(), "MB left, and what is to be written may need 1.") {
+		if _, err := run(w.options()); err == nil || !strings.Contains(err.Error(), "MB left, and the files to write may need 1.") {
 			t.Errorf("%s: %v", command, err)
 		}
 		o := w.options()

@@ -98,7 +98,7 @@ func ofArchive(ref origin.Ref, err error) error {
 	}
 	p := ProblemOf(err)
 	if p.Fix == "" {
-		p.Fix = "see whether a browser gets it: what it downloads is added as ./FILE (a zip or a tar.gz), or unpacked as ./FOLDER"
+		p.Fix = "see whether a browser gets it: its download is added as ./FILE (a zip or a tar.gz), or unpacked as ./FOLDER"
 	}
 	return p
 }

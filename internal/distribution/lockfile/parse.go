@@ -144,7 +144,7 @@ func (r *reader) entry(key string, at int) (e Entry) {
 	})
 	r.Require(seen, at, what, entryFields, []string{"name", "source", "path", "digest", "files"}, again)
 	if got := Digest(e.Files); got != e.Digest {
-		r.Fail(digestAt, restore+", or "+again, "digest is not that of the files, which is %s", got)
+		r.Fail(digestAt, restore+", or "+again, "digest does not match the files, whose digest is %s", got)
 	}
 	return e
 }

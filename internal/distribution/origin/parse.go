@@ -382,7 +382,7 @@ func parseURL(text string) (*url.URL, error) {
 		}
 	}
 	if u.RawPath != u.EscapedPath() && strings.Contains(strings.ToLower(u.RawPath), "%2f") { // %2F would become a slash
-		return nil, refuse("write its special characters as % and two digits", "the path of the address is not one of a URL")
+		return nil, refuse("write its special characters as % and two digits", "the path of the address is not valid in a URL")
 	}
 	if strings.ContainsFunc(u.Path, unsafe) || !utf8.ValidString(u.Path) || strings.Contains(u.Path, `\`) {
 		return nil, refuse("write it again by hand", "the path of the address has control characters or backslashes in it")
@@ -454,7 +454,7 @@ func parseWeb(scheme, rest string) (Ref, error) {
 	case strings.HasSuffix(strings.TrimRight(path, "/"), ".git"), isForge, sub != "":
 		return parseGit(scheme, rest)
 	case want != "":
-		return Ref{}, refuse("for a repository leave out https://, or write .git at its end", "the address has a reference in it, and is not one of a repository")
+		return Ref{}, refuse("for a repository leave out https://, or write .git at its end", "the address has a reference in it, but is not the address of a repository")
 	}
 	for before := "-"; before != u.Path; { // a name may occur twice, and the result is parsed again
 		before = u.Path

@@ -161,7 +161,7 @@ func TestParseRefuses(t *testing.T) {
 	const secret = "s3cr3t"
 	for text, want := range map[string]string{
 		"":                                    "empty",
-		"https://x.example/a{b%2Fc":           "not one of a URL",
+		"https://x.example/a{b%2Fc":           "not valid in a URL",
 		"x":                                   "a name alone",
 		"skills":                              "a name alone",
 		"skills/":                             "a name alone",
@@ -191,7 +191,7 @@ func TestParseRefuses(t *testing.T) {
 		"https://":                            "https:// address",
 		"https:x.example":                     "https:// address",
 		"https://x.example/a.zip//sub":        "folder within an archive",
-		"https://x.example/r@v1":              "not one of a repository",
+		"https://x.example/r@v1":              "not the address of a repository",
 		"https://x.example/a.zip?t=" + secret: "after ? or #",
 		"https://x.example/a#" + secret:       "after ? or #",
 		"https://x.example/../a.zip":          ". or ..",

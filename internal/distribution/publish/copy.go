@@ -122,12 +122,12 @@ func (c *copying) content(ctx context.Context, m *registry.Manifest, deep int) e
 func (c *copying) referrers(ctx context.Context, digest string, deep int) error {
 	found, err := c.from.Referrers(ctx, digest, nil)
 	if err != nil {
-		return fmt.Errorf("what is said about %s cannot be listed: %w", digest, err)
+		return fmt.Errorf("the signatures and statements about %s cannot be listed: %w", digest, err)
 	}
 	var there []registry.Descriptor
 	if len(found) > 0 {
 		if there, err = c.to.Referrers(ctx, digest, nil); err != nil {
-			return fmt.Errorf("what is said about %s cannot be listed: %w", digest, err)
+			return fmt.Errorf("the signatures and statements about %s cannot be listed: %w", digest, err)
 		}
 	}
 	for _, d := range found {
@@ -176,7 +176,7 @@ func (c *copying) copyDigestTags(ctx context.Context, digest string) error {
 		case err == nil && holds(there, m):
 			continue
 		default:
-			return refuse("look at both (cosign tree), and remove the tag there, or sign the original with what it has; then copy again", "%s has other signatures or statements under the tag %s than %s, and a copy would replace them", c.to, tag, c.from)
+			return refuse("look at both (cosign tree), and remove the tag there, or add its signatures to the original; then copy again", "%s has other signatures or statements under the tag %s than %s, and a copy would replace them", c.to, tag, c.from)
 		}
 		if err := c.content(ctx, m, 1); err != nil {
 			return err

@@ -54,8 +54,8 @@ func TestPullBlocks(t *testing.T) {
 		room edit.Space
 		want string
 	}{
-		"blocks": {edit.Space{Bytes: 300 << 10, Block: 4096, Inodes: -1}, " has 0.3 MB left, and what is to be written may need 1.7 MB: free some space"},
-		"inodes": {edit.Space{Bytes: 1 << 30, Block: 4096, Inodes: 399}, " has 399 inodes left, and what is to be written needs 400, one for each file and folder: free some space"},
+		"blocks": {edit.Space{Bytes: 300 << 10, Block: 4096, Inodes: -1}, " has 0.3 MB left, and the files to write may need 1.7 MB: free some space"},
+		"inodes": {edit.Space{Bytes: 1 << 30, Block: 4096, Inodes: 399}, " has 399 inodes left, and writing needs 400, one for each file and folder: free some space"},
 		"room":   {edit.Space{Bytes: 2 << 20, Block: 4096, Inodes: 400}, ""},
 	} {
 		for _, tag := range []string{"prod", "image"} {

@@ -88,7 +88,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 	if _, err := look(context.WithoutCancel(ctx), tree.Path(), ref.Source); err != nil {
 		if back := tree.Exchange(f.Dir); back != nil {
 			stays = true
-			return true, fmt.Errorf("what was in %s is in %s: %w", f.Dir, tree.Path(), back)
+			return true, fmt.Errorf("the former files of %s are in %s: %w", f.Dir, tree.Path(), back)
 		}
 		return false, err
 	}

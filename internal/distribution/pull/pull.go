@@ -203,7 +203,7 @@ func finish(batch finisher, skills []origin.Skill) ([]store.Member, error) {
 				return nil, fmt.Errorf("the skill %s: %w", display.Quote(s.Path), err)
 			}
 			if s.Digest != "" && s.Digest != k.Digest.String() {
-				return nil, fmt.Errorf("the skill %s is not what its source says: try again later, or tell its author", display.Quote(s.Path))
+				return nil, fmt.Errorf("the skill %s does not have the digest that its source names: try again later, or tell its author", display.Quote(s.Path))
 			}
 			m = k.Member(s.Path)
 		}

@@ -138,7 +138,7 @@ func (f *separately) from(ctx context.Context, lib origin.Separate, s origin.Ski
 	}
 	k, err := f.batch.Finish(s.Path)
 	if err == nil && s.Digest != "" && s.Digest != k.Digest.String() {
-		err = errors.New("it is not what its source says")
+		err = errors.New("it does not have the digest that its source names")
 	}
 	return k, err
 }

@@ -86,7 +86,7 @@ func (b *blob) attempt(ctx context.Context) error {
 		return err
 	}
 	if !bytes.Equal(b.hash.Sum(nil), digestBytes(b.want.Digest)) {
-		return b.anew("%s sent other bytes for %s of %s than those of its digest, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)
+		return b.anew("%s sent other bytes for %s of %s than its digest says, 8 times: try again later, or tell the registry's operator", b.repo.registry.host, b.what, b.repo.path)
 	}
 	return nil
 }

@@ -289,7 +289,7 @@ func (r *Repository) Manifest(ctx context.Context, name string) (*Manifest, erro
 		case len(data) > MaxManifest:
 			return false, tooLarge("%s of %s has more than %d MiB: is this an artifact of skills?", what, r, MaxManifest>>20)
 		case notDigest == nil && skill.DigestOf(data).String() != name:
-			return false, &temporary{fmt.Errorf("%s sent other bytes for %s than those of this digest, 8 times: try again later, or tell the registry's operator", r, what)}
+			return false, &temporary{fmt.Errorf("%s sent other bytes for %s than this digest says, 8 times: try again later, or tell the registry's operator", r, what)}
 		}
 		return false, nil
 	})

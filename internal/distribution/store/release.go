@@ -242,7 +242,7 @@ func (s *Store) Head(source string) (h Head, err error) {
 	case err == nil:
 		s.touch(at, info)
 	case errors.Is(err, fs.ErrNotExist):
-		err = s.fault(fmt.Errorf("the record of what was served last is damaged: remove %s to begin anew", filepath.Base(filepath.Dir(at))+"/"+filepath.Base(at)))
+		err = s.fault(fmt.Errorf("the record of the release that was served last is damaged: remove %s to begin anew", filepath.Base(filepath.Dir(at))+"/"+filepath.Base(at)))
 	}
 	if err != nil {
 		return Head{}, err

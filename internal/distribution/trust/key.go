@@ -134,7 +134,7 @@ func onlyBlock(data []byte, what string) (*pem.Block, error) {
 	if block == nil {
 		fix := "use the file of " + what + " in PEM, which begins with -----BEGIN"
 		if bytes.HasPrefix(data, []byte("ssh-")) || bytes.HasPrefix(data, []byte("ecdsa-sha2-")) {
-			fix = "it is one of ssh; ssh-keygen -e -m PKCS8 -f FILE writes it in PEM"
+			fix = "it is a key of ssh; ssh-keygen -e -m PKCS8 -f FILE writes it in PEM"
 		}
 		return nil, &KeyError{"it holds no PEM", fix}
 	}

@@ -131,9 +131,9 @@ func (p *Policy) Judge(source, manifestDigest string, found []Signature) (Verdic
 	case v.State == Invalid:
 		return v, &Refusal{v, fmt.Sprintf("%s %s", what, v.Reason), "ask its publisher to sign it again; what changed it may also have changed the release"}
 	case rule.Require && !strings.HasPrefix(source, scheme):
-		return v, &Refusal{v, fmt.Sprintf("a source of this kind has no signatures, as only registries have them, and %s takes only what %s signed", rule.Where, oneOf(rule.Keys)), "take it from a registry, as oci://REGISTRY/REPOSITORY, or write from: oci://** there for registries alone"}
+		return v, &Refusal{v, fmt.Sprintf("a source of this kind has no signatures, as only registries have them, and %s takes only releases that %s signed", rule.Where, oneOf(rule.Keys)), "take it from a registry, as oci://REGISTRY/REPOSITORY, or write from: oci://** there for registries alone"}
 	case rule.Require:
-		return v, &Refusal{v, fmt.Sprintf("%s %s, and %s takes only what %s signed", what, v.Reason, rule.Where, oneOf(rule.Keys)), rule.fix(v.State)}
+		return v, &Refusal{v, fmt.Sprintf("%s %s, and %s takes only releases that %s signed", what, v.Reason, rule.Where, oneOf(rule.Keys)), rule.fix(v.State)}
 	}
 	return v, nil
 }
@@ -173,7 +173,7 @@ func (p *Policy) Locked(source, signer string) error {
 		recorded = ShortID(signer)
 	}
 	return &Refusal{
-		Verdict{State: Unsigned}, fmt.Sprintf("%s is recorded for it, and %s takes only what %s signed", recorded, rule.Where, oneOf(rule.Keys)),
+		Verdict{State: Unsigned}, fmt.Sprintf("%s is recorded for it, and %s takes only releases that %s signed", recorded, rule.Where, oneOf(rule.Keys)),
 		"knack update looks for a signature by that key, and records it",
 	}
 }

@@ -118,7 +118,7 @@ func TestRules(t *testing.T) {
 	}
 
 	_, err = p.Judge(source, digest, []Signature{ours(t, other, digest)})
-	want := "the release sha256:111111111111 is signed by another key than old.pub or next.pub, and knack.yaml:2 takes only what old.pub or next.pub signed"
+	want := "the release sha256:111111111111 is signed by another key than old.pub or next.pub, and knack.yaml:2 takes only releases that old.pub or next.pub signed"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -176,7 +176,7 @@ func read(data []byte, restore string, cases func(r *jsonfile.Reader, add func(C
 func queryText(r *jsonfile.Reader, field string) string {
 	text := r.AnyText(field)
 	if !search.HasWords(text) {
-		r.Fail(r.Last, "write what a user would ask", "%s has no word", field)
+		r.Fail(r.Last, "write a prompt as a user would ask", "%s has no word", field)
 	}
 	return text
 }

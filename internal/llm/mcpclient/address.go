@@ -31,7 +31,7 @@ type address struct {
 func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 	at, err := url.Parse(s.URL)
 	if err != nil {
-		return nil, &Error{Server: s.Name, What: "its address is not one", Fix: "check servers." + s.Name + ".url"}
+		return nil, &Error{Server: s.Name, What: "its address is not valid", Fix: "check servers." + s.Name + ".url"}
 	}
 	client, err := o.HTTP(s.URL)
 	if err != nil {

@@ -234,7 +234,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	}
 	names, ok := modelsIn(data)
 	if !ok {
-		return nil, c.fail(Shape, "answers with no list of models: look whether the URL is right; that of Chat Completions usually ends in /v1")
+		return nil, c.fail(Shape, "answers with no list of models: look whether the URL is right; a URL of Chat Completions usually ends in /v1")
 	}
 	return names, nil
 }

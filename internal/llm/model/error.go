@@ -113,14 +113,14 @@ func (e *Error) auth() string {
 	case e.keyless:
 		return "asks for a key: name the variable or the file that has one"
 	case e.KeyName != "":
-		return "refuses the key in " + e.KeyName + ": look whether it is whole, and may use this model"
+		return "refuses the key in " + e.KeyName + ": check that it is complete, and may use this model"
 	}
 	return "refuses the key"
 }
 
 func (e *Error) missing() string {
 	if e.Models == nil {
-		return "has no such model, or nothing at this address: look whether the URL is right; that of Chat Completions usually ends in /v1"
+		return "has no such model, or nothing at this address: look whether the URL is right; a URL of Chat Completions usually ends in /v1"
 	}
 	return "has no model " + display.Quote(e.Model)
 }

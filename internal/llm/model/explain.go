@@ -238,7 +238,7 @@ func (c *Client) broken(ctx context.Context, err error, began bool) *Error {
 		c.classify(e, kind, message, string(reports.raw))
 		return e
 	case errors.Is(err, errPage):
-		return c.fail(Shape, "answers with a web page: look whether the URL is right; that of Chat Completions usually ends in /v1")
+		return c.fail(Shape, "answers with a web page: look whether the URL is right; a URL of Chat Completions usually ends in /v1")
 	case errors.As(err, &large), errors.Is(err, errLongEvent), errors.Is(err, errLongStream), errors.Is(err, errLarge), errors.Is(err, errNameless), errors.Is(err, errManyCalls):
 		return c.fail(Shape, err.Error())
 	case errors.Is(err, errBroken):

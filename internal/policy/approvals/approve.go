@@ -146,7 +146,7 @@ func (s State) String() string {
 	case Changed:
 		return fmt.Sprintf("approved %s on %s, is %s", short(a.Set), day(a.At), short(s.Set))
 	case Expired:
-		return fmt.Sprintf("approved %s until %s, which is over", short(a.Set), day(a.Until))
+		return fmt.Sprintf("approved %s until %s, which has passed", short(a.Set), day(a.Until))
 	case Unreadable:
 		return "the approvals cannot be read: " + s.Err.Error()
 	}

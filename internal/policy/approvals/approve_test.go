@@ -98,7 +98,7 @@ func TestJudge(t *testing.T) {
 		"approved":               {b, uri, files, at, Approved, "approved " + short(skill.SetOf(files)) + " by anna on 2026-11-22"},
 		"in another order":       {b, uri, []skill.File{files[1], files[0]}, at, Approved, ""},
 		"on the last day":        {b, uri, files, last, Approved, ""},
-		"after the last day":     {b, uri, files, last.Add(time.Second), Expired, "approved " + short(skill.SetOf(files)) + " until 2026-11-30, which is over"},
+		"after the last day":     {b, uri, files, last.Add(time.Second), Expired, "approved " + short(skill.SetOf(files)) + " until 2026-11-30, which has passed"},
 		"another file":           {b, uri, other, at, Changed, "approved " + short(skill.SetOf(files)) + " on 2026-11-22, is " + short(skill.SetOf(other))},
 		"one more file":          {b, uri, append(files[:2:2], file("x", "")), at, Changed, ""},
 		"one file less":          {b, uri, files[:1], at, Changed, ""},
@@ -134,9 +134,9 @@ func TestParse(t *testing.T) {
 		"another JSON":         {`{"name": "x"}`, "1:2", "there is no field 'name' in the file"},
 		"no version":           {`{"approvals": {}}`, "1:1", "the file has no field version"},
 		"another version":      {strings.Replace(good, ": 1,", ": 2,", 1), "2:14", "version 2 is not known"},
-		"another set":          {strings.Replace(good, set, "sha256:"+strings.Repeat("0", 64), 1), "5:14", "set is not that of the files, which is " + set},
-		"another size":         {strings.Replace(good, `"size": 4}`, `"size": 5}`, 1), "5:14", "set is not that of the files"},
-		"another path":         {strings.Replace(good, "run.sh", "ran.sh", 1), "5:14", "set is not that of the files"},
+		"another set":          {strings.Replace(good, set, "sha256:"+strings.Repeat("0", 64), 1), "5:14", "set does not match the files, whose digest is " + set},
+		"another size":         {strings.Replace(good, `"size": 4}`, `"size": 5}`, 1), "5:14", "set does not match the files"},
+		"another path":         {strings.Replace(good, "run.sh", "ran.sh", 1), "5:14", "set does not match the files"},
 		"a set of no digest":   {strings.Replace(good, set, "sha256:00", 1), "5:14", "set is not sha256:"},
 		"another field":        {strings.Replace(good, `"by"`, `"sby"`, 1), "6:7", "there is no field 'sby'"},
 		"a field twice":        {strings.Replace(good, `"reason"`, `"by"`, 1), "9:7", "has the field by twice"},
@@ -146,7 +146,7 @@ func TestParse(t *testing.T) {
 		"a time elsewhere":     {strings.Replace(good, "T10:30:00Z", "T10:30:00+01:00", 1), "7:13", "at is not a time"},
 		"no day":               {strings.Replace(good, "2026-11-30", "2026-11-31", 1), "8:16", "until is not a day"},
 		"a long reason":        {strings.Replace(good, "read it", strings.Repeat("a", 1001), 1), "9:17", "reason is too long"},
-		"a path that climbs":   {strings.Replace(good, "run.sh", "../run.sh", 1), "12:9", "the file '../run.sh' is not one that a skill can have"},
+		"a path that climbs":   {strings.Replace(good, "run.sh", "../run.sh", 1), "12:9", "the file '../run.sh' cannot be in a skill"},
 		"a file twice":         {strings.Replace(good, "run.sh", "SKILL.md", 1), "12:9", "the file 'SKILL.md' is there twice"},
 		"without SKILL.md":     {strings.Replace(good, `"SKILL.md"`, `"a.md"`, 1), "11:9", "the files have no SKILL.md"},
 		"no URI":               {strings.Replace(good, uri, "acme/review", 1), "4:5", "'acme/review' is not the URI of a skill"},
@@ -268,7 +268,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, a := range b.All() {
 			if skill.SetOf(a.Files) != a.Set {
-				t.Errorf("%s: the set is not that of the files", a.URI)
+				t.Errorf("%s: the set does not match the files", a.URI)
 			}
 		}
 		written := b.Marshal()

@@ -35,7 +35,7 @@ const (
 )
 
 var form = jsonfile.Options{
-	MaxSize: MaxSize, TooLarge: "revoke what is not served any more", Restore: restore,
+	MaxSize: MaxSize, TooLarge: "revoke approvals of skills that are not served any more", Restore: restore,
 	Empty:    restore + ", or delete it if nothing is approved",
 	Conflict: "take one side (git checkout --ours), then approve the skills of the other again",
 }
@@ -100,7 +100,7 @@ func (b *Book) read(r *jsonfile.Reader, uri string, at int) {
 	})
 	r.Require(seen, at, what, approvalFields, []string{"set", "by", "at", "files", "fields", "facts"}, again)
 	if got := skill.SetOf(a.Files); got != a.Set {
-		r.Fail(setAt, restore+", or "+again, "set is not that of the files, which is %s", got)
+		r.Fail(setAt, restore+", or "+again, "set does not match the files, whose digest is %s", got)
 	}
 	b.approvals[uri] = a
 }
@@ -126,7 +126,7 @@ func files(r *jsonfile.Reader) (all []skill.File) {
 		what := "the file " + display.Quote(path)
 		switch {
 		case skill.CleanPath(path) != nil || skill.Hidden(path):
-			r.Fail(at, again, "%s is not one that a skill can have", what)
+			r.Fail(at, again, "%s cannot be in a skill", what)
 		case paths[path]:
 			r.Fail(at, "remove one of the two", "%s is there twice", what)
 		case len(all) == skill.MaxFiles:

@@ -132,7 +132,7 @@ func reasonOf(err error) string {
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &mismatch):
-		return "it names another issuer, " + display.Quote(mismatch.Discovered) + "; write sign-in.issuer exactly like that, if it is meant"
+		return "it names another issuer, " + display.Quote(mismatch.Discovered) + "; if you mean that one, write sign-in.issuer exactly so"
 	case errors.As(err, &refusal):
 		say := "it answered " + strconv.Itoa(refusal.Response.StatusCode)
 		if isWord(refusal.ErrorCode) {

@@ -45,7 +45,7 @@ func (p *Provider) Verify(ctx context.Context, token string) (access.Subject, bo
 	}
 	t, err := p.checked(ctx, d, token)
 	if err == nil && !slices.ContainsFunc(t.Audience, func(a string) bool { return slices.Contains(p.audiences, a) }) {
-		err = errors.New("it is for another audience, " + display.Quote(strings.Join(t.Audience, " ")) + "; sign-in.audiences has those that are accepted")
+		err = errors.New("it is for another audience, " + display.Quote(strings.Join(t.Audience, " ")) + "; sign-in.audiences has the accepted ones")
 	}
 	var who access.Subject
 	if err == nil {

@@ -146,10 +146,10 @@ func decodeAccept(d *decoder, v frontmatter.Value) (all []admission.Accept) {
 			}
 		}
 		if lacks(item, "set") && lacks(item, "until") {
-			d.add(ruleValue, item.Position, at, "write set: with the digest of the skill's files, or until: with a day", "%s has neither set nor until, and would hold for whatever the skill becomes", at)
+			d.add(ruleValue, item.Position, at, "write set: with the digest of the skill's files, or until: with a day", "%s has neither set nor until, and would hold after any change of the skill", at)
 		}
 		if a.Rule == scan.RuleTooLarge && lacks(item, "set") {
-			d.add(ruleValue, item.Position, at, "write set: with the digest of the skill's files, as 'knack scan --json' prints it", "%s accepts too-large without set: anything can be in what is not judged", at)
+			d.add(ruleValue, item.Position, at, "write set: with the digest of the skill's files, as 'knack scan --json' prints it", "%s accepts too-large without set: a part that is not judged can have anything in it", at)
 		}
 		all = append(all, a)
 	}

@@ -45,7 +45,7 @@ func trustKeys(at string) []key[Trust] {
 			}
 			for i, item := range d.items(at+".keys", v) {
 				if i == maxKeys {
-					d.add(ruleValue, item.Position, at+".keys", "remove those that sign no more", "%s.keys has more than %d keys", at, maxKeys)
+					d.add(ruleValue, item.Position, at+".keys", "remove keys that no longer sign", "%s.keys has more than %d keys", at, maxKeys)
 					break
 				}
 				file := d.text(at+".keys", item, fix)

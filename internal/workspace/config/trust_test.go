@@ -34,7 +34,7 @@ func TestTrust(t *testing.T) {
 		"trust:\n  - {from: oci://**, keys: [a.pub]}\n  - {from: oci://r.example/a, keys: [b.pub], require: true}\n": "config-value@3:5 trust[1].from: this rule is never used, since the one on line 2 fits all of oci://r.example/a and comes first | " +
 			"put it before that rule, or remove one of them",
 		"trust:\n" + strings.Repeat("  - {from: oci://r.example/a, keys: [a.pub]}\n", 2):           "config-value@3:5 trust[1].from: this rule is never used, since the one on line 2 fits all of oci://r.example/a and comes first | put it before that rule, or remove one of them",
-		"trust:\n  - {from: oci://r.example/a, keys: [" + strings.Repeat("a, ", maxKeys) + "b]}\n": "config-value@2:86 trust[0].keys: trust[0].keys has more than 16 keys | remove those that sign no more",
+		"trust:\n  - {from: oci://r.example/a, keys: [" + strings.Repeat("a, ", maxKeys) + "b]}\n": "config-value@2:86 trust[0].keys: trust[0].keys has more than 16 keys | remove keys that no longer sign",
 	} {
 		if _, problems := Parse([]byte(text)); listed(problems) != want {
 			t.Errorf("%s\ngot  %s\nwant %s", text, listed(problems), want)

@@ -129,7 +129,7 @@ func (s *Finder) Unread(folder string) (warnings []string) {
 		case file == read || file == s.UserFile() || s.given != "" && file == s.env.Absolute(s.given) || !exists(file):
 			return
 		case exists(read):
-			fix = "move what you need there, and delete it"
+			fix = "move the settings you need there, and delete it"
 		}
 		warnings = append(warnings, fmt.Sprintf("%s is not read, as settings are in %s: %s", s.env.Shown(file), s.env.Shown(read), fix))
 	}

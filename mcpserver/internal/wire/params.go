@@ -149,7 +149,7 @@ func text(raw []byte) (s string, ok bool) {
 func isNull(raw []byte) bool { return raw == nil || string(raw) == "null" }
 
 // misread is the error for params that no method takes, if it would not help to say more.
-var misread = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: they are not what the method takes"}
+var misread = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: they do not fit the method"}
 
 // mistyped returns the error for a parameter of another type.
 func mistyped(name, want string) *jsonrpc.Error {

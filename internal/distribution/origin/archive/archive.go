@@ -204,7 +204,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 		return nil, l.failed(err)
 	}
 	if len(skills) == 0 {
-		return nil, fmt.Errorf("%s: there is no skill in the archive, that is no folder with a SKILL.md", l.where)
+		return nil, fmt.Errorf("%s: there is no skill in the archive: no folder has a SKILL.md", l.where)
 	}
 	return skills, nil
 }

@@ -101,7 +101,7 @@ func (b *bare) fetch(ctx context.Context, source string, config []string, stdin 
 }
 
 // errDamaged is the error of an unreadable repository in the store.
-var errDamaged = errors.New("what was fetched cannot be read again")
+var errDamaged = errors.New("the fetched files cannot be read again")
 
 // maxHeld is the size up to which a file is read completely before it is passed on, so that a
 // damaged file is not.

@@ -141,7 +141,7 @@ func (p *Origin) ask(ctx context.Context, ref origin.Ref) (at place, m metadata,
 		err = fmt.Errorf("the registry's description of it is larger than %d MiB", maxMetadata>>20)
 	default:
 		if json.Unmarshal(data, &m) != nil || len(m.Versions) == 0 {
-			err = errors.New("the registry's description of it is not one of a package")
+			err = errors.New("the registry's answer does not describe a package")
 		}
 	}
 	if err != nil {

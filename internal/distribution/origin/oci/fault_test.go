@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 		"cut for ever":        {99, cut, isBlob, backoff, "HOST broke off while it sent layer 1 of 1 of acme/pdf (unexpected EOF): try again later"},
 		"cut manifest":        {3, cut, nil, nil, ""},
 		"flipped":             {2, flip, isBlob, backoff[:2], ""},
-		"flipped for ever":    {99, flip, isBlob, backoff, "HOST sent other bytes for layer 1 of 1 of acme/pdf than those of its digest, 8 times: try again later, or tell the registry's operator"},
+		"flipped for ever":    {99, flip, isBlob, backoff, "HOST sent other bytes for layer 1 of 1 of acme/pdf than its digest says, 8 times: try again later, or tell the registry's operator"},
 		"endless":             {99, endless, isBlob, backoff, "HOST sent more bytes for layer 1 of 1 of acme/pdf than its manifest says: try again later, or tell the registry's operator"},
 		"endless manifest":    {99, endless, nil, nil, "the manifest sha256:"},
 		"short":               {99, short, isBlob, backoff, "HOST has 1000 bytes of layer 1 of 1 of acme/pdf, and not the " + strconv.Itoa(len(layer)) + " that its manifest says: tell the registry's operator, or publish it again"},
@@ -350,7 +350,7 @@ func TestOtherManifest(t *testing.T) {
 		opts, waits := options(t)
 		got, _, err := install(t, New(opts), "oci://"+p.host()+"/acme/pdf@"+digest)
 		if times == 99 {
-			if want := p.host() + "/acme/pdf sent other bytes for the manifest " + digest + " than those of this digest, 8 times: try again later, or tell the registry's operator"; err == nil || err.Error() != want || len(*waits) != 7 {
+			if want := p.host() + "/acme/pdf sent other bytes for the manifest " + digest + " than this digest says, 8 times: try again later, or tell the registry's operator"; err == nil || err.Error() != want || len(*waits) != 7 {
 				t.Errorf("%v after %v, want %s", err, *waits, want)
 			}
 		} else if err != nil || got.files["pdf: SKILL.md"] != skillMD("pdf") {

@@ -274,7 +274,7 @@ func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 		}
 	}
 	if rest := data[len(data)-in.Len():]; len(bytes.Trim(rest, "\x00")) > 0 {
-		return errors.New("it has something behind its end")
+		return errors.New("it has data after its end")
 	}
 	return nil
 }

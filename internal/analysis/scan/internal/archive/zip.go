@@ -147,7 +147,7 @@ func zipFiles(data []byte) ([]zipped, error) {
 		}
 	}
 	if len(files)&0xffff != count {
-		return nil, Hostile("its directory has not as many files as it says")
+		return nil, Hostile("its directory has more or fewer files than it says")
 	}
 	return files, onlyOnce(data, files, from, to, end)
 }
