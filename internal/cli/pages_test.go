@@ -162,7 +162,8 @@ func TestPages(t *testing.T) {
 }
 
 // TestPagesPrint checks that each line of output on a page is in a script of testdata, or in a
-// test that compares it. A page may cut a line with an ellipsis.
+// test that compares it. A page may cut a line with an ellipsis. Output is in blocks of console: a block
+// without a language is a picture, and there is one, in doc/design.md.
 func TestPagesPrint(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {
@@ -181,6 +182,9 @@ func TestPagesPrint(t *testing.T) {
 	for _, file := range pages(t) {
 		name, text := pageText(t, file)
 		for _, b := range blocksOf(name, text) {
+			if b.language == "text" || b.language == "" && name != "doc/design.md" {
+				t.Errorf("%s, below %q: make the block one of console, which is compared, or name its language:\n%s", name, b.heading, b.text)
+			}
 			if b.language != "console" {
 				continue
 			}
