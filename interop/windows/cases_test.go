@@ -27,7 +27,7 @@ var cases = []struct {
 	{"stdio", "the Go SDK's client starts `knack serve`, in both protocol eras: it lists and loads skills, reads files by `/` and `\\`, hears of a new skill, and the end of the input ends the server with 0", stdio},
 	{"escapes", "`..`, drives, UNC paths, devices, streams of NTFS and names that end in a dot are refused by every reading tool", escapes},
 	{"HTTP", "`knack serve --http` answers an MCP client and a browser", overHTTP},
-	{"folders", "what Go calls an irregular folder, as those of a synchronizing program are, is searched", folders},
+	{"folders", "an irregular folder (Go's name for one that, for example, a synchronizing program makes) is searched", folders},
 }
 
 // skillOf is a SKILL.md.
