@@ -184,7 +184,7 @@ func heldRace(r *trial) {
 			}
 		}
 	})
-	begin, most := time.Now(), time.Duration(r.pick(10, 120))*time.Second
+	begin, most := time.Now(), time.Duration(r.pick(5, 120))*time.Second
 	over := func() bool {
 		return time.Since(begin) > most && good.Load() > 0 && changes.Load() > 100 || r.over() || dead(servers) || time.Since(begin) > 10*most
 	}

@@ -114,7 +114,7 @@ func hostileArguments(r *trial) {
 	all, servers := w.of()
 	for n, way := range all {
 		for i, path := range hostilePaths(base) {
-			if r.sampled(way, i) || r.fast && (i+n)%3 != 0 { // in CI each path takes a third of the ways
+			if r.sampled(way, i) || r.fast && (i+n)%6 != 0 { // in CI each path takes a sixth of the ways
 				continue
 			}
 			answer, err := timed(func() (string, error) { return way.ask("victim", path) })
@@ -125,7 +125,10 @@ func hostileArguments(r *trial) {
 		}
 		// The skill's name does not lead out either.
 		for _, name := range []string{"..", ".", "", "victim/..", "../outside", "victim/../sibling", base, base + "/outside", "/", "sibling/../../outside", "\x00", "victim\x00", "%2e%2e", "dir-1:../outside", "dir-1:", ":", "victim/.git", strings.Repeat("../", 1000), strings.Repeat("x", 50_000)} {
-			for _, file := range []string{"file.txt", "private.md", "config"} {
+			for i, file := range []string{"file.txt", "private.md", "config"} {
+				if r.fast && i != n%3 {
+					continue
+				}
 				answer, err := timed(func() (string, error) { return way.ask(name, file) })
 				if err == nil && !strings.HasSuffix(strings.TrimRight(name, "/"), "sibling") {
 					err = leaks(withoutEcho(answer, name), f.canaries)

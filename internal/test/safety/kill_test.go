@@ -37,7 +37,7 @@ func kills(r *trial) {
 		if o.status != 0 && c.name != "check --fix" || string(fresh) == c.old {
 			r.Fatalf("%s changed nothing: %s", c.name, o.all())
 		}
-		n, kills, olds, news := r.pick(100, 600), 0, 0, 0
+		n, kills, olds, news := r.pick(50, 600), 0, 0, 0
 		// On a machine that has become busy the command takes longer than it did at first.
 		for i := 0; i < n || news == 0 && i < 4*n; i++ {
 			// A process killed while it writes leaves its temporary file, which has a
@@ -106,7 +106,7 @@ func clockJumps(r *trial) {
 	text := func(i int) string { return skillMD("git", fmt.Sprintf("INSIDE %06d", i)) }
 	r.write(root, map[string]string{"git/SKILL.md": text(0), "git/a.md": "INSIDE 000000"})
 	k := r.stdio(setting{}, "--no-builtin", "--dir", root)
-	w := r.pick(60, 120)
+	w := r.pick(40, 120)
 	for i := 1; i <= w; i++ {
 		at := filepath.Join(root, "git/SKILL.md")
 		if i%10 == 0 { // results of calls have the latest year, and the next ones the earliest

@@ -124,7 +124,7 @@ func swaps(r *trial) {
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
-			for time.Since(begin) < most || count.Load() < int64(r.pick(10_000, 1_000_000)) || !met() {
+			for time.Since(begin) < most || count.Load() < int64(r.pick(4000, 1_000_000)) || !met() {
 				for name, ask := range questions {
 					answer, err := ask()
 					if err == nil {
