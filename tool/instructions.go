@@ -99,8 +99,8 @@ func (g guide) moreSkills() string {
 	return "More skills, the others are in the description of " + g.ToolName(g.load.Name) + ":\n"
 }
 
-// around returns the length of the instructions of the default set without the list. Of their
-// end it counts [endReserve] at most.
+// around returns the length of the default set's instructions without the list. It counts at most
+// [endReserve] for their end.
 func (g guide) around(v catalog.View) int {
 	skills := v.ListedFor(g.agent)
 	top, _ := g.head(v, skills)
@@ -259,11 +259,10 @@ func (g guide) searchName() string {
 	return g.ToolName(g.search)
 }
 
-// list returns the list of skills, beside used characters of other text. If the model sees the
-// descriptions of all skills in the description of the tool, the list has only the names, or
-// is empty if all of them are in the head.
+// list returns the list of skills. The other text takes used characters. If the tool's description
+// already describes all skills, the list has only the names, or is empty if the head has them all.
 //
-// The model is to see as many names as possible. So names that the tool's description leaves
+// The model should see as many names as possible. So names that the tool's description leaves
 // out come first, and if there is no room for all, names of the head are not repeated.
 func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, named []string, used int) string {
 	if len(skills) == 0 {

@@ -31,7 +31,8 @@ func Limit(tools []*Tool, n int) ([]*Tool, error) {
 	return limited, nil
 }
 
-// least returns the length of the longest description with the shortest list.
+// least returns the lowest limit that the tool can have: the length of its longest description with
+// the shortest list.
 func (t *Tool) least() int {
 	if t.arranged == nil {
 		return display.Length(t.describe(catalog.View{}, profile.Client{}))

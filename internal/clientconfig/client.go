@@ -67,7 +67,8 @@ type Client struct {
 	signIn string
 	// clientID returns the field of an id that is registered at the provider; nil if the file has none.
 	clientID func(id string) field
-	// provider ends the sentence about the registered id with a need of this client, or is "".
+	// provider is appended to the sentence about registering an id: a further requirement of this
+	// client, or "".
 	provider string
 	bearer   []field // fields that send the token to a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.

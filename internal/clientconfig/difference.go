@@ -156,7 +156,7 @@ func shownKey(key string) string {
 	return string(appendString(key))
 }
 
-// inOrder returns a parsed value in the form of a [field], the names of a mapping sorted.
+// inOrder returns a parsed value in the form of a [field]. The keys of mappings are sorted.
 func inOrder(v any) any {
 	switch v := v.(type) {
 	case []any:

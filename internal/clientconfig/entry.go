@@ -256,8 +256,8 @@ func keys(fields []field) (out []string) {
 	return out
 }
 
-// missingBearer returns the fields missing from knack's entry to send the token. An existing token,
-// its variable and other headers stay.
+// missingBearer returns the fields that knack's entry still needs to send the token. An existing
+// token, its variable and other headers stay.
 func (c Client) missingBearer(have map[string]any) (out []field) {
 	for _, f := range c.bearer {
 		old, there := have[f.key]

@@ -154,7 +154,7 @@ func (f *folder) enter() (handle, error) {
 	return top, err
 }
 
-// checkName is the function checkName, or allows dot-entries if the folder has them.
+// checkName checks a name as the function checkName does, and allows dot-entries if f.dots is set.
 func (f *folder) checkName(name string) error {
 	if err := checkName(name); err == nil || !f.dots || !errors.Is(err, fs.ErrNotExist) {
 		return err

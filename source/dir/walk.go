@@ -70,7 +70,7 @@ func (w *walk) folder(p *node, dev uint64) folder {
 	return folder{location: &other, sub: p.sub}
 }
 
-// locationOf returns the location of a root's folders that no link leads to.
+// locationOf returns the location of the folders that are reached without a link.
 func (s *Source) locationOf(real string) *location {
 	if s.opt.Within != "" {
 		return &location{opener: s.opener, base: real, plain: true, alias: s.opt.Root.Dir}

@@ -171,8 +171,8 @@ func (c Client) Agent() string {
 	return untested[strings.ToLower(c.Name)]
 }
 
-// ClientOf returns a client with this name in the table of agents. For an agent whose client is not
-// recognized it is the unknown client.
+// ClientOf returns the client of an agent, by its name in the table of agents. An agent whose client
+// knack does not recognize has the unknown client.
 func ClientOf(agent string) Client {
 	for _, p := range known {
 		if p.Title == agent {

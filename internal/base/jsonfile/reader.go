@@ -39,7 +39,7 @@ type Error struct {
 	Message, Fix string
 }
 
-// Error returns all of it in one line.
+// Error returns the place, the message and the fix in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
 }

@@ -72,7 +72,7 @@ type index struct {
 	docs  int
 	parts []part
 	norms [fields][256]float32 // weight of a word, by the length of its field
-	// values are the scores of words with the counts of usual, by the length of their field.
+	// values[k][n] is the score of a word that occurs as usual[k] says in a field of stored length n.
 	values [len(usual)][256]float32
 }
 

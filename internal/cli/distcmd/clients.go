@@ -127,7 +127,7 @@ func (f *flags) offer(ctx context.Context, in *install.Installer, p *install.Pla
 // notBound is the warning about clients that read a folder themselves.
 const notBound = "a client that reads a folder itself is not bound by knack's lock, scan and rules"
 
-// text names the clients that see the skills. it and see are the words for these.
+// text says which clients see the skills. it is the pronoun for these.
 func (s *sight) text(env *console.Env, it string) string {
 	names := func(clients []Client) (names []string) {
 		for _, c := range clients {

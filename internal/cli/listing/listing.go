@@ -56,8 +56,8 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, plug
 // widestName is the number of columns of the longest name to which the others are aligned.
 const widestName = 40
 
-// NameWidth returns the number of columns that a name needs in a list where the others are
-// aligned to it. A name that leaves no room beside it needs none: it has a line of its own.
+// NameWidth returns the columns of a name in a list whose second column is aligned. It is 0 for a
+// name that is too long for this: such a name has a line of its own.
 func NameWidth(p *console.Printer, called string) int {
 	columns, most := display.Columns(console.OneLine(called)), widestName
 	if room := p.Room(0); room > 0 {

@@ -340,7 +340,7 @@ func lockOf(skills []Skill, lock map[string]lockfile.Entry) []byte {
 	out := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
 	for _, s := range skills {
 		if e, ok := lock[s.Path]; ok && e.Digest == s.Digest {
-			e.Clients = nil // the reader's
+			e.Clients = nil // they are clients of this machine
 			out.Skills[s.Path] = e
 		}
 	}

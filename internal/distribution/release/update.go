@@ -147,7 +147,7 @@ type Request struct {
 // State is the stored state of a source before an update.
 type State struct {
 	Head    store.Head    // zero without one
-	Release store.Release // the head's
+	Release store.Release // the release of Head
 	Whole   bool          // the release is completely stored, and its signer is trusted
 	Unsure  bool          // its signatures are to be judged again
 	Waits   string        // the revision that was fetched, and is made the head later

@@ -49,7 +49,7 @@ func lookup(host string, err error) (what, fix string) {
 	return "there is no host " + host, "check the name"
 }
 
-// withPort returns the user's value with another port.
+// withPort returns the user's address to listen at with another port.
 func withPort(listen string, port int) string {
 	if host, _, err := net.SplitHostPort(listen); err == nil {
 		return net.JoinHostPort(host, strconv.Itoa(port))

@@ -99,8 +99,8 @@ func (f *lock) addFix(key string) string {
 	return words + " records it as your own" + elsewhere
 }
 
-// plain are the characters that need no quotes in a shell. A text with any other is not empty after
-// Trim.
+// plain lists the characters that need no quotes in a shell. [strings.Trim] with it leaves a text
+// empty unless the text has others.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
 
 // isGlobal reports whether this is the lock of the skills for all projects.

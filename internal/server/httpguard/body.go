@@ -13,7 +13,7 @@ import (
 // Bounds of the bodies that are arriving. Small and large bodies have separate bounds, so that
 // large ones never delay small ones.
 const (
-	// smallBody is above all but a few requests; maxSmall of them take at most 16 MiB.
+	// smallBody is a size that few requests exceed. maxSmall such bodies take at most 16 MiB.
 	smallBody = 16 << 10
 	maxSmall  = 1024
 	// maxLarge bounds the bodies of a larger or unknown size that arrive at once, if there is

@@ -55,7 +55,7 @@ type Tally struct {
 	skills  map[string]*ofSkill // by URI
 	uses    sync.Map            // loads and reads of each skill, *atomic.Uint64 by URI; mu is not needed, since lists ask while fold holds it
 	pairs   int                 // pairs of a skill and a client
-	weeks   int                 // of all pairs
+	weeks   int                 // weeks with counts, summed over the pairs
 	beyond  uint64              // uses without room to count them
 	clients []string            // clients counted under their own names
 	number  map[string]int      // indexes in clients, by name

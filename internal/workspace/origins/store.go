@@ -12,7 +12,7 @@ import (
 
 var errNoStore = errors.New("the home folder is not known, so there is no place for the store")
 
-// OpenStore opens the store of releases, of a server and of knack pull. A trusted file names it; the
+// OpenStore opens the store of releases that servers and knack pull use. A trusted file names it; the
 // default is the user's cache. shown formats paths for messages.
 func OpenStore(env *console.Env, files *settings.Finder, shown func(string) string) (*store.Store, error) {
 	file, err := files.Trusted()

@@ -103,8 +103,8 @@ func (o *outbox) makeRoom() {
 	}
 }
 
-// attach opens the stream at the message of an index, or as a new stream without past messages,
-// whose count begins again. If it is refused, it returns the HTTP status and the reason.
+// attach opens the stream. It resumes at the message with the index from, or forgets past messages and
+// counts from 0. If it refuses, it returns the HTTP status and the reason.
 func (o *outbox) attach(from int, resumes bool) (status int, refusal string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

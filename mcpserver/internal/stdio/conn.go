@@ -60,8 +60,8 @@ type Transport struct {
 
 // Core answers the messages of one client. Params are valid until a method returns.
 type Core interface {
-	// Take accepts a call, or returns its refusal. The work may take any time, since another
-	// goroutine then reads further messages.
+	// Take accepts a call, or returns its refusal. The work may be slow: another goroutine reads
+	// further messages meanwhile.
 	Take(*wire.Message) (wire.Work, *jsonrpc.Error)
 	Hear(*wire.Message) // takes a notification
 	// Refused is called with each refusal before it is written. The method may be empty.

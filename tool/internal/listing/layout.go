@@ -327,7 +327,8 @@ func (it *item) describe(description string) {
 	it.description, it.gist = description, skill.Gist(description)
 }
 
-// brief returns the description in at most n characters, and at least 30 of a longer one.
+// brief returns the description in at most n characters. It cuts at the end of a word if that leaves
+// leastRow characters.
 func (it *item) brief(n int) string {
 	if utf8.RuneCountInString(it.description) <= n {
 		return it.description

@@ -15,8 +15,8 @@ import (
 // longestName is the longest name or topic, in characters, in the first lines of the instructions.
 const longestName = 40
 
-// fewNames is the smallest share of the skills worth naming, as one in fewNames: five names out of
-// a thousand say less than five topics.
+// fewNames is the limit below which topics are listed in place of names: fewer than one name for
+// fewNames skills. Five names out of a thousand say less than five topics.
 const fewNames = 10
 
 // sampled is the number of names, evenly spaced, from which the topics of a large library are

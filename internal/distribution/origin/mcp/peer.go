@@ -1,4 +1,4 @@
-// Package mcpclient reads skills from servers that have the Skills extension of MCP (SEP-2640). Each
+// Package mcp reads skills from servers that have the Skills extension of MCP (SEP-2640). Each
 // file is held to the digest in the server's own list.
 package mcp
 

@@ -184,7 +184,7 @@ const (
 	maxMarks  = 10_000_000
 	maxOpen   = 64
 	maxCells  = 100_000
-	maxMarkup = 8 << 20 // bytes; limits any other growth
+	maxMarkup = 8 << 20 // bytes of rendered HTML; bounds what the other limits miss
 	// maxHeadings is the maximum number of lines that make a heading. Each costs about
 	// 20 µs.
 	maxHeadings = 10_000

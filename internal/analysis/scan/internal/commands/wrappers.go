@@ -12,7 +12,7 @@ import (
 type wrapper struct {
 	short, long string // the options with a value
 	skip        int    // arguments before the program
-	word        string // a word before all these
+	word        string // the subcommand that starts a program, such as run of uv
 }
 
 // wrappers maps the programs that start the program in their arguments to the options that take a

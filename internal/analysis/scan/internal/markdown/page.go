@@ -335,7 +335,7 @@ func (m *page) prose(p passage.Part, from, to int) {
 	out.Add(p, done, to)
 }
 
-// maxReference is the length of the longest name of a character.
+// maxReference is the length of the longest character reference, such as &amp;.
 const maxReference = 40
 
 // reference returns the character of the reference that a text begins with, and the reference's
