@@ -144,13 +144,13 @@ func (s State) String() string {
 	case Approved:
 		return "approved " + short(a.Set) + " by " + display.OneLine(a.By) + " on " + day(a.At)
 	case Changed:
-		return fmt.Sprintf("approved %s on %s, is %s", short(a.Set), day(a.At), short(s.Set))
+		return fmt.Sprintf("was approved as %s on %s, and is now %s", short(a.Set), day(a.At), short(s.Set))
 	case Expired:
-		return fmt.Sprintf("approved %s until %s, which has passed", short(a.Set), day(a.Until))
+		return fmt.Sprintf("was approved as %s until %s, which has passed", short(a.Set), day(a.Until))
 	case Unreadable:
 		return "the approvals cannot be read: " + s.Err.Error()
 	}
-	return "never approved, is " + short(s.Set)
+	return "was never approved; its files are " + short(s.Set)
 }
 
 // short writes a digest for people.
