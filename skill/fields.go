@@ -141,14 +141,18 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
 		s.problem(frontmatter.NameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
 	}
+	fix := "for example " + Line(s.proposedName())
+	if s.Name != s.Folder() {
+		fix = s.folderFix() // one fix for both faults
+	}
 	switch {
 	case s.Name != f.Value.Text:
 		s.problem(frontmatter.NamePattern, p, "name", "name has white space around it", "write "+Line(s.proposedName()))
 	case !inPattern(s.Name):
-		s.problem(frontmatter.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", "for example "+Line(s.proposedName()))
+		s.problem(frontmatter.NamePattern, p, "name", display.Quote(s.Name)+" is not made of a-z, 0-9 and single inner hyphens", fix)
 	}
 	if s.Name != s.Folder() {
-		s.problem(frontmatter.NameFolder, p, "name", "the folder is called "+quoteName(s.Folder())+", not "+quoteName(s.Name), s.folderFix())
+		s.problem(frontmatter.NameFolder, p, "name", "the folder is called "+quoteName(s.Folder())+", not "+quoteName(s.Name), fix)
 	}
 }
 

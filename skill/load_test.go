@@ -32,7 +32,7 @@ func TestLoad(t *testing.T) {
 			"name-type@2:7 name: name is not a string in YAML; its text '8004' is used | quote the name",
 			"name-folder@2:7 name: the folder is called 'a', not '8004' | rename the folder to '8004'"}},
 		{"name: CI/CD Pipeline\ndescription: b", "CI/CD Pipeline", "b", true, false, []string{
-			"name-pattern@2:7 name: 'CI/CD Pipeline' is not made of a-z, 0-9 and single inner hyphens | for example name: a",
+			"name-pattern@2:7 name: 'CI/CD Pipeline' is not made of a-z, 0-9 and single inner hyphens | write name: a",
 			"name-folder@2:7 name: the folder is called 'a', not 'CI/CD Pipeline' | write name: a"}},
 		{"name: b\ndescription: b", "b", "b", true, true, []string{"name-folder@2:7 name: the folder is called 'a', not 'b' | rename the folder to 'b'"}},
 		{"description: b", "", "b", false, false, []string{"name-missing@2:1 name: name is missing | add a line name: a"}},

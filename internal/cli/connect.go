@@ -265,11 +265,15 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 	}
 	f.gains(ctx, env, all)
 	return command.Forms{Value: all, Text: func(env *console.Env) {
-		var rest []string
+		var bare, rest []string
 		gaining := 0
 		for _, c := range all {
 			if !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated {
-				rest = append(rest, c.Client)
+				if folder := f.bareFolder(*env, c.Client); folder != "" {
+					bare = append(bare, c.Client+" ("+env.Shown(folder)+")")
+				} else {
+					rest = append(rest, c.Client)
+				}
 				continue
 			}
 			env.Out().Item(16, "%s%s  %s", console.Bold.Of(c.Client), strings.Repeat(" ", max(14-len(c.Client), 0)), c.Status())
@@ -280,6 +284,9 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 				gaining++
 			}
 		}
+		if len(bare) > 0 && !f.every {
+			env.Out().Line("a folder without settings: %s; knack connect CLIENT --write works all the same", strings.Join(bare, ", "))
+		}
 		if len(rest) > 0 && !f.every {
 			env.Out().Line("no settings found of: %s; knack connect CLIENT --write works all the same", strings.Join(rest, ", "))
 		}
@@ -289,6 +296,12 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 		}
 		env.Err().Text(console.Hint, hint)
 	}}, nil
+}
+
+// bareFolder returns the folder of a client that has no settings, or "".
+func (f *connectFlags) bareFolder(env console.Env, id string) string {
+	c, _ := clientconfig.Find(id)
+	return c.BareFolder(f.clientEnv(env))
 }
 
 // connectAll writes or removes the entries of all clients here, except of those to which knack adds
@@ -395,7 +408,7 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 	state.Entry = entry
 	file := env.Shown(state.File)
 	for _, err := range ch.Unreadable {
-		env.Err().Text(console.Warning, fmt.Sprintf("%s, where %s looks too, cannot be read: %s", env.Shown(err.Path), c.Name, command.Cause(err.Err).Error()))
+		env.Err().Text(console.Warning, unreadableFile(env, c.Name, err))
 	}
 	if err := f.checkCommand(env, c, s, ch); err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/listing"
 	"github.com/knack-dev/knack/internal/cli/selection"
+	"github.com/knack-dev/knack/internal/clientconfig/connection"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
@@ -52,9 +55,12 @@ CI. With SKILL it is 1 if no agent can load it.`,
 			o := doctorOptions(env, w, from.Project)
 			o.Verbose = verbose
 			if len(args) == 1 {
+				w.WarnUnused()
 				return explainSkill(cmd.Context(), v, o, args[0])
 			}
-			o.Clients = doctorClients(cmd.Context(), env, w, from.Project)
+			var unread []string
+			o.Clients, unread = doctorClients(cmd.Context(), env, w, from.Project)
+			o.Unused = append(w.Unused(), unread...)
 			ctx, done := showJudging(cmd.Context(), env, v)
 			defer done()
 			r, err := doctor.Examine(ctx, v, o)
@@ -95,12 +101,12 @@ func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name st
 }
 
 // doctorClients returns the clients on this machine, with the command that connects one that lacks
-// skills.
-func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace, project string) (out []doctor.Client) {
+// skills, and says which of their files cannot be read.
+func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace, project string) (out []doctor.Client, unread []string) {
 	f := connectFlags{project: project}
 	all, err := f.all(*env)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	addGains(ctx, env, w, all)
 	for _, c := range all {
@@ -108,12 +114,23 @@ func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace
 			continue
 		}
 		one := doctor.Client{Client: c.Client, Name: c.Name, Connected: c.Works(), Status: c.Status(), Skills: c.Gain.String()}
-		if !c.Works() && c.Gain != nil && c.Gain.Adds > 0 {
+		if !c.Works() && c.State != connection.Refused && c.Gain != nil && c.Gain.Adds > 0 {
 			one.Fix = "knack connect " + c.Client + " --write"
 		}
 		out = append(out, one)
+		if c.State == connection.Refused && c.File != "" {
+			unread = append(unread, fmt.Sprintf("%s: %s", env.Shown(c.File), c.Why))
+		}
+		for _, err := range c.Unreadable() {
+			unread = append(unread, unreadableFile(env, c.Name, err))
+		}
 	}
-	return out
+	return out, unread
+}
+
+// unreadableFile says that a further file of a client cannot be read.
+func unreadableFile(env *console.Env, client string, err *fs.PathError) string {
+	return fmt.Sprintf("%s, where %s looks too, cannot be read: %s", env.Shown(err.Path), client, command.Cause(err.Err).Error())
 }
 
 func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doctor.Options {

@@ -124,7 +124,7 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	}
 	for _, s := range run.Skills {
 		if e := f.known[s.Skill]; e != nil {
-			if err := s.Accept(func(rule skill.RuleID) (string, error) { return f.named.opened.Accepted(ctx, e, rule) }); err != nil {
+			if s.Accepted, err = s.Accept(func(rule skill.RuleID) (string, error) { return f.named.opened.Accepted(ctx, e, rule) }); err != nil {
 				return nil, err
 			}
 		}

@@ -121,6 +121,20 @@ func (c Client) Installed(p Env) bool {
 	return c.onPath(p) || c.folder != nil && inUse(filepath.FromSlash(c.folder(p)))
 }
 
+// BareFolder returns the client's own folder if it is there and has no settings, only skills or nothing.
+// Otherwise it returns "".
+func (c Client) BareFolder(p Env) string {
+	if c.folder == nil {
+		return ""
+	}
+	folder := filepath.FromSlash(c.folder(p))
+	there := folder != "" && realpath.Ask(folder, false, func() bool { info, err := os.Stat(folder); return err == nil && info.IsDir() })
+	if !there || inUse(folder) {
+		return ""
+	}
+	return folder
+}
+
 func inUse(folder string) bool {
 	if folder == "" {
 		return false

@@ -47,6 +47,36 @@ func withPolicy(t *testing.T, scan admission.Policy) (*catalog.Catalog, *web.Sit
 	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge), Judge: workspace.JudgeOf(judge)})
 }
 
+// TestAcceptedFindings checks that an accepted finding is in no count of pages, API and metrics, and that
+// its reason is on no answer of the API.
+func TestAcceptedFindings(t *testing.T) {
+	anything, err := access.ParsePattern("skill://**")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce, File: "knack.yaml", Accept: []admission.Accept{{Rule: "run-fetched-unknown", Skill: anything, Reason: "our host", Line: 4}}})
+	for path, wants := range map[string][]string{
+		"/metrics":                   {`knack_skills{status="held"} 0`, `knack_scan_findings{lane="enforce"} 0`, `knack_scan_findings{lane="review"} 5`, `knack_scan_skills{lane="review"} 2`},
+		"/health":                    {"No finding to enforce, 5 to review in 2 skills."},
+		"/skills/one/bad/?view=scan": {"0 findings to enforce, 1 to review", "The operator accepts 1 finding of run-fetched-unknown: 'our host' (knack.yaml:4)"},
+		"/api/v1/skills/one/bad":     {`"enforce":0,"review":1,`, `"accepted":[{"rule":"run-fetched-unknown","findings":1}]`},
+	} {
+		a := answerOf(t.Context(), site, path)
+		got := a.body
+		if strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+			got = text(parsed(t, a))
+		}
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q:\n%s", path, want, got)
+			}
+		}
+		if strings.HasPrefix(path, "/api") && strings.Contains(got, "our host") {
+			t.Errorf("%s names the reason:\n%s", path, got)
+		}
+	}
+}
+
 // answerOf asks a site with the rights of a context.
 func answerOf(ctx context.Context, site *web.Site, path string) answered {
 	w := httptest.NewRecorder()
@@ -84,7 +114,7 @@ func TestHeldPages(t *testing.T) {
 	href := strings.TrimPrefix(list[0], "bad held back ")
 	page := get(href)
 	doc := parsed(t, page)
-	for _, want := range []string{"bad held back", "No agent gets this skill, because the operator's policy holds it back: one/bad/SKILL.md", heldWhy, "Fix correct the skill or, if the finding is harmless, accept it: knack approve SKILL --accept ", "1 finding to enforce, 1 to review", "45.67.89.10"} {
+	for _, want := range []string{"bad held back", "No agent gets this skill, because the operator's policy holds it back: one/bad/SKILL.md", heldWhy, "; or, if the finding is harmless, accept it: knack approve SKILL --accept ", "1 finding to enforce, 1 to review", "45.67.89.10"} {
 		if !strings.Contains(text(doc), want) {
 			t.Errorf("the page of a held skill lacks %q:\n%s", want, text(doc))
 		}

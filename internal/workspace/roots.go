@@ -179,6 +179,28 @@ func (w *Workspace) Missing(v catalog.View) (missing []string) {
 // Unusable returns the reasons why project files are not used.
 func (w *Workspace) Unusable() []error { return w.layout.projects.Unusable }
 
+// Unused says of each refused file of settings why nothing in it is used, and names the files that look
+// like settings and are not read.
+func (w *Workspace) Unused() (out []string) {
+	for _, err := range w.Unusable() {
+		out = append(out, err.Error())
+	}
+	if _, err := w.files.Trusted(); err != nil {
+		out = append(out, settings.Refusal(err))
+	}
+	return append(out, w.Unread()...)
+}
+
+// WarnUnused warns of the settings of the project that are not used.
+func (w *Workspace) WarnUnused() {
+	for _, err := range w.Unusable() {
+		w.o.Warn(err.Error())
+	}
+	for _, text := range w.Unread() {
+		w.o.Warn(text)
+	}
+}
+
 // Unread returns a warning for each file that looks like settings but is not read.
 func (w *Workspace) Unread() []string { return w.layout.projects.Unread }
 

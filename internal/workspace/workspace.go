@@ -252,6 +252,9 @@ func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
 	if err != nil || w.o.Patience > 0 {
 		return v, err
 	}
+	if first {
+		w.WarnUnused()
+	}
 	for _, s := range w.stored {
 		if first && s.Error != "" {
 			w.o.Warn(fmt.Sprintf("%s (%s): %s (%s)", s.Name, display.OneLine(s.From), s.Error, s.Fix))
@@ -260,8 +263,8 @@ func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
 	return v, w.rootError(v)
 }
 
-// Scan is View without the errors and warnings about single roots and sources, for a report that
-// includes them.
+// Scan is View without the errors and warnings about single roots, sources and settings, for a report
+// that includes them.
 func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if w.catalog != nil {
 		return w.catalog.View(ctx)
@@ -287,10 +290,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	}
 	w.catalog = c
 	w.judge.Save()
-	for _, err := range w.layout.projects.Unusable {
-		w.o.Warn(err.Error())
-	}
-	for _, text := range slices.Concat(w.Unread(), w.Missing(v), silentRoots(v)) {
+	for _, text := range slices.Concat(w.Missing(v), silentRoots(v)) {
 		w.o.Warn(text)
 	}
 	return v, nil

@@ -38,6 +38,8 @@ type Options struct {
 	Verbose bool
 	// Settings are lines that describe the settings of a project's file, with their position.
 	Settings []string
+	// Unused are sentences about files of settings that are not used, or cannot be read.
+	Unused []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
 	// Plugins are the plugins of the clients on this machine.
@@ -55,6 +57,7 @@ type Report struct {
 	Lists  []List          `json:"lists"`
 	// Settings is a copy of [Options.Settings].
 	Settings []string            `json:"projectSettings,omitempty"`
+	Unused   []string            `json:"unusedSettings,omitempty"` // a copy of [Options.Unused]
 	Followed []Followed          `json:"sources,omitempty"`
 	Plugins  []Plugin            `json:"plugins,omitempty"`
 	Clients  []Client            `json:"clients,omitempty"`
@@ -134,7 +137,7 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 
 // blank returns a report before any judgement.
 func blank(v catalog.View, o Options) *Report {
-	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Followed: o.Followed, Plugins: o.Plugins, Clients: o.Clients, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
+	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Unused: o.Unused, Followed: o.Followed, Plugins: o.Plugins, Clients: o.Clients, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
 // runnerLoads reports whether the tool set runner loads a skill that is skipped. That set

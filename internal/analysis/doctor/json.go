@@ -53,6 +53,7 @@ type Skill struct {
 	Variants    []string        `json:"variants,omitempty"`
 	HeldBack    *HeldBack       `json:"heldBack,omitempty"`
 	Problems    []Problem       `json:"problems,omitempty"`
+	Accepted    []string        `json:"accepted,omitempty"` // see [AcceptedIn]
 	// Unpublished are the problems that keep it out of the Skills extension's lists.
 	Unpublished []Problem `json:"unpublishedBecause,omitempty"`
 	Runner      string    `json:"otherFileForRunner,omitempty"`
@@ -72,6 +73,7 @@ func SkillOf(d *judgement.Verdict) Skill {
 		URI:         e.URI().String(), Root: e.Root.Label, Scope: e.Root.Scope, Path: e.Path, File: e.Place(), Dir: e.Dir(), Link: e.Link(),
 		NotForModel: !e.ModelInvocable, Variants: e.Others(), Runner: notFor000(e),
 		Files: d.Cost.Files, More: d.Cost.More, Bytes: d.Cost.Bytes, Hidden: d.NHidden, Lock: LockOf(d.Locked), HeldBack: HeldBackOf(e),
+		Accepted: AcceptedIn(d),
 	}
 	if e.By != nil {
 		s.By = e.By.URI().String()

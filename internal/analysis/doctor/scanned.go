@@ -1,10 +1,14 @@
 package doctor
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -34,6 +38,17 @@ func HeldBackOf(e *catalog.Entry) *HeldBack {
 		return &HeldBack{why, fix}
 	}
 	return nil
+}
+
+// AcceptedIn returns the rules of a skill whose findings the operator accepts, each with the reason and
+// its place.
+func AcceptedIn(d *judgement.Verdict) (out []string) {
+	for _, f := range d.Findings {
+		if line := fmt.Sprintf("%s, %s", f.Rule, display.OneLine(f.Accepted)); f.Accepted != "" && !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // SplitSkipped separates the skipped skills from the held-back ones.

@@ -32,6 +32,7 @@ type Troubles struct {
 // gets, dangerous and changed ones, skills that another one replaces, and faults.
 func (r *Report) Troubles() (out []Troubles) {
 	for _, t := range []Troubles{
+		{Title: "settings that are not used", All: r.unused()},
 		{Title: "not read", All: r.unread()},
 		{Title: "not up to date", All: r.stale()},
 		r.skipped(),
@@ -48,6 +49,15 @@ func (r *Report) Troubles() (out []Troubles) {
 		if len(t.All) > 0 {
 			out = append(out, t)
 		}
+	}
+	return out
+}
+
+// unused returns the files of settings that are not used.
+func (r *Report) unused() (out []Trouble) {
+	for _, text := range r.Unused {
+		at, why, _ := strings.Cut(text, ": ")
+		out = append(out, Trouble{At: at, Why: why})
 	}
 	return out
 }
@@ -240,7 +250,9 @@ func (r *Report) faulty() (t Troubles) {
 			if e.Root.Label != root.Label || e.Status != catalog.Available || len(r.Verdicts[e].Unpublished()) > 0 {
 				continue
 			}
-			if d := r.Verdicts[e].Summary(); d.Errors+d.Warnings > 0 {
+			d := r.Verdicts[e].Summary()
+			d.Errors -= d.Scan.Errors // they are among the dangerous ones
+			if d.Errors+d.Warnings > 0 {
 				skills++
 				s.Merge(d.Severities)
 			}

@@ -15,7 +15,7 @@ import (
 
 // Heading names a root, and its folder if it has one.
 func Heading(r skill.Root) string {
-	if r.Dir == "" {
+	if r.Dir == "" || r.Shown == "" { // over HTTP no answer names a folder
 		return r.Label
 	}
 	return r.Label + " (" + r.Shown + ")"

@@ -191,7 +191,7 @@ func (s *Severities) Of(severity skill.Severity) *int {
 // Summary is a verdict in numbers.
 type Summary struct {
 	Status catalog.Status
-	// Severities count all findings, and Scan the findings of package scan among them.
+	// Severities count all findings, and Scan those of package scan that are not accepted.
 	Severities
 	Scan Severities
 	// Judged reports whether the contents were judged, and not only the format.
@@ -205,7 +205,7 @@ type Summary struct {
 func (d *Verdict) Summary() Summary {
 	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted, Held: d.Entry.HeldBack(), Judged: d.Whole}
 	for _, f := range d.Findings {
-		s.Add(Key{f.Rule, f.Severity}, 1)
+		s.Add(KeyOf(f), 1)
 	}
 	return s
 }
@@ -213,7 +213,7 @@ func (d *Verdict) Summary() Summary {
 // Add counts n findings.
 func (s *Summary) Add(k Key, n int) {
 	*s.Severities.Of(k.Severity) += n
-	if (check.Finding{Rule: k.Rule}).Kind() == check.KindScan {
+	if !k.Accepted && (check.Finding{Rule: k.Rule}).Kind() == check.KindScan {
 		*s.Scan.Of(k.Severity) += n
 	}
 }

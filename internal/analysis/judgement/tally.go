@@ -13,7 +13,11 @@ import (
 type Key struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
+	Accepted bool // by the operator: counts as an info, and in no lane of a scan
 }
+
+// KeyOf returns the key of a finding.
+func KeyOf(f check.Finding) Key { return Key{f.Rule, f.Severity, f.Accepted != ""} }
 
 // Tally counts the findings of a skill.
 type Tally map[Key]int
@@ -22,12 +26,12 @@ type Tally map[Key]int
 func (d *Verdict) Tally() Tally {
 	out := make(Tally, len(d.Findings))
 	for _, f := range d.Findings {
-		out[Key{f.Rule, f.Severity}]++
+		out[KeyOf(f)]++
 	}
 	return out
 }
 
-// ScanCount counts the scan findings of a view's skills: at most 100 findings of each.
+// ScanCount counts the scan findings of a view's skills that are not accepted: at most 100 of each.
 type ScanCount struct {
 	Enforce LaneCount `json:"enforce"`
 	Review  LaneCount `json:"review"`
@@ -54,7 +58,7 @@ func (c *ScanCount) Add(d *Verdict, t Tally) {
 	}
 	var found [2]bool
 	for k, n := range t {
-		if (check.Finding{Rule: k.Rule}).Kind() != check.KindScan {
+		if k.Accepted || (check.Finding{Rule: k.Rule}).Kind() != check.KindScan {
 			continue
 		}
 		i, lane := 0, &c.Enforce

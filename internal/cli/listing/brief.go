@@ -34,10 +34,8 @@ func PrintBrief(p *console.Printer, d *doctor.Report) {
 		}
 	}
 	for _, e := range d.View.Entries {
-		for _, f := range d.Verdicts[e].Findings {
-			if f.Accepted != "" {
-				p.Line("%s: accepted: %s, %s", display.OneLine(e.Place()), f.Rule, display.OneLine(f.Accepted))
-			}
+		for _, a := range doctor.AcceptedIn(d.Verdicts[e]) {
+			p.Line("%s: accepted: %s", display.OneLine(e.Place()), a)
 		}
 	}
 	r := report{d}

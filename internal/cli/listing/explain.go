@@ -244,22 +244,22 @@ func (r report) forModels(e *catalog.Entry) string {
 // printProblems prints each error and warning with its place in the file, beginning with the
 // problems that skip the skill. Infos are left to check --info.
 func printProblems(p *console.Printer, d *judgement.Verdict) {
-	if why, fix := doctor.HeldReason(d.Entry); why != "" {
+	why, fix := doctor.HeldReason(d.Entry)
+	if why != "" {
 		p.Line("")
 		p.Line("  %s: %s", console.Red.Of("held back because"), why)
 		if fix != "" {
 			p.Item(5, "  %s %s", fixWord, fix)
 		}
 	}
-	for _, f := range d.Findings {
-		if f.Accepted != "" {
-			p.Line("")
-			p.Line("  accepted: %s, %s", f.Rule, display.OneLine(f.Accepted))
-		}
+	for _, a := range doctor.AcceptedIn(d) {
+		p.Line("")
+		p.Line("  accepted: %s", a)
 	}
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
-		return f.Severity == skill.SeverityInfo || f.Related != nil // the first line says so already
+		return f.Severity == skill.SeverityInfo || f.Related != nil || // the first line says so already
+			why != "" && strings.Contains(why, fmt.Sprintf("%s [%s]", f.Message, f.Rule)) // with its fix
 	})
 	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
 	for i, f := range findings {

@@ -46,6 +46,12 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 	for _, s := range r.Settings {
 		p.Line("  %s", s)
 	}
+	if len(r.Unused) > 0 {
+		p.Line("settings that are not used")
+	}
+	for _, s := range r.Unused {
+		p.Line("  %s", display.OneLine(s))
+	}
 	r.printSkills(p)
 	locked := map[*catalog.Entry]catalog.Locked{}
 	for e, d := range r.Verdicts {
@@ -188,6 +194,9 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 	} else if problems != "" {
 		p.Line("    %s", console.Yellow.Of(problems))
 	}
+	for _, a := range doctor.AcceptedIn(d) {
+		p.Line("    accepted: %s", a)
+	}
 	if len(d.Left) > 0 {
 		p.Line("    left over: %s", doctor.LeftOver(d.Left))
 	}
@@ -258,7 +267,7 @@ func (r report) summaryLine() string {
 // laneFindings returns the scan findings of a skill in one lane.
 func laneFindings(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
 	for _, f := range d.Findings {
-		if f.Kind() == check.KindScan && f.Lane() == lane {
+		if f.Kind() == check.KindScan && f.Lane() == lane && f.Accepted == "" {
 			out = append(out, f)
 		}
 	}

@@ -23,5 +23,6 @@ func (s Scans) Of(e *catalog.Entry) (k web.Scanned, ok bool) {
 	if !ok {
 		return k, false
 	}
-	return web.Scanned{Set: d.Set, Report: d.Report(), Approval: d.Approved, Approved: d.Approved != "" && d.Fault == nil}, true
+	r, accepted := s.judge.Unaccepted(e, d)
+	return web.Scanned{Set: d.Set, Report: r, Accepted: accepted, Approval: d.Approved, Approved: d.Approved != "" && d.Fault == nil}, true
 }

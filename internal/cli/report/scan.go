@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/doctor"
@@ -21,35 +20,7 @@ type Scanned struct {
 	Set    string // the digest of its files, or "" if not all can be listed
 	Skill  *skill.Skill
 	// Accepted are the accepted findings, each with the reason and its place. They are not in Report.
-	Accepted []Accepted
-}
-
-// Accepted are the findings of a rule that scan.accept accepts in a skill.
-type Accepted struct {
-	Rule   skill.RuleID `json:"rule"`
-	Reason string       `json:"reason"` // with its place
-	Count  int          `json:"findings"`
-}
-
-// Accept moves the findings to enforce that are accepted to Accepted. why returns the reason, or "".
-func (s *Scanned) Accept(why func(rule skill.RuleID) (string, error)) (err error) {
-	s.Findings = slices.DeleteFunc(s.Findings, func(f scan.Finding) bool {
-		if f.Lane != scan.Enforce || err != nil {
-			return false
-		}
-		at := slices.IndexFunc(s.Accepted, func(a Accepted) bool { return a.Rule == f.Rule })
-		if at < 0 {
-			var reason string
-			if reason, err = why(f.Rule); reason == "" {
-				return false
-			}
-			at, s.Accepted = len(s.Accepted), append(s.Accepted, Accepted{Rule: f.Rule, Reason: reason})
-		}
-		s.Accepted[at].Count++
-		s.Enforce--
-		return true
-	})
-	return err
+	Accepted []scan.Accepted
 }
 
 // ScanRun is the result of one run of the command scan.
@@ -169,7 +140,7 @@ type scanRow struct {
 	Review   int                  `json:"review"`
 	Findings []doctor.ScanFinding `json:"findings"`
 	Facts    scan.Facts           `json:"facts"`
-	Accepted []Accepted           `json:"accepted,omitempty"`
+	Accepted []scan.Accepted      `json:"accepted,omitempty"`
 }
 
 // JSON returns the JSON form.

@@ -5,6 +5,7 @@ package connection
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -84,6 +85,9 @@ func connectionOf(c clientconfig.Client, ch clientconfig.Change, shown func(stri
 	}
 	return out
 }
+
+// Unreadable returns the errors of further files of the client, which cannot be read.
+func (c Connection) Unreadable() []*fs.PathError { return c.change.Unreadable }
 
 // redacted returns a URL without its possibly secret parts.
 func redacted(url string) string {

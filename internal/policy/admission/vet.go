@@ -69,6 +69,15 @@ func (v Verdict) Report() *scan.Report {
 	return v.kept.report()
 }
 
+// Unaccepted returns the report of the scan without the findings that the policy accepts, and these. The
+// report is nil if the skill is not scanned.
+func (j *Judge) Unaccepted(e *catalog.Entry, v Verdict) (r *scan.Report, accepted []scan.Accepted) {
+	if r = v.Report(); r != nil {
+		accepted, _ = r.Accept(func(rule skill.RuleID) (string, error) { return j.whyAccepted(rule, e, v.Set), nil })
+	}
+	return r, accepted
+}
+
 // New returns a judge without verdicts.
 func New(o Options) *Judge {
 	if o.Log == nil {
@@ -300,8 +309,11 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 			first = f
 		}
 	}
-	fix := func(rule skill.RuleID) string {
-		return "correct the skill or, if the finding is harmless, accept it: knack approve SKILL --accept " + string(rule) + " --reason TEXT"
+	fix := func(rule skill.RuleID, how string) string {
+		if how != "" {
+			how = ": " + how
+		}
+		return "correct the skill" + how + "; or, if the finding is harmless, accept it: knack approve SKILL --accept " + string(rule) + " --reason TEXT"
 	}
 	switch {
 	case open > 0 && first == nil:
@@ -311,11 +323,11 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 		if open > 1 {
 			text += fmt.Sprintf(", and %d more", open-1)
 		}
-		return heldFor(c, text, fix(first.Rule))
+		return heldFor(c, text, fix(first.Rule, first.Fix))
 	case r.TooLarge && !j.accepts(scan.RuleTooLarge, e, v.Set):
 		return heldFor(c, firstOf(r, scan.RuleTooLarge), "make it smaller or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT")
 	case r.Unread && !j.accepts(notRead, e, v.Set):
-		return heldFor(c, firstOf(r, notRead), fix(notRead))
+		return heldFor(c, firstOf(r, notRead), fix(notRead, ""))
 	}
 	return nil
 }
@@ -383,7 +395,12 @@ func (j *Judge) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleI
 	if err != nil {
 		return ""
 	}
-	a := j.acceptance(rule, &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}, skill.SetOf(files))
+	return j.whyAccepted(rule, e, skill.SetOf(files))
+}
+
+// whyAccepted returns the reason and the place of the acceptance of a rule's findings in a skill, or "".
+func (j *Judge) whyAccepted(rule skill.RuleID, e *catalog.Entry, set skill.Digest) string {
+	a := j.acceptance(rule, &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}, set)
 	if a == nil {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -39,8 +40,7 @@ func (s *Finder) Projects(folders []string) Projects {
 		}
 		f, err := s.Project(folder)
 		if err == nil && f != nil && len(f.Problems) > 0 {
-			at := f.Problems[0]
-			err = fmt.Errorf("%s:%s: %s (%s); nothing in the file is used", f.Shown, at.Position, at.Message, at.Fix)
+			err = errors.New(Refusal(refusedFor(f, f.Problems[:1])))
 		}
 		switch {
 		case err != nil:

@@ -330,6 +330,15 @@ func (f *File) Refused() error {
 	return f.refused()
 }
 
+// Refusal says in one line why nothing in a file is used, given its error, and what to do.
+func Refusal(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*Error](err); ok && e.Hint != "" {
+		text += " (" + e.Hint + ")"
+	}
+	return text + "; nothing in the file is used"
+}
+
 // refused returns the first problem as an error, with its position.
 func (f *File) refused() error { return refusedFor(f, f.Problems) }
 

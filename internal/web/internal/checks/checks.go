@@ -272,7 +272,7 @@ func (r *result) shortened() *result {
 		if check.Unpublishes(f.Rule) {
 			short.report.Findings = append(short.report.Findings, f)
 		} else {
-			short.cut[judgement.Key{Rule: f.Rule, Severity: f.Severity}]++
+			short.cut[judgement.KeyOf(f)]++
 		}
 	}
 	return &short

@@ -16,6 +16,8 @@ import (
 type Known struct {
 	Set    skill.Digest // of its files
 	Report *scan.Report // nil if the policy scans nothing
+	// Accepted are the findings that the policy accepts. They are not in Report.
+	Accepted []scan.Accepted
 	// Approval says how the skill is approved, or why it is not; "" if no approval is needed. It
 	// may name a person.
 	Approval string
@@ -35,6 +37,7 @@ type Result struct {
 	Review   int                  `json:"review"`
 	Findings []doctor.ScanFinding `json:"findings"`
 	Facts    scan.Facts           `json:"facts"`
+	Accepted []scan.Accepted      `json:"accepted,omitempty"` // without reasons
 }
 
 // ItemOf returns the API's form of k.
@@ -44,7 +47,15 @@ func ItemOf(k Known) *Item {
 		out.Approved = &k.Approved
 	}
 	if k.Report != nil {
-		out.Result = &Result{k.Report.Enforce, k.Report.Review, doctor.ScanFindings(k.Report.Findings), k.Report.Facts}
+		out.Result = &Result{k.Report.Enforce, k.Report.Review, doctor.ScanFindings(k.Report.Findings), k.Report.Facts, withoutReasons(k.Accepted)}
+	}
+	return out
+}
+
+// withoutReasons returns accepted findings without the operator's words.
+func withoutReasons(all []scan.Accepted) (out []scan.Accepted) {
+	for _, a := range all {
+		out = append(out, scan.Accepted{Rule: a.Rule, Count: a.Count})
 	}
 	return out
 }
@@ -62,6 +73,7 @@ type View struct {
 	Enforce, Review int
 	Rows            []Row // the findings to enforce come first
 	More            int   // findings that the report does not list
+	Accepted        []scan.Accepted
 	Facts           []Fact
 	Set             string
 	Approval        string
@@ -84,7 +96,7 @@ type Fact struct {
 const factRows = 100
 
 // ViewOf returns a page's form of k. href returns the address of a line of a file, and frank
-// allows the view to name the person who approved the skill.
+// allows the view to name the person who approved the skill, and the reasons to accept findings.
 func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	v := View{Set: setOf(k), Approval: k.Approval}
 	if k.Approval != "" && !frank {
@@ -92,6 +104,10 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	}
 	if k.Report == nil {
 		return v
+	}
+	v.Accepted = k.Accepted
+	if !frank {
+		v.Accepted = withoutReasons(k.Accepted)
 	}
 	v.Scanned, v.Enforce, v.Review = true, k.Report.Enforce, k.Report.Review
 	for i, f := range doctor.ScanFindings(k.Report.Findings) {
