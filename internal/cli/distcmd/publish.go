@@ -128,15 +128,15 @@ func targetMeant(env *console.Env, text string) string {
 
 // target reads where to publish.
 func (p *publisher) target(text string) (origin.Ref, error) {
-	ref, err := parseTyped(p.env, text)
-	bad := command.FailureIn(err)
+	ref, err := origin.ParseTyped(text, p.env.Dir, p.env.Home)
+	bad, _ := errors.AsType[*origin.RefError](err)
 	switch {
 	case err == nil && ref.Kind == origin.Folder:
 		return ref, command.UsageError(targetForm+"; a folder needs no publishing: copy it, and 'knack add FOLDER' reads it", "TO, '%s', is a folder, and publish sends to a registry", display.Echo(text))
 	case err == nil && ref.Kind != origin.OCI, bad != nil && !strings.HasPrefix(text, "oci:"):
 		return ref, command.UsageError(targetMeant(p.env, text), "TO, '%s', is not a repository of a registry", display.Echo(text))
 	case bad != nil:
-		return ref, command.UsageError(targetMeant(p.env, text), "TO, '%s', is not usable: %w", display.Echo(text), bad.Err)
+		return ref, command.UsageError(targetMeant(p.env, text), "TO, '%s', is not usable: %w", display.Echo(text), bad)
 	case err != nil:
 		return ref, err
 	case ref.Digest != "":

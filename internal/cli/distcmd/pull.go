@@ -1,6 +1,7 @@
 package distcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/origins"
 	"github.com/knack-dev/knack/internal/workspace/replica"
 	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
 )
 
 func pullCommand(env *console.Env) *cobra.Command {
@@ -189,6 +191,19 @@ func (p *puller) source(files *settings.Finder, word string) (from replica.Named
 	if from.Ref, err = parseTyped(p.env, word); from.Ref.Kind == origin.MCP {
 		typed = append(typed, from.Ref.Location)
 	}
+	if _, missing := realpath.Eval(p.env.Absolute(word)); err != nil && missing != nil && skill.ValidName(word) {
+		fix := command.FailureIn(err).Hint
+		var names []string
+		for i := 0; file != nil && i < len(file.Config.Sources); i++ {
+			if name := file.Config.Sources[i].Name.Text; name != "" {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			fix = "it has " + display.First(names, maxSame) + "; else " + fix
+		}
+		err = command.UsageError(fix, "%s: knack.yaml has no source of this name, and a name alone is none elsewhere", word)
+	}
 	return from, typed, err
 }
 
@@ -196,10 +211,7 @@ func (p *puller) source(files *settings.Finder, word string) (from replica.Named
 func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 	ref, err := origin.ParseTyped(text, env.Dir, env.Home)
 	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
-		if _, missing := realpath.Eval(filepath.Join(env.Dir, text)); missing == nil && filepath.IsLocal(text) {
-			return ref, command.UsageError("write ./"+console.ShellWord(filepath.ToSlash(text))+" for the one in this folder", "%s", bad.Message)
-		}
-		return ref, command.UsageError(bad.Fix, "%s", bad.Message)
+		return ref, command.UsageError(bad.Fix, "%s: %s", cmp.Or(install.Short(text), "''"), bad.Message)
 	}
 	if err != nil {
 		err = command.RunError("", "%w", err)

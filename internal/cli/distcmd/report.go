@@ -140,7 +140,7 @@ func printChoice(out *console.Printer, name string, c install.Choice) {
 // named prefixes a text with a step's skill or source, unless it begins with it. If two skills
 // have one name, it adds the folder.
 func (r *report) named(s *install.Step, text string) string {
-	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && strings.HasPrefix(text, s.Name+" ") {
+	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && (strings.HasPrefix(text, s.Name+" ") || strings.Contains(text, "'"+s.Name+"'")) {
 		return text
 	}
 	for _, other := range r.plan.Steps {

@@ -282,7 +282,7 @@ func TestBrokenTrust(t *testing.T) {
 	for _, args := range [][]string{{"add", "SOURCE"}, {"verify", "SOURCE"}, {"update"}, {"sync"}, {"verify"}} {
 		s.expect(2, "~/.config/knack/knack.yaml:3:12: the key none.pub cannot be used: there is no such file", "", args...)
 	}
-	s.expect(1, "names no skill 'none'", "", "remove", "none") // which takes nothing
+	s.expect(1, "so no skill 'none' is installed", "", "remove", "none") // which takes nothing
 	s.put("home/.config/knack/knack.yaml", "truts: []\n")
 	s.expect(2, "~/.config/knack/knack.yaml:1:1: there is no key 'truts'\ndid you mean trust?", "", "add", "SOURCE")
 	s.put("mine.yaml", "trust:\n  - {from: \"**\", keys: [home/.config/knack/a.pub], require: true}\n")

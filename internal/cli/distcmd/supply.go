@@ -154,6 +154,11 @@ func (f *flags) destination(adding bool) (destination, error) {
 		return f.homeDestination(), nil
 	}
 	if adding && f.project == "" && !dir.InRepository(at, env.Home) && !f.hasLock(at) {
+		for _, text := range f.typed { // a wrong source is wrong everywhere
+			if _, err := parseTyped(f.env, text); err != nil {
+				return destination{}, err
+			}
+		}
 		return destination{}, command.Fail(command.No, fmt.Errorf("%s is in no repository, so it is not known for which project this is", f.displayFolder(at)),
 			"--global installs for all projects, --to DIR into a folder, and --project DIR says which project is meant")
 	}
@@ -353,6 +358,9 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (com
 	if err == nil && !f.dryRun {
 		f.noteWithheld(ctx, in, p)
 	}
+	if err == nil && adding && ctx.Err() == nil {
+		in.NoteOnlyHere(p)
+	}
 	r := report{env: f.env, in: in, plan: p, project: settings.Root(*f.env, f.project), command: cmd.Name(), again: again(cmd), dry: f.dryRun}
 	if err == nil && adding && !f.dryRun && f.around.Clients != nil {
 		r.sees = f.whoSees(in, p)
@@ -452,9 +460,5 @@ func (f *flags) noLock(in *install.Installer) error {
 	if in.HasLock() {
 		return nil
 	}
-	fix := f.command("add", "SOURCE") + " installs a skill and records it there"
-	if !f.global {
-		fix += "; --project DIR and --global look elsewhere"
-	}
-	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.displayFolder(filepath.Dir(in.LockFile()))), Fix: fix, No: true}
+	return &install.Problem{Err: fmt.Errorf("there is no %s in %s", lockfile.Name, f.displayFolder(filepath.Dir(in.LockFile()))), Fix: in.HowToAdd(), No: true}
 }

@@ -70,7 +70,7 @@ func TestOtherLock(t *testing.T) {
 		}
 	}
 	for _, to := range []string{"p/.claude/skills", "p/x"} {
-		if _, stderr, status := s.run("add", src, "--skill", "pdf", "--to", filepath.Join(s.dir, to)); status != 0 || strings.Contains(stderr, "knack.lock") {
+		if _, stderr, status := s.run("add", src, "--skill", "pdf", "--to", filepath.Join(s.dir, to)); status != 0 || strings.Contains(stderr, "records it") {
 			t.Errorf("%s: status %d: %s", to, status, stderr)
 		}
 	}

@@ -38,7 +38,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 			sources[ref.String()] = true
 		}
 		if err := in.addFrom(ctx, p, q, text, asked); err != nil {
-			p.Steps = append(p.Steps, failed(cmp.Or(short(text), "''"), "", err))
+			p.Steps = append(p.Steps, failed(cmp.Or(Short(text), "''"), "", err))
 		}
 	}
 	for _, s := range p.Steps { // SOURCE SKILL, as other installers take it
@@ -62,6 +62,23 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// NoteOnlyHere notes the sources of new entries that only this machine has: other clones of the project
+// cannot follow its lock to them.
+func (in *Installer) NoteOnlyHere(p *Plan) {
+	var only []string
+	for _, s := range p.Steps {
+		if ref, err := origin.Locked(s.Entry.Source, s.Entry.Want, in.o.Root, in.o.Home); in.o.AtHome || !s.records() || err != nil || !ref.OnDisk() {
+			continue
+		}
+		if source := s.Entry.Source; source[0] != '.' && !slices.Contains(only, source) { // as the lock spells it
+			only = append(only, source)
+		}
+	}
+	if len(only) > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s names %s, which other machines do not have: for others, move it into the project, or add it from a repository", in.lockShown(), shortList(only)))
+	}
 }
 
 // fixOfNear proposes the nearest of some names, or returns "".
@@ -89,8 +106,8 @@ func fixOfName(name string, names []string) string {
 	return "the same command without --skill lists what there is"
 }
 
-// short bounds the text of a source for a message, and hides its user name and password.
-func short(text string) string {
+// Short bounds the text of a source for a message, and hides its user name and password.
+func Short(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		before := text[:at]
 		switch scheme, _, is := strings.Cut(before, "://"); {

@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // eachLocked makes a step for each locked skill of these keys, in their order, on every processor.
@@ -172,25 +173,58 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 			}
 		}
 		if len(found) == 0 {
-			fix := in.namesOf(all)
-			if outer := in.holder(name); outer != "" {
+			fix, why := in.namesOf(all), fmt.Sprintf("%s names no skill '%s'", in.lockShown(), display.Echo(name))
+			if !in.HasLock() {
+				why = fmt.Sprintf("there is no %s, so no skill '%s' is installed", in.lockShown(), display.Echo(name))
+			}
+			if key := in.unlockedKey(name); key != "" {
+				why += ", which is in " + in.shown(in.Folder(key))
+				if fix = "remove its folder by hand if that is meant"; in.HasLock() {
+					fix += "; " + in.keep(key)
+				}
+			} else if outer := in.holder(name); outer != "" {
 				fix = "it is within the skill " + in.lock.Skills[outer].Name + ", and is installed with that: name that one"
 			} else if near := typo.Nearest(name, all); near != "" {
 				fix = "did you mean " + near + "?"
 			} else if strings.ContainsAny(name, "/:@") {
 				fix = "give the name of an installed skill, or its folder; a source begins with its scheme, as oci://REGISTRY/REPO"
 			}
-			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: fmt.Errorf("%s names no skill '%s'", in.lockShown(), display.Echo(name)), Fix: fix, No: true}})
+			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: errors.New(why), Fix: fix, No: true}})
 		}
 	}
 	return keys, missing
+}
+
+// unlockedKey returns the key of a folder of this name among the installed skills, or "". Its skill is not
+// in the lock.
+func (in *Installer) unlockedKey(name string) string {
+	rel, err := filepath.Rel(in.o.Root, in.o.To)
+	if err != nil || !skill.ValidName(name) {
+		return ""
+	}
+	key := filepath.ToSlash(filepath.Join(rel, name))
+	t, err := dir.OpenTree(in.Folder(key), false)
+	if err != nil {
+		return ""
+	}
+	t.Close()
+	return key
+}
+
+// HowToAdd is the fix for a folder without locked skills.
+func (in *Installer) HowToAdd() string {
+	fix := in.command("add", "SOURCE") + " installs a skill and records it there"
+	if !in.o.AtHome {
+		fix += "; --project DIR and --global look elsewhere"
+	}
+	return fix
 }
 
 // namesOf is the fix for a name that a lock does not have.
 func (in *Installer) namesOf(all []string) string {
 	const most = 10
 	if len(all) == 0 {
-		return in.command("add", "SOURCE") + " installs a skill and records it there"
+		return in.HowToAdd()
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)

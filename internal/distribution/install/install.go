@@ -399,8 +399,7 @@ func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, e
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	local := r.Kind == origin.Folder || r.Kind == origin.Archive && filepath.IsAbs(r.Location) || r.Kind == origin.Git && filepath.IsAbs(r.Location)
-	if in.o.Offline && !local {
+	if in.o.Offline && !r.OnDisk() {
 		return nil, problem("run it without --offline", "%s would have to be asked, and knack is offline", r.Source)
 	}
 	return in.o.Origins(r.Kind)

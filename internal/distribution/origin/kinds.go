@@ -43,9 +43,14 @@ func RevisionPrefixes() (all []string) {
 	return all
 }
 
+// OnDisk reports whether the source is a folder, an archive or a repository on the disk.
+func (r Ref) OnDisk() bool {
+	return r.Kind == Folder || (r.Kind == Archive || r.Kind == Git) && filepath.IsAbs(r.Location)
+}
+
 // Access returns why the source needs no credentials of knack, or "" if it gets them.
 func (r Ref) Access() string {
-	if r.Kind == Archive && filepath.IsAbs(r.Location) {
+	if r.Kind == Archive && r.OnDisk() {
 		return "a file needs none"
 	}
 	return Kinds[slices.IndexFunc(Kinds, func(p Properties) bool { return p.Kind == r.Kind })].Access

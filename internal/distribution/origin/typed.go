@@ -12,9 +12,13 @@ import (
 )
 
 // ParseTyped reads a source from a command line, as [Parse] does. It refuses a repository whose
-// text is also the path of a file or folder below dir: the user may mean either.
+// text is also the path of a file or folder below dir: the user may mean either. The fix of a text in
+// no known form names the file or folder with that path.
 func ParseTyped(text, dir, home string) (Ref, error) {
 	r, err := Parse(text, dir, home)
+	if bad := (*RefError)(nil); errors.As(err, &bad) && dir != "" && filepath.IsLocal(text) && exists(filepath.Join(dir, text)) {
+		return r, refuse("write ./"+display.Echo(filepath.ToSlash(text))+" for the one in this folder", "%s", bad.Message)
+	}
 	if err != nil || r.Kind != Git || dir == "" || strings.Contains(text, ":") {
 		return r, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
@@ -54,7 +55,7 @@ func (o Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (or
 	if err != nil {
 		return nil, err
 	}
-	l := &library{tree: t, at: realpath.Of(ref.Location), progress: o.Progress}
+	l := &library{tree: t, at: realpath.Of(ref.Location), label: o.quoted(ref), progress: o.Progress}
 	if err := l.list(ctx); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("%s: %w", o.quoted(ref), err)
@@ -75,9 +76,13 @@ func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
 	return t, nil
 }
 
+// layoutFile marks a folder that is an image, by the OCI image specification.
+const layoutFile = "oci-layout"
+
 type library struct {
 	tree     *dir.Tree
 	at       string // its path, without links
+	label    string // its path, for people
 	progress origin.Progress
 	entries  []origin.Entry
 	listed   []dir.TreeEntry // at the same places
@@ -128,6 +133,9 @@ func (l *library) Close() error { return l.tree.Close() }
 func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	skills := origin.FindAt(l.at, l.entries, "")
 	l.found = skills
+	if len(skills) == 0 && slices.ContainsFunc(l.entries, func(e origin.Entry) bool { return e.Path == layoutFile }) {
+		return nil, fmt.Errorf("%s is an OCI image layout, and knack reads images from registries: send it to one, such as with 'oras cp --from-oci-layout FOLDER:TAG REGISTRY/REPO:TAG', and name oci://REGISTRY/REPO:TAG", l.label)
+	}
 	for i := range skills {
 		if err := ctx.Err(); err != nil {
 			return nil, err
