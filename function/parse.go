@@ -10,6 +10,17 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
+// FormatOf returns the format of a call, or of a list of calls: the first in which the input is one. It
+// returns [OpenAI] for an input that is none.
+func FormatOf(input []byte) Format {
+	for _, f := range []Format{OpenAI, MCP, Gemini, Anthropic} {
+		if calls, _, err := parse(f, input); err == nil && len(calls) > 0 {
+			return f
+		}
+	}
+	return OpenAI
+}
+
 // parse reads a call or a list of calls. Nothing is executed unless all are
 // calls in the format.
 func parse(f Format, input []byte) (calls []call, list bool, err error) {

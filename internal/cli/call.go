@@ -21,7 +21,8 @@ func callCommand(env *console.Env) *cobra.Command {
 		Use:   "call",
 		Short: "Answer a model's tool call, which is read from standard input",
 		Long: `Read one tool call of a model, or a list of them, from standard input, and print
-the message that answers it, or the list of those, in the same format:
+the message that answers it, or the list of those, in the same format, which is
+recognised without --format:
 
   openai     {"id","type":"function","function":{"name","arguments"}}
              or message.tool_calls;
@@ -37,7 +38,7 @@ that reports an error to the model, and 2 if the input is not a tool call; then
 nothing is printed.`,
 		Example: `  knack call <call.json
   knack call --format anthropic <content.json
-  echo '{"name":"find_skills","arguments":{}}' | knack call --format mcp`,
+  echo '{"name":"find_skills","arguments":{}}' | knack call`,
 		Args: command.ArgCount(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A program that closes stderr still waits for its answer.
@@ -61,6 +62,9 @@ nothing is printed.`,
 			done()
 			if err != nil {
 				return command.RunError("", "cannot read standard input: %w", err)
+			}
+			if !with.Given("format") {
+				format = function.FormatOf(input)
 			}
 			tools, _ := w.Tools()
 			host, err := w.Host(cmd.Context())
