@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 
 	"github.com/knack-dev/knack/access"
@@ -21,12 +22,16 @@ type admission struct {
 	signIn    *openid.Provider // nil without one
 	tokens    *access.Tokens   // nil: without signIn, every client may ask
 	tokenData []byte           // the token file in effect
+	seen      settings.Seen    // state of the token file before it was first read
 }
 
 // read reads the token file and adds the tokens of the configuration. It also returns the
 // file's bytes.
-func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byte, err error) {
+func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
+		if a.seen == nil {
+			a.seen = settings.Look(a.env.Absolute(a.tokenFile))
+		}
 		data, err = settings.ReadUserFile(a.env.Absolute(a.tokenFile))
 		if err == nil && len(data) > config.MaxSize {
 			err = skill.ErrTooLarge
@@ -38,10 +43,18 @@ func (a *admission) read(given config.Config) (tokens *access.Tokens, data []byt
 			return nil, nil, command.RunError("give the line that 'knack token new' prints for the file, never the token itself", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}
-	if more := given.Access.Tokens; len(more) > 0 {
+	if more := given.Tokens; len(more) > 0 {
 		tokens = tokens.With(more)
 	}
 	return tokens, data, nil
+}
+
+// watch calls changed after each change of the token file since it was first read, until the context
+// ends.
+func (a *admission) watch(ctx context.Context, changed func()) {
+	if a.tokenFile != "" {
+		settings.Watch(ctx, a.env.Absolute(a.tokenFile), a.seen, changed)
+	}
 }
 
 // set puts the result of read into effect.

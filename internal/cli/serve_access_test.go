@@ -5,6 +5,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,6 +172,39 @@ func TestReloadTells(t *testing.T) {
 		if got := count(s); got != told[name] {
 			t.Errorf("%s was told %d times, want %d:\n%s", name, got, told[name], s.text())
 		}
+	}
+}
+
+// TestServeTokenFile checks that a changed token file takes effect without a signal: a revoked token is
+// refused, and a file with a fault or without its end changes nothing.
+func TestServeTokenFile(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
+	anna, annaLine := access.NewToken()
+	bert, bertLine := access.NewToken()
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	put(t, tokens, annaLine+" anna\n"+bertLine+" bert\n")
+	url, log := servingLog(t, "--dir", dir, "--token-file", tokens)
+	enters := func(token string) bool { code, _, _ := check(t, token, url); return code == 0 }
+	logged := func(text string) {
+		t.Helper()
+		testwait.Until(t, func() bool { return strings.Contains(log(), text) }, text, "is not in the log:", log)
+	}
+	if !enters(anna) || !enters(bert) {
+		t.Fatal(log())
+	}
+	env := console.Env{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }, Dir: dir}
+	if code := cli.Main(t.Context(), env, []string{"token", "revoke", "bert", "--to", tokens}); code != 0 {
+		t.Fatal(code)
+	}
+	logged("the token file has changed, and its tokens are in effect")
+	if !enters(anna) || enters(bert) {
+		t.Error("a revoked token is accepted, or another one refused")
+	}
+	replace(t, tokens, "knack_secret\n")
+	logged("the token file was not read again; the previous tokens stay in effect")
+	if !enters(anna) || strings.Contains(log(), "knack_secret") {
+		t.Error("a file with a fault changes the tokens, or a token is in the log:", log())
 	}
 }
 

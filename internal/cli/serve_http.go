@@ -107,7 +107,7 @@ func (f *httpFlags) merge(o *serveConfig) {
 // loadAccess reads the tokens and access rules: which clients may call, and which skills they see.
 func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
-	tokens, data, err := f.admission.read(o.configuration())
+	tokens, data, err := f.admission.read(o.configuration().Access)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,14 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		if len(serve.from.Dirs)+len(serve.from.Source) == 0 {
 			r.roots = op.file
 		}
-		r.run(ctx, hangups)
+		tokens := make(chan struct{}, 1)
+		go f.admission.watch(ctx, func() {
+			select {
+			case tokens <- struct{}{}:
+			default: // a change is already pending
+			}
+		})
+		r.run(ctx, hangups, tokens)
 	}()
 	if at := endpoint(ln.Addr(), cmp.Or(host, "127.0.0.1"), conf != nil); op.logFormat == "json" {
 		slog.New(op.handler(env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)

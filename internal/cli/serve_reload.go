@@ -39,14 +39,20 @@ type reloader struct {
 	config    string // --config
 }
 
-// run reloads everything on each SIGHUP. An invalid configuration is refused as a whole, and the
-// previous one stays in effect. The audit log is reopened in any case, since log rotation needs
-// only that.
-func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) {
+// run reloads everything on each SIGHUP, and the tokens alone when their file has changed. An invalid
+// configuration is refused as a whole, and the previous one stays in effect. The audit log is reopened
+// in any case, since log rotation needs only that.
+func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal, changed <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			if err := r.reloadTokens(); err != nil {
+				r.results.Done(observe.Settings, err, false)
+				r.log.Error("the token file was not read again; the previous tokens stay in effect", "reason", err.Error())
+			}
+			continue
 		case <-hangups:
 		}
 		if r.op.audit != nil {
@@ -104,20 +110,15 @@ func (r *reloader) reload(ctx context.Context) error {
 	if key := r.access.Omits(now.Access); key != "" {
 		return fmt.Errorf("%s no longer has %s, and skills that are hidden now would become visible; if you intend that, write default: allow and rules: [] in the section access", what, key)
 	}
-	tokens, tokenData, err := r.admission.read(now)
+	tokens, tokenData, err := r.admission.read(now.Access)
 	if err != nil {
 		return err
 	}
-	if loses := !sameRules || !tokens.SubsetOf(r.admission.tokens); loses {
-		switch {
-		case file != nil && cutShort(r.data, data):
-			return cutShortError(what)
-		case cutShort(r.admission.tokenData, tokenData):
-			return cutShortError("--token-file " + r.admission.tokenFile)
-		}
+	if loses := !sameRules || !tokens.SubsetOf(r.admission.tokens); loses && file != nil && cutShort(r.data, data) {
+		return cutShortError(what)
 	}
-	if r.admission.required(tokens) != r.admission.required(r.admission.tokens) {
-		return errors.New("whether tokens are required cannot change while the server runs; restart it")
+	if err := r.admission.refuses(tokens, tokenData, sameRules); err != nil {
+		return err
 	}
 	r.admission.set(tokens, tokenData)
 	r.access, r.data = now.Access, data
@@ -135,6 +136,34 @@ func (r *reloader) reload(ctx context.Context) error {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
 	}
 	r.admission.warnUnknownSubjects(policy, r.log)
+	return nil
+}
+
+// reloadTokens reads the token file again, beside the configuration in effect.
+func (r *reloader) reloadTokens() error {
+	tokens, data, err := r.admission.read(r.access)
+	if err != nil || bytes.Equal(data, r.admission.tokenData) {
+		return err
+	}
+	if err := r.admission.refuses(tokens, data, true); err != nil {
+		return err
+	}
+	r.admission.set(tokens, data)
+	r.enforce(r.admission.state(tokens, r.access.Policy))
+	r.results.Done(observe.Settings, nil, false) // before the log line
+	r.log.Warn("the token file has changed, and its tokens are in effect")
+	r.admission.warnUnknownSubjects(r.access.Policy, r.log)
+	return nil
+}
+
+// refuses returns why tokens may not take the place of those in effect, or nil.
+func (a *admission) refuses(tokens *access.Tokens, data []byte, sameRules bool) error {
+	switch {
+	case (!sameRules || !tokens.SubsetOf(a.tokens)) && cutShort(a.tokenData, data):
+		return cutShortError("--token-file " + a.tokenFile)
+	case a.required(tokens) != a.required(a.tokens):
+		return errors.New("whether tokens are required cannot change while the server runs; restart it")
+	}
 	return nil
 }
 

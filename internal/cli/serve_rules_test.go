@@ -193,7 +193,7 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 			op: &serveConfig{}, config: file, admission: &admission{env: &console.Env{Getenv: func(string) string { return "" }}}, catalog: c, rules: &r.rules,
 			enforce: func(s access.State) { r.gate.Set(s); reloads.Add(1) }, http: h, log: slog.New(slog.DiscardHandler),
 		}
-		go reload.run(ctx, hangups)
+		go reload.run(ctx, hangups, nil)
 		for n := range int64(3) { // while the root is late
 			select {
 			case hangups <- os.Interrupt:

@@ -21,7 +21,7 @@ import (
 )
 
 // tokensAgain says when a change of a token file takes effect.
-const tokensAgain = "a running server reads the file again on SIGHUP (kill -HUP PID), and accepts its former tokens until then"
+const tokensAgain = "a running server reads the changed file within a few seconds; its log says so"
 
 func tokensCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -29,9 +29,9 @@ func tokensCommand(env *console.Env) *cobra.Command {
 		Short: "Make, list and revoke the access tokens of a server",
 		Long: `Make, list and revoke the access tokens of a server, which reads their file:
 'knack serve --token-file tokens'. The file has the hash of each token and the
-name of its owner. A running server reads it again on SIGHUP.`,
+name of its owner. A running server reads a changed file within seconds.`,
 		Example: `  knack token new --subject anna --to tokens
-  knack token list tokens
+  knack token list --to tokens
   knack token revoke anna --to tokens`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -91,20 +91,26 @@ of --to gets its hash. Without --to its line for such a file is printed too.`,
 }
 
 func tokenListCommand(env *console.Env) *cobra.Command {
+	var to string
 	cmd := &cobra.Command{
-		Use:   "list FILE",
+		Use:   "list --to FILE",
 		Short: "List the owners of the tokens in a file",
 		Long:  `List the owners of the tokens in a file, each with the beginning of the hash.`,
-		Example: `  knack token list tokens
-  knack token list tokens --json`,
-		Args: command.ArgCount(1, 1, "the file of the tokens"),
+		Example: `  knack token list --to tokens
+  knack token list --to tokens --json`,
+		Args: command.ArgCount(0, 1, "no arguments; --to names the file of the tokens"), // FILE was an argument
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
-			file, err := readTokens(*env, args[0])
+			if len(args) == 1 && to == "" {
+				to = args[0]
+			} else if len(args) == 1 || to == "" {
+				return nil, command.UsageError("for example: knack token list --to tokens", "give --to once: the file of the tokens")
+			}
+			file, err := readTokens(*env, to)
 			if err != nil {
 				return nil, err
 			}
 			if file.missing {
-				return nil, file.absent(env, args[0])
+				return nil, file.absent(env, to)
 			}
 			out := listedTokens{Version: 1, Tokens: file.tokens()}
 			return command.Forms{Value: out, Text: func(env *console.Env) {
@@ -115,7 +121,9 @@ func tokenListCommand(env *console.Env) *cobra.Command {
 			}}, nil
 		}),
 	}
+	cmd.Flags().StringVar(&to, "to", "", "the tokens are in `FILE`")
 	cmd.Flags().Bool("json", false, "print a JSON object")
+	_ = cmd.MarkFlagFilename("to")
 	return cmd
 }
 
@@ -125,8 +133,7 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 		Use:   "revoke NAME|HASH",
 		Short: "Remove tokens from a file",
 		Long: `Remove from a file all tokens of an owner, or the token whose hash begins so, as
-'knack token list' prints it. A running server refuses them once it has read the
-file again, on SIGHUP.`,
+'knack token list' prints it. A running server refuses them within seconds.`,
 		Example: `  knack token revoke anna --to tokens`,
 		Args:    command.ArgCount(1, 1, "an owner, or the beginning of a hash"),
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
@@ -151,7 +158,7 @@ file again, on SIGHUP.`,
 				rest = append(rest, line...)
 			}
 			if len(gone) == 0 {
-				return nil, command.Fail(command.No, fmt.Errorf("%s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list "+console.ShellWord(to)+" lists its tokens")
+				return nil, command.Fail(command.No, fmt.Errorf("%s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list --to "+console.ShellWord(to)+" lists its tokens")
 			}
 			if err := file.write(rest); err != nil {
 				return nil, err

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // Interval is the interval at which [Certificate.Watch] checks the files. A replaced certificate is
 // served within two intervals.
-const Interval = time.Second
+const Interval = settings.WatchInterval
 
 // File is one of the two files of a certificate.
 type File struct {
@@ -29,7 +28,7 @@ type File struct {
 type Certificate struct {
 	cert, key File
 	pair      atomic.Pointer[tls.Certificate]
-	seen      [2]os.FileInfo // state when the pair was read, nil for a missing file
+	seen      settings.Seen // state when the pair was read
 	asked     chan struct{}
 }
 
@@ -95,7 +94,7 @@ func (c *Certificate) Watch(ctx context.Context, report func(renewed bool, err e
 			asked = true
 		case <-tick.C:
 		}
-		if now := c.look(); !same(now, c.seen) {
+		if now := c.look(); !now.Same(c.seen) {
 			// The second read finds bytes written after the first one in the same tick of the file
 			// system's clock.
 			c.seen, again = now, 2
@@ -134,29 +133,5 @@ func (c *Certificate) read() (renewed bool, err error) {
 	return before == nil || !slices.EqualFunc(before.Certificate, pair.Certificate, bytes.Equal), nil
 }
 
-// look returns the file infos of the pair. It does not open the files, since an audit of the
-// machine may log each open of a key.
-func (c *Certificate) look() (now [2]os.FileInfo) {
-	for i, f := range []File{c.cert, c.key} {
-		if info, err := os.Stat(f.Path); err == nil { // through links, which may have been swapped
-			now[i] = info
-		}
-	}
-	return now
-}
-
-// same reports whether the files are the same and unchanged.
-func same(a, b [2]os.FileInfo) bool {
-	for i := range a {
-		if a[i] == nil || b[i] == nil {
-			if a[i] != b[i] {
-				return false
-			}
-			continue
-		}
-		if !os.SameFile(a[i], b[i]) || a[i].Size() != b[i].Size() || !a[i].ModTime().Equal(b[i].ModTime()) {
-			return false
-		}
-	}
-	return true
-}
+// look returns the state of the files.
+func (c *Certificate) look() settings.Seen { return settings.Look(c.cert.Path, c.key.Path) }

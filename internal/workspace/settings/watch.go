@@ -1,0 +1,64 @@
+package settings
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// WatchInterval is the interval at which a server looks whether files of its settings have changed.
+const WatchInterval = time.Second
+
+// Seen is the state of files by their stamps. A missing file is nil.
+type Seen []os.FileInfo
+
+// Look returns the present state of files. It follows links, which may have been swapped, and opens no
+// file, since an audit of the machine may log each open of a key.
+func Look(files ...string) Seen {
+	now := make(Seen, len(files))
+	for i, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			now[i] = info
+		}
+	}
+	return now
+}
+
+// Same reports whether the files are the same and unchanged.
+func (s Seen) Same(now Seen) bool {
+	if len(s) != len(now) {
+		return false
+	}
+	for i := range s {
+		switch a, b := s[i], now[i]; {
+		case a == nil || b == nil:
+			if a != b {
+				return false
+			}
+		case !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime()):
+			return false
+		}
+	}
+	return true
+}
+
+// Watch calls changed after each change of a file since it was seen, until the context ends. It waits
+// until the file stays the same for an interval, so that it is read whole.
+func Watch(ctx context.Context, file string, seen Seen, changed func()) {
+	tick := time.NewTicker(WatchInterval)
+	defer tick.Stop()
+	last := seen
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := Look(file)
+		if now.Same(last) && !now.Same(seen) {
+			seen = now
+			changed()
+		}
+		last = now
+	}
+}
