@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// FormatOf returns the format of a call, or of a list of calls: the first in which the input is one. It
-// returns [OpenAI] for an input that is none.
+// FormatOf returns the format of a call, or of a list of calls: the first in which the input parses. It
+// returns [OpenAI] if the input parses in no format.
 func FormatOf(input []byte) Format {
 	for _, f := range []Format{OpenAI, MCP, Gemini, Anthropic} {
 		if calls, _, err := parse(f, input); err == nil && len(calls) > 0 {

@@ -191,7 +191,7 @@ func (s *Severities) Of(severity skill.Severity) *int {
 // Summary is a verdict in numbers.
 type Summary struct {
 	Status catalog.Status
-	// Severities count all findings, and Scan those of package scan that are not accepted.
+	// Severities count all findings, and Scan the findings of package scan that are not accepted.
 	Severities
 	Scan Severities
 	// Judged reports whether the contents were judged, and not only the format.
