@@ -27,7 +27,7 @@ var busyPatience = 5 * time.Second
 // [InPlace] it waits for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
-	leave, err := v.catalog.enter(ctx, rootPath{e.Root.Label, e.Path})
+	leave, err := v.catalog.enter(ctx, e.rootPath())
 	if err != nil {
 		return none, err
 	}

@@ -105,7 +105,7 @@ type Catalog struct {
 	ended    chan struct{} // capacity 1: a scan run that a refresh did not wait for has ended
 
 	reads   limit.InFlight[reader] // reads that calls wait for
-	digests Cache                  // digests of the skills' files
+	digests digestCache            // digests of the skills' files
 	index   atomic.Pointer[index]  // the last index of a whole snapshot; the next is derived from it
 	turn    sync.Mutex             // held while the index of a whole snapshot is made
 	ahead   atomic.Bool            // index the first snapshot before the first search
@@ -133,6 +133,8 @@ type Catalog struct {
 
 // rootPath identifies a skill's folder across scans.
 type rootPath struct{ label, path string }
+
+func (e *Entry) rootPath() rootPath { return rootPath{e.Root.Label, e.Path} }
 
 // placeIn is a place in one root. Another root may have the label later.
 type placeIn struct {
@@ -311,7 +313,7 @@ func (c *Catalog) publish(next *Snapshot) {
 		return
 	}
 	for _, e := range d.Removed {
-		c.digests.Forget(digestsAt(e))
+		c.digests.forget(e.rootPath())
 	}
 	c.subMu.Lock()
 	c.pending = append(c.pending, d)

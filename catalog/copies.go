@@ -25,7 +25,6 @@ func (s *Snapshot) sameFiles(a, b *Entry) bool {
 type twin struct {
 	root, at int
 	cachedSkill
-	files *skill.Digest
 }
 
 // compareTwins returns the skills with the same SKILL.md as another one, with the digests of their
@@ -46,7 +45,7 @@ func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first boo
 			if !k.Available || k.Digest == (skill.Digest{}) {
 				continue
 			}
-			t := &twin{r, i, k, k.files}
+			t := &twin{r, i, k}
 			other := byMain[k.Digest]
 			if other == nil {
 				byMain[k.Digest] = t
@@ -117,7 +116,7 @@ func (c *Catalog) filesOf(ctx context.Context, r *foundRoot, t *twin) *skill.Dig
 	d := skill.SetOf(files)
 	switch {
 	case ctx.Err() != nil:
-		return t.cachedSkill.files
+		return t.files
 	case err != nil:
 		d = skill.DigestOf([]byte("folder " + t.folder(r)))
 	}

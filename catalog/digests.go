@@ -18,19 +18,16 @@ import (
 // bounds how long a list of skills on a silent disk takes.
 const maxLate = 4
 
-// Place locates a skill by the label of its root and its folder below the root.
-type Place struct{ Label, Path string }
-
-// Cache holds the digests of a catalogue's skills. The zero value is ready for use.
-type Cache struct {
+// digestCache holds the digests of a catalogue's skills. The zero value is ready for use.
+type digestCache struct {
 	late sync.Map // root to *atomic.Int32: its manifests that take long
 
 	mu   sync.Mutex
-	kept map[Place]*Skill
+	kept map[rootPath]*skillDigests
 }
 
-// Skill holds the known digests of one skill's files.
-type Skill struct {
+// skillDigests holds the known digests of one skill's files.
+type skillDigests struct {
 	dir  string        // the folder they belong to; a root's label may move to another
 	late *atomic.Int32 // of its root
 
@@ -48,34 +45,34 @@ type manifest struct {
 	err   error
 }
 
-// Forget drops the digests of a removed skill.
-func (c *Cache) Forget(at Place) {
+// forget drops the digests of a removed skill.
+func (c *digestCache) forget(at rootPath) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.kept, at)
 }
 
-// Of returns the digests of the skill in a folder. At first these are the known ones.
-func (c *Cache) Of(root skill.Root, at Place, dir string, known func() []skill.File) *Skill {
+// skillAt returns the digests of the skill in a folder. At first these are the known ones.
+func (c *digestCache) skillAt(root skill.Root, at rootPath, dir string, known func() []skill.File) *skillDigests {
 	if s := c.find(at, dir); s != nil {
 		return s
 	}
 	late, _ := c.late.LoadOrStore(root, new(atomic.Int32))
-	first := &Skill{dir: dir, late: late.(*atomic.Int32), turn: make(chan struct{}, 1), busy: make(chan struct{}, 1), files: known()}
+	first := &skillDigests{dir: dir, late: late.(*atomic.Int32), turn: make(chan struct{}, 1), busy: make(chan struct{}, 1), files: known()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.kept[at]; now != nil && now.dir == dir {
 		return now // another caller was faster
 	}
 	if c.kept == nil {
-		c.kept = map[Place]*Skill{}
+		c.kept = map[rootPath]*skillDigests{}
 	}
 	c.kept[at] = first
 	return first
 }
 
 // find returns the digests of a folder, or nil.
-func (c *Cache) find(at Place, dir string) *Skill {
+func (c *digestCache) find(at rootPath, dir string) *skillDigests {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.kept[at]; s != nil && s.dir == dir {
@@ -84,13 +81,13 @@ func (c *Cache) find(at Place, dir string) *Skill {
 	return nil
 }
 
-// Manifest lists the skill's files with their digests, as they are now. It calls run with the work
+// manifest lists the skill's files with their digests, as they are now. It calls run with the work
 // that reads the disk: list, given the known digests. The work keeps the digests even if they come
 // too late for the caller, so that each call on a slow disk makes progress. Work that takes longer
 // than long is late.
 //
 // Callers wait for their turn before run, and share a manifest that was begun after they came.
-func (s *Skill) Manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {
+func (s *skillDigests) manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {
 	came := time.Now()
 	if s.late.Load() >= maxLate {
 		return nil, skill.ErrBusy
@@ -113,7 +110,7 @@ func (s *Skill) Manifest(ctx context.Context, long time.Duration, run func(func(
 }
 
 // make makes a manifest, and keeps its digests.
-func (s *Skill) make(ctx context.Context, long time.Duration, m *manifest, list func(known []skill.File) ([]skill.File, error)) {
+func (s *skillDigests) make(ctx context.Context, long time.Duration, m *manifest, list func(known []skill.File) ([]skill.File, error)) {
 	select {
 	case s.busy <- struct{}{}:
 	case <-ctx.Done():
@@ -143,10 +140,10 @@ func (s *Skill) make(ctx context.Context, long time.Duration, m *manifest, list 
 	}
 }
 
-// Verify compares a file that was read with its cached digest. A write through a mapping
-// into a dirty page can leave other bytes under an equal stamp. In that case Verify drops
+// verify compares a file that was read with its cached digest. A write through a mapping
+// into a dirty page can leave other bytes under an equal stamp. In that case verify drops
 // the skill's cached digests, and the file is hashed again as long as it has that stamp.
-func (c *Cache) Verify(at Place, dir, path string, stamp skill.Stamp, digest func() skill.Digest) {
+func (c *digestCache) verify(at rootPath, dir, path string, stamp skill.Stamp, digest func() skill.Digest) {
 	s := c.find(at, dir)
 	if s == nil {
 		return

@@ -102,11 +102,11 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	}
 	out := newSnapshot(s)
 	out.blocked = maps.Clone(s.blocked)
-	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[rootPath{e.Root.Label, e.Path}] })
+	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[e.rootPath()] })
 	out.Version, out.longest, out.clients = s.Version, s.longest, s.clients
 	shown := map[string]int{}
 	for _, e := range s.Entries {
-		if hidden[rootPath{e.Root.Label, e.Path}] {
+		if hidden[e.rootPath()] {
 			continue
 		}
 		shown[e.Root.Label]++

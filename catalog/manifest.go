@@ -59,17 +59,15 @@ func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 // digestsOf lists a skill's files with their digests, as they are now. main returns SKILL.md as it
 // was read, if that is still certain.
 func (v View) digestsOf(ctx context.Context, e *Entry, main func() []skill.File) ([]skill.File, error) {
-	known := v.catalog.digests.Of(*e.Root, digestsAt(e), e.Dir(), main)
+	known := v.catalog.digests.skillAt(*e.Root, e.rootPath(), e.Dir(), main)
 	read := func(work func()) error {
 		_, err := Await(ctx, v, e, func() any { work(); return nil })
 		return err
 	}
-	return known.Manifest(ctx, busyPatience/2, read, func(known []skill.File) ([]skill.File, error) {
+	return known.manifest(ctx, busyPatience/2, read, func(known []skill.File) ([]skill.File, error) {
 		return e.Manifest(context.WithoutCancel(ctx), known)
 	})
 }
-
-func digestsAt(e *Entry) Place { return Place{Label: e.Root.Label, Path: e.Path} }
 
 // mainFile returns SKILL.md as it was read. It returns nil if the entry is outdated, or
 // if the file could have changed without a new stamp.

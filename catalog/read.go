@@ -42,7 +42,7 @@ func (v View) readMain(ctx context.Context, e *Entry) ([]byte, *Entry, error) {
 		case err != nil:
 			return nil, e, err
 		case r.err == nil:
-			v.catalog.digests.Verify(digestsAt(e), e.Dir(), skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
+			v.catalog.digests.verify(e.rootPath(), e.Dir(), skill.MainFile, r.fresh.Stamp, func() skill.Digest { return r.fresh.Digest })
 		}
 		if r.fresh == e.Skill {
 			return r.data, e, nil
@@ -97,7 +97,7 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string, copies int64)
 	data, stamp, err := v.ReadReserved(ctx, e, skill.MaxFile, copies, func(most int64) ([]byte, skill.Stamp, error) { return e.ReadServed(path, most) })
 	e.RecordRead(ctx, path, data, err)
 	if err == nil {
-		v.catalog.digests.Verify(digestsAt(e), e.Dir(), path, stamp, func() skill.Digest { return skill.DigestOf(data) })
+		v.catalog.digests.verify(e.rootPath(), e.Dir(), path, stamp, func() skill.Digest { return skill.DigestOf(data) })
 	}
 	return data, err
 }

@@ -350,7 +350,7 @@ type topics struct {
 // topics returns the topics of a SKILL.md. It reports false if the file cannot be read or differs
 // from the entry. The buffer buf is reused from one call to the next.
 func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, ok bool) {
-	leave, err := c.enter(ctx, rootPath{e.Root.Label, e.Path})
+	leave, err := c.enter(ctx, e.rootPath())
 	if err != nil {
 		return t, false
 	}
