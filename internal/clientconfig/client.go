@@ -17,6 +17,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
 // Name is the key of the entry in every file.
@@ -197,7 +199,7 @@ func (c Client) ServerIn(p Env, file string, s Server) Server {
 	readers := 0
 	for _, other := range Clients {
 		if slices.ContainsFunc(other.locations, func(at location) bool {
-			return at.scope == Project && at.file(p) != "" && sameFile(filepath.FromSlash(at.file(p)), file)
+			return at.scope == Project && at.is(p, file)
 		}) {
 			readers++
 		}
@@ -207,6 +209,12 @@ func (c Client) ServerIn(p Env, file string, s Server) Server {
 	}
 	s.shared, s.Trust = true, false
 	return s
+}
+
+// is reports whether the location is a file, by any path.
+func (at location) is(p Env, file string) bool {
+	own := filepath.FromSlash(at.file(p))
+	return own == file || own != "" && realpath.Answers(own) && realpath.Same(own, file)
 }
 
 // newEntry returns the fields of a new entry.

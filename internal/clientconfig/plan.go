@@ -263,21 +263,8 @@ func (c Client) readFiles(p Env, choice Choice) (all []candidate) {
 // isUsers reports whether a file belongs to the user, not to a project.
 func (c Client) isUsers(p Env, file string) bool {
 	return slices.ContainsFunc(c.locations, func(at location) bool {
-		return at.scope == User && sameFile(filepath.FromSlash(at.file(p)), file)
+		return at.scope == User && at.is(p, file)
 	})
-}
-
-// sameFile reports whether two paths name the same file, also through links of their folders.
-func sameFile(a, b string) bool {
-	if a == b || filepath.Base(a) != filepath.Base(b) {
-		return a == b
-	}
-	if !realpath.Answers(filepath.Dir(a)) || !realpath.Answers(filepath.Dir(b)) {
-		return false
-	}
-	x, err := os.Stat(filepath.Dir(a))
-	y, other := os.Stat(filepath.Dir(b))
-	return err == nil && other == nil && os.SameFile(x, y)
 }
 
 // choose returns the index of the file to change, or -1, and the name of the entry in it. It

@@ -322,6 +322,20 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
+// A client's own file is shared if it is a link to another client's.
+func TestSharedThroughLink(t *testing.T) {
+	c, _ := Find("qwen-code")
+	for _, files := range []map[string]string{
+		{"./.mcp.json": "{}", "./.qwen/settings.json": "->./.mcp.json"},
+		{"./.qwen/settings.json": "{}", "./.mcp.json": "->./.qwen/settings.json"},
+	} {
+		ch, err := c.Plan(tree(t, files), Server{Command: "/opt/knack", Args: []string{"serve"}, Trust: true}, Choice{Scope: Project})
+		if err != nil || strings.Contains(string(ch.After), "trust") {
+			t.Errorf("%v: %s, %v", files, ch.After, err)
+		}
+	}
+}
+
 // In the home folder the project's file may be the user's own.
 func TestProjectAtHome(t *testing.T) {
 	p := tree(t, map[string]string{"~/.gemini/settings.json": ownCLI})

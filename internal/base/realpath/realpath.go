@@ -137,8 +137,15 @@ func Same(a, b string) bool {
 	if a == b || !filepath.IsAbs(a) || !filepath.IsAbs(b) {
 		return a == b
 	}
-	a, b = Of(a), Of(b)
-	return a == b || sameFile(a, b)
+	if Silent(a) || Silent(b) {
+		return false
+	}
+	x, err := os.Stat(a)
+	y, otherErr := os.Stat(b)
+	if err == nil || otherErr == nil {
+		return err == nil && otherErr == nil && os.SameFile(x, y)
+	}
+	return filepath.Base(a) == filepath.Base(b) && filepath.Dir(a) != a && Same(filepath.Dir(a), filepath.Dir(b))
 }
 
 // Inside reports whether target is the folder dir or in it, through any links, mounts and
@@ -166,16 +173,4 @@ func Inside(dir, target string) bool {
 			return false
 		}
 	}
-}
-
-func sameFile(a, b string) bool {
-	if Silent(a) || Silent(b) {
-		return false
-	}
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
