@@ -53,6 +53,9 @@ func (*stream) close() error  { return nil }
 
 // file is a sink that writes to a file and rotates it: name.1 is the previous file, name.2 the
 // one before it.
+//
+// It opens and renames its files itself. Package edit would have to read a file that the operator
+// may have made writable only. It also replaces no file by another, as a rotation does.
 type file struct {
 	path    string
 	maxSize int64
