@@ -231,7 +231,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 	}()
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, f, c, server, counts, pages, log)
+		return web.serveHTTP(interrupted, env, f, server, counts, pages)
 	}
 	err := server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
 	if err == nil || errors.Is(err, io.EOF) {

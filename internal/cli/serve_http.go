@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
@@ -142,8 +141,8 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 }
 
 // serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, c *catalog.Catalog, server *mcpserver.Server, counts *metrics.Counts, pages web.Options, log *slog.Logger) error {
-	op := &serve.op
+func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, server *mcpserver.Server, counts *metrics.Counts, pages web.Options) error {
+	op, c, log := &serve.op, pages.Catalog, pages.Log
 	o, conf, err := f.options(*env, op.configuration(), log)
 	if err != nil {
 		return err
