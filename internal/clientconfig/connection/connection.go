@@ -1,5 +1,5 @@
 // Package connection describes how a client is connected to knack, and why an entry has no effect.
-// Package connection reads and writes the files.
+// Package clientconfig reads and writes the files.
 package connection
 
 import (
