@@ -78,7 +78,7 @@ of --to gets its hash. Without --to its line for such a file is printed too.`,
 			}
 			return command.Forms{Value: made, Text: func(env *console.Env) {
 				fmt.Fprintln(env.Stdout, token)
-				env.Err().Line("%s has its hash now, for %s. Give %s the token: it is shown this once.", env.Shown(file.at), name, name)
+				env.Err().Line("%s has its hash now, for %s. Give %s the token: it is shown only once.", env.Shown(file.at), name, name)
 				env.Err().Text(console.Hint, tokensAgain)
 			}}, nil
 		}),
@@ -168,7 +168,7 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 				env.Out().Line("%s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
 				env.Err().Text(console.Hint, tokensAgain)
 				if left == 0 {
-					env.Err().Text(console.Warning, "it has no token now, and a server does not start with such a file")
+					env.Err().Text(console.Warning, "it has no token now, and a server does not start with an empty token file")
 				}
 			}}, nil
 		}),
@@ -226,7 +226,7 @@ func readTokens(env console.Env, name string) (f tokenFile, err error) {
 		return f, nil
 	}
 	if _, err := access.ParseTokens(bytes.NewReader(f.data)); err != nil {
-		return f, command.RunError("correct the file, or name another one", "%s is no token file: %w", env.Shown(f.at), err)
+		return f, command.RunError("correct the file, or name another one", "%s is not a token file: %w", env.Shown(f.at), err)
 	}
 	return f, nil
 }

@@ -133,7 +133,7 @@ func fileFix(name string) string {
 // skippedFolder looks for the skill below a folder that no scan enters.
 func (l *elsewhere) skippedFolder(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to those: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
+		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
 	}
 }
 
@@ -174,7 +174,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 		if p := l.r.Options.pluginAt(b.Dir()); p != nil {
 			l.add(b.Dir(), "is in the "+p.Title()+", which is "+p.State+": "+p.Reason, p.Fix)
 		} else if !l.rooted(b.Dir()) {
-			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to those: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
+			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
 		}
 	}
 }
@@ -234,7 +234,7 @@ func (l *elsewhere) folder(at string) {
 	b := BareFolder{At: l.display(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), skill.MainFile) {
-			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to those that are searched: "+l.r.Options.Serving(filepath.Dir(at)))
+			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {

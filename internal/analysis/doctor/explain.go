@@ -109,7 +109,7 @@ func (b *BareFolder) explain() {
 	misspelt := slices.IndexFunc(b.Files, typo.IsMainFile)
 	switch {
 	case b.Link != "" && holdsMain(b.dir):
-		b.Why, b.Fix = "is a link to "+display.Echo(b.Link)+", and is not followed: it leads back, or is in a skill", "ask for the skill that it leads to, or put a copy of that into a folder of skills"
+		b.Why, b.Fix = "is a link to "+display.Echo(b.Link)+", and is not followed: it leads back, or is in a skill", "ask for the skill that it leads to, or put a copy of it into a folder of skills"
 		return
 	case b.Link != "":
 		b.Why, b.Fix = "is a link to "+display.Echo(b.Link)+", which has no SKILL.md", "let the link lead to the folder of a skill, or remove it"

@@ -131,7 +131,7 @@ func TestScanned(t *testing.T) {
 	}
 	var b bytes.Buffer
 	listing.PrintReport((&console.Env{Stdout: &b}).Out(), r)
-	const lines = `what a scan found; knack scan NAME shows it line by line
+	const lines = `findings of a scan; knack scan NAME shows them line by line
   to enforce: 2 findings in 1 skill: run-decoded
   to review: 3 findings in 2 skills: persist, secret
   not scanned: 1 skill

@@ -112,7 +112,7 @@ func (f *flags) offer(ctx context.Context, in *install.Installer, p *install.Pla
 	f.stopProgress()
 	lines := f.env.Lines()
 	defer lines.Close()
-	f.env.Err().Line("%s will not see what is installed: %s.", and(names), notBound)
+	f.env.Err().Line("%s will not see the installed skills: %s.", and(names), notBound)
 	answer, err := lines.Line(ctx, "Put links into their own folders for skills? [y/N] ")
 	if err != nil || !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
 		return nil

@@ -51,7 +51,7 @@ func TestOffer(t *testing.T) {
 			if err := root.ExecuteContext(t.Context()); err != nil {
 				t.Fatal(err, errs.String())
 			}
-			if asked := strings.Contains(errs.String(), "[y/N]"); asked != c.asks || asked != strings.Contains(errs.String(), "Claude Code will not see what is installed: "+notBound) {
+			if asked := strings.Contains(errs.String(), "[y/N]"); asked != c.asks || asked != strings.Contains(errs.String(), "Claude Code will not see the installed skills: "+notBound) {
 				t.Errorf("asked: %v\n%s", asked, errs.String())
 			}
 			_, err := os.Lstat(filepath.Join(s.dir, "p", ".claude", "skills", "pdf"))

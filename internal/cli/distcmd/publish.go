@@ -48,13 +48,13 @@ TO is oci://REGISTRY/REPOSITORY[:TAG]. Without a tag it is latest. Credentials
 are those of docker login.`,
 		Example: `  knack publish ./skills oci://ghcr.io/acme/skills --tag v1.2.0 --tag prod
   knack publish oci://ghcr.io/acme/skills:v1.2.0 oci://ghcr.io/acme/skills:prod`,
-		Args: command.ArgCount(2, 2, "what to publish, and where"),
+		Args: command.ArgCount(2, 2, "FROM and TO: a folder or release, and a repository"),
 	}
 	command.ReturnsAlways(env, cmd, func() command.Result { return p.result() }, func(cmd *cobra.Command, args []string) (command.Result, error) {
 		return p.publish(cmd.Context(), args[0], args[1])
 	})
 	s := cmd.Flags()
-	s.Var((*command.Repeated)(&p.tags), "tag", "set this `TAG` (repeatable); the first is that of the release before")
+	s.Var((*command.Repeated)(&p.tags), "tag", "set this `TAG` (repeatable); the first that exists names the previous release")
 	s.StringVar(&p.key, "sign-key", "", "sign with the private key in `FILE`: PKCS#8 in PEM (or KNACK_SIGN_KEY with the key itself)")
 	s.BoolVar(&p.each, "each", false, "also publish each skill by itself, as TO/NAME")
 	s.BoolVarP(&p.dry, "dry-run", "n", false, "print what would be sent, and send nothing")
@@ -140,7 +140,7 @@ func (p *publisher) target(text string) (origin.Ref, error) {
 	case err != nil:
 		return ref, err
 	case ref.Digest != "":
-		return ref, command.UsageError("leave it out; a tag can be given in its place", "%s has a digest, and that follows from what is published", display.Echo(text))
+		return ref, command.UsageError("leave it out; a tag can be given in its place", "%s has a digest, which follows from the published files", display.Echo(text))
 	case ref.Want != "" && len(p.tags) > 0:
 		return ref, command.UsageError("give all tags with --tag, or one behind the repository", "%s has a tag, and --tag gives others", display.Echo(text))
 	case ref.Want != "":
@@ -150,7 +150,7 @@ func (p *publisher) target(text string) (origin.Ref, error) {
 	}
 	for _, tag := range p.tags {
 		if !tagName().MatchString(tag) {
-			return ref, command.UsageError("letters, digits, '.', '_' and '-' are possible, and at most 128 of them", "'%s' is no tag", display.Echo(tag))
+			return ref, command.UsageError("letters, digits, '.', '_' and '-' are possible, and at most 128 of them", "'%s' is not a tag", display.Echo(tag))
 		}
 		if strings.HasPrefix(tag, "sha256-") {
 			return ref, command.UsageError("choose another one", "the tag '%s' is of the form that signatures have", display.Echo(tag))
@@ -212,7 +212,7 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 	case err != nil:
 		return nil, err
 	case what.Kind != origin.Folder && what.Kind != origin.OCI:
-		return nil, command.UsageError("get it as a folder, and publish that; a folder is written with ./ or / before it", "%s is a source of the kind %s, and knack publishes folders and what is in registries", display.Echo(from), what.Kind)
+		return nil, command.UsageError("get it as a folder, and publish that; a folder is written with ./ or / before it", "%s is a source of the kind %s, and knack publishes folders and artifacts of registries", display.Echo(from), what.Kind)
 	case what.Kind == origin.OCI && p.each:
 		return nil, command.UsageError("publish the folder", "--each is not used with oci://")
 	}

@@ -283,7 +283,7 @@ func (r *report) summary(counts map[install.Action]int) {
 		err.Text(console.Hint, r.again+" installs "+them(installs))
 	}
 	if leaves > 0 {
-		err.Text(console.Hint, r.again+" --overwrite replaces what was changed by hand, and moves the present files aside")
+		err.Text(console.Hint, r.again+" --overwrite replaces files that were changed by hand, and moves the present ones aside")
 	}
 }
 

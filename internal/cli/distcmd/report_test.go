@@ -30,7 +30,7 @@ func TestAdvice(t *testing.T) {
 	say(1, []string{"update", "--check", "--latest", "--unpin", "pdf"}, "knack update --latest --unpin pdf installs it")
 	s.put("p/.agents/skills/xlsx/notes", "mine")
 	say(1, []string{"update", "--check", "--unpin"}, "knack update --unpin installs it", "added by hand: notes",
-		"knack update --unpin --overwrite replaces what was changed by hand")
+		"knack update --unpin --overwrite replaces files that were changed by hand")
 	say(1, []string{"update", "--check", "--unpin", "xlsx"}, "!installs it", "--overwrite")
 	say(0, []string{"update", "--dry-run", "--unpin", "--overwrite", "xlsx"}, "would update xlsx", "added by hand: notes", "would be kept")
 	say(0, []string{"update", "--unpin", "--overwrite", "xlsx"}, "updated xlsx", "added by hand: notes", "the previous files are in")

@@ -8,7 +8,7 @@ const allowDowngradeUsage = "take a lower version than before, and a release und
 // registerSigner adds the flags that accept other content than the locked one.
 func (f *flags) registerSigner(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowDowngrade, "allow-downgrade", false, allowDowngradeUsage)
-	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take a release that another signer than the locked one signed, or no signer")
+	cmd.Flags().BoolVar(&f.acceptSigner, "accept-signer", false, "take a release without a signature, or signed by another key than the locked one")
 }
 
 // configUsage describes the flag --config of the commands that obey trust.

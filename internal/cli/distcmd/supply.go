@@ -110,7 +110,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 	if changes {
 		cmd.Annotations = map[string]string{command.Late: lateHint}
 		s.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and do nothing")
-		s.BoolVar(&f.overwrite, "overwrite", false, "replace what was changed by hand, and keep it elsewhere")
+		s.BoolVar(&f.overwrite, "overwrite", false, "replace files that were changed by hand, and keep them elsewhere")
 	}
 	if f.takesNothing = cmd.Name() == "remove"; !f.takesNothing {
 		s.StringVar(&f.config, "config", "", configUsage)

@@ -279,7 +279,7 @@ func (r report) printScans(p *console.Printer) {
 	if r.Scan.Enforce.Findings+r.Scan.Review.Findings+r.Scan.Unscanned == 0 {
 		return
 	}
-	p.Line("what a scan found; knack scan NAME shows it line by line")
+	p.Line("findings of a scan; knack scan NAME shows them line by line")
 	for _, l := range []struct {
 		what string
 		judgement.LaneCount

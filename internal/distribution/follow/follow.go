@@ -314,7 +314,7 @@ func (f *Follower) serve(r store.Release) {
 	case semver.Lower(r.Version, before.Version):
 		words, level = "a release with a lower version is served", slog.LevelWarn
 	case e.Action == ActionRollBack:
-		words, level = "the release before is served again", slog.LevelWarn
+		words, level = "the previous release is served again", slog.LevelWarn
 	}
 	f.o.Log.Log(context.Background(), level, words, "source", f.source.Name, "release", r.Digest, "version", r.Version, "before", before.Digest, "added", c.Added, "changed", c.Changed, "removed", c.Removed)
 	f.event(e)
