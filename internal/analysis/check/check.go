@@ -123,7 +123,7 @@ func Format(ctx context.Context, s *skill.Skill) Report { return report(ctx, s, 
 // long.
 func Skill(ctx context.Context, s *skill.Skill, o scan.Options) Report {
 	return report(ctx, s, func(sub *subject) (scan.Report, error) {
-		return scan.Listed(ctx, served{sub.skill, sub.data}, sub.files, sub.more, sub.unlisted, o)
+		return scan.Listed(ctx, withMain{scan.Served(sub.skill), sub.data}, sub.files, sub.more, sub.unlisted, o)
 	})
 }
 

@@ -28,7 +28,7 @@ func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, 
 			return nil, false
 		}
 		by = func(*subject) (scan.Report, error) {
-			return scan.Skill(ctx, served{s.skill, s.data}, []skill.File{{Path: skill.MainFile, Size: int64(len(s.text))}}, scan.Options{})
+			return scan.Skill(ctx, withMain{scan.Served(s.skill), s.data}, []skill.File{{Path: skill.MainFile, Size: int64(len(s.text))}}, scan.Options{})
 		}
 	}
 	r, err := by(s)
@@ -71,19 +71,18 @@ func withoutTwins(all, found []Finding) []Finding {
 	})
 }
 
-// served is a skill's file system by the names under which its files are served. It serves the
-// main file from memory.
-type served struct {
-	skill *skill.Skill
-	main  []byte // nil if it could not be read
+// withMain is a skill's file system, see [scan.Served], with the main file from memory.
+type withMain struct {
+	fs.FS
+	main []byte // nil if it could not be read
 }
 
 // Open opens a file by its served name.
-func (s served) Open(name string) (fs.File, error) {
-	if name == skill.MainFile && s.main != nil {
-		return &mainFile{bytes.NewReader(s.main)}, nil
+func (w withMain) Open(name string) (fs.File, error) {
+	if name == skill.MainFile && w.main != nil {
+		return &mainFile{bytes.NewReader(w.main)}, nil
 	}
-	return s.skill.FS.Open(s.skill.OnDisk(name))
+	return w.FS.Open(name)
 }
 
 // mainFile is a main file in memory.

@@ -84,7 +84,7 @@ type Options struct {
 // Loaded scans a skill whole. See [Skill].
 func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 	files, more, err := k.List(ctx, bound.Files)
-	return Listed(ctx, served{k}, files, more, err, o)
+	return Listed(ctx, Served(k), files, more, err, o)
 }
 
 // Listed scans the files of a skill as [Loaded] does, given the result of listing them.
@@ -102,7 +102,9 @@ func Listed(ctx context.Context, fsys fs.FS, files []skill.File, more bool, err 
 	return s.all(ctx, fsys, files)
 }
 
-// served is a skill's file system by the names under which its files are served.
+// Served returns a skill's file system by the names under which its files are served.
+func Served(k *skill.Skill) fs.FS { return served{k} }
+
 type served struct{ k *skill.Skill }
 
 func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDisk(name)) }

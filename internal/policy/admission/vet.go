@@ -5,7 +5,6 @@ package admission
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -272,7 +271,7 @@ func (j *Judge) scan(ctx context.Context, c *policy.Candidate) error {
 	if c.Err != nil || !j.Scans() {
 		return ctx.Err()
 	}
-	r, err := scan.Skill(ctx, served{c.Skill}, c.Files, scan.Options{Lanes: j.o.Policy.Rules})
+	r, err := scan.Skill(ctx, scan.Served(c.Skill), c.Files, scan.Options{Lanes: j.o.Policy.Rules})
 	if err != nil {
 		return err
 	}
@@ -281,12 +280,6 @@ func (j *Judge) scan(ctx context.Context, c *policy.Candidate) error {
 	}
 	return j.o.Cache.keep(c.Set, &r)
 }
-
-// served is a skill's file system with the served names of its files.
-type served struct{ *skill.Skill }
-
-// Open implements [fs.FS].
-func (s served) Open(name string) (fs.File, error) { return s.FS.Open(s.OnDisk(name)) }
 
 // reasonOf returns the reason that findings hold a skill back, or nil.
 func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
