@@ -51,6 +51,11 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, plug
 		PrintLocks(p, v, locked)
 	}
 	p.Line("%s", summary(v, all))
+	for _, l := range v.Locks() {
+		if l.NMissing > 0 {
+			p.Line("%s of %s not installed: %s", display.Count(l.NMissing, "locked skill"), l.Name, l.Restore)
+		}
+	}
 }
 
 // widestName is the number of columns of the longest name to which the others are aligned.
