@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Filter is a visibility filter: it decides which skills of a catalogue a client sees. A
+// Filter hides the skills of a catalogue that a client may not see, as package access decides. A
 // client without a Filter sees all skills.
 //
 // It filters the snapshot that a request reads. A hidden skill is in no list, index or

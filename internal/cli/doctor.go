@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,9 @@ CI. With SKILL it is 1 if no agent can load it.`,
 			r, err := doctor.Examine(ctx, v, o)
 			if err != nil {
 				return nil, workspace.Interrupted(err)
+			}
+			if command.IsJSON(cmd) && !verbose {
+				r.Roots = slices.DeleteFunc(r.Roots, func(root doctor.Root) bool { return !root.Notable() })
 			}
 			return command.Forms{Value: r, Text: func(env *console.Env) {
 				if all || verbose {

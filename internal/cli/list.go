@@ -122,7 +122,7 @@ func listJSON(ctx context.Context, v catalog.View, judge judgement.Judge, all bo
 		}
 	}
 	for _, r := range doctor.Roots(v) {
-		if all || r.Present || r.Error != "" || len(r.Notices) > 0 {
+		if all || r.Notable() {
 			out.Roots = append(out.Roots, r)
 		}
 	}

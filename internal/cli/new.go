@@ -133,7 +133,7 @@ func (r newReport) Print(env *console.Env) {
 // existsError returns the failure for a file that exists. named are the words by which other commands
 // find the skill.
 func existsError(env console.Env, file, named string) error {
-	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", env.Shown(file)), "choose another name, or see what is there with knack doctor "+named)
+	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", env.Shown(file)), "choose another name, or see it with knack doctor "+named)
 }
 
 // template returns a skill that satisfies the specification, with a description of its

@@ -157,7 +157,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	for id := range bundleRules {
 		tested[id] = true
 	}
-	for _, id := range scanRules {
+	for _, id := range noticeRules {
 		tested[id] = scanTests(t)[id] // compared whole there, so a rule that is not listed has no finding
 	}
 	for _, r := range plugin.Rules {
@@ -211,7 +211,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 		text.Write(data)
 	}
 	out := map[skill.RuleID]bool{}
-	for _, id := range scanRules {
+	for _, id := range noticeRules {
 		out[id] = strings.Contains(text.String(), " "+string(id)+`"`) || strings.Contains(text.String(), " "+string(id)+" ")
 	}
 	out["notices-cut"] = strings.Contains(text.String(), "ruleNoticesCut")

@@ -23,7 +23,7 @@ const (
 	groupSize        Group = "size"          // the cost for a model
 	groupPublication Group = "publication"   // limits of the Skills extension
 	groupText        Group = "text"          // characters and words
-	groupScan        Group = "scan"          // reports of the scan
+	groupNotices     Group = "scan"          // reports of the scan
 	groupPlugin      Group = "plugin"        // plugins and marketplaces
 	groupContent     Group = "content"       // the findings of package scan
 )
@@ -103,9 +103,9 @@ var rows = []row{
 	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
 }
 
-// scanRules lists the rules of source notices. They are repeated here, since this package does not
+// noticeRules lists the rules of source notices. They are repeated here, since this package does not
 // import sources.
-var scanRules = []skill.RuleID{
+var noticeRules = []skill.RuleID{
 	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
 	ruleLinkOutside, ruleLinkDuplicate, "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special", ruleWorktree,
 }
@@ -114,7 +114,7 @@ var scanRules = []skill.RuleID{
 // package plugin, and of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
-	all := make([]Rule, 0, len(own)+len(rows)+len(scanRules)+len(plugin.Rules)+len(scan.Rules)+2)
+	all := make([]Rule, 0, len(own)+len(rows)+len(noticeRules)+len(plugin.Rules)+len(scan.Rules)+2)
 	for _, r := range own {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
@@ -122,12 +122,12 @@ var Rules = func() []Rule {
 		all = append(all, r.Rule)
 	}
 	all = append(all, nameDuplicate, uriName)
-	for _, id := range scanRules {
+	for _, id := range noticeRules {
 		severity := skill.SeverityWarning
 		if id == ruleWorktree || id == ruleLinkDuplicate { // as it should be
 			severity = skill.SeverityInfo
 		}
-		all = append(all, Rule{id, severity, groupScan, "knack", scanTitles[id]})
+		all = append(all, Rule{id, severity, groupNotices, "knack", noticeTitles[id]})
 	}
 	for _, r := range plugin.Rules {
 		all = append(all, Rule{skill.RuleID(r.ID), Severities[r.Worst], groupPlugin, r.Source, r.Title})
@@ -153,7 +153,7 @@ const (
 	ruleLinkDuplicate = skill.RuleID("link-duplicate")
 )
 
-var scanTitles = map[skill.RuleID]string{
+var noticeTitles = map[skill.RuleID]string{
 	"folder-unreadable":    "every folder can be read",
 	"depth-limit":          "skills are at most 12 levels below their root",
 	"folder-limit":         "a root has at most a million folders",

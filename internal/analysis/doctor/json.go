@@ -105,6 +105,9 @@ type RootStatus struct {
 	Notices []Notice          `json:"notices,omitempty"`
 }
 
+// Notable reports whether the root is there, or there is something to say about it.
+func (r RootStatus) Notable() bool { return r.Present || r.Error != "" || len(r.Notices) > 0 }
+
 // Notice is the JSON form of a scan's notice.
 type Notice struct {
 	Path    string       `json:"path"`

@@ -15,7 +15,7 @@ import (
 const untouched = "interrupted; nothing was changed"
 
 // lateHint is the hint of an interrupted command that could not count its finished work.
-const lateHint = "run the same command again: it does the rest, and records in " + lockfile.Name + " what is in place"
+const lateHint = "run the same command again: it does the rest, and records the finished skills in " + lockfile.Name
 
 // interrupted returns the failure of a command that a signal has ended.
 func interrupted(ctx context.Context, text string) error {

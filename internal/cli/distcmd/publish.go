@@ -38,8 +38,8 @@ func publishCommand(env *console.Env) *cobra.Command {
 		Long: `Send a folder of skills to a registry, as a release: an ordinary image with few
 layers, which knack add, pull and serve read. Of a change, only what changed is
 sent. If FROM is the folder of one skill, it is sent in the format of the
-community. If FROM is oci://…, what is there is copied with its signatures, or
-has another tag afterwards if TO is the same repository.
+community. If FROM is oci://…, the release there is copied with its signatures,
+or has another tag afterwards if TO is the same repository.
 
 knack check judges the skills first; one with an error keeps all back. The tags
 are set last. Equal skills have equal digests, on each machine.

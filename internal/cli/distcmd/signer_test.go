@@ -159,7 +159,7 @@ func TestSigners(t *testing.T) {
 	s.expect(0, "signed by key-b\n", "KEY-b", "update")
 	s.put("home/.config/knack/knack.yaml", "")
 	s.release("9", "b")
-	s.expect(1, "the lock says that key-b signed it, and no key is under trust in your knack.yaml with which that could be checked\n", "KEY-b", "update")
+	s.expect(1, "the lock says that key-b signed it, and your knack.yaml has no key under trust to check that with\n", "KEY-b", "update")
 	s.expect(0, "1 skill as locked", "KEY-b", "verify")
 	if got := s.skill(); got != "8" {
 		t.Errorf("a release that cannot be checked is installed: %s", got)

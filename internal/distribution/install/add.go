@@ -103,7 +103,7 @@ func fixOfName(name string, names []string) string {
 	if len(flags) > 0 && strings.Contains(name, ",") {
 		return "give the flag once for each: " + strings.Join(flags, " ")
 	}
-	return "the same command without --skill lists what there is"
+	return "the same command without --skill lists the skills"
 }
 
 // Short bounds the text of a source for a message, and hides its user name and password.

@@ -129,7 +129,7 @@ func (in *Installer) fail(s *Step, err error) {
 	case errors.Is(err, edit.ErrExists):
 		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
 	case edit.IsFull(err):
-		s.Problem = problem("free some space, then run the command again; what was there is as it was", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
+		s.Problem = problem("free some space, then run the command again; the installed files are as before", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(in.forbidden(s, err)), cause(err))
 	case errors.Is(err, syscall.ENOTDIR):
@@ -339,12 +339,12 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 		}()
 		if undo != nil {
 			s.stays = true
-			return problem("move it to where you want it", "what was in %s could not be kept (%w) and is in %s", in.shown(s.place), cause(err), in.shown(t.Path()))
+			return problem("move it to where you want it", "the former files of %s could not be kept (%w) and are in %s", in.shown(s.place), cause(err), in.shown(t.Path()))
 		}
 		if odd := (*fs.PathError)(nil); errors.Is(err, edit.ErrIrregular) && errors.As(err, &odd) {
 			return problem("move that away, then run the command again", "%s is not a file, folder or link, so it cannot be kept on the disk of %s", in.shown(filepath.Join(s.place, odd.Path)), in.shown(filepath.Dir(kept)))
 		}
-		return problem("let the user who runs knack write there", "%s, which gets what is taken away, cannot be written: %w", in.shown(filepath.Dir(kept)), cause(err))
+		return problem("let the user who runs knack write there", "%s, which keeps the files that are taken away, cannot be written: %w", in.shown(filepath.Dir(kept)), cause(err))
 	}
 	s.Kept = kept
 	return nil

@@ -62,9 +62,9 @@ func TestCommitGone(t *testing.T) {
 		pin      bool
 		fix      string
 	}{
-		{"branch", "@work", false, "knack update pdf takes what"},
-		{"pinned", "@work", true, "knack update pdf --unpin takes what"},
-		{"commit", "@" + commit, false, "knack add " + w.source + " --skill skills/pdf takes what"},
+		{"branch", "@work", false, "knack update pdf takes the source's present files"},
+		{"pinned", "@work", true, "knack update pdf --unpin takes the source's present files"},
+		{"commit", "@" + commit, false, "knack add " + w.source + " --skill skills/pdf takes the source's present files"},
 	}
 	for _, c := range ways {
 		add(w.source+c.at, install.Request{Pin: c.pin})
@@ -77,7 +77,7 @@ func TestCommitGone(t *testing.T) {
 		t.Errorf("update of a commit: %+v", s)
 	}
 	p = w.request(install.UpdateRequest{Unpin: true})
-	if s := p.Steps[0]; s.Do != install.Leave || p.Outcome() != install.No || s.Problem.Fix != "knack add "+w.source+" --skill skills/pdf follows what the source has now" {
+	if s := p.Steps[0]; s.Do != install.Leave || p.Outcome() != install.No || s.Problem.Fix != "knack add "+w.source+" --skill skills/pdf follows the source from now on" {
 		t.Errorf("update --unpin of a commit: %+v %v", s, s.Problem)
 	}
 
@@ -123,7 +123,7 @@ func TestBranchGone(t *testing.T) {
 	must(t, err)
 	must(t, exec.Command("git", "-C", repo, "branch", "-D", "work").Run())
 	s := w.request(install.UpdateRequest{}).Steps[0]
-	if s.Do != install.Fail || !strings.Contains(s.Problem.Error(), "has no branch or tag 'work'") || s.Problem.Fix != "knack add "+source+" --skill skills/pdf follows what the source has now" {
+	if s.Do != install.Fail || !strings.Contains(s.Problem.Error(), "has no branch or tag 'work'") || s.Problem.Fix != "knack add "+source+" --skill skills/pdf follows the source from now on" {
 		t.Errorf("%s: %v: %s", s.Do, s.Problem, s.Problem.Fix)
 	}
 }

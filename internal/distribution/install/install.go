@@ -299,7 +299,7 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 			return nil
 		}
 		if !errors.Is(err, edit.ErrChanged) && !errors.Is(err, edit.ErrExists) {
-			return problem("mend that and run the command again: what is in place already is then only recorded", "%s was not written: %w", in.lockShown(), cause(err))
+			return problem("mend that and run the command again: skills that are in place are then only recorded", "%s was not written: %w", in.lockShown(), cause(err))
 		}
 		if err := in.reread(changed); err != nil {
 			return err

@@ -396,7 +396,7 @@ func TestNotPutBack(t *testing.T) {
 		}
 		p, err := map[string]func(install.Options) (*install.Plan, error){"sync": w.sync, "remove": w.remove}[name](o)
 		must(t, err)
-		_, at, _ := strings.Cut(p.Steps[0].Problem.Error(), " and is in ")
+		_, at, _ := strings.Cut(p.Steps[0].Problem.Error(), " and are in ")
 		if at == "" || files(t, at)["SKILL.md"] != "mine" {
 			t.Errorf("%s: %v %v", name, p.Steps[0].Problem, files(t, w.project()))
 		}

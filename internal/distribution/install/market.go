@@ -213,7 +213,7 @@ func (in *Installer) refOf(m *market, e *plugin.Entry) (ref origin.Ref, pinned b
 	}
 	switch {
 	case s.Kind == plugin.Archive && ref.Kind != origin.Archive:
-		return ref, false, problem("ask the author of the marketplace for a URL that ends with .zip or .tar.gz", "its address %s is not that of an archive", ref.Source)
+		return ref, false, problem("ask the author of the marketplace for a URL that ends with .zip or .tar.gz", "its address %s does not name an archive", ref.Source)
 	case ref.Kind == origin.Git:
 		if ref.Want = want; want != "" {
 			err = refProblem(text, origin.CheckWant(want))

@@ -244,7 +244,7 @@ func (in *Installer) changed(s *Step, restore string, keep bool) (why, fix strin
 const notRecorded = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
 
 func (in *Installer) updateRecords(key string) string {
-	return in.command("update", in.word(key)) + " records what is there, if that is what the source has"
+	return in.command("update", in.word(key)) + " records the folder as it is, if the source has the same files"
 }
 
 // fetched reports whether a folder has exactly the files of a skill in the store.
@@ -462,7 +462,7 @@ func (in *Installer) takesNow(key string) string {
 	case e.Pinned:
 		command = in.command("update", in.word(key), "--unpin")
 	}
-	return command + " takes what the source has now; " + mayHave
+	return command + " takes the source's present files; " + mayHave
 }
 
 func pathsOf(steps []*Step) (paths []string) {

@@ -125,7 +125,7 @@ func (in *Installer) keepSigner(s *Step) bool {
 	case v.State == trust.Signed:
 		p.Err = fmt.Errorf("the lock says that %s signed it, and now %s does", was, trust.ShortID(v.Signer))
 	case v.State == trust.UnknownSigner && !ruled:
-		p.Err = fmt.Errorf("the lock says that %s signed it, and no key is under trust in your knack.yaml with which that could be checked", was)
+		p.Err = fmt.Errorf("the lock says that %s signed it, and your knack.yaml has no key under trust to check that with", was)
 		p.Fix = "add the publisher's key there ('knack help settings'); --accept-signer takes it unchecked"
 	default:
 		p.Err = fmt.Errorf("the lock says that %s signed it, and now it is %s", was, v.Short())

@@ -59,7 +59,7 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 		s := &Step{Name: was.Name, Key: key, Was: &was, Entry: was}
 		p.Steps = append(p.Steps, s)
 		if fixed(was) && q.Unpin {
-			s.Do, s.Problem = Leave, &Problem{Err: errors.New("it was added at a commit or digest, which never changes"), Fix: in.again(key) + " follows what the source has now", No: true}
+			s.Do, s.Problem = Leave, &Problem{Err: errors.New("it was added at a commit or digest, which never changes"), Fix: in.again(key) + " follows the source from now on", No: true}
 			continue
 		}
 		if was.Pinned && !q.Unpin || fixed(was) {
@@ -214,7 +214,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		for _, s := range steps {
 			s.Do, s.Problem = Fail, ProblemOf(n.err)
 			if n.ref.Kind == origin.Git && errors.Is(n.err, origin.ErrGone) {
-				s.Problem.Fix = in.again(s.Key) + " follows what the source has now"
+				s.Problem.Fix = in.again(s.Key) + " follows the source from now on"
 			}
 		}
 		return

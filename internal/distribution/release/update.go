@@ -163,8 +163,9 @@ type Updated struct {
 	Report          pull.Report
 }
 
-// Update resolves a source, compares it with its head, fetches new content, and makes it the head
-// if the rules allow it. knack pull and servers move heads by it.
+// Update resolves a source, compares it with its head, and fetches new content if the rules allow it.
+// With [Request.Set] it makes the content the head, as knack pull does; a server does so later, at the
+// time that all replicas share.
 func Update(ctx context.Context, p Puller, q Request) (u Updated, err error) {
 	at, err := p.Resolve(ctx, q.Ref)
 	have, damage := q.Have()
