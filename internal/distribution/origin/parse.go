@@ -91,10 +91,10 @@ func parse(text, dir, home string) (Ref, error) {
 		return parseNPM(rest)
 	case scheme == "https", scheme == "http":
 		return parseWeb(scheme, rest)
-	case scheme == "ssh", scheme == "git+ssh":
-		return parseGit("ssh", strings.TrimPrefix(rest, "//"))
-	case scheme == "git+https", scheme == "git+http":
-		return parseGit(strings.TrimPrefix(scheme, "git+"), strings.TrimPrefix(rest, "//"))
+	case strings.HasPrefix(rest, "//") && (scheme == "ssh" || scheme == "git+ssh"):
+		return parseGit("ssh", rest[len("//"):])
+	case strings.HasPrefix(rest, "//") && (scheme == "git+https" || scheme == "git+http"):
+		return parseGit(strings.TrimPrefix(scheme, "git+"), rest[len("//"):])
 	case scheme == "git+file":
 		return parseGitFile(rest)
 	case strings.Contains(scheme, "/"), startsWithPort(rest):

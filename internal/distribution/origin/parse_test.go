@@ -293,6 +293,7 @@ func FuzzRef(f *testing.F) {
 		f.Add(c.text)
 	}
 	f.Add("http://127.0.0.1:08.")
+	f.Add("ssh:A:00/0")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := Parse(text, "/srv/p", "/home/u")
 		if err != nil {
