@@ -76,6 +76,12 @@ func NewToken() (token, line string) {
 	return token, skill.DigestOf([]byte(token)).String()
 }
 
+// ErrNoToken is the error of [ParseTokens] for a file without a token.
+var ErrNoToken = errors.New("it has no token's hash; 'knack token new' prints one")
+
+// Len returns the number of tokens. Without one, [Tokens.Verify] knows no token.
+func (t *Tokens) Len() int { return len(t.held) }
+
 // ParseTokens reads a token file. Each line is a hash "sha256:…" followed by the name of the
 // subject, which may have several words. Empty lines and lines that begin with # are ignored.
 // Subjects of a file are in no group. An error names a line by its number and never repeats it: the
@@ -109,7 +115,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, err
 	}
 	if len(t.held) == 0 {
-		return nil, errors.New("it has no token's hash; 'knack token new' prints one")
+		return nil, ErrNoToken
 	}
 	return t, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/knack-dev/knack/access"
@@ -39,7 +40,11 @@ func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byt
 		if err != nil {
 			return nil, nil, command.RunError(settings.HintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
-		if tokens, err = access.ParseTokens(bytes.NewReader(data)); err != nil {
+		tokens, err = access.ParseTokens(bytes.NewReader(data))
+		if errors.Is(err, access.ErrNoToken) && a.tokens != nil && len(bytes.TrimSpace(data)) > 0 { // the last one was revoked while the server runs
+			tokens, err = &access.Tokens{}, nil
+		}
+		if err != nil {
 			return nil, nil, command.RunError("give the line that 'knack token new' prints for the file, never the token itself", "--token-file %s: %w", a.tokenFile, err)
 		}
 	}

@@ -206,6 +206,18 @@ func TestServeTokenFile(t *testing.T) {
 	if !enters(anna) || strings.Contains(log(), "knack_secret") {
 		t.Error("a file with a fault changes the tokens, or a token is in the log:", log())
 	}
+	replace(t, tokens, annaLine+" anna\n")
+	logged("the token file can be read again, and is as before")
+	replace(t, tokens, "# rotated\n"+annaLine+" an") // cut, and not the beginning of the file before
+	logged("looks cut short; write its last line whole")
+	replace(t, tokens, annaLine+" anna\n")
+	if code := cli.Main(t.Context(), env, []string{"token", "revoke", "anna", "--to", tokens}); code != 0 {
+		t.Fatal(code)
+	}
+	logged("the token file has no token, and every client that needs one is refused")
+	if enters(anna) {
+		t.Error("the last token is accepted after it was revoked")
+	}
 }
 
 func TestServeAccessRefuses(t *testing.T) {

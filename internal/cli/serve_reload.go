@@ -39,37 +39,59 @@ type reloader struct {
 	config    string // --config
 }
 
+// retryTokens is the interval at which a token file that could not be read is tried again.
+const retryTokens = 10 * time.Second
+
 // run reloads everything on each SIGHUP, and the tokens alone when their file has changed. An invalid
 // configuration is refused as a whole, and the previous one stays in effect. The audit log is reopened
 // in any case, since log rotation needs only that.
 func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal, changed <-chan struct{}) {
+	var again <-chan time.Time
+	failed := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			if err := r.reloadTokens(); err != nil {
-				r.results.Done(observe.Settings, err, false)
-				r.log.Error("the token file was not read again; the previous tokens stay in effect", "reason", err.Error())
+		case <-again: // a cause that no stamp shows, such as too many open files, may be gone
+		case <-hangups:
+			if err := r.hangup(ctx); err == nil {
+				again, failed = nil, ""
 			}
 			continue
-		case <-hangups:
 		}
-		if r.op.audit != nil {
-			err := r.op.audit.Reopen()
-			if err != nil {
-				err = errors.New(whyUnwritten(err))
-				r.log.Error("the audit log cannot be reopened; it continues in the open file", "reason", err.Error())
-			}
-			r.results.Done(observe.AuditLog, err, true)
-		}
-		r.follows.Ask()
-		r.cert.Renew() // a bad certificate must not stop a token's revocation
-		if err := r.reload(ctx); err != nil {
+		again = nil
+		if err := r.reloadTokens(failed != ""); err == nil {
+			failed = ""
+		} else {
+			again = time.After(retryTokens)
 			r.results.Done(observe.Settings, err, false)
-			r.log.Error("the settings and tokens were not read again; the previous ones stay in effect", "reason", err.Error())
+			if err.Error() != failed {
+				failed = err.Error()
+				r.log.Error("the token file was not read again; the previous tokens stay in effect", "reason", failed)
+			}
 		}
 	}
+}
+
+// hangup reloads everything.
+func (r *reloader) hangup(ctx context.Context) error {
+	if r.op.audit != nil {
+		err := r.op.audit.Reopen()
+		if err != nil {
+			err = errors.New(whyUnwritten(err))
+			r.log.Error("the audit log cannot be reopened; it continues in the open file", "reason", err.Error())
+		}
+		r.results.Done(observe.AuditLog, err, true)
+	}
+	r.follows.Ask()
+	r.cert.Renew() // a bad certificate must not stop a token's revocation
+	err := r.reload(ctx)
+	if err != nil {
+		r.results.Done(observe.Settings, err, false)
+		r.log.Error("the settings and tokens were not read again; the previous ones stay in effect", "reason", err.Error())
+	}
+	return err
 }
 
 // renewed records and logs the result of reloading the certificate.
@@ -139,11 +161,16 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// reloadTokens reads the token file again, beside the configuration in effect.
-func (r *reloader) reloadTokens() error {
+// reloadTokens reads the token file again, beside the configuration in effect. After a failure it also
+// logs that the file is as before.
+func (r *reloader) reloadTokens(failed bool) error {
 	tokens, data, err := r.admission.read(r.access)
-	if err != nil || bytes.Equal(data, r.admission.tokenData) {
+	if err != nil {
 		return err
+	}
+	same := bytes.Equal(data, r.admission.tokenData)
+	if same && !failed {
+		return nil
 	}
 	if err := r.admission.refuses(tokens, data, true); err != nil {
 		return err
@@ -151,16 +178,26 @@ func (r *reloader) reloadTokens() error {
 	r.admission.set(tokens, data)
 	r.enforce(r.admission.state(tokens, r.access.Policy))
 	r.results.Done(observe.Settings, nil, false) // before the log line
+	if same {
+		r.log.Warn("the token file can be read again, and is as before")
+		return nil
+	}
 	r.log.Warn("the token file has changed, and its tokens are in effect")
+	if tokens.Len() == 0 {
+		r.log.Warn("the token file has no token, and every client that needs one is refused")
+	}
 	r.admission.warnUnknownSubjects(r.access.Policy, r.log)
 	return nil
 }
 
 // refuses returns why tokens may not take the place of those in effect, or nil.
 func (a *admission) refuses(tokens *access.Tokens, data []byte, sameRules bool) error {
-	switch {
-	case (!sameRules || !tokens.SubsetOf(a.tokens)) && cutShort(a.tokenData, data):
+	newline := []byte("\n")
+	switch loses := !sameRules || !tokens.SubsetOf(a.tokens); {
+	case (loses || tokens != nil && tokens.Len() == 0) && cutShort(a.tokenData, data):
 		return cutShortError("--token-file " + a.tokenFile)
+	case loses && bytes.HasSuffix(a.tokenData, newline) && !bytes.HasSuffix(data, newline):
+		return fmt.Errorf("--token-file %s has no end of line at its end, unlike before, and looks cut short; write its last line whole", a.tokenFile)
 	case a.required(tokens) != a.required(a.tokens):
 		return errors.New("whether tokens are required cannot change while the server runs; restart it")
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -160,15 +161,18 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 			if len(gone) == 0 {
 				return nil, command.Fail(command.No, fmt.Errorf("%s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list --to "+console.ShellWord(to)+" lists its tokens")
 			}
+			left := len(file.tokens()) - len(gone)
+			if left == 0 { // a running server takes an empty file for one that was cut short
+				rest = fmt.Appendf(rest, "# no token is left since %s\n", time.Now().UTC().Format(time.RFC3339))
+			}
 			if err := file.write(rest); err != nil {
 				return nil, err
 			}
-			left := len(file.tokens()) - len(gone)
 			return command.Forms{Value: listedTokens{Version: 1, Tokens: gone}, Text: func(env *console.Env) {
 				env.Out().Line("%s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
 				env.Err().Text(console.Hint, tokensAgain)
 				if left == 0 {
-					env.Err().Text(console.Warning, "it has no token now, and a server does not start with an empty token file")
+					env.Err().Text(console.Warning, "it has no token now: a running server refuses every client, and no server starts with it")
 				}
 			}}, nil
 		}),
@@ -222,10 +226,8 @@ func readTokens(env console.Env, name string) (f tokenFile, err error) {
 		return f, nil
 	case err != nil:
 		return f, command.RunError("", "%s: %w", env.Shown(f.at), command.Cause(err))
-	case len(f.tokens()) == 0 && len(bytes.TrimSpace(f.data)) == 0:
-		return f, nil
 	}
-	if _, err := access.ParseTokens(bytes.NewReader(f.data)); err != nil {
+	if _, err := access.ParseTokens(bytes.NewReader(f.data)); err != nil && !errors.Is(err, access.ErrNoToken) {
 		return f, command.RunError("correct the file, or name another one", "%s is not a token file: %w", env.Shown(f.at), err)
 	}
 	return f, nil

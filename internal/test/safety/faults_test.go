@@ -367,7 +367,7 @@ func rootUnmounted(r *trial) {
 func termination(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"big/SKILL.md": skillMD("big", "x"), "big/data.txt": strings.Repeat("knack ", 200_000)})
-	const calls = 40
+	calls := r.pick(10, 40)
 	for range r.pick(3, 12) {
 		k := r.stdio(setting{}, "--no-builtin", "--dir", root)
 		var answers []chan []byte

@@ -138,7 +138,7 @@ func swaps(r *trial) {
 					}
 					r.check(name, err)
 				}
-				if r.over() || dead([]*knack{k, web}) || time.Since(begin) > 10*most {
+				if r.over() || dead([]*knack{k, web}) || time.Since(begin) > max(10*most, 5*time.Minute) {
 					return
 				}
 			}

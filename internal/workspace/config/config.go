@@ -137,7 +137,7 @@ const (
 var LockModes = []string{LockWarn, LockEnforce, LockOff}
 
 // LockIn returns the value of the key lock in a file, even if the file has other faults. A typing
-// error in another key must not turn enforcement off. It returns [LockWarn] without the key.
+// error must not turn enforcement off: an unknown value is [LockEnforce]. Without the key it is [LockWarn].
 func LockIn(data []byte) string {
 	if len(data) > MaxSize {
 		return LockWarn
@@ -145,8 +145,12 @@ func LockIn(data []byte) string {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	v, problems := frontmatter.ParseYAML(text)
 	for _, f := range v.Fields {
-		if f.Key == "lock" && slices.Contains(LockModes, f.Value.Text) {
+		switch {
+		case f.Key != "lock":
+		case slices.Contains(LockModes, f.Value.Text):
 			return f.Value.Text
+		default:
+			return LockEnforce
 		}
 	}
 	for line := range strings.Lines(text) {

@@ -190,7 +190,7 @@ func TestProjectStaysInside(t *testing.T) {
 func TestLockIn(t *testing.T) {
 	for text, want := range map[string]string{
 		"": LockWarn, "lock: enforce\n": LockEnforce, "\ufefflock: off\n": LockOff, "lock: enforce\nlok: 1\nlog: [\n": LockEnforce,
-		"lock: strict\n": LockWarn, "http:\n  lock: off\n": LockWarn, "lock: {enforce: 1}\n": LockWarn,
+		"lock: strict\n": LockEnforce, "http:\n  lock: off\n": LockWarn, "lock: {enforce: 1}\n": LockEnforce,
 	} {
 		if got := LockIn([]byte(text)); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)

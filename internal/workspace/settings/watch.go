@@ -35,19 +35,22 @@ func (s Seen) Same(now Seen) bool {
 			if a != b {
 				return false
 			}
-		case !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime()):
+		case !os.SameFile(a, b) || a.Size() != b.Size() || a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime()):
 			return false
 		}
 	}
 	return true
 }
 
+// patience is the number of intervals for which [Watch] waits for a file that goes on changing.
+const patience = 5
+
 // Watch calls changed after each change of a file since it was seen, until the context ends. It waits
-// until the file stays the same for an interval, so that it is read whole.
+// until the file stays the same for an interval, so that it is read whole, but not longer than five.
 func Watch(ctx context.Context, file string, seen Seen, changed func()) {
 	tick := time.NewTicker(WatchInterval)
 	defer tick.Stop()
-	last := seen
+	last, waits := seen, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -55,9 +58,14 @@ func Watch(ctx context.Context, file string, seen Seen, changed func()) {
 		case <-tick.C:
 		}
 		now := Look(file)
-		if now.Same(last) && !now.Same(seen) {
-			seen = now
+		switch {
+		case now.Same(seen):
+			waits = 0
+		case now.Same(last) || waits == patience:
+			seen, waits = now, 0
 			changed()
+		default:
+			waits++
 		}
 		last = now
 	}
