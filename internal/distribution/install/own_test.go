@@ -50,6 +50,26 @@ func TestProjectAsSource(t *testing.T) {
 	}
 }
 
+// Remove keeps the files of a skill whose source is its own folder, since they are nowhere else.
+func TestRemoveKeepsOwnSkill(t *testing.T) {
+	for _, source := range []string{".agents/skills/pdf", ".agents/skills"} {
+		w := newWorld(t, "folder")
+		put(t, w.place(), old)
+		before := files(t, w.place())
+		_, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			return in.PlanAdd(ctx, install.Request{Sources: []string{filepath.Join(w.project(), source)}, All: true})
+		})
+		must(t, err)
+		p, err := w.remove(w.options())
+		must(t, err)
+		if s := p.Steps[0]; s.Do != install.Delete || s.Kept == "" {
+			t.Errorf("%s: %+v", source, s)
+		} else if diff := cmp.Diff(before, files(t, s.Kept)); diff != "" {
+			t.Errorf("%s: %s", source, diff)
+		}
+	}
+}
+
 // Sync makes a script executable again, says so, and then has nothing to do. A file that the
 // user made executable stays.
 func TestSyncMakesExecutable(t *testing.T) {

@@ -69,7 +69,7 @@ type Step struct {
 	place string
 	from  string   // the folder that the files are copied from; "" for the store
 	found *content // the content of place at planning time
-	keep  bool     // it was changed, and is kept before it is replaced or removed
+	keep  bool     // it was changed or is its own source, and is kept when it is replaced or removed
 	stays bool     // the former content of its place is in a tree, which stays
 }
 
@@ -274,7 +274,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 		case c.odd != "":
 			s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
 		case c.is(was.Digest):
-			s.Do = Delete
+			s.Do, s.keep = Delete, in.isOriginal(key)
 		case in.o.Overwrite:
 			s.Do, s.keep = Delete, true
 			s.driftFrom()

@@ -64,9 +64,15 @@ func (in *Installer) keep(key string) string {
 
 // isOwn reports whether the source of a locked skill is its own folder.
 func (in *Installer) isOwn(key string) bool {
+	return in.lock.Skills[key].Path == "." && in.isOriginal(key)
+}
+
+// isOriginal reports whether the folder of a locked skill is also its place in its source, so that
+// its files are nowhere else.
+func (in *Installer) isOriginal(key string) bool {
 	e := in.lock.Skills[key]
 	r, err := origin.Locked(e.Source, e.Want, in.o.Root, in.o.Home)
-	return err == nil && e.Path == "." && in.installedAt(r, e.Path) == key
+	return err == nil && in.installedAt(r, e.Path) == key
 }
 
 // again returns the command that adds a locked skill again, from the present state of its source.
