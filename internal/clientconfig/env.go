@@ -115,34 +115,52 @@ func base(file func(Env) string) func(Env) string {
 	}
 }
 
-// Installed reports whether the client is used on this machine. Its program is in a folder of PATH,
-// or its own folder contains more than skills, which another tool may have put there.
-func (c Client) Installed(p Env) bool {
-	return c.onPath(p) || c.folder != nil && inUse(filepath.FromSlash(c.folder(p)))
-}
+// Installed reports whether the client is used on this machine. Its program is in a folder of PATH, its
+// own folder contains more than skills, which another tool may have put there, or it has settings.
+func (c Client) Installed(p Env) bool { return c.onPath(p) || c.inUse(p) }
 
-// BareFolder returns the client's own folder if it is there and has no settings, only skills or nothing.
-// Otherwise it returns "".
+// BareFolder returns the client's own folder if it is there and the client has no settings, only skills
+// or nothing. Otherwise it returns "".
 func (c Client) BareFolder(p Env) string {
-	if c.folder == nil {
-		return ""
-	}
-	folder := filepath.FromSlash(c.folder(p))
+	folder := c.ownFolder(p)
 	there := folder != "" && realpath.Ask(folder, false, func() bool { info, err := os.Stat(folder); return err == nil && info.IsDir() })
-	if !there || inUse(folder) {
+	if !there || c.inUse(p) {
 		return ""
 	}
 	return folder
 }
 
-func inUse(folder string) bool {
-	if folder == "" {
+func (c Client) ownFolder(p Env) string {
+	if c.folder == nil {
+		return ""
+	}
+	return filepath.FromSlash(c.folder(p))
+}
+
+// inUse reports whether the client left traces: in its own folder, or in a file of the user.
+func (c Client) inUse(p Env) bool {
+	if folder := c.ownFolder(p); folder != "" {
+		entries := realpath.Ask(folder, nil, func() []fs.DirEntry { entries, _ := os.ReadDir(folder); return entries })
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+			return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name())
+		}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.locations, func(at location) bool { return at.scope == User && c.hasSettings(p, at) })
+}
+
+// hasSettings reports whether a file has more than an entry of knack, or than an entry leaves.
+func (c Client) hasSettings(p Env, at location) bool {
+	f := candidate{location: at, at: filepath.FromSlash(at.file(p))}
+	if f.at == "" {
 		return false
 	}
-	entries := realpath.Ask(folder, nil, func() []fs.DirEntry { entries, _ := os.ReadDir(folder); return entries })
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name())
-	})
+	if c.read(p, &f); f.real == "" {
+		return false
+	}
+	all, err := c.tree(f.data)
+	return f.err != nil || err != nil || len(pruned(all, append(c.keysAt(p, at), Name))) > 0
 }
 
 func (c Client) onPath(p Env) bool { return c.Program != "" && p.Program(c.Program) != "" }

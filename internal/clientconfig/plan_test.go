@@ -408,6 +408,39 @@ func scopes(c Client) (out []string) {
 	return out
 }
 
+// A client counts as installed if its own file of the user has more than knack's entry. No two clients
+// share such a file.
+func TestInstalledByFile(t *testing.T) {
+	c, _ := Find("claude-code")
+	for text, here := range map[string]bool{
+		`{"numStartups":3,"projects":{}}`:                            true,
+		`{"numStartups":3,"mcpServers":{}}`:                          true,
+		`{"mcpServers":{"other":{"command":"x"}}}`:                   true,
+		`{"numStartups":`:                                            true, // the client's, whatever happened to it
+		`{"mcpServers": {}}`:                                         false,
+		`{"mcpServers": {"knack":{"command":"x","args":["serve"]}}}`: false,
+		`{}`: false,
+	} {
+		for _, folder := range []string{"~/.claude/skills/a/SKILL.md", "~/other"} {
+			p := tree(t, map[string]string{"~/.claude.json": text, folder: ""})
+			bare := folder != "~/other" && !here
+			if got := c.Installed(p); got != here || (c.BareFolder(p) != "") != bare {
+				t.Errorf("%s, %s: %t, %q", text, folder, got, c.BareFolder(p))
+			}
+		}
+	}
+	p, owner := tree(t, nil), map[string]string{}
+	for _, c := range Clients {
+		for _, at := range c.locations {
+			file := at.file(p)
+			if other := owner[file]; at.scope == User && other != "" && other != c.ID {
+				t.Errorf("%s is of %s and of %s", file, other, c.ID)
+			}
+			owner[file] = c.ID
+		}
+	}
+}
+
 // A client counts as installed if its program is on PATH, or if its folder holds more
 // than skills.
 func TestInstalled(t *testing.T) {
