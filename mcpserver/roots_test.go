@@ -124,7 +124,7 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 				switch {
 				case m.Method == "roots/list":
 					time.Sleep(50 * time.Millisecond) // an answer that does not wait for the roots would come first
-					fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file://%s"}]}}`+"\n", m.ID, filepath.ToSlash(project))
+					go fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%s,"result":{"roots":[{"uri":"file://%s"}]}}`+"\n", m.ID, filepath.ToSlash(project))
 				case string(m.ID) == "1" && !strings.Contains(string(m.Result), "More skills may come from the application's folders."):
 					t.Errorf("the instructions: %s", m.Result)
 				case string(m.ID) == "2":
