@@ -70,6 +70,30 @@ func TestRemoveKeepsOwnSkill(t *testing.T) {
 	}
 }
 
+// Another source in place of a skill that is its own source keeps its files too.
+func TestReplaceKeepsOwnSkill(t *testing.T) {
+	w := newWorld(t, "folder")
+	put(t, w.place(), old)
+	before := files(t, w.place())
+	other := filepath.Join(w.dir, "other", "pdf")
+	put(t, other, map[string]string{"SKILL.md": old["SKILL.md"] + "Other.\n"})
+	var last *install.Plan
+	for _, source := range []string{w.place(), other} {
+		o := w.options()
+		o.Overwrite = source == other
+		var err error
+		last, err = w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+			return in.PlanAdd(ctx, install.Request{Sources: []string{source}, All: true})
+		})
+		must(t, err)
+	}
+	if s := last.Steps[0]; s.Do != install.Replace || s.Kept == "" {
+		t.Errorf("%+v", s)
+	} else if diff := cmp.Diff(before, files(t, s.Kept)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Sync makes a script executable again, says so, and then has nothing to do. A file that the
 // user made executable stays.
 func TestSyncMakesExecutable(t *testing.T) {

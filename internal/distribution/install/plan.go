@@ -176,7 +176,7 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 			s.Do = Nothing
 		}
 	case s.Was != nil && c.is(s.Was.Digest):
-		s.Do = Replace
+		s.Do, s.keep = Replace, s.Was.Digest != s.Entry.Digest && in.isOriginal(s.Key)
 	case in.o.Overwrite:
 		s.Do, s.keep = Replace, true
 		s.driftFrom()
