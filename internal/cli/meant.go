@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ var otherNames = []struct{ below, words, commands string }{
 	{"", "audit inspect", "scan"},
 	{"", "find grep query", "search"},
 	{"", "mcp run server start stdio", "serve"},
-	{"", "cat info read view", "show"},
+	{"", "cat info load open read view", "show"},
 	{"", "ci restore", "sync"},
 	{"", "key secret tokens", "token"},
 	{"", "outdated upgrade", "update"},
@@ -47,6 +48,19 @@ var otherNames = []struct{ below, words, commands string }{
 	{"token", "add create", "token new"},
 	{"token", "ls show", "token list"},
 	{"token", "delete remove rm", "token revoke"},
+}
+
+// configSet has the words of other tools that change one setting, and configSetHint is their hint.
+const (
+	configSet     = "edit set unset"
+	configSetHint = "settings are in a file: 'knack config path' names it, and 'knack config init' writes one"
+)
+
+// otherFlags are the words of other tools for flags.
+var otherFlags = []struct{ words, flag string }{
+	{"addr address bind host listen p port", "http"},
+	{"o output", "json"},
+	{"token", "token-file"},
 }
 
 // leastWord is the least length of a word of another tool that may be misspelt.
@@ -83,7 +97,9 @@ func noCommand(parent *cobra.Command, typed string) error {
 			}
 		}
 	}
-	if commands := meant[typo.Nearest(typed, words)]; commands != "" {
+	if path == "config" && slices.Contains(strings.Fields(configSet), strings.ToLower(typed)) {
+		hint = configSetHint
+	} else if commands := meant[typo.Nearest(typed, words)]; commands != "" {
 		hint = "did you mean 'knack " + strings.ReplaceAll(commands, ", ", "' or 'knack ") + "'?"
 	}
 	return command.UsageError(hint, "there is no command '%s%s'", strings.TrimPrefix(path+" ", " "), display.Echo(typed))
@@ -108,6 +124,11 @@ func flagHint(cmd *cobra.Command, err error) string {
 		})
 		if best := typo.Nearest(typed, names); best != "" {
 			return "did you mean --" + best + "?"
+		}
+		for _, o := range otherFlags {
+			if slices.Contains(strings.Fields(o.words), strings.ToLower(typed)) && slices.Contains(names, o.flag) {
+				return "did you mean --" + o.flag + "?"
+			}
 		}
 	}
 	return "run '" + cmd.CommandPath() + " --help' for its flags"

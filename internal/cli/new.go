@@ -33,7 +33,12 @@ It goes below ` + agents.SkillsFolder + ` at the root of the project's repositor
 repository, below the working directory. --dir names another folder.`,
 		Example: `  knack new release-notes
   knack new release-notes --dir ~/.claude/skills   # for you, in all projects`,
-		Args: command.ArgCount(1, 1, "the name of the new skill"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return command.UsageError("for example: knack new "+skill.Suggest(strings.Join(args, "-")), "knack new takes one name, and there are %d", len(args))
+			}
+			return command.ArgCount(1, 1, "the name of the new skill")(cmd, args)
+		},
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
 			at := cmp.Or(settings.Root(*env, project), settings.Folder(*env, project)) // in the home folder, for all projects
 			switch {
@@ -89,6 +94,9 @@ func makeSkill(env *console.Env, project, below, name, description, find string)
 		return r, command.UsageError("shorten it", "the description has %d characters, over the limit of %d", n, skill.MaxDescription)
 	}
 	folder := filepath.Join(below, name)
+	if file := fileIn(folder); file != "" {
+		return r, command.RunError(otherFolder, "%s: %w", env.Shown(file), skill.ErrNotFolder)
+	}
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, command.RunError(elsewhere, "%s cannot be read: %w", env.Shown(folder), command.Cause(err))
@@ -114,6 +122,18 @@ func makeSkill(env *console.Env, project, below, name, description, find string)
 		return r, command.Unwritten(env, file, err, writable, otherFolder)
 	}
 	return newReport{Name: name, File: env.Shown(file), Dir: folder, find: find}, nil
+}
+
+// fileIn returns the part of a path that is there and is no folder, or "".
+func fileIn(path string) string {
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			break
+		} else if err == nil {
+			return at
+		}
+	}
+	return ""
 }
 
 // newReport is the result of new. Its keys have the same meaning as in list.
