@@ -197,22 +197,10 @@ func (s *Skill) readEntry() ([]byte, bool) {
 
 // fault records why SKILL.md could not be read.
 func (s *Skill) fault(err error) {
-	rule, fix := RuleID(frontmatter.FileUnreadable), "see whether the disk and the file can be read at all"
-	switch {
-	case errors.Is(err, ErrOutside):
-		rule, fix = frontmatter.FileOutside, "put the file itself here, or link the whole folder into the root"
-	case errors.Is(err, ErrNotRegular):
-		rule, fix = frontmatter.FileNotRegular, "put a regular file there"
-	case errors.Is(err, ErrTooLarge):
-		rule, fix = frontmatter.FileTooLarge, "move text into other files of the skill; the limit is 1 MiB"
-	case errors.Is(err, ErrUnstable):
-		rule, fix = frontmatter.FileUnstable, "wait until the program that writes the file has finished"
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
-		rule, fix = frontmatter.FileGone, "make the link point to a file, or delete it"
-	case errors.Is(err, fs.ErrPermission):
-		rule, fix = frontmatter.FilePermission, "let the user who runs knack read the file and its folder"
+	rule, message, fix := unreadable(err)
+	if rule == frontmatter.FileTooLarge {
+		fix = "move text into other files of the skill; the limit is 1 MiB"
 	}
-	message := "cannot be read"
 	if locked, ok := errors.AsType[*LockError](err); ok {
 		s.problem(frontmatter.FileLocked, Position{}, "", locked.Message, locked.Fix)
 		return
@@ -229,10 +217,37 @@ func (s *Skill) fault(err error) {
 		s.problem(frontmatter.HeldBack, Position{}, "", held.Message, held.Fix)
 		return
 	}
+	s.problem(rule, Position{}, "", message, fix) // messages have the path beside the reason
+}
+
+// unreadable returns the rule about a file that could not be read, the message with the reason, and
+// the fix.
+func unreadable(err error) (rule RuleID, message, fix string) {
+	rule, message, fix = frontmatter.FileUnreadable, "cannot be read", "see whether the disk and the file can be read at all"
+	switch {
+	case errors.Is(err, ErrOutside):
+		rule, fix = frontmatter.FileOutside, "put the file itself here, or link the whole folder into the root"
+	case errors.Is(err, ErrNotRegular):
+		rule, fix = frontmatter.FileNotRegular, "put a regular file there"
+	case errors.Is(err, ErrTooLarge):
+		rule, fix = frontmatter.FileTooLarge, "make it smaller"
+	case errors.Is(err, ErrUnstable):
+		rule, fix = frontmatter.FileUnstable, "wait until the program that writes the file has finished"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP):
+		rule, fix = frontmatter.FileGone, "make the link point to a file, or delete it"
+	case errors.Is(err, fs.ErrPermission):
+		rule, fix = frontmatter.FilePermission, "let the user who runs knack read the file and its folder"
+	}
 	if why := Reason(err); why != message {
 		message += ": " + why
 	}
-	s.problem(rule, Position{}, "", message, fix) // messages have the path beside the reason
+	return rule, message, fix
+}
+
+// FileReason words why a file of a skill cannot be read, and the fix, without a path of the machine.
+func FileReason(err error) (reason, fix string) {
+	_, reason, fix = unreadable(err)
+	return reason, fix
 }
 
 func (s *Skill) problem(rule RuleID, p Position, field, message, fix string) {

@@ -296,7 +296,7 @@ func TestAPISkill(t *testing.T) {
 		`"scope":"project","root":"one","file":"one/git/SKILL.md","size":%d,"digest":%q,"tokens":{"listing":9,"loading":%d},"published":true,"modelInvocable":true,`+
 		`"userInvocable":true,"problems":0,"self":"/api/v1/skills/one/git","changed":CHANGED,"frontmatter":{"name":"git","description":"Work with git. Use for commits.","license":"MIT",`+
 		`"metadata":{"b":"2","a":"1"}},"files":[%s],"findings":[`+
-		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/blob.bin","message":"it is binary data of a kind that is not read","fix":"make it smaller, or use a format that can be read"}]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
+		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/blob.bin","message":"it is binary data of a kind that is not read","fix":"use a format that can be read"}]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
 	got := f.get("/api/v1/skills/one%2Fgit").body
 	if at := regexp.MustCompile(`"changed":("[0-9TZ:-]+")`).FindStringSubmatch(got); at != nil {
 		want = strings.Replace(want, "CHANGED", at[1], 1)

@@ -96,7 +96,8 @@ func Listed(ctx context.Context, fsys fs.FS, files []skill.File, more bool, err 
 	case more:
 		s.TooLarge("", "it has more than 10,000 files, and the rest is not judged")
 	case err != nil:
-		s.NotRead("", "its files cannot be listed")
+		reason, fix := skill.FolderReason(err)
+		s.unreadable("", "its files cannot be listed: "+reason, fix)
 	}
 	s.unread, s.failed = err != nil, err != nil
 	return s.all(ctx, fsys, files)

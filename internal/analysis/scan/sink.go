@@ -99,7 +99,7 @@ func (s *scanner) add(f Finding) {
 	}
 	r := byID()[f.Rule]
 	soft := f.Lane == Review // of Look
-	f.Lane, f.Fix = r.Lane, r.Fix
+	f.Lane, f.Fix = r.Lane, cmp.Or(f.Fix, r.Fix)
 	if lane, ok := s.o.Lanes[f.Rule]; ok {
 		f.Lane = lane
 	}
@@ -140,9 +140,12 @@ func (s *scanner) keep(f Finding) {
 }
 
 // NotRead notes that a file could not be judged, and why.
-func (s *scanner) NotRead(path, why string) {
+func (s *scanner) NotRead(path, why string) { s.unreadable(path, why, "") }
+
+// unreadable is NotRead with a fix for the cause. An empty one means that of the rule.
+func (s *scanner) unreadable(path, why, fix string) {
 	s.Fact(passage.FactNotRead, path)
-	s.findFile(passage.NotRead, path, why)
+	s.add(Finding{Rule: passage.NotRead, File: path, Message: why, Fix: fix})
 }
 
 // TooLarge notes that a file exceeds a bound, so that not all of it was judged, and the reason.
@@ -185,7 +188,8 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool)
 	if err != nil {
 		s.unread = s.unread || matters(f.Path)
 		s.failed = s.failed || !errors.Is(err, skill.ErrTooLarge)
-		s.NotRead(f.Path, "it cannot be read")
+		reason, fix := skill.FileReason(err)
+		s.unreadable(f.Path, "it "+reason, fix)
 		return nil
 	}
 	packed := kindOf(f.Path, data) == kindArchive
@@ -211,7 +215,7 @@ func (s *scanner) scanContent(path string, data []byte, depth int) {
 	defer func() {
 		if recover() != nil {
 			s.unread = s.unread || matters(path)
-			s.NotRead(path, "it cannot be judged: knack failed on it")
+			s.unreadable(path, "it cannot be judged: knack failed on it", "report this as a bug of knack")
 		}
 	}()
 	switch kind := kindOf(path, data); kind {

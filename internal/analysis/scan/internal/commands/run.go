@@ -298,7 +298,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	if decoder == "" {
 		decoder = "the shell"
 	}
-	find := r.s.Find
+	find, message := r.s.Find, "what "+decoder+" decodes is run by "+secrets.Quote(by)
 	var notes []string
 	if readable {
 		examples, others := r.of.examples, r.of.others
@@ -310,10 +310,10 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 			notes = append(notes, "then: "+strings.Join(ids, ", "))
 		}
 		if r.of.examples > examples && r.of.others == others && !enforced {
-			find = r.s.Look // it is sent only to placeholder hosts, as in examples
+			find, message = r.s.Look, message+likeExample // it is sent only to placeholder hosts, as in examples
 		}
 	}
-	find(passage.RunDecoded, r.p, place.from, place.to, "what "+decoder+" decodes is run by "+secrets.Quote(by), notes...)
+	find(passage.RunDecoded, r.p, place.from, place.to, message, notes...)
 }
 
 // isPlainText reports whether bytes are a text that people could have written.
@@ -337,8 +337,11 @@ func (s *Judge) networkFind(id skill.RuleID, p passage.Part, from, to int, desti
 		return
 	}
 	if kind == words.Nobody {
-		s.Look(id, p, from, to, message)
+		s.Look(id, p, from, to, message+likeExample)
 		return
 	}
 	s.Find(id, p, from, to, message)
 }
+
+// likeExample ends the message of a finding to review that would be one to enforce for another host.
+const likeExample = "; the host looks like an example or a private one"
