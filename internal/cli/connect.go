@@ -27,7 +27,7 @@ import (
 
 type connectFlags struct {
 	write, token, trust bool
-	every, remove       bool
+	every, remove, dry  bool
 	url, project        string
 	scope               clientconfig.Scope
 	command, file       string
@@ -77,6 +77,7 @@ clients are:
 		},
 		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			args, words := splitDash(cmd, args)
+			f.write = f.write && !f.dry
 			if len(args) == 0 {
 				if words != nil {
 					return nil, command.UsageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
@@ -116,6 +117,7 @@ clients are:
 	flags.StringVar((*string)(&f.scope), "scope", "", "add the entry in this `SCOPE`: user, for you in all projects, or project, for all users of this project")
 	flags.BoolVar(&f.every, "all", false, "all clients on this machine that gain skills")
 	flags.BoolVar(&f.remove, "remove", false, "remove the entry from the client's file")
+	flags.BoolVarP(&f.dry, "dry-run", "n", false, "print what would be written or removed, and change nothing")
 	flags.BoolVar(&f.trust, "trust", false, "the client calls knack's tools, which only read, without asking")
 	flags.StringVar(&f.url, "url", "", "connect to the knack server at `URL`, instead of starting one")
 	flags.StringVar(&f.url, "http", "", "the same as --url")
@@ -156,7 +158,7 @@ func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	case f.clientID != "" && !c.TakesClientID():
 		return command.UsageError("give it in the application, if that has a place for it", "the file of %s has no place for --client-id", c.Name)
 	case f.remove && (f.write || f.trust || f.url != "" || f.command != "" || f.chosen != nil):
-		return command.UsageError("leave the others out", "--remove takes the whole entry out: only --scope, --file and --project go with it")
+		return command.UsageError("leave the others out", "--remove takes the whole entry out: only --scope, --file, --project and -n go with it")
 	case f.trust && !c.CanTrust() && c.TrustNote() == "":
 		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
 	}
@@ -195,7 +197,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 		}
 		return clientconfig.Server{URL: f.url, Token: f.token, Trust: f.trust, ClientID: f.clientID}, nil
 	}
-	s := ownServer()
+	s := ownServer(env)
 	if f.command != "" {
 		s = clientconfig.Server{Command: env.Absolute(f.command), Args: []string{"serve"}, ReplaceURL: true}
 	}

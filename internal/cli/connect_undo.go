@@ -29,30 +29,46 @@ func (f *connectFlags) disconnect(env *console.Env, c clientconfig.Client, state
 	if !asJSON && ch.Changed() {
 		_ = env.Out().Patch(console.Clean(state.Diff))
 	}
-	if err := ch.Write(); err != nil {
-		return nil, command.Fail(command.Error, fmt.Errorf("%s is unchanged: %w", file, command.Cause(err)), state.WriteFix(err))
+	if !f.dry {
+		if err := ch.Write(); err != nil {
+			return nil, command.Fail(command.Error, fmt.Errorf("%s is unchanged: %w", file, command.Cause(err)), state.WriteFix(err))
+		}
+		state.Written, state.Backup = ch.Changed(), ch.Backup
 	}
-	state.Written, state.Backup = ch.Changed(), ch.Backup
 	allow, err := f.allow(env, c, ch)
 	if err != nil {
 		return nil, err
 	}
 	return command.Forms{Value: state, Text: func(env *console.Env) {
 		switch {
+		case ch.Changed() && f.dry:
+			env.Out().Line("%s would no longer have the entry%s", file, orGone(ch, "would be"))
 		case state.Written:
-			env.Out().Line("%s no longer has the entry; the previous file is %s", file, env.Shown(state.Backup))
+			env.Out().Line("%s no longer has the entry%s; the previous file is %s", file, orGone(ch, "is"), env.Shown(state.Backup))
 		case file == "":
 			env.Out().Line("%s has no entry of knack", c.Name)
 		default:
 			env.Out().Line("%s has no entry of knack; nothing is changed", file)
 		}
-		if allow != nil && allow.Backup != "" {
-			env.Out().Line("%s no longer allows knack's tools", env.Shown(allow.File))
+		switch {
+		case allow == nil || !allow.Changed():
+		case f.dry:
+			env.Out().Line("%s would no longer allow knack's tools%s", env.Shown(allow.File), orGone(*allow, "would be"))
+		default:
+			env.Out().Line("%s no longer allows knack's tools%s; the previous file is %s", env.Shown(allow.File), orGone(*allow, "is"), env.Shown(allow.Backup))
 		}
 		if state.Written {
 			env.Err().Text(console.Hint, "restart "+c.Name+": until then it still uses the entry")
 		}
 	}}, nil
+}
+
+// orGone says that a file is removed because nothing is left in it.
+func orGone(ch clientconfig.Change, is string) string {
+	if !ch.Gone {
+		return ""
+	}
+	return ", and " + is + " removed, since nothing else is in it"
 }
 
 // allow plans the change of the client's list of allowed tools, and writes it with --trust --write or
@@ -62,7 +78,7 @@ func (f *connectFlags) allow(env *console.Env, c clientconfig.Client, ch clientc
 	if out == nil || err != nil && !f.trust && !f.remove {
 		return nil, nil
 	}
-	if err == nil && (f.write && f.trust || f.remove) {
+	if err == nil && !f.dry && (f.write && f.trust || f.remove) {
 		err = out.Write()
 	}
 	if err != nil {
@@ -99,7 +115,7 @@ func (f *connectFlags) printAllow(env *console.Env, c clientconfig.Client, state
 		return
 	}
 	if note := c.TrustNote(); note != "" {
-		env.Err().Line("%s", note)
+		env.Err().Line("--trust adds nothing: %s", note)
 	}
 	if allow == nil {
 		return

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/web"
 )
 
@@ -38,8 +40,8 @@ func TestIsLocal(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 		w := httptest.NewRecorder()
-		row.f.pages(web.Options{Catalog: catalog.New(nil, catalog.Options{})}).ServeHTTP(w, httptest.NewRequest("GET", "/connect", nil))
-		if got := strings.Contains(w.Body.String(), ownServer().Command); got != row.local {
+		row.f.pages(console.Env{Getenv: os.Getenv}, web.Options{Catalog: catalog.New(nil, catalog.Options{})}).ServeHTTP(w, httptest.NewRequest("GET", "/connect", nil))
+		if got := strings.Contains(w.Body.String(), ownServer(console.Env{Getenv: os.Getenv}).Command); got != row.local {
 			t.Errorf("%s: the page names the command: %t", name, got)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/buildinfo"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/memory"
 	"github.com/knack-dev/knack/internal/cli/observe"
@@ -258,12 +259,16 @@ func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	}
 }
 
-// ownServer returns the entry of a client that starts this knack. Its Command is empty if the path of
-// the executable is unknown.
-func ownServer() clientconfig.Server {
+// ownServer returns the entry of a client that starts this knack. It names a link on PATH, which an
+// upgrade turns to the new version, before the program itself. Its Command is empty if the path of the
+// executable is unknown.
+func ownServer(env console.Env) clientconfig.Server {
 	path, err := os.Executable()
 	if err != nil {
 		path = ""
+	}
+	if linked := new(connectFlags).clientEnv(env).Program(clientconfig.Name); linked != "" && realpath.Same(linked, path) {
+		path = linked
 	}
 	return clientconfig.NewServer(runtime.GOOS, path, buildinfo.Current().Version)
 }

@@ -38,7 +38,7 @@ func banner(env *console.Env, f *serveFlags, v catalog.View) {
 	same := new(connectFlags).entryArguments(*env, f.flags)
 	c := exampleClient(*env, clientconfig.Server{})
 	p.Line("A client starts this command itself. For %s, this adds it:", c.Name)
-	p.Row("  %s connect %s --write%s", thisProgram(), c.ID, afterDash(same))
+	p.Row("  %s connect %s --write%s", thisProgram(*env), c.ID, afterDash(same))
 	p.Line("To end it: Ctrl-C.")
 }
 
@@ -48,7 +48,7 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p.Line("Pages for people: %s", strings.TrimSuffix(endpoint, "mcp"))
 	program, at, flag := "knack", f.reached(endpoint), ""
 	if f.isLocal() {
-		program = thisProgram()
+		program = thisProgram(*env)
 	}
 	if f.tokens {
 		flag = " --token"
@@ -131,8 +131,8 @@ func skillCount(f *serveFlags, v catalog.View) string {
 }
 
 // thisProgram returns the words that start this knack, quoted for a shell.
-func thisProgram() string {
-	words := slices.Clone(ownServer().Program())
+func thisProgram(env console.Env) string {
+	words := slices.Clone(ownServer(env).Program())
 	for i, w := range words {
 		if runtime.GOOS != "windows" { // its shells quote differently
 			words[i] = console.ShellWord(w)

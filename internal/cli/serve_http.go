@@ -174,7 +174,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	}
 	pages.Sources, o.Waits = serve.skills.Replica().Status, serve.skills.Replica().Waits(c)
 	pages.Scans, pages.Judge = observe.NewScans(serve.skills.Policy()), serve.skills.Judge()
-	o.Pages = f.pages(pages)
+	o.Pages = f.pages(*env, pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {
 		ln.Close()
@@ -237,12 +237,12 @@ func (f *httpFlags) pageOptions(o *mcpserver.Options, t *usage.Tally) web.Option
 }
 
 // pages returns the web catalogue.
-func (f *httpFlags) pages(o web.Options) http.Handler {
+func (f *httpFlags) pages(env console.Env, o web.Options) http.Handler {
 	if f.tokens {
 		o.Verifier, o.SignIn, o.NoTokens = f.gate, f.admission.signIn, f.admission.tokens == nil
 	}
 	if f.isLocal() {
-		o.Own = ownServer()
+		o.Own = ownServer(env)
 	}
 	return web.New(o)
 }

@@ -71,6 +71,7 @@ func (c Client) Allow(p Env, server string, tools []string, remove bool) (*Chang
 		return ch, nil
 	}
 	ch.After, err = editList(f.data, c.allow.path, add, gone, c.dialect)
+	ch.Gone = remove && err == nil && c.isRemoved(f, ch.After)
 	return ch, err
 }
 
@@ -115,8 +116,8 @@ func editList(data []byte, path []string, add, gone []string, d dialect) ([]byte
 		}
 		list.Elements, want = append(list.Elements, v), append(want, text)
 	}
-	if len(list.Elements) == 0 && list.AfterExtra.IsStandard() {
-		list.AfterExtra = nil
+	if len(add) == 0 {
+		f.prune(path)
 	}
 	out := f.packed(data)
 	after, err := parseJSON(out, d)

@@ -135,7 +135,7 @@ var Clients = withAgents([]Client{
 		local:     func(s Server) []field { return append([]field{{"type", "local"}}, commandAndArgs(s)...) }, remote: typedHTTP, untyped: true,
 		newFields: func(Server) []field { return []field{{"tools", []string{"*"}}} },
 		bearer:    bearer("${" + TokenVariable + "}"), tokenEnv: true,
-		trustNote: "No file of Copilot CLI allows tools in all folders: start it with --allow-tool=knack.",
+		trustNote: "no file of Copilot CLI allows tools in all folders: start it with --allow-tool=knack.",
 	},
 	{
 		ID: "codex", Program: "codex",

@@ -66,6 +66,8 @@ type Change struct {
 	Before     []byte // nil if there is no file yet
 	After      []byte
 	Backup     string // the path of the backup, after [Change.Write]
+	// Gone is set if After holds nothing, so that [Change.Write] removes the file.
+	Gone bool
 
 	place   string // File with links resolved: the path to write
 	existed bool
@@ -83,6 +85,7 @@ type candidate struct {
 	location
 	at, real string // the client's path, and the path with links resolved; real is "" for a missing file
 	place    string // at with links resolved, even for a missing file
+	link     bool   // at is a link
 	data     []byte
 	mode     fs.FileMode
 	all      map[string]entry
@@ -207,7 +210,14 @@ func (c Client) removal(ch Change, at candidate, path []string, have entry) (Cha
 	ch.EntryBefore, ch.EntryAfter = c.shownEntry(path, have, have.fields), []byte{}
 	var err error
 	ch.After, err = c.removeEntry(at.data, path)
+	ch.Gone = err == nil && c.isRemoved(at, ch.After)
 	return ch, err
+}
+
+// isRemoved reports whether a file is removed that holds this after a removal. A link stays, and a
+// file that knack does not create.
+func (c Client) isRemoved(at candidate, after []byte) bool {
+	return c.holdsNothing(after) && !at.link && c.createHint == ""
 }
 
 // disables reports whether a list disables a server.
@@ -321,6 +331,7 @@ func (c Client) read(p Env, f *candidate) {
 		return
 	}
 	if err == nil {
+		f.link = !info.Mode().IsRegular()
 		_, err = realpath.Eval(f.at)
 	}
 	if err == nil {
@@ -352,8 +363,8 @@ func isLinkLoop(at string) bool {
 	return errors.Is(err, syscall.ELOOP)
 }
 
-// Write replaces the file in one step and keeps a backup beside it. It does not replace a file that
-// has changed since it was read.
+// Write replaces the file in one step, or removes it if it is [Change.Gone], and keeps a backup beside
+// it. It does not change a file that has changed since it was read.
 func (c *Change) Write() error {
 	switch {
 	case !c.Changed():
@@ -361,12 +372,19 @@ func (c *Change) Write() error {
 	case !c.existed:
 		return edit.Create(c.place, c.After, c.mode)
 	}
-	kept, err := edit.Backup(c.place, c.Before)
+	kept, isNew, err := edit.Backup(c.place, c.Before)
 	if err != nil {
 		return err
 	}
-	if err := edit.Replace(c.place, c.Before, c.After); err != nil {
+	if c.Gone {
+		err = edit.RemoveUnchanged(c.place, c.Before)
+	} else {
+		err = edit.Replace(c.place, c.Before, c.After)
+	}
+	if err != nil && isNew {
 		return errors.Join(err, edit.Remove(kept)) // no change, so no backup
+	} else if err != nil {
+		return err
 	}
 	c.Backup = kept
 	return nil

@@ -99,15 +99,56 @@ func removeJSON(data []byte, path []string, d dialect) ([]byte, error) {
 	if !ok || member(o, path[last]) == nil {
 		return nil, errRemove
 	}
+	drop(o, path[last])
+	f.prune(path[:last])
+	return f.packed(data), nil
+}
+
+// drop removes a member. The next one takes the place of a first one.
+func drop(o *hujson.Object, key string) {
 	first := o.Members[0].Name.BeforeExtra
-	remove(o, path[last])
+	remove(o, key)
 	if len(o.Members) > 0 && first.IsStandard() && o.Members[0].Name.BeforeExtra.IsStandard() {
 		o.Members[0].Name.BeforeExtra = first
 	}
 	if len(o.Members) == 0 && o.AfterExtra.IsStandard() {
 		o.AfterExtra = nil
 	}
-	return f.packed(data), nil
+}
+
+// prune removes the objects and lists on a path, from its end, that hold nothing, not even a comment.
+func (f jsonFile) prune(path []string) {
+	for n := len(path) - 1; n >= 0; n-- {
+		at := &f.root
+		for _, key := range path[:n] {
+			at = &member(at.Value.(*hujson.Object), key).Value
+		}
+		o := at.Value.(*hujson.Object)
+		if !isEmpty(member(o, path[n]).Value.Value) {
+			return
+		}
+		drop(o, path[n])
+	}
+}
+
+// isEmpty reports whether an object or list holds nothing, not even a comment.
+func isEmpty(v hujson.ValueTrimmed) bool {
+	switch v := v.(type) {
+	case *hujson.Object:
+		return len(v.Members) == 0 && v.AfterExtra.IsStandard()
+	case *hujson.Array:
+		return len(v.Elements) == 0 && v.AfterExtra.IsStandard()
+	}
+	return false
+}
+
+// holdsNothing reports whether a file has no setting and no comment.
+func (c Client) holdsNothing(data []byte) bool {
+	if c.format != formatJSON {
+		return len(bytes.TrimSpace(trimMark(data))) == 0
+	}
+	f, err := parseJSON(data, c.dialect)
+	return err == nil && isEmpty(f.root.Value) && f.root.BeforeExtra.IsStandard() && f.root.AfterExtra.IsStandard()
 }
 
 // packed returns the bytes of the changed file, with the byte-order mark and the end of the original.

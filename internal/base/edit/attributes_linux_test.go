@@ -67,7 +67,7 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	set(t, path, aclOfFile, acl(4))
 	before := attributesOf(t, path)
 	mode, _ := os.Stat(path)
-	kept, err := Backup(path, []byte("old"))
+	kept, _, err := Backup(path, []byte("old"))
 	if err != nil {
 		t.Fatal(err)
 	}

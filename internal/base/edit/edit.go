@@ -170,14 +170,39 @@ func Remove(path string) error {
 	})
 }
 
+// RemoveUnchanged removes the file at path if it holds the old content. It refuses the same files as
+// [Replace].
+func RemoveUnchanged(path string, old []byte) error {
+	writing.RLock()
+	defer writing.RUnlock()
+	return inFolderOf(path, func(in *os.Root, name string) error {
+		if _, err := regular(in, name); err != nil {
+			return err
+		}
+		now, err := readRegular(in, name)
+		if err != nil {
+			return pathError("read", path, err)
+		}
+		if !bytes.Equal(now, old) {
+			return pathError("remove", path, ErrChanged)
+		}
+		if err := in.Remove(name); err != nil {
+			return pathError("remove", path, err)
+		}
+		syncFolder(in)
+		return nil
+	})
+}
+
 // maxBackups bounds the number of backups beside a file.
 const maxBackups = 1000
 
 // Backup writes data to a new file beside the file at path, with that file's owner,
 // permissions and attributes, so that the backup is as private as the file. The new file is
-// called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. It
-// refuses the same files as [Replace].
-func Backup(path string, data []byte) (kept string, err error) {
+// called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. If one of
+// these holds data already, with the same permissions, Backup returns it, and isNew is false.
+// Backup refuses the same files as [Replace].
+func Backup(path string, data []byte) (kept string, isNew bool, err error) {
 	writing.RLock()
 	defer writing.RUnlock()
 	err = inFolderOf(path, func(in *os.Root, name string) error {
@@ -185,24 +210,37 @@ func Backup(path string, data []byte) (kept string, err error) {
 		if err != nil {
 			return err
 		}
-		temp, err := write(in, name, info, data)
-		if err != nil {
-			return pathError("write beside", path, err)
-		}
-		defer temp.end()
+		var temp *temporary
 		for n := range maxBackups {
 			more := ".bak"
 			if n > 0 {
 				more += fmt.Sprint(n)
 			}
+			there, missing := in.Lstat(name + more)
+			if missing == nil {
+				err = pathError("create", path+more, ErrExists)
+				if there.Mode() == info.Mode() && there.Size() == int64(len(data)) {
+					if have, unread := readRegular(in, name+more); unread == nil && bytes.Equal(have, data) {
+						kept = path + more
+						return nil
+					}
+				}
+				continue
+			}
+			if temp == nil {
+				if temp, err = write(in, name, info, data); err != nil {
+					return pathError("write beside", path, err)
+				}
+				defer temp.end()
+			}
 			if err = temp.renameNew(name + more); !errors.Is(err, ErrExists) {
-				kept = path + more
+				kept, isNew = path+more, err == nil
 				return err
 			}
 		}
 		return err
 	})
-	return kept, err
+	return kept, isNew, err
 }
 
 // Rename gives the file at path another name in its folder. It never replaces another file.

@@ -127,22 +127,40 @@ func TestCreateAtOnce(t *testing.T) {
 func TestBackup(t *testing.T) {
 	path := put(t, "f", "now", 0o640)
 	for _, want := range []string{"f.bak", "f.bak1", "f.bak2"} {
-		kept, err := Backup(path, []byte(want))
-		if data, _ := os.ReadFile(kept); err != nil || kept != filepath.Join(filepath.Dir(path), want) || string(data) != want {
+		kept, isNew, err := Backup(path, []byte(want))
+		if data, _ := os.ReadFile(kept); err != nil || !isNew || kept != filepath.Join(filepath.Dir(path), want) || string(data) != want {
 			t.Errorf("%s holds %q, %v; want %s", kept, data, err, want)
 		}
 		if info, err := os.Stat(kept); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 	}
+	if kept, isNew, err := Backup(path, []byte("f.bak1")); err != nil || isNew || filepath.Base(kept) != "f.bak1" {
+		t.Errorf("the same content again: %s, %t, %v", kept, isNew, err)
+	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 4 {
 		t.Errorf("something is left beside it: %v", entries)
 	}
-	if _, err := Backup(put(t, "f", "now", 0o444), nil); !errors.Is(err, ErrReadOnly) {
+	if _, _, err := Backup(put(t, "f", "now", 0o444), nil); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("of a read-only file: %v", err)
 	}
-	if _, err := Backup(filepath.Join(path, "x"), nil); err == nil {
+	if _, _, err := Backup(filepath.Join(path, "x"), nil); err == nil {
 		t.Error("below a file")
+	}
+}
+
+// TestRemoveUnchanged removes a file with the expected content, and no other one.
+func TestRemoveUnchanged(t *testing.T) {
+	path := put(t, "f", "now", 0o640)
+	if err := RemoveUnchanged(path, []byte("old")); !errors.Is(err, ErrChanged) {
+		t.Errorf("a changed file: %v", err)
+	}
+	holds(t, path, "now")
+	if err := RemoveUnchanged(path, []byte("now")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("the file is still there: %v", err)
 	}
 }
 
@@ -193,7 +211,7 @@ func TestWritesAreSynced(t *testing.T) {
 			defer func() { path = filepath.Join(filepath.Dir(path), "b") }()
 			return Rename(path, "b")
 		}, []string{"folder, the name has "}},
-		{"Backup", func() error { _, err := Backup(path, []byte("data")); return err }, []string{"file with data, the name has old", "folder, the name has old"}},
+		{"Backup", func() error { _, _, err := Backup(path, []byte("data")); return err }, []string{"file with data, the name has old", "folder, the name has old"}},
 	} {
 		path, seen = put(t, "a", "old", 0o600), nil
 		if err := c.do(); err != nil {

@@ -14,14 +14,15 @@ import (
 // and that each works on the resolved path.
 func TestNoLinkInPath(t *testing.T) {
 	for name, do := range map[string]func(dir, free string) error{
-		"Replace":    func(dir, _ string) error { return Replace(filepath.Join(dir, "f"), []byte("old"), []byte("new")) },
-		"Create":     func(dir, _ string) error { return Create(filepath.Join(dir, "new", "f"), nil, 0o600) },
-		"Backup":     func(dir, _ string) error { _, err := Backup(filepath.Join(dir, "f"), nil); return err },
-		"Rename":     func(dir, _ string) error { return Rename(filepath.Join(dir, "f"), "g") },
-		"Remove":     func(dir, _ string) error { return Remove(filepath.Join(dir, "f")) },
-		"Touch":      func(dir, _ string) error { return Touch(filepath.Join(dir, "f"), time.Unix(1, 0)) },
-		"MakeFolder": func(dir, _ string) error { return MakeFolder(filepath.Join(dir, "new"), 0o700) },
-		"SweepFiles": func(dir, _ string) error { return SweepFiles(dir) },
+		"Replace":         func(dir, _ string) error { return Replace(filepath.Join(dir, "f"), []byte("old"), []byte("new")) },
+		"Create":          func(dir, _ string) error { return Create(filepath.Join(dir, "new", "f"), nil, 0o600) },
+		"Backup":          func(dir, _ string) error { _, _, err := Backup(filepath.Join(dir, "f"), nil); return err },
+		"Rename":          func(dir, _ string) error { return Rename(filepath.Join(dir, "f"), "g") },
+		"Remove":          func(dir, _ string) error { return Remove(filepath.Join(dir, "f")) },
+		"RemoveUnchanged": func(dir, _ string) error { return RemoveUnchanged(filepath.Join(dir, "f"), []byte("old")) },
+		"Touch":           func(dir, _ string) error { return Touch(filepath.Join(dir, "f"), time.Unix(1, 0)) },
+		"MakeFolder":      func(dir, _ string) error { return MakeFolder(filepath.Join(dir, "new"), 0o700) },
+		"SweepFiles":      func(dir, _ string) error { return SweepFiles(dir) },
 		"Lock": func(dir, _ string) error {
 			unlock, err := Lock(filepath.Join(dir, "f"))
 			if err == nil {
