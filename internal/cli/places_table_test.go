@@ -172,6 +172,7 @@ func TestCommonNames(t *testing.T) {
 // Each variable moves its home, for list, doctor, connect, add and a server over stdio. Nothing at
 // the old place is read. A server over HTTP does not know the variable.
 func TestMovedHomes(t *testing.T) {
+	t.Parallel()
 	for _, v := range agents.Variables() {
 		if !v.Moves {
 			continue

@@ -157,6 +157,7 @@ func TestRootsShowTheSame(t *testing.T) {
 // TestSecondDirOpensNothing checks every surface of a server with a second --dir, before or
 // behind the first: no answer shows a skill that the rules hide with only the first.
 func TestSecondDirOpensNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("thousands of requests")
 	}

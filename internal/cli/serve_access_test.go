@@ -131,7 +131,7 @@ func TestReloadTells(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 2 s")
 	}
-	t.Parallel()
+	// Not beside others: the signal reaches every server in this process.
 	dir := t.TempDir()
 	for _, name := range []string{"common", "inside"} {
 		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
@@ -178,6 +178,7 @@ func TestReloadTells(t *testing.T) {
 // TestServeTokenFile checks that a changed token file takes effect without a signal: a revoked token is
 // refused, and a file with a fault or without its end changes nothing.
 func TestServeTokenFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
 	anna, annaLine := access.NewToken()

@@ -160,6 +160,7 @@ func settingsOf(host, more string) string {
 
 // TestSourceDown starts with a warm store and a dead registry, and with an empty one.
 func TestSourceDown(t *testing.T) {
+	t.Parallel()
 	registry := registrytest.Start(t)
 	digest := publish(t, registry.Host, "1.0.0", "One.")
 	registry.Stop()
@@ -231,6 +232,7 @@ func TestSourceDown(t *testing.T) {
 // TestSourceForward follows a tag that moves back: it is refused with forward-only, and followed
 // without.
 func TestSourceForward(t *testing.T) {
+	t.Parallel()
 	host := registrytest.Start(t).Host
 	first := publish(t, host, "1.3.0", "Old.")
 	dir := t.TempDir()
@@ -273,6 +275,7 @@ func TestSourceForward(t *testing.T) {
 // TestSourceSigned checks that only releases signed with the key of a rule are served,
 // also from a warm store.
 func TestSourceSigned(t *testing.T) {
+	t.Parallel()
 	host := registrytest.Start(t).Host
 	digest := publish(t, host, "1.0.0", "One.")
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -318,6 +321,7 @@ func TestSourceSigned(t *testing.T) {
 // TestSourceDamaged flips a byte of a file in the store: the wrong byte is never served, and the file
 // is soon restored.
 func TestSourceDamaged(t *testing.T) {
+	t.Parallel()
 	host := registrytest.Start(t).Host
 	publish(t, host, "1.0.0", "One.")
 	dir := t.TempDir()

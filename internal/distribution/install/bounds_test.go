@@ -37,6 +37,7 @@ func (c crowded) Skills(context.Context) (all []origin.Skill, err error) {
 
 // TestAddBounds checks that a source with too many skills causes one refusal, before any download.
 func TestAddBounds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "folder")
 	w.publish(old)
 	w.wrap = func(o origin.Origin) origin.Origin { return crowd{o} }

@@ -125,6 +125,7 @@ func (c *client) state() string {
 // TestClients runs the commands on the places of a skill in the folders of all clients that do not
 // read the folder of installed skills.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for _, a := range agents.All() {
 		for _, atHome := range []bool{false, true} {

@@ -61,6 +61,7 @@ var cells = []struct {
 }
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	for kind := range kinds {
 		cells := cells
 		if kind != "folder" && !testwait.SecondLane() {

@@ -53,6 +53,7 @@ func TestNoProcessIsLeft(t *testing.T) {
 // TestHurry checks that a program that ignores all signals is ended soon if the context
 // has ended.
 func TestHurry(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
 	o := options(t)
 	o.grace = time.Hour
@@ -78,6 +79,7 @@ func TestForksAndDies(t *testing.T) {
 // TestEscapes has a program that starts a process in another group, which keeps its pipes. That
 // one is not ended, and keeps no one waiting.
 func TestEscapes(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil || testing.Short() {
 		t.Skip("waits for a second, or ", err)
 	}

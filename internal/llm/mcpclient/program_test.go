@@ -195,6 +195,7 @@ func TestCannotStart(t *testing.T) {
 // TestCalls checks the error for each call without a result. A program that is left speaks
 // on.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	for tool, c := range map[string]struct {
 		what string
 		ends bool
@@ -243,6 +244,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestDeaf ends a program that does not read its input.
 func TestDeaf(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for a second")
 	}

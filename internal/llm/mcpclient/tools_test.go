@@ -10,6 +10,7 @@ import (
 
 // TestLists checks the bounds on a server's list of tools.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	for kind, want := range map[string]string{
 		"endless": "the server's list of tools has more than 1,000 pages",
 		"many":    "the server lists more than 1,000 tools, or more than 4 MiB of them",

@@ -25,6 +25,7 @@ import (
 
 // One request gives the same answer as git, and git is asked if it gives none.
 func TestAdvertised(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	u.library()
 	u.git("tag", "v1.0.0")
@@ -105,6 +106,7 @@ func direct(f *httpfetch.Fetcher) func(string) (*http.Client, error) {
 // Both knack's requests and git follow a redirect to the same server and not into a private
 // network, even against the user's settings.
 func TestRedirects(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	commit := u.library()
 	other := u.serve(nil)

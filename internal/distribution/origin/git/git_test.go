@@ -36,6 +36,7 @@ var libraryFiles = map[string]string{
 // Every file of a skill arrives byte for byte, from a repository on the disk and from servers with
 // and without partial fetches, in one fetch of the tree and one for the files.
 func TestFetch(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	commit := u.library()
 	for name, c := range map[string]struct {
@@ -205,6 +206,7 @@ func TestSHA256(t *testing.T) {
 // Two commands that fetch from one repository at the same time both get everything, and so does
 // a command that finds the remains of a killed one.
 func TestConcurrentCommands(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	u.library()
 	first := u.origin(nil)
@@ -239,6 +241,7 @@ func TestConcurrentCommands(t *testing.T) {
 
 // Damage in the store is passed by.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	u.library()
 	for name, spoil := range map[string]func(path string) error{

@@ -79,6 +79,7 @@ func (u *upstream) hostile() (check func()) {
 
 // Nothing of a repository runs, and its files arrive as they are in it.
 func TestNothingRuns(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	check := u.hostile()
 	// A user's templates and hooks do not act either.
@@ -165,6 +166,7 @@ func (g *Origin) opened() bool { return len(g.asked)+len(g.occupied) > 0 }
 
 // A tree that would lead out of a folder is refused by git, or its skill by its path.
 func TestTreesThatLeadOut(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"..", ".git", ".GIT", ".", "", "a/../../b", "/etc", "git~1", "a\\..\\b"} {
 		u := newUpstream(t)
 		id, _ := hex.DecodeString(u.blob(pdf))
@@ -192,6 +194,7 @@ func TestTreesThatLeadOut(t *testing.T) {
 
 // A repository with objects of old programs is read, although git fsck complains.
 func TestOldObjects(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	id, _ := hex.DecodeString(u.blob(pdf))
 	inner, _ := hex.DecodeString(u.raw("100644 SKILL.md\x00" + string(id)))
@@ -215,6 +218,7 @@ func (u *upstream) raw(tree string) string {
 // Credentials come from the user's helper, and no error has them, even if the server
 // repeats them.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	u.library()
 	const user, password = "canary-user", "canary-password-0123"
@@ -334,6 +338,7 @@ func TestProgram(t *testing.T) {
 
 // An interrupt ends git and its children, although a server does not answer.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	for _, terminal := range []bool{false, true} {
 		arrived, gone := make(chan struct{}, 8), make(chan struct{}, 8)
@@ -364,6 +369,7 @@ func TestInterrupt(t *testing.T) {
 
 // Under strace, only programs of git are started, and only the store is written to.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(straced) != "" {
 		t.Skip("is the one that is watched")
 	}

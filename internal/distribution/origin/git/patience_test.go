@@ -14,6 +14,7 @@ import (
 
 // A request to a server that never finishes is ended after a time, with git's children.
 func TestLimit(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t)
 	server := u.serve(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
