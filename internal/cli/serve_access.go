@@ -38,7 +38,7 @@ func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byt
 			err = skill.ErrTooLarge
 		}
 		if err != nil {
-			return nil, nil, command.RunError(settings.HintOf(err, "use a file of at most 1 MiB that knack can read"), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
+			return nil, nil, command.RunError(settings.HintOf(err, tokensReadable), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
 		tokens, err = access.ParseTokens(bytes.NewReader(data))
 		if errors.Is(err, access.ErrNoToken) && a.tokens != nil && len(bytes.TrimSpace(data)) > 0 { // the last one was revoked while the server runs

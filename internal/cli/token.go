@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -18,11 +17,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/workspace/config"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
 // tokensAgain says when a change of a token file takes effect.
 const tokensAgain = "a running server reads the changed file within a few seconds; its log says so"
+
+// tokensReadable is the hint for a token file that is there and cannot be read.
+const tokensReadable = "use a file of at most 1 MiB that knack can read"
 
 func tokensCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -79,7 +83,7 @@ of --to gets its hash. Without --to its line for such a file is printed too.`,
 			}
 			return command.Forms{Value: made, Text: func(env *console.Env) {
 				fmt.Fprintln(env.Stdout, token)
-				env.Err().Line("%s has its hash now, for %s. Give %s the token: it is shown only once.", env.Shown(file.at), name, name)
+				env.Err().Line("the file %s has its hash now, for %s. Give %s the token: it is shown only once.", env.Shown(file.at), name, name)
 				env.Err().Text(console.Hint, tokensAgain)
 			}}, nil
 		}),
@@ -103,8 +107,10 @@ func tokenListCommand(env *console.Env) *cobra.Command {
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
 			if len(args) == 1 && to == "" {
 				to = args[0]
-			} else if len(args) == 1 || to == "" {
-				return nil, command.UsageError("for example: knack token list --to tokens", "give --to once: the file of the tokens")
+			} else if len(args) == 1 {
+				return nil, command.UsageError("leave out one of the two", "the file is given twice, as an argument and with --to")
+			} else if to == "" {
+				return nil, command.UsageError("for example: knack token list --to tokens", "--to is missing: the file that has the tokens")
 			}
 			file, err := readTokens(*env, to)
 			if err != nil {
@@ -159,7 +165,7 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 				rest = append(rest, line...)
 			}
 			if len(gone) == 0 {
-				return nil, command.Fail(command.No, fmt.Errorf("%s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list --to "+console.ShellWord(to)+" lists its tokens")
+				return nil, command.Fail(command.No, fmt.Errorf("the file %s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list --to "+console.ShellWord(to)+" lists its tokens")
 			}
 			left := len(file.tokens()) - len(gone)
 			if left == 0 { // a running server takes an empty file for one that was cut short
@@ -169,7 +175,7 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 				return nil, err
 			}
 			return command.Forms{Value: listedTokens{Version: 1, Tokens: gone}, Text: func(env *console.Env) {
-				env.Out().Line("%s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
+				env.Out().Line("the file %s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
 				env.Err().Text(console.Hint, tokensAgain)
 				if left == 0 {
 					env.Err().Text(console.Warning, "it has no token now: a running server refuses every client, and no server starts with it")
@@ -213,22 +219,25 @@ type tokenFile struct {
 
 // absent returns the error of a missing file, which the user named.
 func (f tokenFile) absent(env *console.Env, named string) error {
-	return command.Fail(command.Error, fmt.Errorf("%s: there is no such file", env.Shown(f.at)), "check the path; knack token new --subject NAME --to "+console.ShellWord(named)+" makes it")
+	return command.Fail(command.Error, fmt.Errorf("there is no file %s", env.Shown(f.at)), "check the path; knack token new --subject NAME --to "+console.ShellWord(named)+" makes it")
 }
 
 // readTokens reads a token file, which may be missing. A file with a fault is an error, and stays.
 func readTokens(env console.Env, name string) (f tokenFile, err error) {
 	f.at = realpath.Of(env.Absolute(name))
-	f.data, err = os.ReadFile(f.at)
+	f.data, err = settings.ReadUserFile(f.at)
+	if err == nil && len(f.data) > config.MaxSize {
+		err = skill.ErrTooLarge
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.missing = true
 		return f, nil
 	case err != nil:
-		return f, command.RunError("", "%s: %w", env.Shown(f.at), command.Cause(err))
+		return f, command.RunError(settings.HintOf(err, tokensReadable), "the file %s cannot be read: %s", env.Shown(f.at), settings.ReasonOf(err))
 	}
 	if _, err := access.ParseTokens(bytes.NewReader(f.data)); err != nil && !errors.Is(err, access.ErrNoToken) {
-		return f, command.RunError("correct the file, or name another one", "%s is not a token file: %w", env.Shown(f.at), err)
+		return f, command.RunError("correct the file, or name another one", "the file %s is not a token file: %w", env.Shown(f.at), err)
 	}
 	return f, nil
 }
