@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/observe"
 	"github.com/knack-dev/knack/internal/server/metrics"
@@ -76,8 +77,8 @@ func (f *httpFlags) check() error {
 
 // checkAddress refuses an invalid address.
 func (f *httpFlags) checkAddress() error {
-	if _, _, ok := hostPort(f.addr); f.addr != "" && !ok {
-		return command.UsageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http %s: not a port or host:port", display.Echo(f.addr))
+	if _, _, err := hosts.Listen(f.addr); f.addr != "" && err != nil {
+		return command.UsageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http '%s' %w", display.Echo(f.addr), err)
 	}
 	return nil
 }

@@ -3,12 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/cli/command"
@@ -21,26 +18,11 @@ type address struct {
 	host string // as given; "" for every address of the machine
 }
 
-// hostPort splits --http and http.listen. A bare port means the loopback.
-func hostPort(listen string) (host, port string, ok bool) {
-	if !strings.Contains(listen, ":") {
-		listen = ":" + listen
-	}
-	host, port, err := net.SplitHostPort(listen)
-	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
-		return "", "", false
-	}
-	return cmp.Or(host, "127.0.0.1"), port, true
-}
-
-// errPort is the error for an address without a port.
-var errPort = errors.New("not a port or host:port")
-
 // addressOf resolves --http and http.listen.
 func addressOf(listen string) (address, error) {
-	host, port, ok := hostPort(listen)
-	if !ok {
-		return address{}, errPort
+	host, port, err := hosts.Listen(listen)
+	if err != nil {
+		return address{}, err
 	}
 	tcp, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, port))
 	if err != nil {
@@ -85,7 +67,7 @@ func (f *httpFlags) flag() string { return cmp.Or(f.setting, "--http") }
 func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
 	at, err := addressOf(f.addr)
 	if err != nil {
-		host, port, _ := hostPort(f.addr)
+		host, port, _ := hosts.Listen(f.addr)
 		what, fix := reach.Resolving(f.flag(), host, port, err)
 		return nil, "", command.RunError(fix, "%s %s: %s", f.flag(), f.addr, what)
 	}

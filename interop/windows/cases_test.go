@@ -215,7 +215,7 @@ func statuses(t *testing.T, m *machine, at string) {
 		{1, "check bad", "bad/SKILL.md:1:1: ", ""},
 		{2, "lst", "", "did you mean 'knack list'?"},
 		{2, "list --bogus", "", "unknown flag: --bogus"},
-		{2, "serve --http 99999", "", "not a port or host:port"},
+		{2, "serve --http 99999", "", "neither a port from 0 to 65535 nor host:port"},
 		{2, "call", "", "it is empty"},
 		{3, `list --dir C:\nowhere`, "", `C:\nowhere: there is no such folder`},
 		{3, `list --dir file`, "", `not a folder`},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -67,8 +66,10 @@ var httpKeys = []key[HTTP]{
 		}
 		const fix = "write a port, or host:port, such as 0.0.0.0:8080"
 		before := len(d.problems)
-		if h.Listen = d.text("http.listen", v, fix); len(d.problems) == before && !isAddress(h.Listen) {
-			d.add(ruleValue, v.Position, "http.listen", fix, "http.listen is neither a port from 0 to 65535 nor host:port")
+		if h.Listen = d.text("http.listen", v, fix); len(d.problems) == before {
+			if _, _, err := hosts.Listen(h.Listen); err != nil {
+				d.add(ruleValue, v.Position, "http.listen", fix, "http.listen %s", err)
+			}
 		}
 	}},
 	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
@@ -157,17 +158,6 @@ func checkShared(d *decoder, v frontmatter.Value, c Config) {
 			return
 		}
 	}
-}
-
-// isAddress reports whether text is an address as `--http` accepts it: a port, or
-// host:port.
-func isAddress(text string) bool {
-	if !strings.Contains(text, ":") {
-		text = ":" + text
-	}
-	_, port, err := net.SplitHostPort(text)
-	_, wrong := strconv.ParseUint(port, 10, 16)
-	return err == nil && wrong == nil
 }
 
 const writeAFile = "write the path of a file; a relative path starts at this file's folder"

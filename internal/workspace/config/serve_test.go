@@ -78,7 +78,7 @@ func TestServeRefuses(t *testing.T) {
 		"http: {listen: -1}":                              noPort,
 		"http: {listen: 80.5}":                            noPort,
 		"http: {listen: localhost}":                       noPort,
-		"http: {listen: \"0.0.0.0:65536\"}":               noPort,
+		"http: {listen: \"0.0.0.0:65536\"}":               strings.Replace(noPort, "is neither a port from 0 to 65535 nor host:port", "has no port from 0 to 65535 after the colon", 1),
 		"http: {listen: \"1:2:3\"}":                       noPort,
 		"http: {hosts: a}":                                "config-value@1:15 http.hosts: http.hosts is not a list | write a list: each item on its own line after a hyphen and a space, or all in [ ]",
 		"http: {tls-cert: a}":                             "config-value@1:7 http: http has only one of tls-cert and tls-key | give both, or neither",

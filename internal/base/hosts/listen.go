@@ -1,0 +1,33 @@
+package hosts
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// The errors of [Listen] say of the address what is wrong with it.
+var (
+	errNoAddress = errors.New("is neither a port from 0 to 65535 nor host:port")
+	errNoPort    = errors.New("has no port from 0 to 65535 after the colon")
+)
+
+// Listen splits the address that a server listens at: a port, or host:port. Without a host it is the
+// loopback. The error completes a sentence that begins with the address.
+func Listen(address string) (host, port string, err error) {
+	text := address
+	if !strings.Contains(text, ":") {
+		text = ":" + text
+	}
+	host, port, err = net.SplitHostPort(text)
+	_, wrong := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err == nil && wrong == nil:
+		return cmp.Or(host, "127.0.0.1"), port, nil
+	case err == nil && text == address:
+		return "", "", errNoPort
+	}
+	return "", "", errNoAddress
+}
