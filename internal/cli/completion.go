@@ -19,9 +19,8 @@ the names and files of skills. It leaves out names with characters that mean
 something to a shell, and gives up after a second if a disk does not answer.
 
 In bash, with its package bash-completion, add the first example below to
-~/.bashrc. In zsh, the script is called
-_knack, in a folder of $fpath. In PowerShell, run
-'knack completion powershell | Out-String | Invoke-Expression'.`,
+~/.bashrc. In zsh, the script is called _knack, in a folder of $fpath. In
+PowerShell, run 'knack completion powershell | Out-String | Invoke-Expression'.`,
 		Example: `  source <(knack completion bash)
   knack completion zsh >~/.zfunc/_knack
   knack completion fish >~/.config/fish/completions/knack.fish`,

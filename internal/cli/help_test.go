@@ -50,7 +50,23 @@ func TestHelpFitsTerminal(t *testing.T) {
 				t.Errorf("%s --help: %d columns, or a space at the end: %q", c.CommandPath(), n, line)
 			}
 		}
+		checkBreaks(t, c.CommandPath()+" --help", c.Long)
 	})
+	for _, topic := range help.Topics {
+		checkBreaks(t, "help "+topic.Name, topic.Text(newRoot(&console.Env{})))
+	}
+}
+
+// checkBreaks checks that lines of prose end early only before a list or an empty line.
+func checkBreaks(t *testing.T, name, text string) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	for i, next := range lines[1:] {
+		word, _, _ := strings.Cut(next, " ")
+		if line := lines[i]; line != "" && line[0] != ' ' && word != "" && utf8.RuneCountInString(line)+1+len(word) <= help.Width-8 {
+			t.Errorf("%s: a line ends early: %q", name, line)
+		}
+	}
 }
 
 // TestHelpGroups checks that each visible command is in one group.

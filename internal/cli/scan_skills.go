@@ -50,8 +50,8 @@ all skills that 'knack list' knows. Of a SOURCE, as 'knack add' takes it, all
 skills, or the one behind //; nothing is installed.
 
 A finding to review is a fact and no verdict. A skill without findings is not
-proven harmless. The same files give the same
-findings. Nothing is run, and no server is asked.
+proven harmless. The same files give the same findings. Nothing is run, and no
+server is asked.
 
 With --baseline FILE, the findings in that file are known and left out, and new
 ones count. A finding stays known if its line moves. --write makes the findings

@@ -70,10 +70,9 @@ status is 3.
 With --http ADDR it serves Streamable HTTP at http://ADDR/mcp, until it is
 interrupted. If other machines can reach the address, clients need tokens
 (--token-file, or access.tokens in knack.yaml); --no-auth turns this off. Your
-knack.yaml then sets which clients see which skills, and more
-(knack help settings); SIGHUP reloads it. --config FILE is used in its place,
-also without --http; its http.listen is the address. 'knack help access' has
-more.`,
+knack.yaml then sets which clients see which skills, and more ('knack help
+settings'); SIGHUP reloads it. --config FILE is used in its place, also without
+--http; its http.listen is the address. 'knack help access' has more.`,
 		Example: `  knack serve                              # on standard input and output
   knack serve --http 8080                  # at http://127.0.0.1:8080/mcp
   knack serve --dir skills --tools runner  # one folder, other tools`,
