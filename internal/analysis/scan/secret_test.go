@@ -61,7 +61,7 @@ func TestHidden(t *testing.T) {
 	for _, canary := range canary.All() {
 		s := newScanner(Options{})
 		s.Fact(passage.FactHost, "a/"+canary)
-		s.findFile(passage.Program, "a.so", "the file is "+canary, "and "+canary)
+		s.add(Finding{Rule: passage.Program, File: "a.so", Message: "the file is " + canary, Notes: []string{"and " + canary}})
 		if shown := fmt.Sprintf("%+v", s.report()); strings.Contains(shown, canary[len(canary)-8:]) && !strings.HasPrefix(canary, "-----BEGIN ") || strings.Contains(shown, canary) {
 			t.Errorf("%q is in %s", canary, shown)
 		}

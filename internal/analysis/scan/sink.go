@@ -88,8 +88,8 @@ func (s *scanner) During(judge func()) (ids []string, enforced bool) {
 }
 
 // findFile notes that a rule fires on a whole file.
-func (s *scanner) findFile(id skill.RuleID, path, message string, notes ...string) {
-	s.add(Finding{Rule: id, File: path, Message: message, Notes: notes})
+func (s *scanner) findFile(id skill.RuleID, path, message string) {
+	s.add(Finding{Rule: id, File: path, Message: message})
 }
 
 func (s *scanner) add(f Finding) {

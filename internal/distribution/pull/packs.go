@@ -60,7 +60,7 @@ func (w *work) missing(packs []origin.Pack) (layers []store.Layer, missing []int
 	var total int64
 	for i, p := range packs {
 		if slices.ContainsFunc(packs[:i], func(o origin.Pack) bool { return o.Digest == p.Digest }) {
-			return nil, nil, because(NoSkills, fmt.Errorf("%s has the layer %s twice: ask the publisher to publish it again", w.report.Source, p.Digest))
+			return nil, nil, noLibrary{fmt.Errorf("%s has the layer %s twice: ask the publisher to publish it again", w.report.Source, p.Digest)}
 		}
 		if layers[i], err = w.Store.Layer(p.Digest); err != nil {
 			missing = append(missing, i)
@@ -139,7 +139,7 @@ func merge(layers []store.Layer, source string) ([]store.Member, error) {
 	for i, l := range layers {
 		for _, m := range l.Skills {
 			if _, twice := from[m.Path]; twice {
-				return nil, because(NoSkills, fmt.Errorf("two layers of %s have the skill %s: ask the publisher to publish it again", source, display.Quote(m.Path)))
+				return nil, noLibrary{fmt.Errorf("two layers of %s have the skill %s: ask the publisher to publish it again", source, display.Quote(m.Path))}
 			}
 			from[m.Path] = i
 			all = append(all, m)
@@ -148,7 +148,7 @@ func merge(layers []store.Layer, source string) ([]store.Member, error) {
 	for _, m := range all {
 		for path := range above(m.Path) {
 			if i, ok := from[path]; ok && i != from[m.Path] {
-				return nil, because(NoSkills, fmt.Errorf("the skill %s of %s lies within %s, in another layer: ask the publisher to publish it again", display.Quote(m.Path), source, display.Quote(path)))
+				return nil, noLibrary{fmt.Errorf("the skill %s of %s lies within %s, in another layer: ask the publisher to publish it again", display.Quote(m.Path), source, display.Quote(path))}
 			}
 		}
 	}

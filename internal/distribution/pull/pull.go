@@ -222,7 +222,7 @@ func checkCount(skills []store.Member, source string) error {
 		if len(skills) > 0 {
 			err = fmt.Errorf("%s has no skill that can be taken: %s: %s", source, display.Quote(skills[0].Path), skills[0].Fault)
 		}
-		return because(NoSkills, err)
+		return noLibrary{err}
 	}
 	return nil
 }

@@ -26,12 +26,9 @@ const (
 // [Puller.Pull]. It is "" if the source did not answer, or not completely: a later attempt may
 // succeed.
 func ReasonOf(err error) Reason {
-	var r *reasoned
 	var full *store.Fault
 	var refused *trust.Refusal
 	switch {
-	case errors.As(err, &r):
-		return r.reason
 	case errors.As(err, &full):
 		return Disk
 	case errors.As(err, &refused):
@@ -42,20 +39,13 @@ func ReasonOf(err error) Reason {
 		return Gone
 	case errors.Is(err, origin.ErrLimit):
 		return Limit
-	case errors.Is(err, origin.ErrNoSkills), errors.Is(err, archive.ErrRefused), errors.Is(err, origin.ErrName):
+	case errors.As(err, new(noLibrary)), errors.Is(err, origin.ErrNoSkills), errors.Is(err, archive.ErrRefused), errors.Is(err, origin.ErrName):
 		return NoSkills
 	}
 	return ""
 }
 
-// reasoned is an error with its reason.
-type reasoned struct {
-	reason Reason
-	err    error
-}
+// noLibrary is the error of a source that is not a library of skills. Its reason is [NoSkills].
+type noLibrary struct{ error }
 
-func (r *reasoned) Error() string { return r.err.Error() }
-func (r *reasoned) Unwrap() error { return r.err }
-
-// because gives an error a reason.
-func because(r Reason, err error) error { return &reasoned{r, err} }
+func (e noLibrary) Unwrap() error { return e.error }

@@ -47,20 +47,20 @@ const maxFile = 256 << 10
 
 func (s Store) file(name string) string { return filepath.Join(s.Dir, name+".json") }
 
-// read returns the login of a source by its name and its address, with the bytes of its file. Without
-// one, the error is an [fs.ErrNotExist].
-func (s Store) read(name, source string) (l Login, data []byte, err error) {
-	data, err = edit.Read(s.file(name), maxFile)
+// read returns the login of a source by its name and its address. Without one, the error is an
+// [fs.ErrNotExist].
+func (s Store) read(name, source string) (l Login, err error) {
+	data, err := edit.Read(s.file(name), maxFile)
 	if err != nil {
-		return l, nil, err
+		return l, err
 	}
 	if err := json.Unmarshal(data, &l); err != nil {
-		return l, data, fmt.Errorf("the file of the login is damaged")
+		return l, fmt.Errorf("the file of the login is damaged")
 	}
 	if l.Source != reference.Normal(source) {
-		return l, data, &fs.PathError{Op: "read", Path: s.file(name), Err: fs.ErrNotExist}
+		return l, &fs.PathError{Op: "read", Path: s.file(name), Err: fs.ErrNotExist}
 	}
-	return l, data, nil
+	return l, nil
 }
 
 // Set keeps a login.
@@ -106,7 +106,7 @@ var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
 // login. Of several processes, one renews it. If the provider does not answer now, the error is an
 // [*Error], and the login stays.
 func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.Fetcher) (string, error) {
-	l, _, err := s.read(name, source)
+	l, err := s.read(name, source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -130,7 +130,7 @@ func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	if l, _, err = s.read(name, source); err != nil || l.valid() {
+	if l, err = s.read(name, source); err != nil || l.valid() {
 		return l.AccessToken, err
 	}
 	if l.RefreshToken == "" {

@@ -52,7 +52,7 @@ func TestRenewalFails(t *testing.T) {
 		if err == nil || errors.Is(err, ErrEnded) != c.ended || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token) {
 			t.Errorf("%d: %v", c.status, err)
 		}
-		if l, _, err := s.read("acme", source); err != nil || l.RefreshToken != token {
+		if l, err := s.read("acme", source); err != nil || l.RefreshToken != token {
 			t.Error("the login is lost:", err)
 		}
 		provider.Close()

@@ -58,15 +58,15 @@ func (b *bare) has(ctx context.Context, commit string) bool {
 // fetchCommit fetches a commit, its tree and, if whole is set, its files.
 func (b *bare) fetchCommit(ctx context.Context, source, commit string, whole bool) error {
 	if whole {
-		return b.fetch(ctx, source, nil, nil, "--depth=1", "--", remote, commit)
+		return b.fetch(ctx, nil, nil, "--depth=1", "--", remote, commit)
 	}
-	return b.fetch(ctx, source, promisor, nil, "--depth=1", filter, "--", remote, commit)
+	return b.fetch(ctx, promisor, nil, "--depth=1", filter, "--", remote, commit)
 }
 
 // fetchBlobs fetches files by their hashes.
 func (b *bare) fetchBlobs(ctx context.Context, source string, ids []string) error {
 	stdin := strings.NewReader(strings.Join(ids, "\n") + "\n")
-	return b.fetch(ctx, source, append([]string{"fetch.negotiationAlgorithm=noop"}, promisor...), stdin, filter, "--stdin", "--", remote)
+	return b.fetch(ctx, append([]string{"fetch.negotiationAlgorithm=noop"}, promisor...), stdin, filter, "--stdin", "--", remote)
 }
 
 // filter excludes the contents of files, except files that are requested by hash.
@@ -77,7 +77,7 @@ const filter = "--filter=blob:none"
 var promisor = []string{"remote." + remote + ".promisor=true", "remote." + remote + ".partialclonefilter=blob:none"}
 
 // fetch runs git fetch.
-func (b *bare) fetch(ctx context.Context, source string, config []string, stdin io.Reader, args ...string) error {
+func (b *bare) fetch(ctx context.Context, config []string, stdin io.Reader, args ...string) error {
 	if b.git.opts.Offline {
 		return ErrOffline
 	}

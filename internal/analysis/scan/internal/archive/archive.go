@@ -140,11 +140,8 @@ func entryPath(archive, entry string) (string, error) {
 	return archive + "!" + display.Visible(plain, display.Escaped), nil
 }
 
-// spend charges bytes to the budget, and reports whether they fit.
-func (b *Budget) spend(n int) bool {
-	b.unpacked += int64(max(n, leastEntry))
-	return b.unpacked <= bound.Unpacked
-}
+// spend charges bytes to the budget.
+func (b *Budget) spend(n int) { b.unpacked += int64(max(n, leastEntry)) }
 
 // unpack reads the unpacked form of packed bytes, up to a limit. A nested archive counts against
 // the size of the outer one too. It returns the bytes read even if more follow. size is the number

@@ -190,7 +190,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	case senders.Has(name):
 		return r.send(name, args, io)
 	case writers.Has(name):
-		r.copies(name, rest)
+		r.copies(rest)
 	}
 	return value{}
 }

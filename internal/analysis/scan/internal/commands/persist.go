@@ -31,7 +31,7 @@ func (r *shellReader) reads(v value) {
 }
 
 // copies judges cp, mv, ln and install, which write to the last argument or to the argument of -t.
-func (r *shellReader) copies(name string, args []value) {
+func (r *shellReader) copies(args []value) {
 	opts, rest := options(args, "tmogS", "target-directory mode owner group suffix")
 	for _, o := range opts {
 		if o.name == "t" || o.name == "target-directory" {
