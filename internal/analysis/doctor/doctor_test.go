@@ -99,8 +99,8 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	c := judgement.CountOf(v, all)
-	if want := (judgement.Count{Statuses: judgement.Statuses{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1}, Publishable: 5, Fine: 1, Problems: 3, Severities: judgement.Severities{Errors: 3, Warnings: 3, Infos: c.Infos}}); c != want {
-		t.Errorf("%+v, want %+v", c, want)
+	if want := (judgement.Count{Statuses: judgement.Statuses{Skills: 7, Available: 4, Shadowed: 1, Copies: 1, Skipped: 1}, Publishable: 5, Fine: 1, Problems: 3, Severities: &judgement.Severities{Errors: 3, Warnings: 3, Infos: c.Infos}, Scan: &judgement.Severities{}}); !cmp.Equal(c, want) {
+		t.Error(cmp.Diff(want, c))
 	}
 }
 

@@ -305,16 +305,17 @@ type Count struct {
 	Problems  int `json:"problems"`
 	NotJudged int `json:"notJudged,omitempty"`
 	// Severities count the findings about skills and the notices of a root; Scan counts the
-	// findings of package scan among them.
-	Severities
-	Scan    Severities `json:"scan"`
-	Notices int        `json:"notices"` // also included in the severities
+	// findings of package scan among them. Both are nil, and left out of the JSON form, if the
+	// contents of an available skill were not judged: no number says that it has no finding.
+	*Severities
+	Scan    *Severities `json:"scan,omitempty"`
+	Notices int         `json:"notices"` // also included in the severities
 }
 
 // CountOf counts the skills of a view, the notices of its scan, and the findings of the given
 // verdicts.
 func CountOf(v catalog.View, all []*Verdict) Count {
-	c := Count{Statuses: StatusesOf(v)}
+	c := Count{Statuses: StatusesOf(v), Severities: &Severities{}, Scan: &Severities{}}
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
 			c.Notices++
@@ -323,6 +324,9 @@ func CountOf(v catalog.View, all []*Verdict) Count {
 	}
 	for _, d := range all {
 		c.Add(d.Summary())
+	}
+	if c.NotJudged > 0 {
+		c.Severities, c.Scan = nil, nil
 	}
 	return c
 }
