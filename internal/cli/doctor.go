@@ -49,7 +49,11 @@ CI. With SKILL it is 1 if no agent can load it.`,
 				return nil, err
 			}
 			defer w.Close()
-			v, err := w.Scan(cmd.Context())
+			scan := w.Survey
+			if len(args) == 1 {
+				scan = w.Scan // the policy decides whether the skill can be loaded
+			}
+			v, err := scan(cmd.Context())
 			if err != nil {
 				return nil, err
 			}

@@ -179,14 +179,14 @@ func (w *Workspace) Missing(v catalog.View) (missing []string) {
 // Unusable returns the reasons why project files are not used.
 func (w *Workspace) Unusable() []error { return w.layout.projects.Unusable }
 
-// Unused says of each refused file of settings why nothing in it is used, and names the files that look
-// like settings and are not read.
+// Unused says of each refused file of settings why it is not used, and names the files that look like
+// settings and are not read.
 func (w *Workspace) Unused() (out []string) {
 	for _, err := range w.Unusable() {
 		out = append(out, err.Error())
 	}
-	if _, err := w.files.Trusted(); err != nil {
-		out = append(out, settings.Refusal(err))
+	if why := w.files.Refusal(); why != "" {
+		out = append(out, why)
 	}
 	return append(out, w.Unread()...)
 }

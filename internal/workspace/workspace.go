@@ -296,6 +296,15 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	return v, nil
 }
 
+// Survey is Scan for a report that also says which settings are refused. If they contain the
+// operator's policy, it reads the skills without one.
+func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
+	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler)); err != nil {
+		w.unguarded = true
+	}
+	return w.Scan(ctx)
+}
+
 // diskPatience bounds how long a command waits for a disk after the last answer of any.
 const diskPatience = 5 * time.Second
 

@@ -40,7 +40,7 @@ func (s *Finder) Projects(folders []string) Projects {
 		}
 		f, err := s.Project(folder)
 		if err == nil && f != nil && len(f.Problems) > 0 {
-			err = errors.New(Refusal(refusedFor(f, f.Problems[:1])))
+			err = errors.New(refusal(refusedFor(f, f.Problems[:1]), "nothing in the file is used"))
 		}
 		switch {
 		case err != nil:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -330,13 +331,30 @@ func (f *File) Refused() error {
 	return f.refused()
 }
 
-// Refusal says in one line why nothing in a file is used, given its error, and what to do.
-func Refusal(err error) string {
+// Refusal says in one line why the file of [Finder.Trusted] is refused, the fix, and which of its keys
+// still count. It is "" if the file is not refused.
+func (s *Finder) Refusal() string {
+	_, err := s.Trusted()
+	if err == nil {
+		return ""
+	}
+	effect := "nothing in the file is used"
+	if mode := s.LockMode(nil); mode != config.LockWarn {
+		effect += " except lock, as " + mode
+	}
+	if _, failure := s.Admission(nil, "", slog.New(slog.DiscardHandler)); failure != nil {
+		effect = "no skill is served until it is corrected"
+	}
+	return refusal(err, effect)
+}
+
+// refusal says in one line why a file is refused, given its error, with the fix and the effect.
+func refusal(err error, effect string) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*Error](err); ok && e.Hint != "" {
 		text += " (" + e.Hint + ")"
 	}
-	return text + "; nothing in the file is used"
+	return text + "; " + effect
 }
 
 // refused returns the first problem as an error, with its position.
