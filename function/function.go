@@ -83,8 +83,9 @@ func inputError(format string, args ...any) error {
 }
 
 // Call parses one call or a list of calls, executes them in order, and returns the answering
-// message or list of messages. A list may be a message's whole content: its other items are
-// skipped. A mistake of the model, in a tool's name or its arguments, is answered by an error
+// message or list of messages. A list may be a message's whole content: its items of other types are
+// skipped. The input may also be the vendor's whole answer or its message, and the answer is a list
+// then. A mistake of the model, in a tool's name or its arguments, is answered by an error
 // message for the model:
 //
 //	{"error":"Unknown tool: X"}

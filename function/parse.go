@@ -2,7 +2,9 @@ package function
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,18 +12,23 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// FormatOf returns the format of a call, or of a list of calls: the first in which the input parses. It
-// returns [OpenAI] if the input parses in no format.
+// FormatOf returns the format of an input of [Call]: the first in which it has a call, else the first in
+// which it parses. It returns [OpenAI] if the input parses in no format.
 func FormatOf(input []byte) Format {
+	without := Format("")
 	for _, f := range []Format{OpenAI, MCP, Gemini, Anthropic} {
-		if calls, _, err := parse(f, input); err == nil && len(calls) > 0 {
+		calls, _, err := parse(f, input)
+		switch {
+		case err == nil && len(calls) > 0:
 			return f
+		case err == nil:
+			without = cmp.Or(without, f)
 		}
 	}
-	return OpenAI
+	return cmp.Or(without, OpenAI)
 }
 
-// parse reads a call or a list of calls. Nothing is executed unless all are
+// parse reads a call, a list of calls, or a whole answer with calls. Nothing is executed unless all are
 // calls in the format.
 func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	if len(input) > MaxInput {
@@ -36,11 +43,18 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 		if err := json.Unmarshal(input, &one); err != nil {
 			return nil, false, inputError("it is not valid JSON: %s", err)
 		}
-		c, err := parseCall(f, one)
+		inner, err := callsIn(f, one)
 		if err != nil {
 			return nil, false, inputError("%s", err)
 		}
-		return []call{c}, false, nil
+		if inner == nil {
+			c, err := parseCall(f, one)
+			if err != nil {
+				return nil, false, inputError("%s", err)
+			}
+			return []call{c}, false, nil
+		}
+		input = inner
 	}
 	var many []json.RawMessage
 	if err := json.Unmarshal(input, &many); err != nil {
@@ -60,6 +74,47 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 		calls = append(calls, c)
 	}
 	return calls, true, nil
+}
+
+// answers lists the ways of fields from a whole answer, or from a part of it, to its list of calls. A field
+// with [] is a list of one element.
+var answers = map[Format][]string{
+	OpenAI:    {"choices[] message tool_calls", "message tool_calls", "tool_calls", "output"},
+	Anthropic: {"content"},
+	Gemini:    {"candidates[] content parts", "content parts", "parts"},
+}
+
+// callsIn returns the list that has the calls of a vendor's answer, or nil if the input is not an answer.
+func callsIn(f Format, input json.RawMessage) (json.RawMessage, error) {
+	outer := fields(input)
+	if typ, _ := outer.text("type"); slices.Contains(callTypes, typ) {
+		return nil, nil
+	}
+	for _, way := range answers[f] {
+		in, at := keyed(nil), input
+		for key := range strings.FieldsSeq(way) {
+			name, isList := strings.CutSuffix(key, "[]")
+			in = fields(at)
+			at = in[name]
+			var elements []json.RawMessage
+			if !isList || json.Unmarshal(at, &elements) != nil {
+				continue
+			}
+			if len(elements) != 1 {
+				return nil, fmt.Errorf("its '%s' has %d elements; give the calls of one", name, len(elements))
+			}
+			at = elements[0]
+		}
+		switch kind(at) {
+		case "a list":
+			return at, nil
+		case "missing", "null":
+			if strings.Contains(way, " ") && in["role"] != nil { // a message without a call
+				return json.RawMessage("[]"), nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 // isOther reports whether an element of a list is something other than a call, such as text
@@ -85,6 +140,9 @@ func isOther(f Format, one json.RawMessage) bool {
 
 // callTypes lists the types of calls and of answers to them.
 var callTypes = []string{"function", "function_call", "custom", "custom_tool_call", "tool_use", "tool_result", "function_call_output", "custom_tool_call_output"}
+
+// answeredTypes lists the types of calls that a server of the vendor has answered.
+var answeredTypes = []string{"mcp_call", "mcp_tool_use", "server_tool_use"}
 
 // partFields lists the fields of a part of a Gemini content other than functionCall and
 // functionResponse (ai.google.dev/api/caching, Part).
@@ -130,6 +188,12 @@ func parseCall(f Format, raw json.RawMessage) (call, error) {
 	typ, typed := outer.text("type")
 	if f == OpenAI && typ == item.kind {
 		s = item
+	}
+	if slices.Contains(answeredTypes, typ) {
+		return call{}, fmt.Errorf("its type is %q: a server of the vendor has answered this call", typ)
+	}
+	if method, _ := outer.text("method"); method != "" && outer["params"] != nil {
+		return call{}, errors.New("it is a JSON-RPC request; give its params alone, in the mcp format")
 	}
 	if outer["type"] != nil && (s.kind != "" && typ != s.kind || typed && slices.Contains(callTypes, typ) && typ != s.kind) {
 		want := ""

@@ -32,10 +32,11 @@ recognised without --format:
   gemini     {"functionCall":{"name","args"}} or a content's parts
   mcp        {"name","arguments"}, the params of tools/call
 
-In a list, everything besides the calls is skipped. Each call and its result are
-shown on standard error. The exit status is 0 if a message was printed, even one
-that reports an error to the model, and 2 if the input is not a tool call; then
-nothing is printed.`,
+A vendor's whole answer is taken too, and answered by a list. Of its items, and
+of those of a list, such as text, only the calls are answered. Each call and its
+result are shown on standard error. The exit status is 0 if a message was
+printed, even one that reports an error to the model, and 2 if the input is not
+a tool call; then nothing is printed.`,
 		Example: `  knack call <call.json
   knack call --format anthropic <content.json
   echo '{"name":"find_skills","arguments":{}}' | knack call`,
@@ -75,7 +76,11 @@ nothing is printed.`,
 			answer, err := function.Call(cmd.Context(), host, tools, format, input)
 			switch {
 			case errors.Is(err, function.ErrInput):
-				return command.UsageError("name the format with --format; knack call --help shows a call in each", "%w", err)
+				hint := "name the format with --format; knack call --help shows a call in each"
+				if with.Given("format") {
+					hint = "knack call --help shows a call in each format; without --format it is recognised"
+				}
+				return command.UsageError(hint, "%w", err)
 			case err != nil:
 				return command.RunError("", "the call was interrupted: %w", err)
 			}
@@ -83,5 +88,6 @@ nothing is printed.`,
 		},
 	}
 	with.register(cmd, env, function.OpenAI)
+	cmd.Flags().Lookup("format").DefValue = "" // it is recognised
 	return cmd
 }
