@@ -66,7 +66,8 @@ func (f *flags) settle(ctx context.Context, in *install.Installer, p *install.Pl
 // sight says which clients of this machine see the new skills of a plan.
 type sight struct {
 	folder string   // of the skills
-	read   []Client // they read that folder, or got a link or a copy
+	read   []Client // they read that folder
+	placed []Client // they got a link or a copy
 	knack  []Client // they get the skills from knack
 	not    []Client
 }
@@ -83,8 +84,10 @@ func (f *flags) whoSees(in *install.Installer, p *install.Plan) *sight {
 	for _, c := range f.around.Clients(f.env, f.project) {
 		placed := slices.ContainsFunc(step.Spots, func(s *install.Spot) bool { return s.Client == c.ID && s.Problem == nil })
 		switch {
-		case placed || in.Reads(c.Agent, step.Key):
+		case in.Reads(c.Agent, step.Key):
 			out.read = append(out.read, c)
+		case placed:
+			out.placed = append(out.placed, c)
 		case c.Connected && offeredAt(f.env, in, out.folder):
 			out.knack = append(out.knack, c)
 		default:
@@ -138,6 +141,9 @@ func (s *sight) text(env *console.Env, it string) string {
 	var parts []string
 	if n := len(s.read); n > 0 {
 		parts = append(parts, and(names(s.read))+" "+verb(n, "reads", "read")+" "+env.Shown(s.folder))
+	}
+	if n := len(s.placed); n > 0 {
+		parts = append(parts, and(names(s.placed))+" "+verb(n, "has", "have")+" "+it+" in "+verb(n, "its own folder", "their own folders"))
 	}
 	if n := len(s.knack); n > 0 {
 		parts = append(parts, and(names(s.knack))+" "+verb(n, "has", "have")+" "+it+" through knack")
@@ -257,7 +263,7 @@ func (s *sight) json() (out []seesJSON) {
 	for _, group := range []struct {
 		how     string
 		clients []Client
-	}{{"folder", s.read}, {"knack", s.knack}, {"", s.not}} {
+	}{{"folder", s.read}, {"folder", s.placed}, {"knack", s.knack}, {"", s.not}} {
 		for _, c := range group.clients {
 			out = append(out, seesJSON{c.ID, group.how})
 		}

@@ -43,6 +43,7 @@ type skillJSON struct {
 }
 
 type stateJSON struct {
+	Source   string `json:"source,omitempty"` // if it was another one
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Signer   string `json:"signer,omitempty"`
@@ -117,8 +118,11 @@ func (o *reportJSON) report(r *report) {
 				j.Digest = e.Digest.String()
 			}
 		}
-		if s.Was != nil && s.Was.Digest != e.Digest {
-			j.From = &stateJSON{s.Was.Revision, s.Was.Version, s.Was.Signer, s.Was.Digest.String()}
+		if s.Was != nil && (s.Was.Digest != e.Digest || s.Was.Source != e.Source) {
+			j.From = &stateJSON{"", s.Was.Revision, s.Was.Version, s.Was.Signer, s.Was.Digest.String()}
+			if s.Was.Source != e.Source {
+				j.From.Source = s.Was.Source
+			}
 			j.Changes = changesOf(s.Changes)
 		}
 		if s.Problem != nil {

@@ -320,7 +320,7 @@ func (r *report) readers() string {
 		it, see = "them", "them"
 	}
 	if offeredAt(r.env, r.in, folder) {
-		if r.sees != nil && len(r.sees.read)+len(r.sees.knack)+len(r.sees.not) > 0 {
+		if r.sees != nil && len(r.sees.read)+len(r.sees.placed)+len(r.sees.knack)+len(r.sees.not) > 0 {
 			return r.sees.text(r.env, it)
 		}
 		return "clients that read " + r.env.Shown(folder) + " see " + it + "; knack connect CLIENT --write brings " + see + " to another"

@@ -68,16 +68,22 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 // cannot follow its lock to them.
 func (in *Installer) NoteOnlyHere(p *Plan) {
 	var only []string
+	fix := "add it from a repository that they can reach"
 	for _, s := range p.Steps {
-		if ref, err := origin.Locked(s.Entry.Source, s.Entry.Want, in.o.Root, in.o.Home); in.o.AtHome || !s.records() || err != nil || !ref.OnDisk() {
+		ref, err := origin.Locked(s.Entry.Source, s.Entry.Want, in.o.Root, in.o.Home)
+		if in.o.AtHome || !s.records() || err != nil || !ref.OnDisk() {
 			continue
 		}
-		if source := s.Entry.Source; source[0] != '.' && !slices.Contains(only, source) { // as the lock spells it
-			only = append(only, source)
+		source := s.Entry.Source
+		if source[0] == '.' && realpath.Inside(in.o.Root, ref.Location) || slices.Contains(only, source) { // as the lock spells it
+			continue
+		}
+		if only = append(only, source); ref.Kind != origin.Git {
+			fix = "move it into the project, or add it from a repository that they can reach"
 		}
 	}
 	if len(only) > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s names %s, which other machines do not have: for others, move it into the project, or add it from a repository", in.lockShown(), shortList(only)))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s names %s, which other machines do not have: for others, %s", in.lockShown(), shortList(only), fix))
 	}
 }
 
@@ -103,7 +109,7 @@ func fixOfName(name string, names []string) string {
 	if len(flags) > 0 && strings.Contains(name, ",") {
 		return "give the flag once for each: " + strings.Join(flags, " ")
 	}
-	return "the same command without --skill lists the skills"
+	return "the source has " + firstNames(names)
 }
 
 // Short bounds the text of a source for a message, and hides its user name and password.
@@ -123,14 +129,10 @@ func Short(text string) string {
 	return display.Echo(text)
 }
 
-// otherSource leaves a skill that is installed from another source with other files. With --overwrite,
-// or if the files are the same, it says where it was from.
+// otherSource leaves a skill that is installed from another source with other files, without
+// --overwrite.
 func (in *Installer) otherSource(s *Step) {
-	if s.Was == nil || s.Was.Source == s.Entry.Source || s.Do != Replace && s.Do != Record {
-		return
-	}
-	if in.o.Overwrite || s.Do == Record {
-		s.Warnings = append(s.Warnings, "it was installed from "+s.Was.Source+" before")
+	if s.Was == nil || s.Was.Source == s.Entry.Source || s.Do != Replace || in.o.Overwrite {
 		return
 	}
 	s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("a skill of this name is installed from %s", s.Was.Source), Fix: "--overwrite replaces it by the one from " + s.Entry.Source, No: true}

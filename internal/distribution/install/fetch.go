@@ -182,6 +182,8 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 				if fix = "remove its folder by hand if that is meant"; in.HasLock() {
 					fix += "; " + in.keep(key)
 				}
+			} else if from := in.namesFrom(name); len(from) > 0 {
+				fix = "give the name: " + firstNames(from)
 			} else if outer := in.holder(name); outer != "" {
 				fix = "it is within the skill " + in.lock.Skills[outer].Name + ", and is installed with that: name that one"
 			} else if near := typo.Nearest(name, all); near != "" {
@@ -193,6 +195,21 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 		}
 	}
 	return keys, missing
+}
+
+// namesFrom returns the names of the locked skills that are in a folder, or from a source.
+func (in *Installer) namesFrom(text string) (names []string) {
+	ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home)
+	if err != nil {
+		return nil
+	}
+	at := in.installedAt(ref, ".")
+	for key, e := range in.lock.Skills {
+		if key == at || e.Source == ref.Below(in.o.Root, in.o.Home).Source {
+			names = append(names, in.word(key))
+		}
+	}
+	return names
 }
 
 // unlockedKey returns the key of a folder of this name among the installed skills, or "". Its skill is not
@@ -222,12 +239,16 @@ func (in *Installer) HowToAdd() string {
 
 // namesOf is the fix for a name that a lock does not have.
 func (in *Installer) namesOf(all []string) string {
-	const most = 10
 	if len(all) == 0 {
 		return in.HowToAdd()
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	return "it names " + firstNames(all)
+}
+
+// firstNames lists the first of some names in order.
+func firstNames(all []string) string {
+	const most = 10
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
 	more := ""
 	if n := len(all) - most; n > 0 {
 		all, more = all[:most], fmt.Sprintf(" and %s more", display.Thousands(n))
@@ -235,7 +256,7 @@ func (in *Installer) namesOf(all []string) string {
 	for i, name := range all {
 		all[i] = display.Echo(name)
 	}
-	return "it names " + strings.Join(all, ", ") + more
+	return strings.Join(all, ", ") + more
 }
 
 // nameOf returns the name of a skill's folder: the frontmatter's name if it is valid, else the

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -169,7 +170,7 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 	case c.missing:
 		s.Do = Write
 	case c.odd != "":
-		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: in.replaceOdd(s), No: true}
 	case c.is(s.Entry.Digest):
 		s.Do = Record
 		if s.Was != nil && sameEntry(*s.Was, s.Entry) {
@@ -184,6 +185,18 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 		s.driftFrom()
 		in.leave(s)
 	}
+}
+
+// replaceOdd says how a skill takes the place of something that is no folder. A link may be the only way
+// to its source.
+func (in *Installer) replaceOdd(s *Step) string {
+	at := in.Folder(s.Key)
+	ref, err := origin.Locked(s.Entry.Source, s.Entry.Want, in.o.Root, in.o.Home)
+	source := filepath.Join(ref.Location, filepath.FromSlash(s.Entry.Path))
+	if s.found.odd == aLink && err == nil && ref.Kind == origin.Folder && filepath.Base(source) == filepath.Base(at) && realpath.Same(filepath.Dir(source), filepath.Dir(at)) {
+		return "remove the link by hand, then run " + in.command("add", in.typed(realpath.Of(s.place)))
+	}
+	return "remove it by hand, then run the command again"
 }
 
 // see reads the content of a step's place.
@@ -208,7 +221,10 @@ func (s *Step) driftFrom() {
 
 func (in *Installer) leave(s *Step) {
 	why, fix := in.changed(s, "--overwrite replaces it, and moves the present files aside", true)
-	if s.Was == nil {
+	switch {
+	case s.Was == nil && in.isSource(s.Key, s.Entry):
+		why = "not all that is in it can be locked"
+	case s.Was == nil:
 		why = "there is another skill in its place, which knack did not install"
 	}
 	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) && !in.isOwn(s.Key) {
@@ -221,7 +237,15 @@ func (in *Installer) leave(s *Step) {
 // them. A change of line ends comes from Git, and would come again.
 func (in *Installer) changed(s *Step, restore string, keep bool) (why, fix string) {
 	why, fix = "it was changed since it was locked", restore
-	if keep {
+	switch extra := s.found.extra; {
+	case len(extra) > 0:
+		fix += fmt.Sprintf("; or move %s out of the folder, since a lock has no links and no names that begin with a dot", shortList(extra))
+		if keep && (s.Was == nil || s.found.digest != s.Was.Digest) {
+			fix += ", and then " + in.keep(s.Key)
+		}
+	case keep && in.isLost(s):
+		fix = in.keep(s.Key) + "; " + mayHave
+	case keep:
 		fix += "; " + in.keep(s.Key)
 	}
 	if s.Was == nil || len(s.found.extra) > 0 {
@@ -361,6 +385,9 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	switch c := s.found; {
 	case c.missing:
 		s.Problem = &Problem{Err: errors.New("the folder is missing"), Fix: in.command("sync") + " restores it", No: true}
+		if in.isLost(s) {
+			s.Problem.Fix = in.drops(s.Key)
+		}
 	case c.odd != "":
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
@@ -438,9 +465,9 @@ func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 			case errors.As(err, new(*origin.Gone)):
 				fail(s, problem(in.takesNow(s.Key), "%w", err))
 			case err != nil:
-				fail(s, err)
+				fail(s, in.sourceProblem(s.Key, err))
 			case errors.Is(g.err, errGone):
-				fail(s, problem(in.command("remove", in.word(s.Key))+" drops it from the lock; "+mayHave, "%w", g.err))
+				fail(s, problem(in.drops(s.Key), "%w", g.err))
 			case g.err != nil:
 				fail(s, g.err)
 			case g.skill.Digest != s.Entry.Digest:

@@ -212,7 +212,7 @@ func (n news) is(was lockfile.Entry) bool {
 func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRequest) {
 	if n.err != nil {
 		for _, s := range steps {
-			s.Do, s.Problem = Fail, ProblemOf(n.err)
+			s.Do, s.Problem = Fail, in.sourceProblem(s.Key, n.err)
 			if n.ref.Kind == origin.Git && errors.Is(n.err, origin.ErrGone) {
 				s.Problem.Fix = in.again(s.Key) + " follows the source from now on"
 			}
@@ -251,7 +251,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 		g := got[s.Was.Path]
 		switch {
 		case err != nil:
-			s.Do, s.Problem = Fail, ProblemOf(err)
+			s.Do, s.Problem = Fail, in.sourceProblem(s.Key, err)
 			if errors.As(err, new(*origin.Misnamed)) {
 				s.Do = Leave
 			}

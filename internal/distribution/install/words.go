@@ -1,12 +1,15 @@
 package install
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // shown writes a path for people.
@@ -49,8 +52,8 @@ func (in *Installer) keep(key string) string {
 		return in.command("update", in.word(key)) + " keeps the change"
 	}
 	words := []string{"add", in.typed(in.Folder(key))}
-	if dir := filepath.Dir(in.Folder(key)); dir != in.o.To {
-		words = append(words, "--to", in.shown(dir))
+	if to := filepath.Dir(in.Folder(key)); to != in.o.To {
+		words = append(words, "--to", in.shown(to))
 	}
 	if !locked {
 		return in.command(words...) + " records it as your own"
@@ -69,10 +72,37 @@ func (in *Installer) isOwn(key string) bool {
 
 // isOriginal reports whether the folder of a locked skill is also its place in its source, so that
 // its files are nowhere else.
-func (in *Installer) isOriginal(key string) bool {
-	e := in.lock.Skills[key]
+func (in *Installer) isOriginal(key string) bool { return in.isSource(key, in.lock.Skills[key]) }
+
+// isSource reports whether the folder of a key is the place of an entry in its source.
+func (in *Installer) isSource(key string, e lockfile.Entry) bool {
 	r, err := origin.Locked(e.Source, e.Want, in.o.Root, in.o.Home)
 	return err == nil && in.installedAt(r, e.Path) == key
+}
+
+// isLost reports whether the files of an entry are nowhere on this machine, since its source is its own
+// folder, which has other ones.
+func (in *Installer) isLost(s *Step) bool {
+	if !in.isSource(s.Key, s.Entry) || s.found.digest == s.Entry.Digest {
+		return false
+	}
+	_, err := in.o.Store.Find(s.Entry.Digest)
+	return err != nil
+}
+
+// drops says which command gives up a skill whose files are lost.
+func (in *Installer) drops(key string) string {
+	return in.command("remove", in.word(key)) + " drops it from the lock; " + mayHave
+}
+
+// sourceProblem returns the problem of a locked skill whose source cannot be read. If the source is its
+// own folder, and missing, the skill can only be dropped.
+func (in *Installer) sourceProblem(key string, err error) *Problem {
+	p := ProblemOf(err)
+	if in.isOwn(key) && errors.Is(dir.Check(in.Folder(key)), fs.ErrNotExist) {
+		p.Fix = in.drops(key)
+	}
+	return p
 }
 
 // again returns the command that adds a locked skill again, from the present state of its source.
@@ -86,8 +116,8 @@ func (in *Installer) addAt(key, path string) string {
 	if path != "." {
 		words = append(words, "--skill", path)
 	}
-	if dir := filepath.Dir(in.Folder(key)); dir != in.o.To {
-		words = append(words, "--to", in.shown(dir))
+	if to := filepath.Dir(in.Folder(key)); to != in.o.To {
+		words = append(words, "--to", in.shown(to))
 	}
 	return in.command(words...)
 }

@@ -69,7 +69,7 @@ func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("there is no folder %s on this machine: check the path, or add its skills from a source that every machine reaches", o.quoted(ref))
 	case errors.Is(err, skill.ErrNotFolder):
-		return nil, fmt.Errorf("%s is not a folder", o.quoted(ref))
+		return nil, fmt.Errorf("%s is not a folder: name the folder of a skill, or an archive called .zip, .skill, .tar.gz or .tgz", o.quoted(ref))
 	case err != nil:
 		return nil, fmt.Errorf("the folder %s cannot be read: %s", o.quoted(ref), skill.Reason(err))
 	}
