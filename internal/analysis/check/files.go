@@ -105,14 +105,14 @@ func manyFiles(s *subject) []Finding {
 	case len(s.files) <= skill.MaxFiles:
 		return nil
 	}
-	return []Finding{{Message: "the skill has " + n + " files; over 512 it is not published", Fix: "leave out files that no reader needs, or split the skill"}}
+	return []Finding{{Message: "the skill has " + n + " files; over 512 the Skills extension does not offer it", Fix: "leave out files that no reader needs, or split the skill"}}
 }
 
 func largeFiles(s *subject) []Finding {
 	if s.cost.Bytes <= skill.MaxSkillSize {
 		return nil
 	}
-	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB it is not published", s.cost.Bytes), Fix: "leave out or compress large files"}}
+	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB the Skills extension does not offer it", s.cost.Bytes), Fix: "leave out or compress large files"}}
 }
 
 // The specification's recommendations (agentskills.io/specification, Progressive

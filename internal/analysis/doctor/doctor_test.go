@@ -128,9 +128,9 @@ func TestReportCountsProblems(t *testing.T) {
 	listing.PrintReport((&console.Env{Stdout: &b}).Out(), r)
 	for _, want := range []string{
 		"  a  one/a/SKILL.md\n    2 warnings\n",
-		"  Odd  one/Odd/SKILL.md\n    not published: 2:7: ",
+		"  Odd  one/Odd/SKILL.md\n    not offered by the Skills extension: 2:7: ",
 		"  two/a/SKILL.md  has the same name as one/a/SKILL.md; load it as two:a\nwhat",
-		"2 available, 1 shadowed, 1 not published; 1 error, 3 warnings; knack doctor SKILL",
+		"2 available, 1 shadowed, 1 not offered by the Skills extension; 1 error, 3 warnings; knack doctor SKILL",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)

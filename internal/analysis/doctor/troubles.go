@@ -240,12 +240,14 @@ func (r *Report) Unpublished() (out []Trouble) {
 	return out
 }
 
-// faulty counts by root the errors and warnings of the skills that have no trouble of their own.
+// faulty counts by root the errors and warnings of the skills that have no trouble of their own. It
+// names the skill if it is a root's only one.
 func (r *Report) faulty() (t Troubles) {
 	t.Title = "with other errors or warnings"
 	for _, root := range r.View.Roots {
 		var s judgement.Severities
 		skills := 0
+		var last *catalog.Entry
 		for _, e := range r.View.Entries {
 			if e.Root.Label != root.Label || e.Status != catalog.Available || len(r.Verdicts[e].Unpublished()) > 0 {
 				continue
@@ -253,16 +255,20 @@ func (r *Report) faulty() (t Troubles) {
 			d := r.Verdicts[e].Summary()
 			d.Errors -= d.Scan.Errors // they are among the dangerous ones
 			if d.Errors+d.Warnings > 0 {
-				skills++
+				skills, last = skills+1, e
 				s.Merge(d.Severities)
 			}
 		}
-		if skills > 0 {
+		why := display.Count(s.Errors, "error") + ", " + display.Count(s.Warnings, "warning")
+		switch {
+		case skills == 1:
+			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: "knack check " + r.target(last)})
+		case skills > 1:
 			at := root.Label
 			if root.Dir != "" {
 				at = console.ShellWord(r.Options.Shown(root.Dir))
 			}
-			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: fmt.Sprintf("%s: %s, %s", display.Count(skills, "skill"), display.Count(s.Errors, "error"), display.Count(s.Warnings, "warning")), Run: "knack check " + at})
+			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: display.Count(skills, "skill") + ": " + why, Run: "knack check " + at})
 		}
 	}
 	return t

@@ -92,7 +92,7 @@ func (s explanation) otherReaders() string {
 			continue
 		}
 		if by := readers(*e.Root); by != "" {
-			return " through knack. Its folder is also read by " + by + ", which may leave the skill out for the reason given at 'published'"
+			return " through knack. Its folder is also read by " + by + ", which may leave the skill out for the reason given at 'resources'"
 		}
 	}
 	return ""
@@ -151,7 +151,7 @@ func (s explanation) printEntry(p *console.Printer, d *judgement.Verdict, runner
 	if e.Status != catalog.Skipped {
 		p.Item(11, "  models     %s", report{s.Report}.forModels(e))
 		p.Item(11, "  people     %s", map[bool]string{true: "offered as a prompt", false: "not offered as a prompt"}[e.Status == catalog.Available && e.UserInvocable])
-		printPublished(p, d)
+		printResources(p, d)
 	}
 	if line := (report{s.Report}).scanLine(d); line != "" {
 		p.Item(11, "  scan       %s", line)
@@ -165,14 +165,14 @@ func (s explanation) printEntry(p *console.Printer, d *judgement.Verdict, runner
 	printProblems(p, d)
 }
 
-func printPublished(p *console.Printer, d *judgement.Verdict) {
+func printResources(p *console.Printer, d *judgement.Verdict) {
 	if d.Entry.Status == catalog.Unlisted {
-		p.Item(11, "  published  no: %s", doctor.Excluded(d.Entry))
+		p.Item(11, "  resources  not offered by the Skills extension: %s", doctor.Excluded(d.Entry))
 		return
 	}
 	why := d.Unpublished()
 	if len(why) == 0 {
-		p.Item(11, "  published  yes")
+		p.Item(11, "  resources  offered by the Skills extension")
 		return
 	}
 	reasons := make([]string, len(why))
@@ -182,7 +182,7 @@ func printPublished(p *console.Printer, d *judgement.Verdict) {
 			reasons[i] += " (" + f.Fix + ")"
 		}
 	}
-	p.Item(11, "  published  no: %s", strings.Join(reasons, "; "))
+	p.Item(11, "  resources  not offered by the Skills extension: %s", strings.Join(reasons, "; "))
 }
 
 func (s explanation) printFiles(p *console.Printer, d *judgement.Verdict) {

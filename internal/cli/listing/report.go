@@ -187,7 +187,7 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 	}
 	unpublished := d.Unpublished()
 	for _, f := range unpublished {
-		p.Line("    %s %s", console.Yellow.Of("not published:"), doctor.FindingLine(f))
+		p.Line("    %s %s", console.Yellow.Of("not offered by the Skills extension:"), doctor.FindingLine(f))
 	}
 	if problems := unreported(d, unpublished); strings.Contains(problems, "error") {
 		p.Line("    %s", console.Red.Of(problems))
@@ -256,7 +256,7 @@ func (r report) summaryLine() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available) + notAvailable(c.Statuses)
 	if n := len(r.Unpublished()); n > 0 {
-		s += fmt.Sprintf(", %d not published", n)
+		s += fmt.Sprintf(", %d not offered by the Skills extension", n)
 	}
 	if c.Errors+c.Warnings > 0 {
 		s += fmt.Sprintf("; %s, %s", display.Count(c.Errors, "error"), display.Count(c.Warnings, "warning"))
