@@ -157,7 +157,7 @@ func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 		return command.UsageError("for example: --url https://skills.example.com/mcp --client-id knack-cli", "--client-id is for a server behind a URL: --url is missing")
 	case f.clientID != "" && !c.TakesClientID():
 		return command.UsageError("give it in the application, if that has a place for it", "the file of %s has no place for --client-id", c.Name)
-	case f.remove && (f.write || f.trust || f.url != "" || f.command != "" || f.chosen != nil):
+	case f.remove && (f.trust || f.url != "" || f.command != "" || f.chosen != nil):
 		return command.UsageError("leave the others out", "--remove takes the whole entry out: only --scope, --file, --project and -n go with it")
 	case f.trust && !c.CanTrust() && c.TrustNote() == "":
 		return command.UsageError("leave --trust out, and allow the tools in the application", "the file of %s has no setting for --trust", c.Name)
