@@ -191,6 +191,7 @@ func (p *puller) source(files *settings.Finder, word string) (from replica.Named
 	if from.Ref, err = parseTyped(p.env, word); from.Ref.Kind == origin.MCP {
 		typed = append(typed, from.Ref.Location)
 	}
+	from.Fetch.Login = loginOf(from.Ref)
 	if _, missing := realpath.Eval(p.env.Absolute(word)); err != nil && missing != nil && skill.ValidName(word) {
 		fix := command.FailureIn(err).Hint
 		var names []string

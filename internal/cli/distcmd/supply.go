@@ -29,6 +29,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
 	"github.com/knack-dev/knack/internal/workspace/origins"
+	"github.com/knack-dev/knack/internal/workspace/replica"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -250,7 +251,13 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	offline = offline || f.offline
 	_, state := env.Folders()
 	var p progress
-	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
+	web := httpfetch.Options{Proxy: env.Proxy, Agent: "knack"}
+	for _, text := range f.typed {
+		if ref, err := origin.ParseTyped(text, env.Dir, env.Home); err == nil {
+			web.Login = cmp.Or(web.Login, loginOf(ref))
+		}
+	}
+	servers := httpfetch.New(web)
 	stop := sync.OnceFunc(console.ShowProgress(env, console.Step{Text: p.text}))
 	f.stopProgress = stop
 	o := install.Options{
@@ -279,6 +286,18 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		return nil, nil, failure(err)
 	}
 	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
+}
+
+// loginOf ends the message of a site or an archive that refuses access, given its reference as a
+// person typed it. It is "" for a source with credentials of its own.
+func loginOf(ref origin.Ref) string {
+	switch ref.Kind {
+	case origin.WellKnown:
+		return replica.NoLogin + "; an MCP server is written mcp:URL"
+	case origin.Archive:
+		return replica.NoLogin
+	}
+	return ""
 }
 
 // typedServers returns the addresses of the MCP servers that a person typed.

@@ -27,6 +27,10 @@ type credentials struct {
 	hint    string                                     // follows the message of a refused access
 }
 
+// NoLogin ends the message of a source that refuses access and has no credentials, since no file names
+// it.
+const NoLogin = ": name it under sources in a knack.yaml, with token-env or token-file"
+
 // credentials returns the credentials of a source. sent gets the values that are secret.
 func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) credentials {
 	key := "of the source " + s.Name.Text + " in " + o.File.Shown

@@ -96,7 +96,7 @@ func Open(o Options) (*Replica, error) {
 		web := httpfetch.Options{Proxy: env.Proxy, Agent: "knack"}
 		var sent secrets
 		lacks := func() error { return nil }
-		if web.Login = ": name it under sources in a knack.yaml, with token-env or token-file"; o.Flag == "" {
+		if web.Login = NoLogin; o.Flag == "" {
 			c := o.credentials(o.File.Config.Sources[i], s.Ref, &sent)
 			web.Credentials, web.Login, lacks = c.headers, c.hint, c.lacks
 		}
