@@ -85,7 +85,7 @@ func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 		// Only the file itself has no key before it, whose line a new one could follow.
 		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested(indent, path, item))
 	case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && v.Value == "" && in.Style&yaml.FlowStyle == 0:
-		end := e.endOfLine(key.Line)
+		end := e.endOfComments(e.endOfLine(key.Line))
 		e.insert(end, e.missingNewline(end)+e.nested(indent+"  ", path[1:], item))
 	case v.Kind == yaml.SequenceNode && len(path) == 1 && v.Style&yaml.FlowStyle != 0:
 		e.insertFlow(v, inFlow(nil, item))
@@ -104,6 +104,18 @@ func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 		return e.addItem(v, path[1:], item)
 	}
 	return nil
+}
+
+// endOfComments returns the end of the lines after an offset that are keys below a section, commented
+// out: two blanks or more follow the #.
+func (e *yamlEdit) endOfComments(at int) int {
+	for line := range bytes.Lines(e.data[at:]) {
+		if !bytes.HasPrefix(line, []byte("#  ")) {
+			break
+		}
+		at += len(line)
+	}
+	return at
 }
 
 // insertFlow adds a part to the front of a mapping in braces or a list in brackets.

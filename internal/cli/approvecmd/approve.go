@@ -64,7 +64,8 @@ func approveCommand(env *console.Env) *cobra.Command {
 		Short: "Approve the files of skills as they are now, or list approvals",
 		Long: `Approve the files of skills as they are now. The approval has the digest of each
 file, so that it ends when one of them changes: 'knack scan --against approved'
-then says what is new.
+then says what is new. The set that is printed is the digest of all these files,
+as scan.accept and 'knack scan --json' have it; knack.lock has another one.
 
 SKILL is a name, a folder, a skill:// URI ('knack help names') or a pattern such
 as 'skill://acme/**', as in scan.approve. The skill has to be one that list
@@ -245,12 +246,16 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		env.Out().Line("would approve %s in %s", display.Count(len(all), "skill"), env.Shown(at))
 		return unread
 	}
+	var added []string
 	if len(accepted) > 0 {
-		shown, added, err := w.Files().Accept(accepted)
+		shown, lines, err := w.Files().Accept(accepted)
 		if err != nil {
 			return err
 		}
-		env.Out().Line("scan.accept of %s: %d added; a running server reads it when it restarts", shown, added)
+		for _, line := range lines {
+			added = append(added, fmt.Sprintf("%s:%d", shown, line))
+		}
+		env.Out().Line("scan.accept of %s: %d added; a running server reads it when it restarts", shown, len(lines))
 	}
 	var sets [][]skill.File
 	err = approvals.Change(at, func(b *approvals.Book) error {
@@ -269,10 +274,28 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 		env.Err().Text(console.Warning, "the store may remove the approved files, which scan --against approved --text needs: "+err.Error())
 	}
 	env.Out().Line("approved %s in %s", display.Count(len(all), "skill"), env.Shown(at))
+	if len(added) > 0 {
+		env.Err().Text(console.Hint, "to undo it: "+f.undo(words)+", and delete from scan.accept: "+display.First(added, 5))
+	}
 	if !asked && len(accepted) == 0 {
 		env.Err().Text(console.Hint, "skills are served without approval too, until scan.approve in knack.yaml names them, such as [\"skill://**\"]")
 	}
 	return unread
+}
+
+// undo returns the command that removes the approvals of the given skills.
+func (f *approveFlags) undo(words []string) string {
+	out := "knack approve --remove"
+	for _, word := range words {
+		out += " " + console.ShellWord(word)
+	}
+	for _, d := range f.from.Dirs {
+		out += " --dir " + console.ShellWord(d)
+	}
+	if f.from.Config != "" {
+		out += " --config " + console.ShellWord(f.from.Config)
+	}
+	return out
 }
 
 // acceptsOf returns the entries of scan.accept for the rules of --accept that fire in a skill,
@@ -338,21 +361,23 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 		size += file.Size
 	}
 	p.Line("%s  %s", console.Bold.Of(name), a.URI)
-	p.Line("  %s", a.Set)
+	p.Line("  set %s", a.Set)
 	p.Item(2, "  %s, %s bytes; %s to enforce, %s to review", display.Count(len(a.Files), "file"), display.Thousands(int(size)), display.Count(r.Enforce, "finding"), display.Thousands(r.Review))
 	report.PrintFacts(p, r.Facts)
 	for _, accept := range accepts {
 		p.Item(2, "  accepted: %s, in these files of %s", accept.Rule, accept.Skill)
-		if !admission.HoldsBack(&r, accept.Rule) {
-			env.Err().Text(console.Warning, fmt.Sprintf("%s: accepting %s changes nothing now, since its findings are for review and hold no skill back", name, accept.Rule))
-		}
 	}
 	if s := book.Judge(a.URI, a.Files, a.At); s.Is != approvals.Never {
 		p.Item(2, "  before: %s", s)
 	}
+	for _, accept := range accepts {
+		if !admission.HoldsBack(&r, accept.Rule) {
+			env.Err().Text(console.Warning, fmt.Sprintf("%s: accepting %s changes nothing now, since its findings are for review and hold no skill back", name, accept.Rule))
+		}
+	}
 	var places []string
 	for _, found := range r.Findings {
-		if found.Lane == scan.Enforce {
+		if found.Lane == scan.Enforce && !slices.ContainsFunc(accepts, func(a admission.Accept) bool { return a.Rule == found.Rule }) {
 			place := cmp.Or(found.File, "the skill")
 			if found.Position.Line > 0 {
 				place += fmt.Sprintf(":%d", found.Position.Line)
@@ -360,12 +385,8 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 			places = append(places, string(found.Rule)+" in "+place)
 		}
 	}
-	if r.Enforce > 0 {
-		text := strings.Join(places[:min(len(places), 5)], ", ")
-		if more := r.Enforce - min(len(places), 5); more > 0 {
-			text += fmt.Sprintf(" and %s more", display.Thousands(more))
-		}
-		env.Err().Text(console.Warning, name+" has a finding to enforce, and is approved with it: "+text)
+	if len(places) > 0 {
+		env.Err().Text(console.Warning, name+" has a finding to enforce, and is approved with it: "+display.First(places, 5))
 	}
 }
 
@@ -423,7 +444,7 @@ func warnAccepted(env *console.Env, files *settings.Finder, book *approvals.Book
 		was, _ := book.Of(uri)
 		for _, a := range file.Config.Scan.Accept {
 			if a.Set == was.Set {
-				env.Err().Text(console.Warning, fmt.Sprintf("%s is still accepted in these files: %s has it in scan.accept; delete that entry", a.Rule, file.Shown))
+				env.Err().Text(console.Warning, fmt.Sprintf("%s is still accepted in these files: delete the entry of scan.accept at %s:%d", a.Rule, file.Shown, a.Line))
 			}
 		}
 	}

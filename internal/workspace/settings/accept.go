@@ -14,11 +14,11 @@ import (
 
 // Accept adds entries to scan.accept in the file of --config, or in the user's own file, which it
 // makes if there is none. Comments stay. It returns the path of the file as displayed, and the
-// number of new entries: one for the same findings in the same bytes is not added again.
-func (s *Finder) Accept(all []admission.Accept) (shown string, added int, err error) {
+// lines of the new entries: one for the same findings in the same bytes is not added again.
+func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err error) {
 	f, err := s.Trusted()
 	if err != nil {
-		return "", 0, err
+		return "", nil, err
 	}
 	path := s.UserFile()
 	var old []byte
@@ -27,10 +27,10 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, added int, err er
 		path, old, known = f.Path, f.Data, f.Config.Scan.Accept
 	}
 	if path == "" {
-		return "", 0, RunError("set HOME, or name a configuration with --config", "the home folder is not known, so there is no place for your own file")
+		return "", nil, RunError("set HOME, or name a configuration with --config", "the home folder is not known, so there is no place for your own file")
 	}
 	shown = s.env.Shown(path)
-	data := old
+	data, added := old, 0
 	for _, a := range slices.Backward(all) { // each becomes the first entry
 		if slices.ContainsFunc(known, func(k admission.Accept) bool {
 			return k.Rule == a.Rule && k.Set == a.Set && k.Skill.String() == a.Skill.String() && k.Until.Equal(a.Until)
@@ -42,13 +42,14 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, added int, err er
 			item = append(item, clientconfig.Field{Key: "until", Text: a.Until.AddDate(0, 0, -1).Format(time.DateOnly)})
 		}
 		if data, err = clientconfig.AddItem(data, []string{"scan", "accept"}, item); err != nil {
-			return "", 0, RunError("add the entry by hand: "+filepath.ToSlash(shown)+", scan.accept", "%s is not changed: %w", shown, err)
+			return "", nil, RunError("add the entry by hand: "+filepath.ToSlash(shown)+", scan.accept", "%s is not changed: %w", shown, err)
 		}
 		added++
 	}
-	if _, problems := config.Parse(data); len(problems) > 0 {
+	now, problems := config.Parse(data)
+	if len(problems) > 0 {
 		p := problems[0]
-		return "", 0, RunError(p.Fix, "%s is not changed, since it would have a mistake: %s", shown, p.Message)
+		return "", nil, RunError(p.Fix, "%s is not changed, since it would have a mistake: %s", shown, p.Message)
 	}
 	switch {
 	case added == 0:
@@ -58,7 +59,10 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, added int, err er
 		err = edit.Replace(edit.Named(path), old, data)
 	}
 	if err != nil {
-		return "", 0, RunError("check the file and its folder, and run the command again", "%s cannot be written: %w", shown, fmt.Errorf("%s", ReasonOf(err)))
+		return "", nil, RunError("check the file and its folder, and run the command again", "%s cannot be written: %w", shown, fmt.Errorf("%s", ReasonOf(err)))
 	}
-	return shown, added, nil
+	for _, a := range now.Scan.Accept[:added] {
+		lines = append(lines, a.Line)
+	}
+	return shown, lines, nil
 }
