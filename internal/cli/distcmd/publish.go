@@ -216,9 +216,6 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 	case what.Kind == origin.OCI && p.each:
 		return nil, command.UsageError("publish the folder", "--each is not used with oci://")
 	}
-	if offline, err := origins.Offline(env); err != nil || offline {
-		return nil, cmp.Or(err, command.RunError("unset KNACK_OFFLINE", "a registry cannot be reached offline"))
-	}
 	sign, err := p.signer()
 	if err != nil {
 		return nil, err
@@ -227,6 +224,21 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 	if err != nil {
 		return nil, err
 	}
+	var moving atomic.Pointer[[]string]
+	done := console.ShowProgress(env, console.Step{What: "publishing to " + at.String(), Short: shortSource(at.String()), Parts: func() []string { return *cmp.Or(moving.Load(), new([]string)) }})
+	defer done()
+	out, fit := p.result(), ""
+	if what.Kind == origin.Folder {
+		if out.Findings, err = p.check(ctx, what.Location); err != nil {
+			return out, err
+		}
+		if p.dry {
+			fit = fitToPublish
+		}
+	}
+	if offline, err := origins.Offline(env); err != nil || offline {
+		return nil, cmp.Or(err, command.RunError("unset KNACK_OFFLINE"+fit, "a registry cannot be reached offline"))
+	}
 	shelf, err := origins.OpenCache(env)
 	if err != nil {
 		return nil, err
@@ -234,9 +246,6 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 	defer shelf.Close()
 	servers := httpfetch.New(httpfetch.Options{Proxy: env.Proxy, Agent: "knack"})
 	defer servers.Close()
-	var moving atomic.Pointer[[]string]
-	done := console.ShowProgress(env, console.Step{What: "publishing to " + at.String(), Short: shortSource(at.String()), Parts: func() []string { return *cmp.Or(moving.Load(), new([]string)) }})
-	defer done()
 	clients := registry.New(origins.Registry(origins.Options{Env: env, Fetch: servers}))
 	pub := &publish.Publisher{
 		From: display.Echo(from), Registries: clients, Spool: shelf.Spool, Sign: sign, Created: created, DryRun: p.dry,
@@ -244,11 +253,10 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 			moving.Store(&[]string{what, megabytes(done, total)})
 		},
 	}
-	out := p.result()
 	var all []*publish.Result
 	if what.Kind == origin.OCI {
 		all, err = p.copy(ctx, pub, what, at)
-	} else if out.Findings, err = p.check(ctx, what.Location); err == nil {
+	} else {
 		all, err = p.folder(ctx, pub, what, at)
 	}
 	for _, r := range all {
@@ -261,8 +269,15 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 	case errors.As(err, &refused):
 		return out, command.Fail(command.No, err, refused.Fix)
 	}
-	return out, failure(install.ProblemOf(err))
+	problem := install.ProblemOf(err)
+	if !problem.No && !problem.Usage {
+		problem.Fix = strings.TrimPrefix(problem.Fix+fit, "; ")
+	}
+	return out, failure(problem)
 }
+
+// fitToPublish is the end of a hint if --dry-run has judged the skills and does not reach the registry.
+const fitToPublish = "; no skill here keeps it back, but the digest and the sizes follow from the registry's last release"
 
 // repository returns the repository of a reference.
 func repositoryOf(c *registry.Client, ref origin.Ref, below string) *registry.Repository {

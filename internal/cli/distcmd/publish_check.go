@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
@@ -34,6 +35,7 @@ type findingJSON struct {
 
 	diagnostic findings.Diagnostic
 	source     *check.Source // of the file, or nil
+	skill      string        // its name
 }
 
 // check judges the skills of a folder as knack check does. It returns their errors, and fails if
@@ -69,7 +71,7 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 			}
 			file := path.Join(root.Shown, d.Entry.Path, f.File)
 			e := findingJSON{file, f.Position.Line, f.Position.Column, f.Kind(), f.Rule, f.Message, f.Fix,
-				findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}, nil}
+				findings.Diagnostic{File: file, Severity: skill.SeverityError, Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}, nil, d.Skill.Name}
 			if f.File == d.Skill.Entry {
 				if source == nil {
 					source = check.NewSource(d.Data)
@@ -83,9 +85,18 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 		}
 	}
 	if with > 0 {
-		return errs, command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), "knack check "+display.Echo(root.Shown)+" --fix writes the fixes that are certain; rules of knack.yaml can be less strict (knack help settings)")
+		return errs, command.Fail(command.No, fmt.Errorf("nothing was published: %s of %d cannot be", display.Count(with, "skill"), len(all)), p.fixOf(root.Shown, errs))
 	}
 	return nil, nil
+}
+
+// fixOf returns the hint for errors of the skills in a folder. A finding of a scan has no certain fix.
+func (p *publisher) fixOf(folder string, errs []findingJSON) string {
+	i := slices.IndexFunc(errs, func(f findingJSON) bool { return f.Kind == check.KindScan })
+	if i < 0 {
+		return "knack check " + display.Echo(folder) + " --fix writes the fixes that are certain; rules of knack.yaml can be less strict (knack help settings)"
+	}
+	return fmt.Sprintf("correct the skill, or, if the finding is harmless, write check: {rules: {%s: warning}} in knack.yaml; a machine that serves it accepts it with knack approve %s --accept %[1]s --reason TEXT", errs[i].Rule, errs[i].skill)
 }
 
 // placesOfLocks returns the folders that may have the lock of a folder of skills: the folder and its

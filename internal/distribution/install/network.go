@@ -27,7 +27,7 @@ func networkProblem(err error) *Problem {
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return problem("check the port; a server on this machine may need http://", "the server does not speak https at this address")
 	case errors.As(err, &name) && name.IsNotFound:
-		return problem("check its spelling, and your network", "the name of the server is not known")
+		return problem("check its spelling, and your network", "the name of the server, %s, is not known", name.Name)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return problem(again, "there is no way to %s in the network", where)
 	case errors.Is(err, syscall.ECONNRESET):

@@ -67,7 +67,7 @@ func parse(text, dir, home string) (Ref, error) {
 	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // it may have a password; on Windows it is a folder of the network
 		return Ref{}, refuse("write https:// in front of a server, or one slash in front of a folder", "a source cannot begin with two slashes")
 	case text[0] == '.' && !isLocal(text):
-		return Ref{}, refuse("write ./ in front of a folder", "no owner and no host begins with a dot")
+		return Ref{}, refuse("write ./ in front of a folder", "the name of an owner or a host cannot begin with a dot")
 	case text[0] == '@' && strings.Contains(text, "/"):
 		return Ref{}, refuse("write npm: in front", "this is a package of npm")
 	case isLocal(text):
