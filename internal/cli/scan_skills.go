@@ -46,8 +46,8 @@ func scanCommand(env *console.Env) *cobra.Command {
 		Short: "Report what skills would run, read and send, and find hostile ones",
 		Long: `Say what skills would do: which programs, hosts and paths they name, what is
 worth a look (review), and what no honest skill does (enforce). Without a PATH,
-all skills that 'knack list' knows. Of a SOURCE, as 'knack add' takes it, all
-skills, or the one behind //; nothing is installed.
+all skills that 'knack list' knows, without the built-in ones. Of a SOURCE, as
+'knack add' takes it, all skills, or the one behind //; nothing is installed.
 
 A finding to review is a fact and no verdict. A skill without findings is not
 proven harmless. The same files give the same findings. Nothing is run, and no
@@ -143,6 +143,8 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 		known.silence(run)
 	}
 	switch enforce := run.Count(scan.Enforce); {
+	case unread != nil && f.format == "text" && len(run.Skills) == 0:
+		return nil, unread // nothing was read; the other formats have an empty report
 	case unread != nil:
 		return run, unread
 	case enforce > 0 || f.strict && run.Count(scan.Review) > 0:
@@ -154,13 +156,17 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	return run, nil
 }
 
-// entries returns the skills that words name, or all skills of list, ordered by folder. one is set
+// entries returns the skills that words name, or all of list but the built-in ones, ordered by folder. one is set
 // if the words are a single path. unread reports the words that are neither a path nor a skill.
 func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, one bool, unread error, err error) {
 	if len(words) == 0 {
 		v, err := f.named.scan(ctx)
-		f.know(v.Entries)
-		return v.Entries, false, nil, err
+		if err != nil {
+			return nil, false, nil, err
+		}
+		all = slices.DeleteFunc(slices.Clone(v.Entries), func(e *catalog.Entry) bool { return e.Root.Scope == skill.ScopeBuiltin })
+		f.know(all)
+		return all, false, nil, nil
 	}
 	var rest []string
 	for _, word := range words {
