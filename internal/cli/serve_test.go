@@ -91,7 +91,9 @@ A client starts this command itself. For Claude Code, this adds it:
   EXE connect claude-code --write
 To end it: Ctrl-C.
 `
-	got := strings.NewReplacer(env.Home, "HOME", exe, "EXE").Replace(told.String())
+	// After a second, a line of progress is drawn and erased.
+	got := regexp.MustCompile(`[^\n]*\r`).ReplaceAllString(told.String(), "")
+	got = strings.NewReplacer(env.Home, "HOME", exe, "EXE").Replace(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
