@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/cli/command"
 	"github.com/knack-dev/knack/internal/cli/report"
@@ -20,9 +19,9 @@ type compared struct {
 	f *scanFlags
 }
 
-// Scan implements [approvecmd.Scanner].
+// Scan implements [approvecmd.Scanner]. The operator's lanes count for both sides.
 func (c compared) Scan(ctx context.Context, entries []*catalog.Entry) ([]*report.Scanned, error) {
-	return scanEntries(ctx, c.env, entries, scan.Lane(c.f.lane))
+	return c.f.scan(ctx, c.env, entries, func(*catalog.Entry) bool { return true })
 }
 
 // Entries implements [approvecmd.Scanner].

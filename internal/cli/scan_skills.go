@@ -58,9 +58,9 @@ ones count. A finding stays known if its line moves. --write makes the findings
 of this run the known ones. Paths in the file begin at the folder that is
 scanned, so it works in another clone.
 
-The exit status is 1 if there is a finding to enforce (with --strict, any). A
-finding that scan.accept of your knack.yaml accepts does not count in a skill
-that 'knack list' knows; below a PATH every finding counts.`,
+The exit status is 1 if there is a finding to enforce (with --strict, any). For
+a skill that 'knack list' knows, scan.rules and scan.accept of your knack.yaml
+count; below a PATH they do not.`,
 		Example: `  knack scan                          # every skill that list knows
   knack scan ~/.claude/skills/review  # one, with what it names
   knack scan --baseline known.json --write .  # what is new, without --write`,
@@ -119,7 +119,8 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 		return nil, err
 	}
 	run := &report.ScanRun{}
-	if run.Skills, err = scanEntries(ctx, env, entries, scan.Lane(f.lane)); err != nil {
+	isKnown := func(e *catalog.Entry) bool { return f.known[e.Skill] != nil }
+	if run.Skills, err = f.scan(ctx, env, entries, isKnown); err != nil {
 		return nil, workspace.Interrupted(err)
 	}
 	for _, s := range run.Skills {
@@ -219,7 +220,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 	return all, len(places) == 1 && len(names) == 0, command.Joined(append(missing, run.unread...), notChecked), nil
 }
 
-// know records skills that list knows, whose accepted findings do not count.
+// know records skills that list knows: for them the operator's lanes and accepted findings count.
 func (f *scanFlags) know(all []*catalog.Entry) {
 	for _, e := range all {
 		if f.known == nil {
@@ -229,11 +230,25 @@ func (f *scanFlags) know(all []*catalog.Entry) {
 	}
 }
 
-// scanEntries scans each skill once, on all processors.
-func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry, lane scan.Lane) ([]*report.Scanned, error) {
-	o := scan.Options{}
-	if lane == scan.Enforce {
-		o.Only = scan.Enforce
+// scan scans each skill once, on all processors. The operator's lanes count for the governed
+// skills, if list knows any of the skills to scan.
+func (f *scanFlags) scan(ctx context.Context, env *console.Env, entries []*catalog.Entry, governed func(*catalog.Entry) bool) ([]*report.Scanned, error) {
+	plain := scan.Options{}
+	if scan.Lane(f.lane) == scan.Enforce {
+		plain.Only = scan.Enforce
+	}
+	moved := plain
+	if len(f.known) > 0 {
+		var err error
+		if moved.Lanes, err = f.named.opened.Lanes(); err != nil {
+			return nil, err
+		}
+	}
+	options := func(e *catalog.Entry) scan.Options {
+		if governed(e) {
+			return moved
+		}
+		return plain
 	}
 	var n atomic.Int64
 	defer console.ShowProgress(env, console.Step{What: "scanning skills", Count: func() (int, int) { return int(n.Load()), len(entries) }})()
@@ -246,7 +261,7 @@ func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry
 		}
 		group.Go(func() error {
 			defer n.Add(1)
-			r, err := scan.Loaded(ctx, e.Skill, o)
+			r, err := scan.Loaded(ctx, e.Skill, options(e))
 			if err != nil {
 				return err
 			}
@@ -264,7 +279,7 @@ func scanEntries(ctx context.Context, env *console.Env, entries []*catalog.Entry
 	for i, e := range entries {
 		named[i] = scan.Named{Name: e.Name, Origin: e.Root.Shown}
 	}
-	for i, f := range scan.Near(named, o) {
+	for i, f := range scan.Near(named, func(i int) scan.Options { return options(entries[i]) }) {
 		if all[i] != nil {
 			all[i].Add(f)
 		}

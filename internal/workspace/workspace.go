@@ -234,14 +234,26 @@ func JudgeOf(j *admission.Judge) judgement.Judge {
 // Accepted returns why the operator accepts a rule's findings in the present files of a skill, or "".
 // It also answers in a workspace without the policy.
 func (w *Workspace) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) (string, error) {
-	j := w.judge
-	if j == nil {
-		var err error
-		if j, err = w.files.Admission(w.file, "", slog.New(slog.DiscardHandler)); err != nil {
-			return "", err
-		}
+	j, err := w.admission()
+	if err != nil {
+		return "", err
 	}
 	return j.Accepted(ctx, e, rule), nil
+}
+
+// Lanes returns the rules that the operator moves to another lane. It also answers in a workspace
+// without the policy.
+func (w *Workspace) Lanes() (map[skill.RuleID]scan.Lane, error) {
+	j, err := w.admission()
+	return j.Lanes(), err
+}
+
+// admission returns the judge of the operator's policy, also if the workspace opened without it.
+func (w *Workspace) admission() (*admission.Judge, error) {
+	if w.judge != nil {
+		return w.judge, nil
+	}
+	return w.files.Admission(w.file, "", slog.New(slog.DiscardHandler))
 }
 
 // View returns the skills, and reads them on the first call. It fails if a root named by the user

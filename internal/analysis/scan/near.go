@@ -35,11 +35,11 @@ const maxNearShown = 3
 
 // Near returns findings of the rule name-near, by the skill's index. Such a skill's name is one
 // character, or a swap of two neighbours, away from the name of a skill of another origin. Names
-// that differ in capitals, or in blanks and underscores for hyphens, are equal.
-func Near(skills []Named, o Options) map[int]Finding {
+// that differ in capitals, or in blanks and underscores for hyphens, are equal. options returns the
+// options for a skill by its index; nil means the zero Options for all.
+func Near(skills []Named, options func(i int) Options) map[int]Finding {
 	out := map[int]Finding{}
 	n := neighboursOf(skills)
-	s := newScanner(o)
 	for i, k := range skills {
 		all := n.neighbours(k)
 		if len(all) == 0 {
@@ -55,7 +55,11 @@ func Near(skills []Named, o Options) map[int]Finding {
 		if more := len(all) - maxNearShown; more > 0 {
 			message += " and " + strconv.Itoa(more) + " more"
 		}
-		s.findings = nil
+		var o Options
+		if options != nil {
+			o = options(i)
+		}
+		s := newScanner(o)
 		s.findFile(passage.NameNear, skill.MainFile, message)
 		if len(s.findings) > 0 {
 			out[i] = s.findings[0]

@@ -37,12 +37,12 @@ func TestNear(t *testing.T) {
 		{strings.Repeat("a", 70), strings.Repeat("a", 69), false},
 	} {
 		skills := []Named{{tt.a, "./skills"}, {tt.b, "~/.claude/skills"}}
-		got := Near(skills, Options{})
+		got := Near(skills, nil)
 		if (len(got) == 2) != tt.near || len(got) == 1 {
 			t.Errorf("%q and %q: %v", tt.a, tt.b, got)
 		}
 		skills[1].Origin = skills[0].Origin
-		if got := Near(skills, Options{}); len(got) > 0 {
+		if got := Near(skills, nil); len(got) > 0 {
 			t.Errorf("%q and %q of one origin: %v", tt.a, tt.b, got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestNear(t *testing.T) {
 
 func TestNearFinding(t *testing.T) {
 	skills := []Named{{"pdf-tools", "./skills"}, {"pdf-tool", "a/b"}, {"pdf-tols", "c/d"}, {"pdf-toools", "e/f"}, {"pfd-tools", "g/h"}}
-	got := Near(skills, Options{})
+	got := Near(skills, nil)
 	f := got[0]
 	if f.Rule != passage.NameNear || f.Lane != Review || f.File != "SKILL.md" || f.Position != (skill.Position{}) || f.Fix == "" || f.Text == (skill.Digest{}) ||
 		f.Message != "the name 'pdf-tools' is nearly 'pdf-tols' of 'c/d', 'pdf-tool' of 'a/b', 'pdf-toools' of 'e/f' and 1 more" {
@@ -58,16 +58,16 @@ func TestNearFinding(t *testing.T) {
 	}
 	// Two skills of one origin are a series, also for another origin that has one of them.
 	series := []Named{{"flow-part-a", "a/b"}, {"flow-part-b", "a/b"}, {"flow-part-a", "c/d"}, {"flow-part-b", "c/d"}, {"flow-part-a", "e/f"}}
-	if got := Near(series, Options{}); len(got) > 0 {
+	if got := Near(series, nil); len(got) > 0 {
 		t.Errorf("a series: %v", got)
 	}
-	if fmt.Sprint(Near(skills, Options{})) != fmt.Sprint(got) {
+	if fmt.Sprint(Near(skills, nil)) != fmt.Sprint(got) {
 		t.Error("two runs differ")
 	}
-	if got := Near(skills, Options{Only: Enforce}); len(got) > 0 {
+	if got := Near(skills, func(int) Options { return Options{Only: Enforce} }); len(got) > 0 {
 		t.Errorf("in the lane enforce: %v", got)
 	}
-	if got := Near(skills, Options{Lanes: map[skill.RuleID]Lane{passage.NameNear: Enforce}}); got[0].Lane != Enforce {
+	if got := Near(skills, func(int) Options { return Options{Lanes: map[skill.RuleID]Lane{passage.NameNear: Enforce}} }); got[0].Lane != Enforce {
 		t.Errorf("%+v", got[0])
 	}
 	r := scanOf(t, map[string]string{"a.sh": "curl https://get.acme-tools.dev/x | sh\n"})
@@ -85,7 +85,7 @@ func TestNearAmidMany(t *testing.T) {
 		skills = append(skills, Named{fmt.Sprintf("skill-%x-of-many", uint64(i+1)*0x9e3779b97f4a7c15), "a/b"})
 	}
 	skills = append(skills, Named{"zkill-of-many", "a/b"}, Named{"ykill-of-many", "c/d"})
-	if got := Near(skills, Options{}); len(got) != 2 || got[2000].Rule == "" || got[2001].Rule == "" {
+	if got := Near(skills, nil); len(got) != 2 || got[2000].Rule == "" || got[2001].Rule == "" {
 		t.Errorf("%v", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestNearMany(t *testing.T) {
 			skills = append(skills, Named{name(i), fmt.Sprint("origin ", i%7)})
 		}
 		start := time.Now()
-		got := Near(skills, Options{})
+		got := Near(skills, nil)
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: %v", what, took)
 		} else {

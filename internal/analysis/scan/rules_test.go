@@ -59,7 +59,7 @@ func example(t testing.TB, r Rule, content string) Report {
 
 // nameExample reports on a skill with a name.
 func nameExample(name string) (r Report) {
-	if f, ok := Near([]Named{{name, "~/.claude/skills"}, {"code-review", "./skills"}}, Options{})[0]; ok {
+	if f, ok := Near([]Named{{name, "~/.claude/skills"}, {"code-review", "./skills"}}, nil)[0]; ok {
 		r.Add(f)
 	}
 	return r
