@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
@@ -100,11 +101,10 @@ func TestUnfiltered(t *testing.T) {
 }
 
 // turning is a folder whose file has other bytes each time that it is opened.
-type turning struct{ opens *int }
+type turning struct{ opens *atomic.Int64 }
 
 func (f turning) Open(name string) (fs.File, error) {
-	*f.opens++
-	return fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: a\ndescription: D.\n---\n")}, "x.txt": {Data: fmt.Appendf(nil, "%04d", *f.opens)}}.Open(name)
+	return fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: a\ndescription: D.\n---\n")}, "x.txt": {Data: fmt.Appendf(nil, "%04d", f.opens.Add(1))}}.Open(name)
 }
 
 func (turning) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
@@ -115,7 +115,7 @@ func (f turning) Scan(context.Context) (skill.Scan, error) {
 
 // TestZipIsWhole checks that no archive has a file that changed while it was made.
 func TestZipIsWhole(t *testing.T) {
-	c := catalog.New([]catalog.Source{turning{new(int)}}, catalog.Options{})
+	c := catalog.New([]catalog.Source{turning{new(atomic.Int64)}}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
