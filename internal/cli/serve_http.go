@@ -174,7 +174,7 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		return append(observe.Measures(measured.Load(), counts, op.audit, results, f.certificate.Ends()), weight.Measures()...)
 	}
 	pages.Sources, o.Waits = serve.skills.Replica().Status, serve.skills.Replica().Waits(c)
-	pages.Scans, pages.Judge = observe.NewScans(serve.skills.Policy()), serve.skills.Judge()
+	pages.Scans, pages.Judge = observe.NewScans(serve.skills.Admission()), serve.skills.Judge()
 	o.Pages = f.pages(*env, pages)
 	h, err := mcpserver.NewHTTP(server, o)
 	if err != nil {

@@ -18,7 +18,7 @@ type Candidate struct {
 	Root  skill.Root
 	Files []skill.File // with their digests, in path order; nil if they cannot all be listed
 	Set   skill.Digest // of the files; see [skill.SetOf]
-	Err   error        // why the files cannot be listed, or another judge's reason to hold the skill back
+	Err   error        // why the files cannot be listed, or another decider's reason to hold the skill back
 
 	Scan  uint64    // number of the scan: a later one has a higher number
 	First bool      // the first scan of the source
@@ -39,7 +39,7 @@ func (c *Candidate) newCandidate(p *skillFolder, found *skill.Bundle, loaded *sk
 
 // List returns the files of the skill as they are now, with their digests. It fails over the limits
 // of a published skill, or over other limits if they are given; the files are read once for all
-// judges.
+// deciders.
 func (c *Candidate) List(ctx context.Context, maxFiles int, maxSize int64) ([]skill.File, error) {
 	if c.files != nil {
 		return c.files, nil
@@ -60,7 +60,7 @@ func (c *Candidate) List(ctx context.Context, maxFiles int, maxSize int64) ([]sk
 // Stable reports whether the stamps of all files prove their contents.
 func (c *Candidate) Stable() bool { return len(c.known) == len(c.files) }
 
-// Read lists the files and loads the skill, unless another judge holds it back already. Its file
+// Read lists the files and loads the skill, unless another decider holds it back already. Its file
 // system then has exactly these contents.
 func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	if c.Err != nil {
@@ -79,7 +79,7 @@ func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	c.load(judged)
 }
 
-// Recall restores the files that the skill had in an earlier run. It reports false if another judge
+// Recall restores the files that the skill had in an earlier run. It reports false if another decider
 // has read the skill, or if SKILL.md has changed. Other changed files cannot be read, and the next
 // scan finds them.
 func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Digest) bool {

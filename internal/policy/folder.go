@@ -14,21 +14,21 @@ import (
 // folder is the folder of a skill, in which only judged files can be opened. In a held-back skill
 // no file can be opened.
 type folder struct {
-	inner   fs.FS
-	bundle  *skill.Bundle // as the source found it
-	judges  []*Judge
-	last    func() *verdict
-	differs func() // called if a file differs from the judged one, or a ruling has changed
+	inner    fs.FS
+	bundle   *skill.Bundle // as the source found it
+	deciders []*Decider
+	last     func() *verdict
+	differs  func() // called if a file differs from the judged one, or a ruling has changed
 }
 
-// verdict returns the last scan's verdict, with the rulings that judges have changed since.
+// verdict returns the last scan's verdict, with the rulings that deciders have changed since.
 func (f *folder) verdict() *verdict {
 	v := f.last()
-	for i, j := range f.judges {
-		if j.Now == nil {
+	for i, d := range f.deciders {
+		if d.Now == nil {
 			continue
 		}
-		r, changed := j.Now(f.bundle, v.rulings[i])
+		r, changed := d.Now(f.bundle, v.rulings[i])
 		if !changed {
 			continue
 		}

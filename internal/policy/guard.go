@@ -1,7 +1,7 @@
-// Package policy serves only the skills of a source that all judges accept.
+// Package policy serves only the skills of a source that all deciders accept.
 //
 // [Guarded] replaces a source, so that every surface sees the same skills: a held-back skill has a
-// fault, and none of its files can be opened. The files of a skill that a judge has compared are
+// fault, and none of its files can be opened. The files of a skill that a decider has compared are
 // hashed while they are read, and compared again. Every served byte was judged, or the read fails.
 package policy
 
@@ -24,11 +24,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Judge decides which skills of a source are served. Its functions may be called from any goroutine;
-// all but Judge may be nil.
-type Judge struct {
-	// Judge decides on a skill as it is now.
-	Judge func(ctx context.Context, c *Candidate) Ruling
+// Decider decides which skills of a source are served. Its functions may be called from any
+// goroutine; all but Decide may be nil.
+type Decider struct {
+	// Decide rules on a skill as it is now.
+	Decide func(ctx context.Context, c *Candidate) Ruling
 	// Now decides again, without reading the skill, before a file of it is opened. changed asks for
 	// a scan.
 	Now func(b *skill.Bundle, last Ruling) (now Ruling, changed bool)
@@ -38,7 +38,7 @@ type Judge struct {
 	Changed func(ctx context.Context, poke func())
 }
 
-// Ruling is the decision of a judge on a skill. It is immutable.
+// Ruling is the answer of a decider about a skill. It is immutable.
 type Ruling struct {
 	Held error // why the skill is held back: a [skill.LockError] or a [skill.HeldError]; nil lets it pass
 	// Differs returns the error for a file with other contents than Files has. If it is not nil, only
@@ -50,21 +50,21 @@ type Ruling struct {
 	Again   bool         // another scan must decide at once
 }
 
-// verdict is the decision of all judges on a skill. It is immutable.
+// verdict is the answer of all deciders about a skill. It is immutable.
 type verdict struct {
 	held    error    // the reason of the first ruling that holds the skill back
-	rulings []Ruling // by judge
+	rulings []Ruling // by decider
 }
 
-// Guarded returns a source with only the skills that all judges accept. The first judge that
-// holds a skill back gives the reason. A nil judge lets everything pass; with no other judge,
+// Guarded returns a source with only the skills that all deciders accept. The first decider that
+// holds a skill back gives the reason. A nil decider lets everything pass; with no other decider,
 // Guarded returns the source itself.
-func Guarded(from catalog.Source, judges ...*Judge) catalog.Source {
-	judges = slices.DeleteFunc(slices.Clone(judges), func(j *Judge) bool { return j == nil })
-	if len(judges) == 0 {
+func Guarded(from catalog.Source, deciders ...*Decider) catalog.Source {
+	deciders = slices.DeleteFunc(slices.Clone(deciders), func(d *Decider) bool { return d == nil })
+	if len(deciders) == 0 {
 		return from
 	}
-	s := &source{from: from, judges: judges, places: map[string]*skillFolder{}}
+	s := &source{from: from, deciders: deciders, places: map[string]*skillFolder{}}
 	if on, ok := from.(onDisk); ok {
 		return &diskSource{source: s, onDisk: on}
 	}
@@ -83,15 +83,15 @@ type diskSource struct {
 	onDisk
 }
 
-// source serves only the skills of another source that all judges accept.
+// source serves only the skills of another source that all deciders accept.
 type source struct {
-	from   catalog.Source
-	judges []*Judge
-	poke   atomic.Pointer[func()]
+	from     catalog.Source
+	deciders []*Decider
+	poke     atomic.Pointer[func()]
 
 	mu      sync.Mutex
 	scanned bool
-	again   bool                    // a judge wants the next scan at once
+	again   bool                    // a decider wants the next scan at once
 	places  map[string]*skillFolder // by the path of the bundle
 	inner   uint64                  // the version of the last scan of from
 	version uint64                  // of the last scan
@@ -117,9 +117,9 @@ func (s *source) Watch(ctx context.Context, poke func()) {
 	s.poke.Store(&poke)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, j := range s.judges {
-		if j.Changed != nil {
-			wg.Go(func() { j.Changed(ctx, poke) })
+	for _, d := range s.deciders {
+		if d.Changed != nil {
+			wg.Go(func() { d.Changed(ctx, poke) })
 		}
 	}
 	s.mu.Lock()
@@ -148,14 +148,14 @@ func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.judgeAll(ctx, &scan); err != nil {
+	if err := s.guardAll(ctx, &scan); err != nil {
 		return skill.Scan{}, err
 	}
 	return scan, nil
 }
 
-// judgeAll judges the skills of a scan, and replaces them by guarded ones.
-func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
+// guardAll judges the skills of a scan, and replaces them by guarded ones.
+func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 	// All verdicts take effect together, after the last: the verdicts of a cancelled scan never do.
 	places, before, after := make([]*skillFolder, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
 	for i, b := range scan.Bundles {
@@ -175,7 +175,7 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 		if len(scan.Skills) > 0 {
 			loaded = scan.Skills[i]
 		}
-		after[i] = s.askJudges(ctx, turn.newCandidate(places[i], scan.Bundles[i], loaded))
+		after[i] = s.askAll(ctx, turn.newCandidate(places[i], scan.Bundles[i], loaded))
 		progress.Add(1)
 	})
 	if err := ctx.Err(); err != nil {
@@ -220,12 +220,12 @@ func (s *source) judgeAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// askJudges asks every judge about a skill. After one judge holds the skill back, the others read
+// askAll asks every decider about a skill. After one decider holds the skill back, the others read
 // nothing of it.
-func (s *source) askJudges(ctx context.Context, c *Candidate) *verdict {
-	v := &verdict{rulings: make([]Ruling, len(s.judges))}
-	for i, j := range s.judges {
-		v.rulings[i] = j.Judge(ctx, c)
+func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
+	v := &verdict{rulings: make([]Ruling, len(s.deciders))}
+	for i, d := range s.deciders {
+		v.rulings[i] = d.Decide(ctx, c)
 		if held := v.rulings[i].Held; v.held == nil && held != nil {
 			v.held, c.Err = held, cmp.Or(c.Err, held)
 		}
@@ -234,11 +234,11 @@ func (s *source) askJudges(ctx context.Context, c *Candidate) *verdict {
 	return v
 }
 
-// notify tells the judge that holds a skill back.
+// notify tells the decider that holds a skill back.
 func (s *source) notify(b *skill.Bundle, v *verdict) {
 	i := slices.IndexFunc(v.rulings, func(r Ruling) bool { return r.Held != nil })
-	if i >= 0 && s.judges[i].Held != nil {
-		s.judges[i].Held(b, v.held)
+	if i >= 0 && s.deciders[i].Held != nil {
+		s.deciders[i].Held(b, v.held)
 	}
 }
 
@@ -247,7 +247,7 @@ func (v *verdict) same(o *verdict) bool {
 	return o != nil && reflect.DeepEqual(v.held, o.held) && (v.held != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
 }
 
-// wantsRescan reports whether a judge wants another scan at once.
+// wantsRescan reports whether a decider wants another scan at once.
 func (v *verdict) wantsRescan() bool {
 	return pending(v.held) || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Again })
 }
@@ -301,7 +301,7 @@ func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verd
 // while they are read.
 func (s *source) guard(p *skillFolder, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
-	guarded.FS = &folder{inner: b.FS, bundle: b, judges: s.judges, last: p.now.Load, differs: s.changed}
+	guarded.FS = &folder{inner: b.FS, bundle: b, deciders: s.deciders, last: p.now.Load, differs: s.changed}
 	if now.held != nil && b.Fault() == nil {
 		extra := skill.Extra{}
 		if b.Extra != nil {

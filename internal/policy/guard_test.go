@@ -23,10 +23,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// bad is a text for which the judge of these tests holds a skill back.
+// bad is a text for which the decider of these tests holds a skill back.
 const bad = "BAD"
 
-// A reader judges as a real judge does: it reads each file of a candidate completely, and remembers
+// A reader decides as a real decider does: it reads each file of a candidate completely, and remembers
 // the sets of files that it has judged.
 type reader struct {
 	mu     sync.Mutex
@@ -39,10 +39,10 @@ type reader struct {
 func newReader() *reader { return &reader{known: map[skill.Digest]bool{}} }
 
 func (r *reader) source(s catalog.Source) catalog.Source {
-	return policy.Guarded(s, &policy.Judge{Judge: r.judge})
+	return policy.Guarded(s, &policy.Decider{Decide: r.decide})
 }
 
-func (r *reader) judge(ctx context.Context, c *policy.Candidate) policy.Ruling {
+func (r *reader) decide(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	c.Read(ctx, 0, 0)
 	later := func(string, bool) error {
 		return &skill.HeldError{Pending: true, Name: c.Name, Message: "held back: it is not judged yet"}
@@ -99,10 +99,10 @@ func md(name, text string) string {
 
 // A tree is a folder with skills, and a catalogue of the skills that pass.
 type tree struct {
-	t     *testing.T
-	root  string
-	judge *reader
-	c     *catalog.Catalog
+	t       *testing.T
+	root    string
+	decider *reader
+	c       *catalog.Catalog
 }
 
 func (k *tree) write(files map[string]string) {
@@ -118,13 +118,13 @@ func newTree(t *testing.T, files map[string]string) *tree {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	k := &tree{t: t, root: root, judge: newReader()}
+	k := &tree{t: t, root: root, decider: newReader()}
 	k.write(files)
 	return k
 }
 
 func (k *tree) source(label, at string) catalog.Source {
-	return k.judge.source(dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(k.root, at), Shown: label}, Load: true}))
+	return k.decider.source(dir.New(dir.Options{Root: skill.Root{Label: label, Scope: skill.ScopeProject, Dir: filepath.Join(k.root, at), Shown: label}, Load: true}))
 }
 
 func (k *tree) view(sources ...catalog.Source) catalog.View {
@@ -212,8 +212,8 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s: listing: %v", step.name, err)
 		}
 	}
-	n := k.judge.judged.Load()
-	if k.view(); k.judge.judged.Load() != n {
+	n := k.decider.judged.Load()
+	if k.view(); k.decider.judged.Load() != n {
 		t.Error("what is known is judged again")
 	}
 }
@@ -245,7 +245,7 @@ func TestBetween(t *testing.T) {
 func TestNested(t *testing.T) {
 	k := newTree(t, map[string]string{"SKILL.md": md("whole", ""), "out/SKILL.md": md("out", ""), "out/mid/in/SKILL.md": md("in", ""), "out/mid/in/x.sh": "echo", "by/SKILL.md": md("by", "")})
 	k.want("all good", k.view(), "a/. whole: available", "a/by by: available", "a/out out: available", "a/out/mid/in in: available")
-	k.judge.also = "out/mid/in" // its findings are accepted in the skills around it
+	k.decider.also = "out/mid/in" // its findings are accepted in the skills around it
 	v := k.view()
 	k.want("the innermost is held back", v, "a/. whole: held back: it contains 'out/mid/in', which is held back", "a/by by: available", "a/out out: held back: it contains 'out/mid/in', which is held back", "a/out/mid/in in: held back: it is bad")
 	for _, e := range v.Entries {
@@ -254,7 +254,7 @@ func TestNested(t *testing.T) {
 			t.Errorf("%s has its files", e.Path)
 		}
 	}
-	k.judge.also = ""
+	k.decider.also = ""
 	k.write(map[string]string{"out/x.sh": bad})
 	k.want("around it is bad", k.view(), "a/. whole: held back: it is bad", "a/by by: available", "a/out out: held back: it is bad", "a/out/mid/in in: available")
 }
@@ -310,12 +310,12 @@ func TestGoneMeanwhile(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad})
 		f := &failing{FS: m.Files}
 		m.FS = f
-		k := &tree{t: t, judge: newReader()}
-		k.judge.before = func(context.Context) { f.with.Store(&err) }
-		v := k.view(k.judge.source(m))
+		k := &tree{t: t, decider: newReader()}
+		k.decider.before = func(context.Context) { f.with.Store(&err) }
+		v := k.view(k.decider.source(m))
 		k.want(err.Error(), v, "claude-project/pdf pdf: held back: it is not judged yet")
 		f.with.Store(nil)
-		k.judge.before = nil
+		k.decider.before = nil
 		k.want("back", k.view(), "claude-project/pdf pdf: held back: it is bad")
 	}
 }
@@ -330,7 +330,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 		must(t, os.Rename(b, a))
 		must(t, os.Rename(a+".x", b))
 	}
-	k.judge.before = func(context.Context) { swap(); k.judge.before = nil }
+	k.decider.before = func(context.Context) { swap(); k.decider.before = nil }
 	k.want("good while it is judged", k.view(), "a/pdf pdf: held back: it is not judged yet")
 	swap()
 	k.want("bad again", k.view(), "a/pdf pdf: held back: it is bad")
@@ -354,13 +354,13 @@ func (s *steady) Scan(ctx context.Context) (_ skill.Scan, err error) {
 func TestBrokenOff(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
 	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
-	k := &tree{t: t, judge: newReader()}
-	k.view(k.judge.source(&steady{Source: m}))
+	k := &tree{t: t, decider: newReader()}
+	k.view(k.decider.source(&steady{Source: m}))
 	m.Put("a/x.sh", bad)
 	m.Put("b/x.sh", "echo")
 	ctx, cancel := context.WithCancel(t.Context())
 	var n atomic.Int64
-	k.judge.before = func(ctx context.Context) {
+	k.decider.before = func(ctx context.Context) {
 		if n.Add(1) == 2 {
 			cancel()
 			<-ctx.Done()
@@ -372,7 +372,7 @@ func TestBrokenOff(t *testing.T) {
 	v, err := k.c.View(t.Context())
 	must(t, err)
 	k.want("as before", v, "claude-project/a a: available", "claude-project/b b: available")
-	k.judge.before = nil
+	k.decider.before = nil
 	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
 }
 

@@ -46,12 +46,12 @@ func TestRelease(t *testing.T) {
 		must(t, shelf.Record(r))
 		source.Set(r)
 	}
-	k := &tree{t: t, judge: newReader()}
+	k := &tree{t: t, decider: newReader()}
 	set := func(script string) map[string]map[string]string {
 		return map[string]map[string]string{"doc": {"SKILL.md": md("doc", "")}, "pdf": {"SKILL.md": md("pdf", ""), "run.sh": script}}
 	}
 	put(set(bad))
-	v := k.view(k.judge.source(source))
+	v := k.view(k.decider.source(source))
 	k.want("a bad one", v, "acme/doc doc: available", "acme/pdf pdf: held back: it is bad")
 	put(set("echo"))
 	v = k.view()
@@ -67,7 +67,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLockToo: with lock: enforce, a skill is served if it matches its lock and passes the judge;
+// TestLockToo: with lock: enforce, a skill is served if it matches its lock and passes the decider;
 // a difference from the lock is reported first.
 func TestLockToo(t *testing.T) {
 	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
@@ -82,7 +82,7 @@ func TestLockToo(t *testing.T) {
 	now := time.Now()
 	locks := provenance.New(provenance.Options{Enforce: true, Now: func() time.Time { now = now.Add(time.Minute); return now }})
 	root := skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: filepath.Join(k.root, "skills"), Shown: "skills"}
-	source := policy.Guarded(dir.New(dir.Options{Root: root, Load: true}), locks.Judge(), &policy.Judge{Judge: k.judge.judge})
+	source := policy.Guarded(dir.New(dir.Options{Root: root, Load: true}), locks.Decider(), &policy.Decider{Decide: k.decider.decide})
 	for _, step := range []struct{ name, script, locked, want string }{
 		{"as locked, and good", "echo", "echo", "available"},
 		{"as locked, and bad", bad, bad, "held back: it is bad"},
@@ -177,8 +177,8 @@ func (b between) Scan(ctx context.Context) (skill.Scan, error) {
 // bytes were judged.
 func TestLoadedBefore(t *testing.T) {
 	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
-	k := &tree{t: t, judge: newReader()}
-	v := k.view(k.judge.source(between{m, func() { m.Put("pdf/SKILL.md", md("pdf", "")) }}))
+	k := &tree{t: t, decider: newReader()}
+	v := k.view(k.decider.source(between{m, func() { m.Put("pdf/SKILL.md", md("pdf", "")) }}))
 	k.want("good when it is judged", v, "claude-project/pdf pdf: available")
 	if e := v.Entries[0]; strings.Contains(string(e.Frontmatter)+e.Description, bad) {
 		t.Errorf("listed is what was not judged: %s", e.Frontmatter)

@@ -34,10 +34,10 @@ func TestFiguresOfDoctor(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "dangling")); err != nil {
 		t.Skip(err)
 	}
-	judge := admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}})
+	ctl := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce}})
 	var sources []catalog.Source
 	for _, label := range []string{"one", "two", "dangling", "absent"} {
-		sources = append(sources, policy.Guarded(folder(dir, label), judge.Judge(true)))
+		sources = append(sources, policy.Guarded(folder(dir, label), ctl.Decider(true)))
 	}
 	sources = append(sources, excluded(dir, "excluded"))
 	c := catalog.New(sources, catalog.Options{})
@@ -48,14 +48,14 @@ func TestFiguresOfDoctor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := doctor.Examine(t.Context(), v, doctor.Options{Judge: workspace.JudgeOf(judge)})
+	want, err := doctor.Examine(t.Context(), v, doctor.Options{Judge: workspace.JudgeOf(ctl)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := (judgement.Statuses{Skills: 7, Available: 2, Shadowed: 1, Unlisted: 2, Skipped: 1, Held: 1}); want.Count.Statuses != s || want.Count.Notices == 0 {
 		t.Fatalf("%+v", want.Count)
 	}
-	site := web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge), Judge: workspace.JudgeOf(judge)})
+	site := web.New(web.Options{Catalog: c, Scans: observe.NewScans(ctl), Judge: workspace.JudgeOf(ctl)})
 	var got struct {
 		Count judgement.Count
 		Roots []doctor.RootStatus

@@ -35,16 +35,16 @@ var scannedFiles = map[string]string{
 }
 
 // withPolicy returns the catalogue and the site of a server with a policy.
-func withPolicy(t *testing.T, scan admission.Policy) (*catalog.Catalog, *web.Site) {
+func withPolicy(t *testing.T, scan admission.Config) (*catalog.Catalog, *web.Site) {
 	t.Helper()
 	dir := t.TempDir()
 	lay(t, dir, scannedFiles)
-	judge := admission.New(admission.Options{Policy: scan})
-	c := catalog.New([]catalog.Source{policy.Guarded(folder(dir, "one"), judge.Judge(true)), policy.Guarded(folder(dir, "two"), judge.Judge(true))}, catalog.Options{})
+	ctl := admission.New(admission.Options{Config: scan})
+	c := catalog.New([]catalog.Source{policy.Guarded(folder(dir, "one"), ctl.Decider(true)), policy.Guarded(folder(dir, "two"), ctl.Decider(true))}, catalog.Options{})
 	if err := c.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(judge), Judge: workspace.JudgeOf(judge)})
+	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(ctl), Judge: workspace.JudgeOf(ctl)})
 }
 
 // TestAcceptedFindings checks that an accepted finding is in no count of pages, API and metrics, and that
@@ -54,7 +54,7 @@ func TestAcceptedFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce, File: "knack.yaml", Accept: []admission.Accept{{Rule: "run-fetched-unknown", Skill: anything, Reason: "our host", Line: 4}}})
+	_, site := withPolicy(t, admission.Config{Mode: admission.Enforce, File: "knack.yaml", Accept: []admission.Accept{{Rule: "run-fetched-unknown", Skill: anything, Reason: "our host", Line: 4}}})
 	for path, wants := range map[string][]string{
 		"/metrics":                   {`knack_skills{status="held"} 0`, `knack_scan_findings{lane="enforce"} 0`, `knack_scan_findings{lane="review"} 5`, `knack_scan_skills{lane="review"} 2`},
 		"/health":                    {"No finding to enforce, 5 to review in 2 skills."},
@@ -99,7 +99,7 @@ const heldWhy = "scripts/a.sh:2:40: what 'http://45.67.89.10/<b>s' delivers is r
 // TestHeldPages checks where a held-back skill is shown: in lists with its own state, on a page with
 // the reason, rule and line, and on the health page. Its files are given out nowhere.
 func TestHeldPages(t *testing.T) {
-	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
+	_, site := withPolicy(t, admission.Config{Mode: admission.Enforce})
 	get := func(path string) answered { return answerOf(t.Context(), site, path) }
 	list := skillsOf(parsed(t, get("/?state=held")))
 	if len(list) != 2 || !strings.HasPrefix(list[0], "bad held back /health/skipped-") || !strings.HasPrefix(list[1], "other held back /health/skipped-") {
@@ -161,7 +161,7 @@ func TestHeldPages(t *testing.T) {
 // TestScanPage checks the findings and the facts of a skill that is served: each leads to its line,
 // hostile text is escaped, and a secret is cut.
 func TestScanPage(t *testing.T) {
-	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
+	_, site := withPolicy(t, admission.Config{Mode: admission.Enforce})
 	a := answerOf(t.Context(), site, "/skills/one/meh/?view=scan")
 	doc := parsed(t, a)
 	if strings.Contains(a.body, "<script>x") || strings.Contains(a.body, canary) || strings.Contains(a.body, canary[4:12]) {
@@ -199,7 +199,7 @@ func TestScanPage(t *testing.T) {
 // TestScanAPI checks the state and the scan of a skill in the API, and that a client gets neither
 // for a skill that a rule hides from it.
 func TestScanAPI(t *testing.T) {
-	_, site := withPolicy(t, admission.Policy{Mode: admission.Enforce})
+	_, site := withPolicy(t, admission.Config{Mode: admission.Enforce})
 	f := open(t, files)
 	schema := document(t, f)
 	deny, err := access.ParsePattern("skill://two/**")
@@ -256,7 +256,7 @@ func TestApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, site := withPolicy(t, admission.Policy{Approve: []access.Pattern{approve}})
+	_, site := withPolicy(t, admission.Config{Approve: []access.Pattern{approve}})
 	if got := skillsOf(parsed(t, answerOf(t.Context(), site, "/?state=held"))); len(got) != 1 || !strings.HasPrefix(got[0], "fine held back ") {
 		t.Errorf("%q", got)
 	}
@@ -275,7 +275,7 @@ func TestApproval(t *testing.T) {
 // TestNoPolicy checks that a server without a policy judges the contents of skills, and mentions no
 // policy.
 func TestNoPolicy(t *testing.T) {
-	_, site := withPolicy(t, admission.Policy{Mode: admission.Off})
+	_, site := withPolicy(t, admission.Config{Mode: admission.Off})
 	for _, path := range []string{"/", "/health", "/skills/one/bad/", "/metrics", "/api/v1/skills/one/bad", "/api/v1/skills"} {
 		if body := answerOf(t.Context(), site, path).body; strings.Contains(body, "held back") || strings.Contains(body, "view=scan") || strings.Contains(body, `"scan":{`) || strings.Contains(body, `status="held"`) {
 			t.Errorf("%s shows a policy:\n%s", path, body)

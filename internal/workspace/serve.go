@@ -43,17 +43,17 @@ func (w *Workspace) Serve(s Serving) (err error) {
 // Catalog returns the catalogue, or nil until the skills are read or served.
 func (w *Workspace) Catalog() *catalog.Catalog { return w.catalog }
 
-// Policy returns the judge of the operator's policy, or nil.
-func (w *Workspace) Policy() *admission.Judge { return w.judge }
+// Admission returns the controller of the operator's policy, or nil.
+func (w *Workspace) Admission() *admission.Controller { return w.admission }
 
 // Replica returns the followed sources of a server, or nil.
 func (w *Workspace) Replica() *replica.Replica { return w.replica }
 
 // Start reads the skills of a server and follows their changes, until the context ends. stop ends the
-// judge of the operator's policy, and waits until it has saved its verdicts.
+// controller of the operator's policy, and waits until it has saved its verdicts.
 func (w *Workspace) Start(ctx context.Context) (stop func()) {
 	go func() { _ = w.catalog.Run(ctx) }()
-	stop = w.judge.Start(ctx, w.catalog)
+	stop = w.admission.Start(ctx, w.catalog)
 	w.replica.Start()
 	go w.followPlugins(ctx)
 	return stop
@@ -97,7 +97,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	w.locks = w.newLocks(s)
 	if !w.unguarded {
 		cache, _ := w.o.Env.Folders()
-		if w.judge, err = w.files.Admission(w.file, cache, s.Log); err != nil {
+		if w.admission, err = w.files.Admission(w.file, cache, s.Log); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	}
 	w.followed = nil // a command that failed reads again
 	for _, s := range w.replica.Sources() {
-		w.followed = append(w.followed, policy.Guarded(s, w.judge.Judge(once)))
+		w.followed = append(w.followed, policy.Guarded(s, w.admission.Decider(once)))
 	}
 	w.sources = w.sourcesOf(w.layout, once)
 	return catalog.New(w.sources, s.Catalog), nil
@@ -151,7 +151,7 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 			listed = append(listed, s)
 		}
 	}
-	locks, admission := w.locks.Judge(), w.judge.Judge(once)
+	locks, held := w.locks.Decider(), w.admission.Decider(once)
 	for _, r := range l.roots {
 		r.UnlistedBy = w.excludedBy(l, r)
 		r.Unlisted = r.UnlistedBy != ""
@@ -160,7 +160,7 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 		if !ok {
 			from = l.projects.Source(o)
 		}
-		add(r, policy.Guarded(from, locks, admission))
+		add(r, policy.Guarded(from, locks, held))
 	}
 	for _, s := range w.followed {
 		add(s.Root(), s)

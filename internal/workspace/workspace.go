@@ -87,15 +87,15 @@ type Workspace struct {
 	changing  sync.Mutex             // held while inUse and the catalogue's sources are replaced
 	clients   sync.Map               // the [clientSkills] of each client, by its name
 
-	watches  *dir.Watches // one for the process
-	builtin  *builtin.Source
-	sources  []catalog.Source
-	catalog  *catalog.Catalog // nil until the skills are read
-	replica  *replica.Replica // nil without followed sources
-	followed []catalog.Source // the replica's, judged; they stay when the projects change
-	stored   []doctor.Followed
-	locks    *provenance.Locks
-	judge    *admission.Judge
+	watches   *dir.Watches // one for the process
+	builtin   *builtin.Source
+	sources   []catalog.Source
+	catalog   *catalog.Catalog // nil until the skills are read
+	replica   *replica.Replica // nil without followed sources
+	followed  []catalog.Source // the replica's, judged; they stay when the projects change
+	stored    []doctor.Followed
+	locks     *provenance.Locks
+	admission *admission.Controller
 }
 
 // Open resolves the settings. Its skills pass the operator's policy and the locks.
@@ -216,15 +216,15 @@ func (w *Workspace) Stored() []doctor.Followed { return w.stored }
 func (w *Workspace) Sources() []catalog.Source { return w.sources }
 
 // Judge returns the judge of skills by the lanes of the operator's policy.
-func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.judge) }
+func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.admission) }
 
 // JudgeOf returns the judge of skills by the lanes of a policy. If the policy can hold skills back,
 // the judge uses the reports of exactly the served bytes.
-func JudgeOf(j *admission.Judge) judgement.Judge {
-	out := judgement.Judge{Lanes: j.Lanes(), Accepted: j.Accepted}
-	if j.Enforces() {
+func JudgeOf(ctl *admission.Controller) judgement.Judge {
+	out := judgement.Judge{Lanes: ctl.Lanes(), Accepted: ctl.Accepted}
+	if ctl.Enforces() {
 		out.Known = func(e *catalog.Entry) *scan.Report {
-			v, _ := j.Of(e)
+			v, _ := ctl.Of(e)
 			return v.Report()
 		}
 	}
@@ -234,24 +234,24 @@ func JudgeOf(j *admission.Judge) judgement.Judge {
 // Accepted returns why the operator accepts a rule's findings in the present files of a skill, or "".
 // It also answers in a workspace without the policy.
 func (w *Workspace) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) (string, error) {
-	j, err := w.admission()
+	ctl, err := w.controller()
 	if err != nil {
 		return "", err
 	}
-	return j.Accepted(ctx, e, rule), nil
+	return ctl.Accepted(ctx, e, rule), nil
 }
 
 // Lanes returns the rules that the operator moves to another lane. It also answers in a workspace
 // without the policy.
 func (w *Workspace) Lanes() (map[skill.RuleID]scan.Lane, error) {
-	j, err := w.admission()
-	return j.Lanes(), err
+	ctl, err := w.controller()
+	return ctl.Lanes(), err
 }
 
-// admission returns the judge of the operator's policy, also if the workspace opened without it.
-func (w *Workspace) admission() (*admission.Judge, error) {
-	if w.judge != nil {
-		return w.judge, nil
+// controller returns the controller of the operator's policy, also if the workspace opened without it.
+func (w *Workspace) controller() (*admission.Controller, error) {
+	if w.admission != nil {
+		return w.admission, nil
 	}
 	return w.files.Admission(w.file, "", slog.New(slog.DiscardHandler))
 }
@@ -301,7 +301,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 		return v, err
 	}
 	w.catalog = c
-	w.judge.Save()
+	w.admission.Save()
 	for _, text := range slices.Concat(w.Missing(v), silentRoots(v)) {
 		w.o.Warn(text)
 	}

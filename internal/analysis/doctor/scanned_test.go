@@ -19,7 +19,7 @@ import (
 )
 
 // holdsBad is a judge that holds back each skill with the name bad.
-var holdsBad = &policy.Judge{Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
+var holdsBad = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	if c.Read(ctx, 0, 0); c.Name != "bad" {
 		return policy.Ruling{}
 	}

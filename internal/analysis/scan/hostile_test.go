@@ -107,7 +107,7 @@ func FuzzMarkdown(f *testing.F) {
 		text = strings.ToValidUTF8(text, "?")
 		file := fileOf("SKILL.md", text)
 		s := newScanner(Options{})
-		markdown.Judge(s, s.commands, file.Whole())
+		markdown.Scan(s, s.commands, file.Whole())
 		for _, f := range s.report().Findings {
 			if f.Position.Line > 1+strings.Count(text, "\n") || f.Position.Column < 1 && f.Position.Line > 0 {
 				t.Errorf("%q: %+v", text, f)

@@ -39,7 +39,7 @@ type scanner struct {
 	judged   int          // bytes of text, each counted as often as [cost] says
 	file     string       // the file of the skill that is judged
 	archives []skill.File // are judged after all other files
-	commands *commands.Judge
+	commands *commands.Analyzer
 }
 
 func newScanner(o Options) *scanner {
@@ -259,11 +259,11 @@ func cost(kind fileKind) int {
 // text judges a text file by every reader for its kind.
 func (s *scanner) text(f *passage.File, kind fileKind) {
 	p := f.Whole()
-	characters.Judge(s, p)
+	characters.Scan(s, p)
 	s.secrets(p)
 	switch kind {
 	case kindMarkdown:
-		markdown.Judge(s, s.commands, p)
+		markdown.Scan(s, s.commands, p)
 	case kindShell:
 		s.commands.Shell(p, commands.Script)
 	case kindPython, kindJavaScript:

@@ -86,7 +86,7 @@ func FuzzCharacters(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s := newScanner(Options{})
-		characters.Judge(s, fileOf("a.txt", strings.ToValidUTF8(text, "?")).Whole())
+		characters.Scan(s, fileOf("a.txt", strings.ToValidUTF8(text, "?")).Whole())
 		s.report()
 	})
 }

@@ -136,10 +136,10 @@ func (c *Client) checkURL(u *url.URL) error {
 	return nil
 }
 
-// Judge returns an error if the server that a person named may not lead to an address. It serves
+// CheckTarget returns an error if the server that a person named may not lead to an address. It serves
 // a program that then connects to the address. It resolves names on this machine: behind a proxy
 // the proxy must refuse private ones.
-func (f *Fetcher) Judge(ctx context.Context, named, to string) error {
+func (f *Fetcher) CheckTarget(ctx context.Context, named, to string) error {
 	c, err := f.For(named)
 	if err != nil {
 		return err

@@ -367,7 +367,7 @@ func printApproval(env *console.Env, name string, a approvals.Approval, r scan.R
 	for _, accept := range accepts {
 		p.Item(2, "  accepted: %s, in these files of %s", accept.Rule, accept.Skill)
 	}
-	if s := book.Judge(a.URI, a.Files, a.At); s.Is != approvals.Never {
+	if s := book.Compare(a.URI, a.Files, a.At); s.Is != approvals.Never {
 		p.Item(2, "  before: %s", s)
 	}
 	for _, accept := range accepts {

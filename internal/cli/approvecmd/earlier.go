@@ -89,7 +89,7 @@ type approvedSkills struct {
 
 func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error) {
 	k.URI = e.URI().String()
-	s := a.book.Judge(k.URI, files, time.Now())
+	s := a.book.Compare(k.URI, files, time.Now())
 	switch s.Is {
 	case approvals.Approved:
 		k.Status = report.Same

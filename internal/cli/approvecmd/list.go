@@ -112,7 +112,7 @@ func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *appr
 		row.State, row.words = stateUnread, "its files cannot be compared: "+skill.Reason(err)
 		return
 	}
-	s := book.Judge(row.URI, files, time.Now())
+	s := book.Compare(row.URI, files, time.Now())
 	row.State, row.Now, row.words = string(s.Is), s.Set.String(), s.String()
 }
 

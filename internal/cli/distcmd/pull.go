@@ -274,7 +274,7 @@ func fetch(ctx context.Context, from *pull.Puller, q release.Request) (release.U
 }
 
 // rules returns the rules for a source, as a server with the same file applies them.
-func (p *puller) rules(ref origin.Ref, signers *trust.Policy, files *settings.Finder) (release.Rules, error) {
+func (p *puller) rules(ref origin.Ref, signers trust.Rules, files *settings.Finder) (release.Rules, error) {
 	rule, _ := signers.Rule(ref.Source)
 	rules := release.Rules{Trusts: rule.Trusts}
 	file, err := files.Trusted()

@@ -234,7 +234,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		return nil, nil, err
 	}
 	f.lock = filepath.Join(at.root, lockfile.Name)
-	var rules *trust.Policy
+	var rules trust.Rules
 	if !f.takesNothing {
 		if rules, err = settings.New(env, f.config).Trust(); err != nil {
 			return nil, nil, err
@@ -268,10 +268,10 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 			Env: env, Store: shelf, Progress: p.set, Offline: offline, Warn: f.warn,
 			Fetch: servers, Typed: f.typedServers(),
 		}),
-		Warn:  f.warn,
-		Judge: servers.Judge,
-		Allow: f.allow,
-		Trust: rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
+		Warn:        f.warn,
+		CheckTarget: servers.CheckTarget,
+		Allow:       f.allow,
+		Trust:       rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
 		Shown:   env.Shown, Command: f.command,

@@ -6,23 +6,23 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// Scans gives the web pages the results of a judge. It implements [web.Scans].
-type Scans struct{ judge *admission.Judge }
+// Scans gives the web pages the results of a controller. It implements [web.Scans].
+type Scans struct{ admission *admission.Controller }
 
-// NewScans returns the results of a judge, or nil if its policy is empty.
-func NewScans(j *admission.Judge) web.Scans {
-	if !j.Scans() && !j.Holds() {
+// NewScans returns the results of a controller, or nil if its policy is empty.
+func NewScans(ctl *admission.Controller) web.Scans {
+	if !ctl.Scans() && !ctl.Holds() {
 		return nil
 	}
-	return Scans{j}
+	return Scans{ctl}
 }
 
 // Of implements [web.Scans].
 func (s Scans) Of(e *catalog.Entry) (k web.Scanned, ok bool) {
-	d, ok := s.judge.Of(e)
+	d, ok := s.admission.Of(e)
 	if !ok {
 		return k, false
 	}
-	r, accepted := s.judge.Unaccepted(e, d)
+	r, accepted := s.admission.Unaccepted(e, d)
 	return web.Scanned{Set: d.Set, Report: r, Accepted: accepted, Approval: d.Approved, Approved: d.Approved != "" && d.Fault == nil}, true
 }

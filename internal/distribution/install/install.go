@@ -47,11 +47,11 @@ type Options struct {
 	// Origins returns the reader of a kind of source.
 	Origins func(origin.Kind) (origin.Origin, error)
 	Store   *store.Store
-	// Judge returns an error if a server that the user named may not lead to an address; nil lets
-	// every address pass.
-	Judge func(ctx context.Context, named, to string) error
+	// CheckTarget returns an error if a server that the user named may not lead to an address. nil
+	// lets every address pass.
+	CheckTarget func(ctx context.Context, named, to string) error
 	// Trust has the rules about signatures; nil has none.
-	Trust *trust.Policy
+	Trust trust.Rules
 	// AcceptSigner accepts a skill with another signer than the locked one, or without a
 	// signature.
 	AcceptSigner bool

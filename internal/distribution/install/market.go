@@ -236,12 +236,12 @@ func (in *Installer) openPlugin(ctx context.Context, from origin.Ref, m *market,
 	if err != nil {
 		return nil, ref, false, err
 	}
-	if to := addressOf(ref); in.o.Judge != nil && to != "" && !in.o.Offline {
+	if to := addressOf(ref); in.o.CheckTarget != nil && to != "" && !in.o.Offline {
 		named := apartFrom
 		if u, err := url.Parse(from.Location); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
 			named = from.Location
 		}
-		if err := in.o.Judge(ctx, named, to); err != nil {
+		if err := in.o.CheckTarget(ctx, named, to); err != nil {
 			return nil, ref, false, fmt.Errorf("%s: %w", ref, err)
 		}
 	}

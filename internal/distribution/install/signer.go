@@ -74,7 +74,7 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 	if _, ruled := in.o.Trust.Rule(ref.Source); locked && !ruled {
 		return &library{Library: l, at: l.Revision()}, nil
 	}
-	v, err := origin.Judge(ctx, in.o.Trust, ref, l)
+	v, err := origin.Verify(ctx, in.o.Trust, ref, l)
 	if err != nil {
 		l.Close()
 		return &library{Library: l, verdict: v, at: l.Revision()}, err

@@ -18,11 +18,11 @@ type Signed interface {
 	Signatures(ctx context.Context) ([]trust.Signature, error)
 }
 
-// Judge asks a library for its signatures, and judges them by the rules for its source. It fetches
-// nothing else. The error is a [*trust.Refusal] if the library must be refused. A registry that
+// Verify asks a library for its signatures, and verifies them by the rules for its source. It
+// fetches nothing else. The error is a [*trust.Refusal] if the library must be refused. A registry that
 // cannot list the signatures is an error only if a rule exists and the signatures at hand have no
 // trusted key.
-func Judge(ctx context.Context, p *trust.Policy, ref Ref, l Library) (trust.Verdict, error) {
+func Verify(ctx context.Context, rules trust.Rules, ref Ref, l Library) (trust.Verdict, error) {
 	var found []trust.Signature
 	var failed error
 	if s, ok := l.(Signed); ok {
@@ -31,12 +31,12 @@ func Judge(ctx context.Context, p *trust.Policy, ref Ref, l Library) (trust.Verd
 	if ctx.Err() != nil {
 		return trust.Verdict{}, ctx.Err()
 	}
-	v, refused := p.Judge(ref.Source, strings.TrimPrefix(l.Revision().ID, "oci:"), found)
+	v, refused := rules.Verify(ref.Source, strings.TrimPrefix(l.Revision().ID, "oci:"), found)
 	if failed == nil || v.State == trust.Signed {
 		return v, refused
 	}
 	failed = &unclear{ref, failed}
-	if _, ruled := p.Rule(ref.Source); ruled {
+	if _, ruled := rules.Rule(ref.Source); ruled {
 		return trust.Verdict{}, failed
 	}
 	if refused != nil {

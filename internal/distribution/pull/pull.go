@@ -25,7 +25,7 @@ type Puller struct {
 	Store   *store.Store
 	// Trust has the rules about signatures, which are judged before anything else of a library is
 	// fetched; nil has none.
-	Trust *trust.Policy
+	Trust trust.Rules
 	// AllowDowngrade takes a release under the tag of another version.
 	AllowDowngrade bool
 	// Clean, if not nil, removes the source's credentials from the reason of a fault.
@@ -97,7 +97,7 @@ func (w *work) open(ctx context.Context, ref origin.Ref, at origin.Revision) (li
 		return nil, r, err
 	}
 	r = store.Release{Revision: lib.Revision().ID}
-	v, err := origin.Judge(ctx, w.Trust, ref, lib)
+	v, err := origin.Verify(ctx, w.Trust, ref, lib)
 	if err == nil {
 		r.Version, err = origin.Version(ref, lib, v)
 		if w.AllowDowngrade && errors.As(err, new(*origin.Misnamed)) {

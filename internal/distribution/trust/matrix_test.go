@@ -207,8 +207,8 @@ func TestMatrix(t *testing.T) {
 		for _, row := range rows {
 			t.Run(row.name+" "+alg.name, func(t *testing.T) {
 				var got []string
-				for _, p := range []*Policy{nil, {Rules: []Rule{rule}}, {Rules: []Rule{required}}} {
-					v, err := p.Judge(source, digest, row.found)
+				for _, rules := range []Rules{nil, {rule}, {required}} {
+					v, err := rules.Verify(source, digest, row.found)
 					text := string(v.State)
 					var refusal *Refusal
 					if errors.As(err, &refusal) {

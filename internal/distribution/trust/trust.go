@@ -92,17 +92,14 @@ type Rule struct {
 	Where   string // the rule's position for messages: a file and a line
 }
 
-// Policy is a list of rules. The first rule with a matching pattern applies to a source. A nil or
-// zero Policy has no rules.
-type Policy struct{ Rules []Rule }
+// Rules are rules in their order. The first one with a matching pattern applies to a source.
+type Rules []Rule
 
 // Rule returns the rule for a source.
-func (p *Policy) Rule(source string) (Rule, bool) {
-	if p != nil {
-		for _, r := range p.Rules {
-			if r.From.Fits(source) {
-				return r, true
-			}
+func (rs Rules) Rule(source string) (Rule, bool) {
+	for _, r := range rs {
+		if r.From.Fits(source) {
+			return r, true
 		}
 	}
 	return Rule{}, false
@@ -118,11 +115,11 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Judge returns the verdict on the signatures of a manifest from a source, spelt as in
+// Verify returns the verdict on the signatures of a manifest from a source, spelt as in
 // [origin.Ref.Source]. The error is a [*Refusal] if no signature is by a trusted key and one is
 // invalid, or if the source's rule requires a trusted key. The verdict is valid in both cases.
-func (p *Policy) Judge(source, manifestDigest string, found []Signature) (Verdict, error) {
-	rule, _ := p.Rule(source)
+func (rs Rules) Verify(source, manifestDigest string, found []Signature) (Verdict, error) {
+	rule, _ := rs.Rule(source)
 	v := verdictOn(rule.Keys, manifestDigest, found)
 	what := "the release " + short(manifestDigest)
 	switch {
@@ -163,8 +160,8 @@ func oneOf(keys []Key) string {
 
 // Locked checks a signer recorded in a lock or a store. The error is a [*Refusal] if the source's
 // rule requires a signature and the signer is not one of its keys.
-func (p *Policy) Locked(source, signer string) error {
-	rule, _ := p.Rule(source)
+func (rs Rules) Locked(source, signer string) error {
+	rule, _ := rs.Rule(source)
 	if !rule.Require || rule.Trusts(signer) {
 		return nil
 	}

@@ -84,29 +84,29 @@ func TestPatterns(t *testing.T) {
 func TestRules(t *testing.T) {
 	old, next, other := algorithms[0].make(t), algorithms[1].make(t), algorithms[0].make(t)
 	oldKey, nextKey := publicKey(t, "old.pub", old), publicKey(t, "next.pub", next)
-	p := &Policy{Rules: []Rule{
+	rules := Rules{
 		{From: pattern(t, source), Keys: []Key{oldKey, nextKey}, Require: true, Where: "knack.yaml:2"},
 		{From: pattern(t, "oci://registry.example.com/**"), Keys: []Key{nextKey}, Where: "knack.yaml:5"},
 		{From: pattern(t, Any), Keys: []Key{publicKey(t, "other.pub", other)}, Require: true, Where: "knack.yaml:7"},
-	}}
-	if r, ok := p.Rule(source); !ok || r.Where != "knack.yaml:2" {
+	}
+	if r, ok := rules.Rule(source); !ok || r.Where != "knack.yaml:2" {
 		t.Errorf("the rule of %s is %+v", source, r)
 	}
-	hub := &Policy{Rules: []Rule{{From: pattern(t, "oci://docker.io/acme/**"), Keys: []Key{oldKey}, Require: true}}}
+	hub := Rules{{From: pattern(t, "oci://docker.io/acme/**"), Keys: []Key{oldKey}, Require: true}}
 	for _, host := range []string{"docker.io", "index.docker.io", "registry-1.docker.io"} {
-		if _, err := hub.Judge("oci://"+host+"/acme/skills", digest, nil); err == nil {
+		if _, err := hub.Verify("oci://"+host+"/acme/skills", digest, nil); err == nil {
 			t.Errorf("an unsigned release of %s is taken", host)
 		}
 		if hub.Locked("oci://"+host+"/acme/skills", "") == nil {
 			t.Errorf("a release of %s without a signer is taken from a lock", host)
 		}
 	}
-	if _, err := p.Judge("oci://registry.example.com/b", digest, nil); err != nil {
+	if _, err := rules.Verify("oci://registry.example.com/b", digest, nil); err != nil {
 		t.Errorf("a rule behind the first that fits was asked: %v", err)
 	}
 
 	// While a key is replaced, both sign.
-	v, err := p.Judge(source, digest, []Signature{ours(t, next, digest), ours(t, old, digest)})
+	v, err := rules.Verify(source, digest, []Signature{ours(t, next, digest), ours(t, old, digest)})
 	if err != nil || v.State != Signed || v.Signer != oldKey.ID || !slices.Equal(v.Signers, []string{oldKey.ID, nextKey.ID}) {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -117,26 +117,26 @@ func TestRules(t *testing.T) {
 		t.Errorf("%s did not sign", by)
 	}
 
-	_, err = p.Judge(source, digest, []Signature{ours(t, other, digest)})
+	_, err = rules.Verify(source, digest, []Signature{ours(t, other, digest)})
 	want := "the release sha256:111111111111 is signed by another key than old.pub or next.pub, and knack.yaml:2 takes only releases that old.pub or next.pub signed"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	_, err = p.Judge("github.com/acme/skills", "", nil)
+	_, err = rules.Verify("github.com/acme/skills", "", nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "a source of this kind has no signatures, as only registries have them, and knack.yaml:7 takes only") {
 		t.Errorf("a source without signatures: %v", err)
 	}
 
 	var refusal *Refusal
 	for signer, refused := range map[string]bool{oldKey.ID: false, nextKey.ID: false, "": true, publicKey(t, "", other).ID: true} {
-		if err := p.Locked(source, signer); errors.As(err, &refusal) != refused {
+		if err := rules.Locked(source, signer); errors.As(err, &refusal) != refused {
 			t.Errorf("a lock with the signer %q: %v", signer, err)
 		}
 	}
-	if err := p.Locked("oci://registry.example.com/b", ""); err != nil {
+	if err := rules.Locked("oci://registry.example.com/b", ""); err != nil {
 		t.Errorf("a rule without require refuses a lock: %v", err)
 	}
-	if err := (*Policy)(nil).Locked(source, ""); err != nil {
+	if err := Rules(nil).Locked(source, ""); err != nil {
 		t.Errorf("no rule refuses a lock: %v", err)
 	}
 }
@@ -144,16 +144,16 @@ func TestRules(t *testing.T) {
 // TestManySignatures checks that a list without an end is not judged to its end.
 func TestManySignatures(t *testing.T) {
 	key := algorithms[1].make(t)
-	p := &Policy{Rules: []Rule{{From: pattern(t, Any), Keys: []Key{publicKey(t, "a.pub", key)}}}}
+	rules := Rules{{From: pattern(t, Any), Keys: []Key{publicKey(t, "a.pub", key)}}}
 	found := make([]Signature, MaxFound, MaxFound+1)
 	for i := range found {
 		found[i] = cosign3(t, algorithms[0].make(t), digest)
 	}
-	if v, _ := p.Judge(source, digest, append(found, ours(t, key, digest))); v.State != UnknownSigner {
+	if v, _ := rules.Verify(source, digest, append(found, ours(t, key, digest))); v.State != UnknownSigner {
 		t.Errorf("the signature behind the last that counts is judged: %s", v.State)
 	}
 	found[MaxFound-1] = ours(t, key, digest)
-	if v, _ := p.Judge(source, digest, found); v.State != Signed {
+	if v, _ := rules.Verify(source, digest, found); v.State != Signed {
 		t.Errorf("the last signature that counts is not judged: %s", v.State)
 	}
 }
@@ -168,10 +168,10 @@ func FuzzBundle(f *testing.F) {
 	f.Add(old.Data, old.Value)
 	f.Add([]byte(`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":`+certificate+`}`), "AA==")
 	// Another key than the one of the inputs: nothing of it can be signed by this one.
-	policy := &Policy{Rules: []Rule{{From: Pattern{Any}, Keys: []Key{publicKey(f, "a.pub", algorithms[1].make(f)), publicKey(f, "b.pub", algorithms[0].make(f))}, Require: true, Where: "knack.yaml:1"}}}
+	rules := Rules{{From: Pattern{Any}, Keys: []Key{publicKey(f, "a.pub", algorithms[1].make(f)), publicKey(f, "b.pub", algorithms[0].make(f))}, Require: true, Where: "knack.yaml:1"}}
 	f.Fuzz(func(t *testing.T, data []byte, value string) {
 		for _, kind := range []string{Bundle, SimpleSigning} {
-			v, err := policy.Judge(source, digest, []Signature{{MediaType: kind, Data: data, Value: value}})
+			v, err := rules.Verify(source, digest, []Signature{{MediaType: kind, Data: data, Value: value}})
 			var refusal *Refusal
 			if v.State == Signed || v.Signer != "" || !errors.As(err, &refusal) || refusal.Message == "" || refusal.Fix == "" {
 				t.Fatalf("%s: %+v, %v", kind, v, err)

@@ -10,12 +10,12 @@ import (
 
 // engine identifies the inputs of a report other than the files: the build, and the lanes of a
 // policy. It is empty for a build that is not known.
-func engine(build string, policy Policy) string {
+func engine(build string, config Config) string {
 	if build == "" {
 		return ""
 	}
 	lanes := []string{}
-	for rule, lane := range policy.Rules {
+	for rule, lane := range config.Rules {
 		lanes = append(lanes, string(rule)+"="+string(lane))
 	}
 	slices.Sort(lanes)

@@ -68,7 +68,7 @@ func judged(t testing.TB, o admission.Options, files map[string]string) map[stri
 	t.Helper()
 	m := skilltest.New("acme", skill.ScopeProject, files)
 	all := map[string]string{}
-	for _, e := range view(t, catalog.New([]catalog.Source{policy.Guarded(m, admission.New(o).Judge(true))}, catalog.Options{})).Entries {
+	for _, e := range view(t, catalog.New([]catalog.Source{policy.Guarded(m, admission.New(o).Decider(true))}, catalog.Options{})).Entries {
 		all[e.Path] = why(e)
 	}
 	return all
@@ -85,9 +85,9 @@ func packed(name, text string) string {
 
 // TestVerdicts: the files for which a policy holds a skill back, and the reasons.
 func TestVerdicts(t *testing.T) {
-	enforce := admission.Policy{Mode: admission.Enforce}
-	lanes := func(rules map[skill.RuleID]scan.Lane) admission.Policy {
-		return admission.Policy{Mode: admission.Enforce, Rules: rules}
+	enforce := admission.Config{Mode: admission.Enforce}
+	lanes := func(rules map[skill.RuleID]scan.Lane) admission.Config {
+		return admission.Config{Mode: admission.Enforce, Rules: rules}
 	}
 	var many strings.Builder // 150 findings to review, and a last one to enforce
 	for i := range 150 {
@@ -100,7 +100,7 @@ func TestVerdicts(t *testing.T) {
 	const runs = "what base64 decodes is run by 'sh' [run-decoded]"
 	for _, c := range []struct {
 		name  string
-		scan  admission.Policy
+		scan  admission.Config
 		files map[string]string
 		want  string // a prefix; "" is served
 	}{
@@ -121,20 +121,20 @@ func TestVerdicts(t *testing.T) {
 		{"a script that is too large", enforce, map[string]string{"a.sh": strings.Repeat("a|", 1<<17) + "a\n"}, "a.sh: a line has too many words and marks to be read as a command [too-large]"},
 		{"a page that is too large", enforce, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, "a.md: it has too many lines or marks to be read as Markdown: it is read as plain text [too-large]"},
 		{"a page that is too large, and the rule off", lanes(map[skill.RuleID]scan.Lane{"too-large": ""}), map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, "not all of it could be judged"},
-		{"a page that is too large, in review", admission.Policy{Mode: admission.Review}, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, ""},
+		{"a page that is too large, in review", admission.Config{Mode: admission.Review}, map[string]string{"a.md": strings.Repeat("- a\n", 1<<17)}, ""},
 		{"many findings before one that is too large", enforce, map[string]string{"a.sh": strings.Repeat(persists, 150) + strings.Repeat("a|", 1<<17) + "a\n"}, "a.sh: a line has too"},
-		{"reviewed", admission.Policy{Mode: admission.Review}, map[string]string{"a.sh": decodes}, ""},
-		{"off", admission.Policy{Mode: admission.Off}, map[string]string{"a.sh": decodes}, ""},
+		{"reviewed", admission.Config{Mode: admission.Review}, map[string]string{"a.sh": decodes}, ""},
+		{"off", admission.Config{Mode: admission.Off}, map[string]string{"a.sh": decodes}, ""},
 	} {
 		files := map[string]string{"pdf/SKILL.md": md("pdf", "")}
 		for at, text := range c.files {
 			files["pdf/"+at] = text
 		}
-		if got := judged(t, admission.Options{Policy: c.scan}, files)["pdf"]; !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+		if got := judged(t, admission.Options{Config: c.scan}, files)["pdf"]; !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := judged(t, admission.Options{Policy: enforce}, map[string]string{"pdf/SKILL.md": "\x00\xff"}); !strings.HasPrefix(got["pdf"], "SKILL.md: ") {
+	if got := judged(t, admission.Options{Config: enforce}, map[string]string{"pdf/SKILL.md": "\x00\xff"}); !strings.HasPrefix(got["pdf"], "SKILL.md: ") {
 		t.Errorf("a SKILL.md that is no text: %q", got)
 	}
 }
@@ -152,12 +152,12 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	set := skill.SetOf(list) // mine has the same set
-	accept := func(a ...admission.Accept) admission.Policy {
-		return admission.Policy{Mode: admission.Enforce, Accept: a}
+	accept := func(a ...admission.Accept) admission.Config {
+		return admission.Config{Mode: admission.Enforce, Accept: a}
 	}
 	for _, c := range []struct {
 		name   string
-		scan   admission.Policy
+		scan   admission.Config
 		served string // folders
 	}{
 		{"none", accept(), ""},
@@ -175,7 +175,7 @@ func TestAccept(t *testing.T) {
 		{"one place each", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/pdf"), Until: later}, admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://acme/fix/other"), Until: later}), ""},
 	} {
 		var served []string
-		got := judged(t, admission.Options{Policy: c.scan, Now: func() time.Time { return now }}, files)
+		got := judged(t, admission.Options{Config: c.scan, Now: func() time.Time { return now }}, files)
 		for _, folder := range []string{"fix/pdf", "mine", "pdf"} {
 			if got[folder] == "" {
 				served = append(served, folder)
@@ -186,7 +186,7 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	many := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": strings.Repeat(decodes, 150)}
-	if got := judged(t, admission.Options{Policy: accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, many); got["pdf"] != "50 findings to enforce" {
+	if got := judged(t, admission.Options{Config: accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, many); got["pdf"] != "50 findings to enforce" {
 		t.Errorf("findings that are not listed are accepted: %q", got)
 	}
 	large := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": strings.Repeat("a|", 1<<17) + "a\n"}
@@ -195,12 +195,12 @@ func TestAccept(t *testing.T) {
 		{Path: "a.sh", Size: int64(len(large["pdf/a.sh"])), Digest: skill.DigestOf([]byte(large["pdf/a.sh"]))},
 	})
 	for set, want := range map[skill.Digest]string{setOf: "", skill.DigestOf(nil): "a.sh: a line has too"} {
-		if got := judged(t, admission.Options{Policy: accept(admission.Accept{Rule: "too-large", Skill: pattern(t, "skill://**"), Set: set})}, large); !strings.HasPrefix(got["pdf"], want) || (got["pdf"] == "") != (want == "") {
+		if got := judged(t, admission.Options{Config: accept(admission.Accept{Rule: "too-large", Skill: pattern(t, "skill://**"), Set: set})}, large); !strings.HasPrefix(got["pdf"], want) || (got["pdf"] == "") != (want == "") {
 			t.Errorf("too-large is accepted for %s: %q, want %q", set, got, want)
 		}
 	}
 	unread := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.py": "\x00\xff\x01"}
-	if got := judged(t, admission.Options{Policy: accept(admission.Accept{Rule: "not-read", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, unread); got["pdf"] != "" {
+	if got := judged(t, admission.Options{Config: accept(admission.Accept{Rule: "not-read", Skill: pattern(t, "skill://**"), Until: later}), Now: func() time.Time { return now }}, unread); got["pdf"] != "" {
 		t.Errorf("not-read is accepted, and holds back: %q", got)
 	}
 }
@@ -228,7 +228,7 @@ func TestMustBeApproved(t *testing.T) {
 			{"skill://**", approves{skill.SetOf(list): true}, "bad three"}, {"skill://**", approves{}, "bad one three"},
 		} {
 			var held []string
-			got := judged(t, admission.Options{Policy: admission.Policy{Mode: mode, Approve: []access.Pattern{pattern(t, c.pattern)}}, Approvals: c.list}, files)
+			got := judged(t, admission.Options{Config: admission.Config{Mode: mode, Approve: []access.Pattern{pattern(t, c.pattern)}}, Approvals: c.list}, files)
 			for _, folder := range []string{"bad", "one", "three"} {
 				if got[folder] != "" {
 					held = append(held, folder)
@@ -247,8 +247,8 @@ func TestAcceptanceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
 		m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes})
-		j := admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce, Accept: []admission.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: until}}}})
-		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
+		j := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce, Accept: []admission.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: until}}}})
+		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Decider(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -295,7 +295,7 @@ func TestGoneMeanwhile(t *testing.T) {
 			g := &gone{FS: m.Files, of: "/" + name}
 			m.FS = g
 			g.next.Store(n + 1)
-			c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}}).Judge(true))}, catalog.Options{})
+			c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce}}).Decider(true))}, catalog.Options{})
 			for range 3 {
 				for _, e := range view(t, c).Entries {
 					if data, _, err := e.ReadServed(name, 1000); err == nil {
@@ -325,7 +325,7 @@ func (s shut) Open(name string) (fs.File, error) {
 func TestUnreadable(t *testing.T) {
 	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
 	m.FS = shut{m.Files}
-	c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}}).Judge(true))}, catalog.Options{})
+	c := catalog.New([]catalog.Source{policy.Guarded(m, admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce}}).Decider(true))}, catalog.Options{})
 	v := view(t, c)
 	if doc, pdf := why(v.Entries[0]), why(v.Entries[1]); doc != "" || !strings.HasPrefix(pdf, "its files cannot be judged: ") {
 		t.Errorf("%q, %q", doc, pdf)
@@ -366,9 +366,9 @@ func TestLarge(t *testing.T) {
 		must(t, os.Chmod(filepath.Join(root, "shut/a.md"), 0))
 		want["shut"] = "its files cannot be judged: "
 	}
-	j := admission.New(admission.Options{Policy: admission.Policy{Mode: admission.Enforce}})
+	j := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce}})
 	source := dir.New(dir.Options{Root: skill.Root{Label: "a", Scope: skill.ScopeProject, Dir: root}, Load: true})
-	c := catalog.New([]catalog.Source{policy.Guarded(source, j.Judge(true))}, catalog.Options{})
+	c := catalog.New([]catalog.Source{policy.Guarded(source, j.Decider(true))}, catalog.Options{})
 	for _, e := range view(t, c).Entries {
 		if got := why(e); !strings.HasPrefix(got, want[e.Path]) || (got == "") != (want[e.Path] == "") {
 			t.Errorf("%s: %q, want %q", e.Path, got, want[e.Path])

@@ -215,8 +215,8 @@ func TestReview(t *testing.T) {
 		files := &changing{}
 		files.Store(&m.Files)
 		m.FS = files
-		j := New(Options{Policy: Policy{Mode: Review}})
-		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
+		j := New(Options{Config: Config{Mode: Review}})
+		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Decider(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -254,8 +254,8 @@ func TestForgotten(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var root replaced
 			root.Store(skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "doc/SKILL.md": skilltest.Document("doc", "d")}))
-			j := New(Options{Policy: Policy{Mode: mode}})
-			c := catalog.New([]catalog.Source{policy.Guarded(&root, j.Judge(false))}, catalog.Options{})
+			j := New(Options{Config: Config{Mode: mode}})
+			c := catalog.New([]catalog.Source{policy.Guarded(&root, j.Decider(false))}, catalog.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- c.Run(ctx) }()
@@ -305,7 +305,7 @@ func (f *slowFile) Read(p []byte) (int, error) {
 	return f.File.Read(p)
 }
 
-// TestPending: a server does not wait for its judge. Skills are held back until they are judged.
+// TestPending: a server does not wait for its decider. Skills are held back until they are judged.
 func TestPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string]string{}
@@ -318,8 +318,8 @@ func TestPending(t *testing.T) {
 			f.ModTime = time.Now().AddDate(-1, 0, 0) // its stamp proves its contents
 		}
 		m.FS = &slow{FS: m.Files}
-		j := New(Options{Policy: Policy{Mode: Enforce}})
-		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Judge(false))}, catalog.Options{})
+		j := New(Options{Config: Config{Mode: Enforce}})
+		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Decider(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -369,9 +369,9 @@ func TestRemembered(t *testing.T) {
 	old := m.Files["doc/SKILL.md"].ModTime
 	m.Put("new/SKILL.md", skilltest.Document("new", "d")) // too young for its stamp to prove anything
 	cache := NewCache("", "", time.Now)
-	run := func(scan Policy) map[string]*catalog.Entry {
+	run := func(scan Config) map[string]*catalog.Entry {
 		t.Helper()
-		c := catalog.New([]catalog.Source{policy.Guarded(loading{m}, New(Options{Policy: scan, Cache: cache}).Judge(false))}, catalog.Options{})
+		c := catalog.New([]catalog.Source{policy.Guarded(loading{m}, New(Options{Config: scan, Cache: cache}).Decider(false))}, catalog.Options{})
 		ok(t, c.Refresh(t.Context()))
 		v, err := c.View(t.Context())
 		ok(t, err)
@@ -390,7 +390,7 @@ func TestRemembered(t *testing.T) {
 		slices.Sort(held)
 		return held
 	}
-	enforce := Policy{Mode: Enforce}
+	enforce := Config{Mode: Enforce}
 	if run(enforce); len(cache.skills) != 4 {
 		t.Fatalf("%d are remembered: the test tests nothing", len(cache.skills))
 	}

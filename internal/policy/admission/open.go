@@ -13,18 +13,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Open returns a judge by a policy. approved is the file of approvals, and cache is the user's cache
+// Open returns a controller. approved is the file of approvals, and cache is the user's cache
 // folder, or "".
-func Open(policy Policy, approved, cache string, log *slog.Logger) *Judge {
-	o := Options{Policy: policy, Log: log}
-	if len(policy.Approve) > 0 {
+func Open(config Config, approved, cache string, log *slog.Logger) *Controller {
+	o := Options{Config: config, Log: log}
+	if len(config.Approve) > 0 {
 		o.Approvals = &book{path: approved, now: time.Now}
 	}
-	if policy.Mode == Enforce {
+	if config.Mode == Enforce {
 		if cache != "" {
 			cache = filepath.Join(cache, "verdicts")
 		}
-		o.Cache = NewCache(cache, engine(buildinfo.ID(), policy), time.Now)
+		o.Cache = NewCache(cache, engine(buildinfo.ID(), config), time.Now)
 	}
 	return New(o)
 }
@@ -52,7 +52,7 @@ type book struct {
 func (b *book) Approved(uris []string, files []skill.File) (ok bool, why string) {
 	book, _ := b.current()
 	for _, uri := range uris {
-		s := book.Judge(uri, files, b.now())
+		s := book.Compare(uri, files, b.now())
 		if s.Is == approvals.Approved {
 			return true, s.String()
 		}

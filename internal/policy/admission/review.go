@@ -16,8 +16,8 @@ const reviewEvery = catalog.DefaultInterval
 
 // review scans the skills of a catalogue in the background until the context ends, if the policy
 // shows findings without holding skills back. It uses at most one processor.
-func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
-	if j.o.Policy.Mode != Review {
+func (ctl *Controller) review(ctx context.Context, c *catalog.Catalog) {
+	if ctl.o.Config.Mode != Review {
 		return
 	}
 	changed := make(chan struct{}, 1)
@@ -30,7 +30,7 @@ func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 	large := map[skillPlace][]skill.File{}
 	for {
 		if v, err := c.View(ctx); err == nil {
-			j.reviewAll(ctx, v, large)
+			ctl.reviewAll(ctx, v, large)
 		}
 		select {
 		case <-changed:
@@ -43,7 +43,7 @@ func (j *Judge) review(ctx context.Context, c *catalog.Catalog) {
 
 // reviewAll scans the skills of a view that are not in the cache. large holds the files of skills
 // too large for a manifest.
-func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[skillPlace][]skill.File) {
+func (ctl *Controller) reviewAll(ctx context.Context, v catalog.View, large map[skillPlace][]skill.File) {
 	seen := map[skillPlace]bool{}
 	for _, e := range v.Entries {
 		at := placeOf(e.Root, e.Path)
@@ -62,19 +62,19 @@ func (j *Judge) reviewAll(ctx context.Context, v catalog.View, large map[skillPl
 		}
 		c := &policy.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
 		if err == nil {
-			j.o.Cache.Remember(at.key(), Files{Files: files, Set: c.Set})
+			ctl.o.Cache.Remember(at.key(), Files{Files: files, Set: c.Set})
 		}
-		if err == nil && j.o.Cache.report(c.Set) == nil {
-			_ = j.scan(ctx, c) // a skill that changes meanwhile is judged in the next round
+		if err == nil && ctl.o.Cache.report(c.Set) == nil {
+			_ = ctl.scan(ctx, c) // a skill that changes meanwhile is judged in the next round
 		}
-		j.decide(c)
+		ctl.decide(c)
 	}
-	j.forget(func(at skillPlace) bool { return !seen[at] })
+	ctl.forget(func(at skillPlace) bool { return !seen[at] })
 }
 
 // forget drops the verdicts on skills that are gone.
-func (j *Judge) forget(gone func(skillPlace) bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	maps.DeleteFunc(j.last, func(at skillPlace, _ Verdict) bool { return gone(at) })
+func (ctl *Controller) forget(gone func(skillPlace) bool) {
+	ctl.mu.Lock()
+	defer ctl.mu.Unlock()
+	maps.DeleteFunc(ctl.last, func(at skillPlace, _ Verdict) bool { return gone(at) })
 }

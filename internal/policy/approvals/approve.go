@@ -115,8 +115,8 @@ type State struct {
 	Err      error        // of Unreadable
 }
 
-// Judge compares the files of a skill's manifest with its approval.
-func (b *Book) Judge(uri string, files []skill.File, now time.Time) State {
+// Compare compares the files of a skill's manifest with its approval.
+func (b *Book) Compare(uri string, files []skill.File, now time.Time) State {
 	s := State{Set: skill.SetOf(files), Err: b.Err()}
 	a, ok := b.Of(uri)
 	switch {

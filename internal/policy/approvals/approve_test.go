@@ -107,7 +107,7 @@ func TestJudge(t *testing.T) {
 		"no book":                {nil, uri, files, at, Never, ""},
 		"a book that is damaged": {damaged, uri, files, at, Unreadable, "the approvals cannot be read: line 1"},
 	} {
-		s := row.book.Judge(row.uri, row.files, row.now)
+		s := row.book.Compare(row.uri, row.files, row.now)
 		if s.Is != row.is || row.words != "" && s.String() != row.words {
 			t.Errorf("%s: %s: %s", name, s.Is, s)
 		}
@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 	if got := short(skill.SetOf(files)); len(got) != len("sha256:")+12+len("…") {
 		t.Errorf("the short digest %q", got)
 	}
-	if !b.Revoke(uri) || b.Revoke(uri) || b.Judge(uri, files, at).Is != Never {
+	if !b.Revoke(uri) || b.Revoke(uri) || b.Compare(uri, files, at).Is != Never {
 		t.Error("a revoked skill is approved")
 	}
 }
@@ -185,7 +185,7 @@ func TestChange(t *testing.T) {
 	b, files := sample()
 	approval := b.All()[0]
 	add := func(b *Book) error { b.Add(approval); return nil }
-	if b, err := Load(path); err != nil || len(b.All()) != 0 || b.Judge(uri, files, at).Is != Never {
+	if b, err := Load(path); err != nil || len(b.All()) != 0 || b.Compare(uri, files, at).Is != Never {
 		t.Fatalf("without a file %v, %v", b, err)
 	}
 	if err := Change(path, func(b *Book) error { b.Revoke(uri); return nil }); err != nil {
@@ -201,7 +201,7 @@ func TestChange(t *testing.T) {
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if b, err := Load(path); err != nil || b.Judge(uri, files, at).Is != Approved {
+	if b, err := Load(path); err != nil || b.Compare(uri, files, at).Is != Approved {
 		t.Errorf("%v, %v", b, err)
 	}
 	refused := errors.New("no")
@@ -235,7 +235,7 @@ func TestLoad(t *testing.T) {
 	if e, ours := errors.AsType[*jsonfile.Error](err); !ours || e.Line != 5 || b == nil {
 		t.Fatalf("%v, %v", b, err)
 	}
-	if s := b.Judge(uri, sampleFiles(), at); s.Is != Unreadable || !strings.Contains(s.String(), "line 5, column 14") {
+	if s := b.Compare(uri, sampleFiles(), at); s.Is != Unreadable || !strings.Contains(s.String(), "line 5, column 14") {
 		t.Errorf("%s: %s", s.Is, s)
 	}
 	if err := Change(path, func(*Book) error { t.Error("it was read"); return nil }); err == nil {
@@ -245,7 +245,7 @@ func TestLoad(t *testing.T) {
 		t.Error("the damaged file was written over")
 	}
 	b, err = Load(dir)
-	if s := b.Judge(uri, nil, at); !errors.Is(err, edit.ErrIrregular) || s.Is != Unreadable || strings.Contains(s.String(), dir) {
+	if s := b.Compare(uri, nil, at); !errors.Is(err, edit.ErrIrregular) || s.Is != Unreadable || strings.Contains(s.String(), dir) {
 		t.Errorf("a folder: %v, %s", err, s)
 	}
 }

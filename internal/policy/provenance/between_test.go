@@ -89,7 +89,7 @@ func TestBounded(t *testing.T) {
 	p.skill(".claude/skills/gone")
 	p.lock(".claude/skills/pdf")
 	locks := New(Options{Enforce: true})
-	s := policy.Guarded(dir.New(dir.Options{Root: p.root(".claude/skills"), Load: true}), locks.Judge())
+	s := policy.Guarded(dir.New(dir.Options{Root: p.root(".claude/skills"), Load: true}), locks.Decider())
 	scan := func() int {
 		t.Helper()
 		found, err := s.Scan(context.Background())

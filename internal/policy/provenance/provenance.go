@@ -25,7 +25,7 @@ import (
 
 // Options configures a [Locks]. The zero value of each field is its default.
 type Options struct {
-	// Enforce refuses to serve skills that do not match their locks; see [Locks.Judge].
+	// Enforce refuses to serve skills that do not match their locks; see [Locks.Decider].
 	Enforce bool
 	Log     *slog.Logger // logs each changed skill once, at Warn; nil discards it
 	// Drift, if not nil, is called once per changed skill; refused reports whether the skill is

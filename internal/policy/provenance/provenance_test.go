@@ -110,7 +110,7 @@ func (p *project) catalog(o Options, roots ...skill.Root) (*catalog.Catalog, *Lo
 	for i, r := range roots {
 		r.Label += strings.Repeat("-2", i)
 		r.Prefix = r.Label
-		p.sources = append(p.sources, policy.Guarded(dir.New(dir.Options{Root: r, Load: true}), locks.Judge()))
+		p.sources = append(p.sources, policy.Guarded(dir.New(dir.Options{Root: r, Load: true}), locks.Decider()))
 	}
 	c := catalog.New(p.sources, catalog.Options{Provenance: locks})
 	p.refresh(c)

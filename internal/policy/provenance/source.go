@@ -10,17 +10,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Judge returns the judge that holds back each skill that does not match its lock, or nil if locks
+// Decider returns the decider that holds back each skill that does not match its lock, or nil if locks
 // are not enforced.
 //
 // At each scan, all files of each skill below a root with a lock are compared with the lock. The
 // files of the skills that match are compared again while they are read, with the lock of that
 // moment: a file read to its end matches the lock, or the read fails.
-func (l *Locks) Judge() *policy.Judge {
+func (l *Locks) Decider() *policy.Decider {
 	if l == nil || !l.o.Enforce {
 		return nil
 	}
-	return &policy.Judge{Judge: l.compare, Now: l.recompare, Held: func(b *skill.Bundle, why error) { l.drift(b, skill.Reason(why), true) }}
+	return &policy.Decider{Decide: l.compare, Now: l.recompare, Held: func(b *skill.Bundle, why error) { l.drift(b, skill.Reason(why), true) }}
 }
 
 // compare compares a skill with its lock.

@@ -12,7 +12,7 @@ import (
 )
 
 // holds holds back every skill but the one with the name fine.
-var holds = &policy.Judge{Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
+var holds = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	if c.Read(ctx, 0, 0); c.Name == "fine" {
 		return policy.Ruling{}
 	}

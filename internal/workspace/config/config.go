@@ -49,7 +49,7 @@ type Config struct {
 	Store   Store
 	Poll    time.Duration // 0 means [DefaultPoll]
 	Trust   []Trust
-	Scan    admission.Policy
+	Scan    admission.Config
 	Servers []Server
 	// Approvals is the path of the file of approvals, relative to the folder of the configuration;
 	// zero if the file lacks the key.

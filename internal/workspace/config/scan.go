@@ -21,17 +21,17 @@ const maxAccept = 1024
 // today returns the present time, for checks of expiry; tests replace it.
 var today = time.Now
 
-var scanKeys = []key[admission.Policy]{
-	{"mode", "off, review, enforce", "off", "whether the skills of a server are scanned: `review` shows the findings, `enforce` also holds back each skill that has one to enforce", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
+var scanKeys = []key[admission.Config]{
+	{"mode", "off, review, enforce", "off", "whether the skills of a server are scanned: `review` shows the findings, `enforce` also holds back each skill that has one to enforce", func(d *decoder, v frontmatter.Value, s *admission.Config) {
 		s.Mode = d.oneOf("scan.mode", v, admission.Modes)
 	}},
-	{"rules", "section", "", "the lane of each rule's findings: `enforce`, `review` or `off`", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
+	{"rules", "section", "", "the lane of each rule's findings: `enforce`, `review` or `off`", func(d *decoder, v frontmatter.Value, s *admission.Config) {
 		s.Rules = decodeLanes(d, v)
 	}},
-	{"accept", "list", "none", "findings that hold no skill back", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
+	{"accept", "list", "none", "findings that hold no skill back", func(d *decoder, v frontmatter.Value, s *admission.Config) {
 		s.Accept = decodeAccept(d, v)
 	}},
-	{"approve", "list", "none", "patterns of the skills that are served only as `knack approve` approved them, in any mode", func(d *decoder, v frontmatter.Value, s *admission.Policy) {
+	{"approve", "list", "none", "patterns of the skills that are served only as `knack approve` approved them, in any mode", func(d *decoder, v frontmatter.Value, s *admission.Config) {
 		for i, item := range d.items("scan.approve", v) {
 			if i == maxAccept {
 				d.add(ruleValue, item.Position, "scan.approve", "write patterns that fit more skills", "scan.approve has more than %d patterns", maxAccept)
@@ -157,7 +157,7 @@ func decodeAccept(d *decoder, v frontmatter.Value) (all []admission.Accept) {
 }
 
 // scanText returns the contents of scan, without its positions.
-func scanText(s admission.Policy) string {
+func scanText(s admission.Config) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimPrefix(s.Mode, admission.Off))
 	for _, r := range scan.Rules {

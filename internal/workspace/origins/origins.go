@@ -54,7 +54,7 @@ var kinds = map[origin.Kind]func(Options) (origin.Origin, error){
 		return git.New(git.Options{
 			Env: o.Env.Environ, Dir: o.Store.GitDir, Terminal: o.Env.StdinTerminal && o.Env.StderrTerminal,
 			Offline: o.Offline, Progress: o.Progress, Warn: o.Warn,
-			HTTP: o.client, Judge: o.Fetch.Judge,
+			HTTP: o.client, CheckTarget: o.Fetch.CheckTarget,
 		}), nil
 	},
 	origin.OCI: registries,

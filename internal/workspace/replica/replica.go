@@ -181,7 +181,7 @@ func (o Options) root(name string) skill.Root {
 }
 
 // admit returns a function that refuses releases judged under other rules.
-func admit(rules *trust.Policy, ref origin.Ref) func(store.Release) error {
+func admit(rules trust.Rules, ref origin.Ref) func(store.Release) error {
 	return func(r store.Release) error { return rules.Locked(ref.Source, r.Signer) }
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// Admission returns a judge by the section scan of the file in effect, or of the user's file if
+// Admission returns a controller by the section scan of the file in effect, or of the user's file if
 // inEffect is nil. A server on stdio obeys it too, although it reads no other settings. An unusable
 // user's file is an error if it may contain the section: held-back skills must not be served because
 // of a typing error or an unreadable file. cache is the user's cache folder, or "".
-func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*admission.Judge, error) {
+func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*admission.Controller, error) {
 	f := inEffect
 	if f == nil {
 		var err error
@@ -27,11 +27,11 @@ func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*adm
 		}
 	}
 	if f == nil {
-		return admission.Open(admission.Policy{}, "", cache, log), nil
+		return admission.Open(admission.Config{}, "", cache, log), nil
 	}
-	policy := f.Config.Scan
-	policy.File = f.Shown
-	return admission.Open(policy, f.Approvals(), cache, log), nil
+	scan := f.Config.Scan
+	scan.File = f.Shown
+	return admission.Open(scan, f.Approvals(), cache, log), nil
 }
 
 // scanKey matches a possible key scan, in any notation.

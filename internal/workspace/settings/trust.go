@@ -11,7 +11,7 @@ import (
 
 // Trust returns the rules of the file of --config, or of the user's file, with their keys, or nil
 // without a file. An unreadable key is an error, since a rule without it would mean something else.
-func (s *Finder) Trust() (*trust.Policy, error) {
+func (s *Finder) Trust() (trust.Rules, error) {
 	f, err := s.Trusted()
 	if f == nil || err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ func (s *Finder) Trust() (*trust.Policy, error) {
 }
 
 // Trust returns the rules of the file with their keys, and the problems with the keys.
-func (f *File) Trust() (*trust.Policy, []skill.Problem) {
-	p := &trust.Policy{}
+func (f *File) Trust() (trust.Rules, []skill.Problem) {
+	var rules trust.Rules
 	var problems []skill.Problem
 	for i, t := range f.Config.Trust {
 		r := trust.Rule{From: t.From, Require: t.Require, Where: fmt.Sprintf("%s:%d", f.Shown, t.Line)}
@@ -38,9 +38,9 @@ func (f *File) Trust() (*trust.Policy, []skill.Problem) {
 			}
 			r.Keys = append(r.Keys, k)
 		}
-		p.Rules = append(p.Rules, r)
+		rules = append(rules, r)
 	}
-	return p, problems
+	return rules, problems
 }
 
 func (f *File) key(name string) (trust.Key, *trust.KeyError) {

@@ -153,7 +153,7 @@ func TestRedirects(t *testing.T) {
 			g := func() *Origin {
 				return u.origin(func(o *Options) {
 					f := httpfetch.New(httpfetch.Options{})
-					o.HTTP, o.Judge = direct(f), f.Judge
+					o.HTTP, o.CheckTarget = direct(f), f.CheckTarget
 				})
 			}
 			to.to(base)

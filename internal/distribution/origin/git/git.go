@@ -34,9 +34,9 @@ type Options struct {
 	// requests branches and tags in a hundredth of the time of a git run, and follows redirects.
 	// git is used if its settings or the answer require it.
 	HTTP func(address string) (*http.Client, error)
-	// Judge, if set, returns an error if a server that the user named may not lead to an address.
-	// Without it, git follows no redirect.
-	Judge func(ctx context.Context, named, to string) error
+	// CheckTarget, if set, returns an error if a server that the user named may not lead to an
+	// address. Without it, git follows no redirect.
+	CheckTarget func(ctx context.Context, named, to string) error
 	// Progress, if set, is called while bytes arrive.
 	Progress origin.Progress
 	// Warn, if set, is called with warnings about installed skills. It may be called

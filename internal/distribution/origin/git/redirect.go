@@ -27,7 +27,7 @@ func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, 
 		if said == nil {
 			return at, r, nil, nil
 		}
-		if !errors.Is(said, errRedirect) || g.opts.Judge == nil {
+		if !errors.Is(said, errRedirect) || g.opts.CheckTarget == nil {
 			return at, nil, said, nil
 		}
 		to, err := g.leadsTo(ctx, at)
@@ -69,7 +69,7 @@ func (g *Origin) leadsTo(ctx context.Context, at place) (string, error) {
 	if location == "" || err != nil {
 		return "", nil
 	}
-	if err := g.opts.Judge(ctx, asked.String(), to.String()); err != nil {
+	if err := g.opts.CheckTarget(ctx, asked.String(), to.String()); err != nil {
 		return "", fmt.Errorf("its server leads elsewhere, where knack does not go: %w", httpfetch.Plain(err))
 	}
 	repository, ok := strings.CutSuffix(to.String(), infoRefs)

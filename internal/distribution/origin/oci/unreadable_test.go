@@ -107,7 +107,7 @@ func TestUnreadableSignature(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				return origin.Judge(t.Context(), &trust.Policy{Rules: []trust.Rule{rule}}, ref, l)
+				return origin.Verify(t.Context(), trust.Rules{rule}, ref, l)
 			}
 			_, err := judge()
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, origin.ErrLimit) || errors.Is(err, origin.ErrNoSkills) || errors.Is(err, origin.ErrGone) {

@@ -15,8 +15,8 @@ import (
 // reader judges the characters of texts.
 type reader struct{ passage.Report }
 
-// Judge judges characters that people do not see, or see as others.
-func Judge(r passage.Report, p passage.Part) {
+// Scan judges characters that people do not see, or see as others.
+func Scan(r passage.Report, p passage.Part) {
 	s := reader{r}
 	s.far(p)
 	if display.IsASCII(p.Text) {

@@ -32,7 +32,7 @@ type codeReader struct {
 }
 
 // Code judges Python, or JavaScript and TypeScript.
-func (s *Judge) Code(p passage.Part, python bool, from Origin) {
+func (s *Analyzer) Code(p passage.Part, python bool, from Origin) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
 		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
 		return

@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Judge judges the commands and the code in the files of a skill.
-type Judge struct {
+// Analyzer judges the commands and the code in the files of a skill.
+type Analyzer struct {
 	passage.Report
 	parser   *syntax.Parser // of shells, for one text after another
 	commands *commands
@@ -20,12 +20,12 @@ type Judge struct {
 	read, assigned map[string]bool
 }
 
-// New returns a judge that reports to r.
-func New(r passage.Report) *Judge { return &Judge{Report: r} }
+// New returns an analyzer that reports to r.
+func New(r passage.Report) *Analyzer { return &Analyzer{Report: r} }
 
 // Finish notes the variables that shell commands read and no command of the skill sets: those of
 // the environment.
-func (s *Judge) Finish() {
+func (s *Analyzer) Finish() {
 	for _, name := range slices.Sorted(maps.Keys(s.read)) {
 		if !s.assigned[name] {
 			s.Fact(passage.FactVariable, name)
@@ -57,7 +57,7 @@ type commands struct {
 }
 
 // commandsOf returns the state shared by the readers of a file.
-func (s *Judge) commandsOf(f *passage.File) *commands {
+func (s *Analyzer) commandsOf(f *passage.File) *commands {
 	if s.commands == nil || s.commands.file != f {
 		s.commands = &commands{file: f}
 	}

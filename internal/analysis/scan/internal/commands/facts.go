@@ -35,7 +35,7 @@ func (r *shellReader) isGuess() bool { return r.from == Bare || r.from == Inline
 // documents has the extensions of files that no one starts.
 var documents = words.Set{Rows: ".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml"}
 
-// variable notes a variable that a shell command reads: see [Judge.Finish].
+// variable notes a variable that a shell command reads: see [Analyzer.Finish].
 func (r *shellReader) variable(name string) {
 	if isEnvironment(name) {
 		note(&r.s.read, name)

@@ -236,7 +236,7 @@ func (r *shellReader) passingHosts() {
 }
 
 // urlHost notes a URL whose host is transient or an address.
-func (s *Judge) urlHost(p passage.Part, from, to int, u string) {
+func (s *Analyzer) urlHost(p passage.Part, from, to int, u string) {
 	switch host, kind := words.Of(u); kind {
 	case words.Transient:
 		s.Find(passage.URLTransient, p, from, to, "a URL leads to "+secrets.Quote(host))

@@ -20,7 +20,7 @@ var lineStems = []string{"powershell", "pwsh", "iex", "invoke-expression", "scri
 // Lines judges a text in a language without a reader, line by line: PowerShell, batch files, Perl,
 // Ruby, PHP and Lua. It sees content that is decoded or fetched and run in one line, or kept in a
 // variable in between.
-func (s *Judge) Lines(p passage.Part) {
+func (s *Analyzer) Lines(p passage.Part) {
 	low := strings.ToLower(p.Text)
 	stem := func(text string) bool {
 		for _, word := range lineStems {

@@ -105,7 +105,7 @@ var unfollowed = lazyregexp.New(`(?i)\b(?:eval|exec|execute|load|loadstring|spaw
 var shellArguments = lazyregexp.New(`\$\{?[@*1-9]|\bfor \w+ *;`)
 
 // looking calls judge and moves all its findings to the lane review.
-func (s *Judge) looking(judge func()) {
+func (s *Analyzer) looking(judge func()) {
 	before := s.Report
 	s.Report = looks{before}
 	judge()
@@ -331,7 +331,7 @@ func isPlainText(text string) bool {
 
 // networkFind notes a finding of a rule about a destination. This machine gives no finding, and a
 // reserved host one to review.
-func (s *Judge) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
+func (s *Analyzer) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
 	host, kind := words.Of(destination)
 	if words.IsLocal(host) {
 		return

@@ -259,7 +259,7 @@ var (
 
 // otherCode judges a text in a language without a reader: perl, ruby, php, lua, AppleScript and
 // PowerShell.
-func (s *Judge) otherCode(p passage.Part) {
+func (s *Analyzer) otherCode(p passage.Part) {
 	if socketWords().MatchString(p.Text) && startWords().MatchString(p.Text) && socketShell().MatchString(p.Text) {
 		host := hostIn(endpoint().FindAllStringSubmatch(p.Text, 20))
 		if host == "" {
@@ -286,7 +286,7 @@ func hostIn(matches [][]string) (host string) {
 }
 
 // appleScript judges the commands of do shell script.
-func (s *Judge) appleScript(p passage.Part) {
+func (s *Analyzer) appleScript(p passage.Part) {
 	const mark = "do shell script \""
 	for at := 0; ; {
 		i := strings.Index(p.Text[at:], mark)

@@ -32,7 +32,7 @@ func wordsOf(text string) int {
 
 // shellReader judges one script, block or string of commands.
 type shellReader struct {
-	s    *Judge
+	s    *Analyzer
 	p    passage.Part
 	of   *commands
 	from Origin
@@ -65,10 +65,10 @@ type secretUse struct {
 }
 
 // Shell judges commands of a shell. Nothing is expanded, and nothing is run.
-func (s *Judge) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
+func (s *Analyzer) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
 
 // shell judges commands, given the content of files written before, and returns their output.
-func (s *Judge) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
+func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
 		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
 		return value{}
@@ -118,7 +118,7 @@ func (r *shellReader) tooManyWords() {
 	r.s.TooLarge(r.p.File.Path, "it has more than "+strconv.Itoa(bound.Words)+" words of commands")
 }
 
-func (s *Judge) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
+func (s *Analyzer) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
 	return &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: saved,
 		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]definition{}, arrays: map[string][]value{}}
 }
@@ -248,7 +248,7 @@ func lineLen(text string) int {
 }
 
 // parse reads commands, and continues after a bounded number of errors.
-func (s *Judge) parse(text string, errors int) (*syntax.File, error) {
+func (s *Analyzer) parse(text string, errors int) (*syntax.File, error) {
 	if s.parser == nil {
 		s.parser = syntax.NewParser()
 	}

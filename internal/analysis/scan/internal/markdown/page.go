@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Judge judges a Markdown file by its rendered text and its hidden text.
-func Judge(r passage.Report, c *commands.Judge, p passage.Part) {
+// Scan judges a Markdown file by its rendered text and its hidden text.
+func Scan(r passage.Report, c *commands.Analyzer, p passage.Part) {
 	m := &page{Report: r, commands: c, loads: isEntry(p.File.Path)}
 	if _, body, ok := frontmatter.Cut([]byte(p.Text)); ok {
 		begin := len(p.Text) - len(body)
@@ -38,7 +38,7 @@ func Judge(r passage.Report, c *commands.Judge, p passage.Part) {
 // page reads one Markdown file.
 type page struct {
 	passage.Report
-	commands      *commands.Judge
+	commands      *commands.Analyzer
 	p             passage.Part
 	source        []byte       // the bytes of p
 	loads         bool         // commands in it run when the skill is loaded

@@ -8,9 +8,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Policy is the section scan of a configuration file: how the operator wants a server to treat the
+// Config is the section scan of a configuration file: how the operator wants a server to treat the
 // findings of a scan.
-type Policy struct {
+type Config struct {
 	Mode    string                     // one of Modes; "" if the file lacks the key
 	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
 	Accept  []Accept

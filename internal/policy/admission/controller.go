@@ -26,17 +26,17 @@ type Approvals interface {
 	Changed(ctx context.Context, poke func())
 }
 
-// Options of a [Judge].
+// Options of a [Controller].
 type Options struct {
-	Policy    Policy
+	Config    Config
 	Approvals Approvals        // nil approves nothing
 	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
 	Now       func() time.Time // time.Now
 	Cache     *Cache           // nil means one in memory
 }
 
-// Judge judges skills by a policy.
-type Judge struct {
+// Controller decides by an operator's policy which skills are served, and scans them.
+type Controller struct {
 	o    Options
 	mu   sync.Mutex
 	last map[skillPlace]Verdict
@@ -70,15 +70,15 @@ func (v Verdict) Report() *scan.Report {
 
 // Unaccepted returns the report of the scan without the findings that the policy accepts, and these. The
 // report is nil if the skill is not scanned.
-func (j *Judge) Unaccepted(e *catalog.Entry, v Verdict) (r *scan.Report, accepted []scan.Accepted) {
+func (ctl *Controller) Unaccepted(e *catalog.Entry, v Verdict) (r *scan.Report, accepted []scan.Accepted) {
 	if r = v.Report(); r != nil {
-		accepted, _ = r.Accept(func(rule skill.RuleID) (string, error) { return j.whyAccepted(rule, e, v.Set), nil })
+		accepted, _ = r.Accept(func(rule skill.RuleID) (string, error) { return ctl.whyAccepted(rule, e, v.Set), nil })
 	}
 	return r, accepted
 }
 
-// New returns a judge without verdicts.
-func New(o Options) *Judge {
+// New returns a controller without verdicts.
+func New(o Options) *Controller {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -88,28 +88,28 @@ func New(o Options) *Judge {
 	if o.Cache == nil {
 		o.Cache = NewCache("", "", o.Now)
 	}
-	return &Judge{o: o, last: map[skillPlace]Verdict{}}
+	return &Controller{o: o, last: map[skillPlace]Verdict{}}
 }
 
 // Holds reports whether the policy can hold a skill back.
-func (j *Judge) Holds() bool {
-	return j != nil && (j.o.Policy.Mode == Enforce || len(j.o.Policy.Approve) > 0)
+func (ctl *Controller) Holds() bool {
+	return ctl != nil && (ctl.o.Config.Mode == Enforce || len(ctl.o.Config.Approve) > 0)
 }
 
 // Scans reports whether skills are scanned.
-func (j *Judge) Scans() bool {
-	return j != nil && (j.o.Policy.Mode == Enforce || j.o.Policy.Mode == Review)
+func (ctl *Controller) Scans() bool {
+	return ctl != nil && (ctl.o.Config.Mode == Enforce || ctl.o.Config.Mode == Review)
 }
 
 // Enforces reports whether findings hold skills back.
-func (j *Judge) Enforces() bool { return j != nil && j.o.Policy.Mode == Enforce }
+func (ctl *Controller) Enforces() bool { return ctl != nil && ctl.o.Config.Mode == Enforce }
 
 // Lanes returns the rules that the policy moves to another lane.
-func (j *Judge) Lanes() map[skill.RuleID]scan.Lane {
-	if j == nil {
+func (ctl *Controller) Lanes() map[skill.RuleID]scan.Lane {
+	if ctl == nil {
 		return nil
 	}
-	return j.o.Policy.Rules
+	return ctl.o.Config.Rules
 }
 
 // Bounds of a skill to judge.
@@ -123,35 +123,35 @@ const (
 // that a client that asks only at its start nearly always sees all skills.
 const budget = time.Second
 
-// Judge returns the judge that holds back skills that may not be served, or nil if the policy has
+// Decider returns the decider that holds back skills that may not be served, or nil if the policy has
 // no such rule. whole makes it judge every skill without a time limit, for a command that scans
 // only once.
-func (j *Judge) Judge(whole bool) *policy.Judge {
-	if !j.Holds() {
+func (ctl *Controller) Decider(whole bool) *policy.Decider {
+	if !ctl.Holds() {
 		return nil
 	}
-	return &policy.Judge{Changed: j.changed, Judge: func(ctx context.Context, c *policy.Candidate) policy.Ruling { return j.rule(ctx, c, whole) }}
+	return &policy.Decider{Changed: ctl.changed, Decide: func(ctx context.Context, c *policy.Candidate) policy.Ruling { return ctl.rule(ctx, c, whole) }}
 }
 
 // rule decides on a skill. A server's first scan uses the verdicts on the files that the skills had
 // in an earlier run.
-func (j *Judge) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
+func (ctl *Controller) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
 	at := placeOf(&c.Root, c.Path).key()
-	if was, ok := j.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
-		if held, ok := j.decide(c); ok {
+	if was, ok := ctl.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
+		if held, ok := ctl.decide(c); ok {
 			return ruling(c, held, true)
 		}
 	}
 	c.Read(ctx, maxFiles, maxSize)
-	held, ok := j.decide(c)
-	if !ok && (whole || time.Since(c.Begun) < budget) && j.scan(ctx, c) == nil && !c.Changed() {
-		held, ok = j.decide(c)
+	held, ok := ctl.decide(c)
+	if !ok && (whole || time.Since(c.Begun) < budget) && ctl.scan(ctx, c) == nil && !c.Changed() {
+		held, ok = ctl.decide(c)
 	}
 	switch {
 	case !ok:
 		held = pending(c.Name)
 	case c.Err == nil && c.Stable():
-		j.o.Cache.Remember(at, Files{c.Stamp, c.Files, c.Set})
+		ctl.o.Cache.Remember(at, Files{c.Stamp, c.Files, c.Set})
 	}
 	return ruling(c, held, false)
 }
@@ -172,20 +172,20 @@ func pending(name string) *skill.HeldError {
 // Start starts a server's background work, until stop is called or the context ends. It scans the
 // skills of the catalogue if the policy holds nothing back, saves the verdicts, and drops those on
 // skills that are gone.
-func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
-	if !j.Holds() && !j.Scans() {
+func (ctl *Controller) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
+	if !ctl.Holds() && !ctl.Scans() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { j.run(ctx) })
-	wg.Go(func() { j.review(ctx, c) })
+	wg.Go(func() { ctl.run(ctx) })
+	wg.Go(func() { ctl.review(ctx, c) })
 	end := c.Subscribe(func(d catalog.Diff) {
 		removed := map[skillPlace]bool{}
 		for _, e := range d.Removed {
 			removed[placeOf(e.Root, e.Path)] = true
 		}
-		j.forget(func(at skillPlace) bool { return removed[at] })
+		ctl.forget(func(at skillPlace) bool { return removed[at] })
 	})
 	return func() {
 		end()
@@ -198,7 +198,7 @@ func (j *Judge) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
 const saveEvery = 10 * time.Second
 
 // run saves the cache periodically until the context ends.
-func (j *Judge) run(ctx context.Context) {
+func (ctl *Controller) run(ctx context.Context) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -206,41 +206,41 @@ func (j *Judge) run(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
-		j.Save()
+		ctl.Save()
 	}
 }
 
 // Save stores the verdicts for the next run. A failure only costs that run time.
-func (j *Judge) Save() {
-	if j == nil {
+func (ctl *Controller) Save() {
+	if ctl == nil {
 		return
 	}
-	if err := j.o.Cache.Save(); err != nil {
-		j.o.Log.Info("verdicts are not kept for the next start", "reason", err.Error())
+	if err := ctl.o.Cache.Save(); err != nil {
+		ctl.o.Log.Info("verdicts are not kept for the next start", "reason", err.Error())
 	}
 }
 
 // changed calls poke when verdicts change: with the approvals, and when an acceptance expires.
-func (j *Judge) changed(ctx context.Context, poke func()) {
-	for _, a := range j.o.Policy.Accept {
-		if now := j.o.Now(); a.Until.After(now) {
+func (ctl *Controller) changed(ctx context.Context, poke func()) {
+	for _, a := range ctl.o.Config.Accept {
+		if now := ctl.o.Now(); a.Until.After(now) {
 			ends := time.AfterFunc(a.Until.Sub(now), poke)
 			defer ends.Stop()
 		}
 	}
-	if j.o.Approvals != nil && len(j.o.Policy.Approve) > 0 {
-		j.o.Approvals.Changed(ctx, poke)
+	if ctl.o.Approvals != nil && len(ctl.o.Config.Approve) > 0 {
+		ctl.o.Approvals.Changed(ctx, poke)
 	}
 	<-ctx.Done()
 }
 
 // decide returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
 // first.
-func (j *Judge) decide(c *policy.Candidate) (held *skill.HeldError, ok bool) {
+func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	v := Verdict{}
 	if c.Err == nil {
 		v.Set = c.Set
-		if v.kept = j.o.Cache.report(v.Set); v.kept == nil && j.o.Policy.Mode == Enforce {
+		if v.kept = ctl.o.Cache.report(v.Set); v.kept == nil && ctl.o.Config.Mode == Enforce {
 			return nil, false
 		}
 	}
@@ -248,41 +248,41 @@ func (j *Judge) decide(c *policy.Candidate) (held *skill.HeldError, ok bool) {
 	switch {
 	case c.Err != nil:
 		v.Fault = heldFor(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
-	case j.o.Policy.Mode == Enforce:
-		v.Fault = j.reasonOf(c, e, v)
+	case ctl.o.Config.Mode == Enforce:
+		v.Fault = ctl.reasonOf(c, e, v)
 	}
-	if j.mustBeApproved(e) {
+	if ctl.mustBeApproved(e) {
 		why := "not approved: its files cannot be read"
 		ok := false
-		if c.Err == nil && j.o.Approvals != nil {
-			ok, why = j.o.Approvals.Approved(uris(c), c.Files)
+		if c.Err == nil && ctl.o.Approvals != nil {
+			ok, why = ctl.o.Approvals.Approved(uris(c), c.Files)
 		}
 		if v.Approved = why; !ok && v.Fault == nil {
 			v.Fault = heldFor(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved --text', then run 'knack approve SKILL'")
 		}
 	}
-	j.record(c, v)
+	ctl.record(c, v)
 	return v.Fault, true
 }
 
 // scan scans a skill, so that its report is known. It stores a report only if the scan has read
 // exactly the candidate's files, each to its end.
-func (j *Judge) scan(ctx context.Context, c *policy.Candidate) error {
-	if c.Err != nil || !j.Scans() {
+func (ctl *Controller) scan(ctx context.Context, c *policy.Candidate) error {
+	if c.Err != nil || !ctl.Scans() {
 		return ctx.Err()
 	}
-	r, err := scan.Skill(ctx, scan.Served(c.Skill), c.Files, scan.Options{Lanes: j.o.Policy.Rules})
+	r, err := scan.Skill(ctx, scan.Served(c.Skill), c.Files, scan.Options{Lanes: ctl.o.Config.Rules})
 	if err != nil {
 		return err
 	}
 	if r.Failed {
 		return skill.ErrUnstable
 	}
-	return j.o.Cache.keep(c.Set, &r)
+	return ctl.o.Cache.keep(c.Set, &r)
 }
 
 // reasonOf returns the reason that findings hold a skill back, or nil.
-func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
+func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
 	if v.kept.enforce == 0 && !v.kept.unread {
 		return nil // nearly always
 	}
@@ -296,7 +296,7 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 		f := &r.Findings[i]
 		switch {
 		case f.Lane != scan.Enforce:
-		case j.accepts(f.Rule, e, v.Set):
+		case ctl.accepts(f.Rule, e, v.Set):
 			open--
 		case first == nil:
 			first = f
@@ -317,9 +317,9 @@ func (j *Judge) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skil
 			text += fmt.Sprintf(", and %d more", open-1)
 		}
 		return heldFor(c, text, fix(first.Rule, first.Fix))
-	case r.TooLarge && !j.accepts(scan.RuleTooLarge, e, v.Set):
+	case r.TooLarge && !ctl.accepts(scan.RuleTooLarge, e, v.Set):
 		return heldFor(c, firstOf(r, scan.RuleTooLarge), "make it smaller or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT")
-	case r.Unread && !j.accepts(notRead, e, v.Set):
+	case r.Unread && !ctl.accepts(notRead, e, v.Set):
 		return heldFor(c, firstOf(r, notRead), fix(notRead, ""))
 	}
 	return nil
@@ -363,55 +363,55 @@ func heldFor(c *policy.Candidate, message, fix string) *skill.HeldError {
 }
 
 // accepts reports whether the policy accepts a rule's findings in a skill.
-func (j *Judge) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) bool {
-	return j.acceptance(rule, e, set) != nil
+func (ctl *Controller) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Digest) bool {
+	return ctl.acceptance(rule, e, set) != nil
 }
 
 // acceptance returns the item of the policy that accepts a rule's findings in a skill, or nil.
-func (j *Judge) acceptance(rule skill.RuleID, e *catalog.Entry, set skill.Digest) *Accept {
-	i := slices.IndexFunc(j.o.Policy.Accept, func(a Accept) bool {
-		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || j.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
+func (ctl *Controller) acceptance(rule skill.RuleID, e *catalog.Entry, set skill.Digest) *Accept {
+	i := slices.IndexFunc(ctl.o.Config.Accept, func(a Accept) bool {
+		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || ctl.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
 	})
 	if i < 0 {
 		return nil
 	}
-	return &j.o.Policy.Accept[i]
+	return &ctl.o.Config.Accept[i]
 }
 
 // Accepted returns why the policy accepts a rule's findings in the present files of a skill, and
 // the place that says so, or "": "'our own host' (knack.yaml:5)".
-func (j *Judge) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string {
-	if j == nil || len(j.o.Policy.Accept) == 0 || e.FS == nil {
+func (ctl *Controller) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string {
+	if ctl == nil || len(ctl.o.Config.Accept) == 0 || e.FS == nil {
 		return ""
 	}
 	files, err := e.Manifest(ctx, nil)
 	if err != nil {
 		return ""
 	}
-	return j.whyAccepted(rule, e, skill.SetOf(files))
+	return ctl.whyAccepted(rule, e, skill.SetOf(files))
 }
 
 // whyAccepted returns the reason and the place of the acceptance of a rule's findings in a skill, or "".
-func (j *Judge) whyAccepted(rule skill.RuleID, e *catalog.Entry, set skill.Digest) string {
-	a := j.acceptance(rule, &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}, set)
+func (ctl *Controller) whyAccepted(rule skill.RuleID, e *catalog.Entry, set skill.Digest) string {
+	a := ctl.acceptance(rule, &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}, set)
 	if a == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s:%d)", display.Quote(a.Reason), j.o.Policy.File, a.Line)
+	return fmt.Sprintf("%s (%s:%d)", display.Quote(a.Reason), ctl.o.Config.File, a.Line)
 }
 
 // mustBeApproved reports whether a skill is served only with approval.
-func (j *Judge) mustBeApproved(e *catalog.Entry) bool {
-	return slices.ContainsFunc(j.o.Policy.Approve, func(p pattern) bool { return p.FitsAny(e) })
+func (ctl *Controller) mustBeApproved(e *catalog.Entry) bool {
+	return slices.ContainsFunc(ctl.o.Config.Approve, func(p pattern) bool { return p.FitsAny(e) })
 }
 
 // record records the verdict on a skill, and logs its findings once.
-func (j *Judge) record(c *policy.Candidate, v Verdict) {
+func (ctl *Controller) record(c *policy.Candidate, v Verdict) {
 	at := placeOf(&c.Root, c.Path)
-	j.mu.Lock()
-	before := j.last[at]
-	j.last[at] = v
-	j.mu.Unlock()
+	ctl.mu.Lock()
+	before := ctl.last[at]
+	ctl.last[at] = v
+	ctl.mu.Unlock()
 	if before.Set == v.Set && before.kept != nil || v.kept == nil || v.kept.enforce+v.kept.review == 0 {
 		return
 	}
@@ -419,16 +419,16 @@ func (j *Judge) record(c *policy.Candidate, v Verdict) {
 	if v.kept.enforce > 0 {
 		level = slog.LevelWarn
 	}
-	j.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.kept.enforce, "review", v.kept.review, "rules", v.kept.rules)
+	ctl.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.kept.enforce, "review", v.kept.review, "rules", v.kept.rules)
 }
 
 // Of returns the verdict on a skill.
-func (j *Judge) Of(e *catalog.Entry) (Verdict, bool) {
-	if j == nil {
+func (ctl *Controller) Of(e *catalog.Entry) (Verdict, bool) {
+	if ctl == nil {
 		return Verdict{}, false
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	v, ok := j.last[placeOf(e.Root, e.Path)]
+	ctl.mu.Lock()
+	defer ctl.mu.Unlock()
+	v, ok := ctl.last[placeOf(e.Root, e.Path)]
 	return v, ok
 }
