@@ -20,14 +20,14 @@ import (
 func lockedFolder(t *testing.T) string {
 	t.Helper()
 	top := t.TempDir()
-	lock := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+	lock := &lockfile.Lock{Skills: map[string]lockfile.Skill{}}
 	for _, name := range []string{"same", "pdf"} {
 		files := []lockfile.File{}
 		for _, f := range [][2]string{{"SKILL.md", "---\nname: " + name + "\ndescription: Reads " + name + ".\n---\n"}, {"scripts/fill.py", "print(1)\n"}} {
 			put(t, filepath.Join(top, "skills", name, filepath.FromSlash(f[0])), f[1])
 			files = append(files, lockfile.File{Path: f[0], Size: int64(len(f[1])), Digest: skill.DigestOf([]byte(f[1]))})
 		}
-		lock.Skills["skills/"+name] = lockfile.Entry{Name: name, Source: "https://example.com/skills.zip?token=hunter2", Path: name, Version: "1.2.0", Revision: "http:sha256:9f2b", Digest: lockfile.Digest(files), Files: files}
+		lock.Skills["skills/"+name] = lockfile.Skill{Name: name, Source: "https://example.com/skills.zip?token=hunter2", Path: name, Version: "1.2.0", Revision: "http:sha256:9f2b", Digest: lockfile.Digest(files), Files: files}
 	}
 	put(t, filepath.Join(top, lockfile.Name), string(lock.Bytes()))
 	put(t, filepath.Join(top, "skills/pdf/scripts/fill.py"), "print(2)\n")

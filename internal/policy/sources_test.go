@@ -76,7 +76,7 @@ func TestLockToo(t *testing.T) {
 		for at, text := range map[string]string{"SKILL.md": md("pdf", ""), "run.sh": script} {
 			files = append(files, lockfile.File{Path: at, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
 		}
-		l := &lockfile.Lock{Skills: map[string]lockfile.Entry{"skills/pdf": {Name: "pdf", Source: "github.com/acme/skills", Path: "x", Version: "1.2.0", Revision: "git:9f2b", Digest: lockfile.Digest(files), Files: files}}}
+		l := &lockfile.Lock{Skills: map[string]lockfile.Skill{"skills/pdf": {Name: "pdf", Source: "github.com/acme/skills", Path: "x", Version: "1.2.0", Revision: "git:9f2b", Digest: lockfile.Digest(files), Files: files}}}
 		k.write(map[string]string{lockfile.Name: string(l.Bytes())})
 	}
 	now := time.Now()

@@ -72,7 +72,7 @@ func TestParcels(t *testing.T) {
 	}
 	var packed []string
 	r := bytes.NewReader([]byte(bodies[0]))
-	err := archive.Walk(t.Context(), r, r.Size(), func(e origin.Entry, content io.Reader) error {
+	err := archive.Walk(t.Context(), r, r.Size(), func(e origin.Node, content io.Reader) error {
 		data, err := io.ReadAll(content)
 		packed = append(packed, fmt.Sprintf("%s %t %q", e.Path, e.Type == origin.Exec, data))
 		return err

@@ -17,7 +17,7 @@ import (
 
 // plugin judges the plugin in a folder below the judged one, once. e is its entry in a
 // marketplace, or nil.
-func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Entry) error {
+func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) error {
 	if j.plugins[folder] != nil {
 		return nil
 	}

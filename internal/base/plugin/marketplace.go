@@ -17,13 +17,13 @@ type Marketplace struct {
 	Client  Client
 	Name    string
 	Owner   string // its name
-	Plugins []Entry
+	Plugins []Offer
 	// Rejected reports whether the client rejects the whole list.
 	Rejected bool
 }
 
-// Entry is one plugin of a marketplace.
-type Entry struct {
+// Offer is one plugin of a marketplace.
+type Offer struct {
 	Name, Description, Version string
 	Source                     Source
 	// Skills are the paths of the entry's skills, clean and below the plugin's root.
@@ -129,9 +129,9 @@ func (r *report) marketName(name *value) {
 }
 
 // entry reads one plugin of a marketplace. A fault in it concerns no other.
-func (r *report) entry(v *value, i int, root string, c Client, seen map[string]int) Entry {
+func (r *report) entry(v *value, i int, root string, c Client, seen map[string]int) Offer {
 	own, field := &report{}, fmt.Sprintf("plugins[%d]", i)
-	e := Entry{Strict: true, Skipped: true, Span: Span{v.at, v.end}}
+	e := Offer{Strict: true, Skipped: true, Span: Span{v.at, v.end}}
 	if v.kind != object {
 		r.add(RuleMarketEntry, Skips, v, field, "write an object with name and source", "a plugin is %s and not an object", kindNames[v.kind])
 		return e

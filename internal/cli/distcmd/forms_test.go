@@ -103,7 +103,7 @@ func testForms(t *testing.T, formed map[string]string) {
 		mux.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	var want lockfile.Entry
+	var want lockfile.Skill
 	for _, c := range []struct {
 		name, source string
 		noExec       bool // the form does not say which files are executable

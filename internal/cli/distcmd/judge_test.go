@@ -15,7 +15,7 @@ func TestLockOfHome(t *testing.T) {
 	s := newShell(t)
 	text := "---\nname: pdf\ndescription: Reads PDF files. Use it for PDF files.\n---\n"
 	files := []lockfile.File{{Path: skill.MainFile, Digest: skill.DigestOf([]byte(text)), Size: int64(len(text))}}
-	lock := lockfile.Lock{Skills: map[string]lockfile.Entry{"skills/pdf": {
+	lock := lockfile.Lock{Skills: map[string]lockfile.Skill{"skills/pdf": {
 		Name: "pdf", Source: "github.com/acme/skills", Path: "pdf", Revision: "git:" + strings.Repeat("0", 40), Digest: lockfile.Digest(files), Files: files,
 	}}}
 	s.put("home/.agents/knack.lock", string(lock.Bytes()))

@@ -149,7 +149,7 @@ func (m *market) repository(name string, files map[string]string) (commit string
 	return strings.TrimSpace(string(out))
 }
 
-func (m *market) entry(key string) lockfile.Entry {
+func (m *market) entry(key string) lockfile.Skill {
 	m.t.Helper()
 	data, err := os.ReadFile(filepath.Join(m.dir, "p", lockfile.Name))
 	if err != nil {

@@ -112,7 +112,7 @@ func (p *publisher) placesOfLocks(folder string) []string {
 // lockOf returns the lock's entries for the skills below a folder, by their folders there. The
 // lock is in the folder, or above it. Entries from folders and files of this
 // machine are left out: they mean nothing elsewhere.
-func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
+func (p *publisher) lockOf(folder string) (map[string]lockfile.Skill, error) {
 	for _, at := range p.placesOfLocks(folder) {
 		file := filepath.Join(at, lockfile.Name)
 		t, err := dir.OpenTree(at, true)
@@ -142,7 +142,7 @@ func (p *publisher) lockOf(folder string) (map[string]lockfile.Entry, error) {
 		if below == "." {
 			prefix = ""
 		}
-		entries := map[string]lockfile.Entry{}
+		entries := map[string]lockfile.Skill{}
 		for key, e := range lock.Skills {
 			local := strings.HasPrefix(e.Source, ".") || strings.HasPrefix(e.Source, "/") || strings.HasPrefix(e.Source, "~") || strings.HasPrefix(e.Source, "file:")
 			if rest, ok := strings.CutPrefix(key, prefix); ok && !local {

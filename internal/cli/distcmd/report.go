@@ -238,7 +238,7 @@ func (r *report) changes(c install.Changes, by string) {
 	}
 }
 
-func shortRevision(e lockfile.Entry) string {
+func shortRevision(e lockfile.Skill) string {
 	kind, id, _ := strings.Cut(e.Revision, ":")
 	id = strings.TrimPrefix(id, "sha256:")
 	if kind == "" || id == "" {

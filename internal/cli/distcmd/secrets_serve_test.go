@@ -72,7 +72,7 @@ func (s *secrets) installed(binary, home, project string, write func(at, text st
 	content := "---\nname: other\ndescription: Reads others.\n---\n"
 	for _, name := range []string{"other", "gone"} {
 		files := []lockfile.File{{Path: "SKILL.md", Size: int64(len(content)), Digest: skill.DigestOf([]byte(content))}}
-		lock.Skills[".agents/skills/"+name] = lockfile.Entry{Name: name, Source: "https://x.example/a.zip?token=" + s.next(), Path: ".", Digest: lockfile.Digest(files), Files: files}
+		lock.Skills[".agents/skills/"+name] = lockfile.Skill{Name: name, Source: "https://x.example/a.zip?token=" + s.next(), Path: ".", Digest: lockfile.Digest(files), Files: files}
 	}
 	write(file, string(lock.Bytes()))
 	write(filepath.Join(project, ".agents", "skills", "other", "SKILL.md"), content)

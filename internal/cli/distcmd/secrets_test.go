@@ -166,7 +166,7 @@ func TestSecrets(t *testing.T) {
 			run(nil, "add", "--json", "--from", filepath.Join(dir, "other.lock"))
 		}
 		files := []lockfile.File{{Path: "SKILL.md", Size: 1, Digest: skill.DigestOf([]byte("x"))}}
-		l := lockfile.Lock{Skills: map[string]lockfile.Entry{".agents/skills/x": {Name: "x", Source: source, Path: ".", Digest: lockfile.Digest(files), Files: files}}}
+		l := lockfile.Lock{Skills: map[string]lockfile.Skill{".agents/skills/x": {Name: "x", Source: source, Path: ".", Digest: lockfile.Digest(files), Files: files}}}
 		at := filepath.Join(project, lockfile.Name)
 		write(at, string(l.Bytes()))
 		for _, args := range [][]string{{"sync"}, {"sync", "--json"}, {"update"}, {"update", "--check"}, {"update", "--json"}, {"list", "--all"}, {"list", "--json"}} {

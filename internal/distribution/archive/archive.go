@@ -48,7 +48,7 @@ func refuse(format string, args ...any) error {
 // of the archive. It detects the format from the first bytes. content yields the entry's bytes
 // until visit returns, and fails if they contradict the archive's headers. An error of visit ends
 // the walk and is returned. An error about the archive is [ErrRefused].
-func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.Entry, content io.Reader) error) error {
+func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.Node, content io.Reader) error) error {
 	in := io.NewSectionReader(contextReader{ctx, r}, 0, size)
 	head := make([]byte, 262)
 	n, err := io.ReadFull(in, head)

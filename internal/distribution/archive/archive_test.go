@@ -28,7 +28,7 @@ import (
 func read(data []byte) (map[string]string, error) {
 	found := map[string]string{}
 	r := bytes.NewReader(data)
-	err := Walk(context.Background(), r, r.Size(), func(e origin.Entry, content io.Reader) error {
+	err := Walk(context.Background(), r, r.Size(), func(e origin.Node, content io.Reader) error {
 		data, err := io.ReadAll(content)
 		if err == nil && e.Size != int64(len(data)) {
 			err = fmt.Errorf("%s has %d bytes, announced %d", e.Path, len(data), e.Size)
@@ -174,12 +174,12 @@ func TestVisitorEnds(t *testing.T) {
 	stop := errors.New("stop")
 	for _, data := range [][]byte{tarOf(), gzipped(tarOf()), rawZip(nil)} {
 		r := bytes.NewReader(data)
-		if err := Walk(t.Context(), r, r.Size(), func(origin.Entry, io.Reader) error { return stop }); !errors.Is(err, stop) {
+		if err := Walk(t.Context(), r, r.Size(), func(origin.Node, io.Reader) error { return stop }); !errors.Is(err, stop) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := Walk(ctx, r, r.Size(), func(origin.Entry, io.Reader) error { return nil }); !errors.Is(err, context.Canceled) {
+		if err := Walk(ctx, r, r.Size(), func(origin.Node, io.Reader) error { return nil }); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestTarWithoutEnd(t *testing.T) {
 	z.Write(plain.Bytes())
 	z.Close()
 	walk := func(data []byte) (names []string, err error) {
-		err = Walk(t.Context(), bytes.NewReader(data), int64(len(data)), func(e origin.Entry, _ io.Reader) error {
+		err = Walk(t.Context(), bytes.NewReader(data), int64(len(data)), func(e origin.Node, _ io.Reader) error {
 			names = append(names, e.Path)
 			return nil
 		})

@@ -493,9 +493,9 @@ func allSmall() []hostile {
 // unpack takes the skills of an archive into a folder as carelessly as can be: each path is joined
 // to it. It returns why the archive or its skill is refused.
 func unpack(ctx context.Context, data []byte, to string, note func(entries int)) error {
-	var entries []origin.Entry
+	var entries []origin.Node
 	r := bytes.NewReader(data)
-	err := Walk(ctx, r, r.Size(), func(e origin.Entry, content io.Reader) error {
+	err := Walk(ctx, r, r.Size(), func(e origin.Node, content io.Reader) error {
 		if e.Path == "s/SKILL.md" || strings.HasPrefix(e.Path, "s/") && e.Type <= origin.Exec {
 			_, _ = io.Copy(io.Discard, content) // a visitor that does not look at errors
 		}
@@ -526,7 +526,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 		return errors.New("no skill")
 	}
 	chosen := origin.Select(skills)
-	err = Walk(ctx, r, r.Size(), func(e origin.Entry, content io.Reader) error {
+	err = Walk(ctx, r, r.Size(), func(e origin.Node, content io.Reader) error {
 		if e.Type > origin.Exec {
 			return nil
 		}

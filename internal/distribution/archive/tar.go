@@ -34,7 +34,7 @@ func (c *counter) ReadByte() (byte, error) {
 	return b, err
 }
 
-func walkGzip(in io.Reader, visit func(origin.Entry, io.Reader) error) error {
+func walkGzip(in io.Reader, visit func(origin.Node, io.Reader) error) error {
 	packed := &counter{r: bufio.NewReaderSize(in, 64<<10)}
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Reader) error) error {
+func walkTar(in io.Reader, packed func() int64, visit func(origin.Node, io.Reader) error) error {
 	s := &stream{r: in, budget: budget{packed: packed}}
 	r := tar.NewReader(s)
 	var c census
@@ -99,7 +99,7 @@ func walkTar(in io.Reader, packed func() int64, visit func(origin.Entry, io.Read
 			return refuse("it has a link or device with content, %s, which some programs read as more files", display.Quote(h.Name))
 		}
 		failed := &failure{r: r}
-		if err := visit(origin.Entry{Path: path, Size: h.Size, Type: typeOf(h), Target: targetOf(h, path)}, failed); err != nil {
+		if err := visit(origin.Node{Path: path, Size: h.Size, Type: typeOf(h), Target: targetOf(h, path)}, failed); err != nil {
 			return err
 		}
 		if failed.err != nil {
@@ -145,7 +145,7 @@ func headerOnly(flag byte) bool {
 	return false
 }
 
-func typeOf(h *tar.Header) origin.EntryType {
+func typeOf(h *tar.Header) origin.NodeType {
 	switch h.Typeflag {
 	case tar.TypeReg:
 	case tar.TypeLink, tar.TypeSymlink:

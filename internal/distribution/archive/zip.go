@@ -40,7 +40,7 @@ const (
 type zipped struct {
 	path         string
 	name         string // as spelt in the headers
-	kind         origin.EntryType
+	kind         origin.NodeType
 	folder       bool
 	flags        uint16
 	method       uint16
@@ -57,7 +57,7 @@ const (
 	flagMasked     = 1 << 13
 )
 
-func walkZip(in *io.SectionReader, size int64, visit func(origin.Entry, io.Reader) error) error {
+func walkZip(in *io.SectionReader, size int64, visit func(origin.Node, io.Reader) error) error {
 	files, err := directory(in, size)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func walkZip(in *io.SectionReader, size int64, visit func(origin.Entry, io.Reade
 			return refuse("it has a file without a name")
 		}
 		content := &inflated{file: f, in: in, budget: &total}
-		e, data := origin.Entry{Path: f.path, Size: f.size, Type: f.kind}, io.Reader(content)
+		e, data := origin.Node{Path: f.path, Size: f.size, Type: f.kind}, io.Reader(content)
 		if f.kind == origin.Link && f.size <= maxPath { // the content is the link's target
 			target, err := io.ReadAll(content)
 			if err != nil {
@@ -250,7 +250,7 @@ func (f *zipped) extra(b []byte, fields ...*int64) error {
 
 // zipType returns the type of an entry from the system that wrote it and its attributes. A link
 // counts for any system, since programs differ about that.
-func zipType(system byte, attributes uint32) origin.EntryType {
+func zipType(system byte, attributes uint32) origin.NodeType {
 	mode := attributes >> 16
 	switch mode & 0o170000 {
 	case 0o120000:

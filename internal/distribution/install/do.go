@@ -32,7 +32,7 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.judge(p.Steps); err != nil || in.o.DryRun {
 		return err
 	}
-	changed := map[string]*lockfile.Entry{}
+	changed := map[string]*lockfile.Skill{}
 	var writes, replaces []*Step
 	beside := map[string]bool{}
 	for _, s := range p.Steps {

@@ -23,7 +23,7 @@ import (
 )
 
 // eachLocked makes a step for each locked skill of these keys, in their order, on every processor.
-func (in *Installer) eachLocked(keys []string, step func(key string, was lockfile.Entry) *Step) []*Step {
+func (in *Installer) eachLocked(keys []string, step func(key string, was lockfile.Skill) *Step) []*Step {
 	steps := make([]*Step, len(keys))
 	limit.Parallel(runtime.GOMAXPROCS(0), len(keys), func(i int) { steps[i] = step(keys[i], in.lock.Skills[keys[i]]) })
 	return steps
@@ -272,13 +272,13 @@ func nameOf(s origin.Skill, r origin.Ref) string {
 }
 
 // entryOf returns a lock's entry for a fetched skill.
-func (in *Installer) entryOf(g got, r origin.Ref, at origin.Revision, pinned bool) lockfile.Entry {
+func (in *Installer) entryOf(g got, r origin.Ref, at origin.Revision, pinned bool) lockfile.Skill {
 	low := r.Below(in.o.Root, in.o.Home)
 	name := g.source.Name
 	if name == "" || display.OneLine(name) != name {
 		name = nameOf(g.source, r)
 	}
-	return lockfile.Entry{
+	return lockfile.Skill{
 		Name: name, Source: low.Source, Want: low.Asked(), Path: g.source.Path,
 		Revision: at.ID, Version: at.Version, Pinned: pinned, Signer: g.verdict.Signer, Digest: g.skill.Digest, Files: g.skill.Files,
 	}

@@ -24,7 +24,7 @@ import (
 
 // takeover is a skill of another installer that is being taken over.
 type takeover struct {
-	foreign.Entry
+	foreign.Skill
 	step *Step
 	ref  origin.Ref // as requested
 	// err is the error of the last fetch.
@@ -34,11 +34,11 @@ type takeover struct {
 // PlanFrom plans to take over the record of another installer. Each skill is fetched from its
 // source and compared with the disk. If they are equal, it is locked; if the place is empty, it is
 // written; else it is left. base is the folder to which the entries' folders are relative.
-func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entries []foreign.Entry, base string) *Plan {
+func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entries []foreign.Skill, base string) *Plan {
 	p := &Plan{}
 	var open []*takeover
 	for _, e := range entries {
-		t := &takeover{Entry: e, step: &Step{Name: display.Echo(e.Name)}, ref: e.Ref}
+		t := &takeover{Skill: e, step: &Step{Name: display.Echo(e.Name)}, ref: e.Ref}
 		t.step.Entry.Source, t.step.Entry.Path = e.Ref.Source, e.Path
 		p.Steps = append(p.Steps, t.step)
 		if in.locate(ctx, t, base); t.step.Do == "" {
@@ -254,7 +254,7 @@ func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at orig
 	var chosen []origin.Skill
 	paths := make([]string, len(group))
 	for i, t := range group {
-		found := named(skills, t.Entry)
+		found := named(skills, t.Skill)
 		if len(found) != 1 {
 			continue
 		}
@@ -276,7 +276,7 @@ func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at orig
 }
 
 // named returns the skills of a source that an entry may mean.
-func named(skills []origin.Skill, e foreign.Entry) (found []origin.Skill) {
+func named(skills []origin.Skill, e foreign.Skill) (found []origin.Skill) {
 	for _, s := range skills {
 		switch {
 		case e.Path != "" && s.Path == e.Path,
@@ -366,12 +366,12 @@ func ghFolders() []string {
 
 // FromGitHub returns the skills that gh skill has installed, with their folders relative to
 // the lock's.
-func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Entry, error) {
+func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Skill, error) {
 	folders := ghFolders()
 	if rel, err := filepath.Rel(in.o.Root, in.o.To); err == nil && !slices.Contains(folders, filepath.ToSlash(rel)) {
 		folders = append([]string{filepath.ToSlash(rel)}, folders...)
 	}
-	var found []foreign.Entry
+	var found []foreign.Skill
 	for _, folder := range folders {
 		entries, err := ghEntries(ctx, filepath.Join(in.o.Root, filepath.FromSlash(folder)), folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -386,7 +386,7 @@ func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Entry, error) {
 }
 
 // ghEntries looks at each folder in one folder. A link does not count as a folder.
-func ghEntries(ctx context.Context, at, folder string) (found []foreign.Entry, err error) {
+func ghEntries(ctx context.Context, at, folder string) (found []foreign.Skill, err error) {
 	t, err := dir.OpenTree(at, false)
 	if err != nil {
 		return nil, err

@@ -218,7 +218,7 @@ func (in *Installer) realLock() string { return filepath.Join(in.real, lockfile.
 func (in *Installer) HasLock() bool { return in.old != nil }
 
 // Locked returns the lock's entries by folder. The caller does not change them.
-func (in *Installer) Locked() map[string]lockfile.Entry { return in.lock.Skills }
+func (in *Installer) Locked() map[string]lockfile.Skill { return in.lock.Skills }
 
 // Folder returns the absolute path of an entry's folder.
 func (in *Installer) Folder(key string) string {
@@ -247,7 +247,7 @@ func (in *Installer) readLock() ([]byte, error) {
 
 func parseLock(path string, data []byte) (*lockfile.Lock, error) {
 	if data == nil {
-		return &lockfile.Lock{Skills: map[string]lockfile.Entry{}}, nil
+		return &lockfile.Lock{Skills: map[string]lockfile.Skill{}}, nil
 	}
 	l, err := lockfile.Parse(data)
 	var bad *jsonfile.Error
@@ -258,13 +258,13 @@ func parseLock(path string, data []byte) (*lockfile.Lock, error) {
 		return nil, problem("", "%s: %w; nothing was changed", path, err)
 	}
 	if l.Skills == nil {
-		l.Skills = map[string]lockfile.Entry{}
+		l.Skills = map[string]lockfile.Skill{}
 	}
 	return l, nil
 }
 
 // with returns the lock with changed entries. A nil entry is removed.
-func (in *Installer) with(changed map[string]*lockfile.Entry) *lockfile.Lock {
+func (in *Installer) with(changed map[string]*lockfile.Skill) *lockfile.Lock {
 	l := &lockfile.Lock{Skills: maps.Clone(in.lock.Skills)}
 	for key, e := range changed {
 		if e == nil {
@@ -278,7 +278,7 @@ func (in *Installer) with(changed map[string]*lockfile.Entry) *lockfile.Lock {
 
 // writeLock records the changed entries. If another program changed other entries meanwhile, both
 // changes are preserved.
-func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
+func (in *Installer) writeLock(changed map[string]*lockfile.Skill) error {
 	for range 5 {
 		l := in.with(changed)
 		data := l.Bytes()
@@ -309,7 +309,7 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Entry) error {
 }
 
 // reread merges a lock that another program wrote, unless it changed the same skills.
-func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
+func (in *Installer) reread(changed map[string]*lockfile.Skill) error {
 	data, err := in.readLock()
 	if err != nil {
 		return err
@@ -330,9 +330,9 @@ func (in *Installer) reread(changed map[string]*lockfile.Entry) error {
 }
 
 // sameEntry reports whether two entries are written alike.
-func sameEntry(a, b lockfile.Entry) bool {
-	one := func(e lockfile.Entry) []byte {
-		return (&lockfile.Lock{Skills: map[string]lockfile.Entry{"x": e}}).Bytes()
+func sameEntry(a, b lockfile.Skill) bool {
+	one := func(e lockfile.Skill) []byte {
+		return (&lockfile.Lock{Skills: map[string]lockfile.Skill{"x": e}}).Bytes()
 	}
 	return bytes.Equal(one(a), one(b))
 }

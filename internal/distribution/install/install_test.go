@@ -176,9 +176,9 @@ func TestTwoCommands(t *testing.T) {
 	unlock()
 
 	mine := []lockfile.File{{Path: "SKILL.md"}}
-	other := lockfile.Entry{Name: "other", Source: "github.com/acme/skills", Path: "other", Digest: lockfile.Digest(mine), Files: mine}
+	other := lockfile.Skill{Name: "other", Source: "github.com/acme/skills", Path: "other", Digest: lockfile.Digest(mine), Files: mine}
 	write := func(key string) {
-		l := lockfile.Lock{Skills: map[string]lockfile.Entry{key: other}}
+		l := lockfile.Lock{Skills: map[string]lockfile.Skill{key: other}}
 		must(t, os.WriteFile(filepath.Join(w.project(), lockfile.Name), l.Bytes(), 0o644))
 	}
 	add := func(key string) error {
@@ -264,7 +264,7 @@ func TestNothingBelowGit(t *testing.T) {
 				}
 			}
 			e := l.Skills[".agents/skills/pdf"]
-			must(t, os.WriteFile(filepath.Join(w.project(), lockfile.Name), (&lockfile.Lock{Skills: map[string]lockfile.Entry{key: e}}).Bytes(), 0o644))
+			must(t, os.WriteFile(filepath.Join(w.project(), lockfile.Name), (&lockfile.Lock{Skills: map[string]lockfile.Skill{key: e}}).Bytes(), 0o644))
 			before := files(t, w.project())
 			o := w.options()
 			o.Overwrite = true

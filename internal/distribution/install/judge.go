@@ -33,8 +33,8 @@ func (in *Installer) judge(steps []*Step) error {
 			}
 		}
 	}
-	planned := func() (map[string]*lockfile.Entry, error) {
-		changed := map[string]*lockfile.Entry{}
+	planned := func() (map[string]*lockfile.Skill, error) {
+		changed := map[string]*lockfile.Skill{}
 		for _, s := range steps {
 			switch {
 			case s.records():
@@ -78,7 +78,7 @@ func (in *Installer) judge(steps []*Step) error {
 
 // judge fails the step if its entry alone makes the lock unreadable.
 func (s *Step) judge() {
-	_, err := lockfile.Parse((&lockfile.Lock{Skills: map[string]lockfile.Entry{s.Key: s.Entry}}).Bytes())
+	_, err := lockfile.Parse((&lockfile.Lock{Skills: map[string]lockfile.Skill{s.Key: s.Entry}}).Bytes())
 	if bad := (*jsonfile.Error)(nil); errors.As(err, &bad) {
 		s.Do, s.Problem = Fail, problem("ask the author of the source to mend that; nothing was changed here", "%s cannot record it: %s", lockfile.Name, bad.Message)
 	}

@@ -83,8 +83,8 @@ func (w *world) takeOver(o install.Options) (*install.Plan, error) {
 	ref, err := origin.Parse(w.source, w.dir, "")
 	must(w.t, err)
 	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		e := foreign.Entry{Name: "pdf", Folders: []string{".agents/skills/pdf"}, Ref: ref}
-		return in.PlanFrom(ctx, foreign.Project, []foreign.Entry{e}, w.project()), nil
+		e := foreign.Skill{Name: "pdf", Folders: []string{".agents/skills/pdf"}, Ref: ref}
+		return in.PlanFrom(ctx, foreign.Project, []foreign.Skill{e}, w.project()), nil
 	})
 }
 
@@ -106,7 +106,7 @@ func TestLinkThatLeadsOutLater(t *testing.T) {
 		}
 		must(t, os.Symlink(filepath.FromSlash("p/q/r/way/../../outside"), filepath.Join(w.project(), "b")))
 		e := l.Skills[".agents/skills/pdf"]
-		text := (&lockfile.Lock{Skills: map[string]lockfile.Entry{first + "/pdf": e, "b/pdf": e}}).Bytes()
+		text := (&lockfile.Lock{Skills: map[string]lockfile.Skill{first + "/pdf": e, "b/pdf": e}}).Bytes()
 		must(t, os.WriteFile(filepath.Join(w.project(), lockfile.Name), text, 0o644))
 		for range 2 { // the second time the link leads outside
 			p, err := w.sync(w.options())

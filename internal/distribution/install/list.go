@@ -92,7 +92,7 @@ func (in *Installer) List(ctx context.Context, text string) (Contents, error) {
 	return c, ctx.Err()
 }
 
-func (in *Installer) listPlugin(ctx context.Context, from origin.Ref, m *market, e *plugin.Entry) ([]Choice, error) {
+func (in *Installer) listPlugin(ctx context.Context, from origin.Ref, m *market, e *plugin.Offer) ([]Choice, error) {
 	l, ref, _, err := in.openPlugin(ctx, from, m, e)
 	if err != nil {
 		return nil, err

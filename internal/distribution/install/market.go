@@ -44,7 +44,7 @@ func readMarket(ctx context.Context, l *library, ref origin.Ref) *market {
 }
 
 // plugin returns the plugin of PLUGIN:SKILL, or nil.
-func (m *market) plugin(name string) *plugin.Entry {
+func (m *market) plugin(name string) *plugin.Offer {
 	name, _, ok := strings.Cut(name, ":")
 	if m == nil || !ok {
 		return nil
@@ -65,10 +65,10 @@ func (m *market) named(names []string) []string {
 // skillsOf returns the skills of a plugin in the marketplace's own source: the skills that the
 // entry names, or else the skills in the plugin's folder, also linked ones, except skills in
 // another plugin's folder within it.
-func (m *market) skillsOf(e *plugin.Entry, skills []origin.Skill) (found []origin.Skill) {
+func (m *market) skillsOf(e *plugin.Offer, skills []origin.Skill) (found []origin.Skill) {
 	base := path.Join(m.at, e.Source.Path)
 	inner := func(at string) bool {
-		return slices.ContainsFunc(m.Plugins, func(o plugin.Entry) bool {
+		return slices.ContainsFunc(m.Plugins, func(o plugin.Offer) bool {
 			other := path.Join(m.at, o.Source.Path)
 			return o.Source.Kind == plugin.Local && other != base && isBelow(base, other) && isBelow(other, at)
 		})
@@ -130,7 +130,7 @@ func (m *market) names(skills []origin.Skill, ref origin.Ref) (names []string) {
 }
 
 // where says where a plugin is.
-func (in *Installer) where(m *market, e *plugin.Entry) string {
+func (in *Installer) where(m *market, e *plugin.Offer) string {
 	if e.Source.Kind == plugin.Local && !e.Skipped {
 		return "./" + strings.TrimPrefix(path.Join(m.at, e.Source.Path), ".")
 	}
@@ -172,8 +172,8 @@ func (m *market) elsewhere(in *Installer, ref origin.Ref, q Request) []string {
 }
 
 // fault returns the reason that an entry cannot be installed.
-func (m *market) fault(e *plugin.Entry) *Problem {
-	i := slices.IndexFunc(m.Plugins, func(o plugin.Entry) bool { return o.Span == e.Span })
+func (m *market) fault(e *plugin.Offer) *Problem {
+	i := slices.IndexFunc(m.Plugins, func(o plugin.Offer) bool { return o.Span == e.Span })
 	field := fmt.Sprintf("plugins[%d]", i)
 	for _, f := range m.faults {
 		if f.Effect >= plugin.Skips && (f.Field == field || strings.HasPrefix(f.Field, field+".")) {
@@ -184,7 +184,7 @@ func (m *market) fault(e *plugin.Entry) *Problem {
 }
 
 // refOf returns the source of a plugin that is elsewhere, and whether the marketplace pins it.
-func (in *Installer) refOf(m *market, e *plugin.Entry) (ref origin.Ref, pinned bool, err error) {
+func (in *Installer) refOf(m *market, e *plugin.Offer) (ref origin.Ref, pinned bool, err error) {
 	s := e.Source
 	if e.Skipped {
 		return ref, false, m.fault(e)
@@ -231,7 +231,7 @@ const apartFrom = "https://marketplace.invalid/"
 // openPlugin opens the source of a plugin that is elsewhere. A marketplace is text of another
 // person, so it leads only to its own server and to the public network, and to the registry that
 // the user configured for npm.
-func (in *Installer) openPlugin(ctx context.Context, from origin.Ref, m *market, e *plugin.Entry) (*library, origin.Ref, bool, error) {
+func (in *Installer) openPlugin(ctx context.Context, from origin.Ref, m *market, e *plugin.Offer) (*library, origin.Ref, bool, error) {
 	ref, pinned, err := in.refOf(m, e)
 	if err != nil {
 		return nil, ref, false, err
@@ -279,7 +279,7 @@ func addressOf(ref origin.Ref) string {
 }
 
 // pluginSkills returns the skills of an open plugin.
-func pluginSkills(ctx context.Context, l *library, ref origin.Ref, e *plugin.Entry) ([]origin.Skill, error) {
+func pluginSkills(ctx context.Context, l *library, ref origin.Ref, e *plugin.Offer) ([]origin.Skill, error) {
 	skills, err := l.Skills(ctx)
 	sub := ref.Sub
 	if ref.Kind == origin.Git {
@@ -298,7 +298,7 @@ func pluginSkills(ctx context.Context, l *library, ref origin.Ref, e *plugin.Ent
 }
 
 // addPlugin plans to add a skill of a plugin that is elsewhere. name is PLUGIN:SKILL.
-func (in *Installer) addPlugin(ctx context.Context, p *Plan, q Request, from origin.Ref, m *market, e *plugin.Entry, name string) error {
+func (in *Installer) addPlugin(ctx context.Context, p *Plan, q Request, from origin.Ref, m *market, e *plugin.Offer, name string) error {
 	l, ref, pinned, err := in.openPlugin(ctx, from, m, e)
 	if err != nil {
 		return err

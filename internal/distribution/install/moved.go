@@ -13,7 +13,7 @@ import (
 // follow looks for a locked skill that is no longer in its folder of the source. It returns the
 // skill of the same name that shares most of its content, or else the folders of all skills of
 // that name.
-func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Skill, was lockfile.Entry) (found *got, others []string, err error) {
+func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Skill, was lockfile.Skill) (found *got, others []string, err error) {
 	taken := map[string]bool{}
 	for _, e := range in.lock.Skills {
 		taken[e.Path] = taken[e.Path] || e.Source == was.Source
@@ -46,7 +46,7 @@ func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Ski
 
 // share returns the part of a skill that is equal in two states, from 0 to 1. It counts equal
 // files, and equal lines of other files if the store has the locked state.
-func (in *Installer) share(was lockfile.Entry, now got) float64 {
+func (in *Installer) share(was lockfile.Skill, now got) float64 {
 	var same, all int64
 	before := map[string]lockfile.File{}
 	for _, f := range was.Files {

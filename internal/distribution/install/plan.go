@@ -46,8 +46,8 @@ type Step struct {
 	Name  string
 	Key   string // its folder, relative to the lock's; "" if it has none
 	Do    Action
-	Entry lockfile.Entry  // as it is recorded afterwards
-	Was   *lockfile.Entry // the lock's entry before
+	Entry lockfile.Skill  // as it is recorded afterwards
+	Was   *lockfile.Skill // the lock's entry before
 	// Changes are the skill's own changes, from the lock to the new state.
 	Changes Changes
 	// Signature is the verdict on the signatures of its source, if they were judged.
@@ -319,7 +319,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
-	p.Steps = append(missing, in.eachLocked(keys, func(key string, was lockfile.Entry) *Step {
+	p.Steps = append(missing, in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
 		s := &Step{Name: was.Name, Key: key, Was: &was, Entry: was, Do: Matches}
 		if in.verify(ctx, s) {
 			in.requireSigner(s, Differs)
@@ -422,7 +422,7 @@ func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 // PlanSync plans to restore every locked skill to its locked state.
 func (in *Installer) PlanSync(ctx context.Context) *Plan {
 	keys, _ := in.named(nil)
-	p := &Plan{Steps: in.eachLocked(keys, func(key string, was lockfile.Entry) *Step {
+	p := &Plan{Steps: in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
 		s := &Step{Name: was.Name, Key: key, Entry: was}
 		if in.requireSigner(s, Leave); s.Do == Leave {
 			return s

@@ -60,7 +60,7 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held fu
 	if !in.o.DryRun {
 		why = held(folders)
 	}
-	changed := map[string]*lockfile.Entry{}
+	changed := map[string]*lockfile.Skill{}
 	for i, s := range steps {
 		form := func(id string) lockfile.Form {
 			switch {
@@ -159,7 +159,7 @@ func (in *Installer) planSpots(ctx context.Context, s *Step, want func(id string
 	}
 }
 
-func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Entry, spot *Spot, want lockfile.Form) (err error) {
+func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill, spot *Spot, want lockfile.Form) (err error) {
 	agent := agents.Find(spot.Client)
 	if agent == nil {
 		return &Problem{Err: fmt.Errorf("this knack knows no client %s", spot.Client), Fix: "use the knack that wrote " + in.lockShown(), No: true}

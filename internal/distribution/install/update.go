@@ -138,7 +138,7 @@ func (s *Step) tellNews(text string) {
 }
 
 // fixed reports whether an entry's reference always names the same revision.
-func fixed(e lockfile.Entry) bool {
+func fixed(e lockfile.Skill) bool {
 	if strings.Contains(e.Want, "sha256:") {
 		return true
 	}
@@ -204,7 +204,7 @@ func (in *Installer) below(ctx context.Context, n news) (news, bool) {
 }
 
 // is reports whether a locked skill is at this revision, under a tag of its version.
-func (n news) is(was lockfile.Entry) bool {
+func (n news) is(was lockfile.Skill) bool {
 	return n.at.ID != "" && n.at.ID == was.Revision && (n.ref.Kind != origin.OCI || n.tags == nil || semver.Names(n.ref.Want, was.Version))
 }
 
@@ -297,7 +297,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 }
 
 // moved reports whether the tag of a version names another state than before.
-func moved(tag string, at origin.Revision, was lockfile.Entry) bool {
+func moved(tag string, at origin.Revision, was lockfile.Skill) bool {
 	is, full := semver.Parse(tag)
 	before, had := semver.Parse(was.Version)
 	if !had {

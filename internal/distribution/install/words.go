@@ -75,7 +75,7 @@ func (in *Installer) isOwn(key string) bool {
 func (in *Installer) isOriginal(key string) bool { return in.isSource(key, in.lock.Skills[key]) }
 
 // isSource reports whether the folder of a key is the place of an entry in its source.
-func (in *Installer) isSource(key string, e lockfile.Entry) bool {
+func (in *Installer) isSource(key string, e lockfile.Skill) bool {
 	r, err := origin.Locked(e.Source, e.Want, in.o.Root, in.o.Home)
 	return err == nil && in.installedAt(r, e.Path) == key
 }
@@ -123,7 +123,7 @@ func (in *Installer) addAt(key, path string) string {
 }
 
 // source returns the source of an entry, without a commit or digest, as a person writes it.
-func (in *Installer) source(e lockfile.Entry) string {
+func (in *Installer) source(e lockfile.Skill) string {
 	r, err := origin.Locked(e.Source, "", in.o.Root, in.o.Home)
 	switch {
 	case err != nil:

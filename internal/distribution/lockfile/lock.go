@@ -22,11 +22,11 @@ const version = 1
 // Lock is the content of a knack.lock.
 type Lock struct {
 	// Skills has the installed skills by folder: relative to the lock's own, slash-separated.
-	Skills map[string]Entry
+	Skills map[string]Skill
 }
 
-// Entry is one skill of a [Lock].
-type Entry struct {
+// Skill is a skill in a [Lock].
+type Skill struct {
 	Name     string // the frontmatter's name, for people
 	Source   string // its source, without the reference
 	Want     string // the requested reference; "" for the source's default

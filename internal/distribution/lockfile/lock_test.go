@@ -58,10 +58,10 @@ func TestBytes(t *testing.T) {
 		t.Errorf("an empty lock is %q", got)
 	}
 	files := []File{{Path: "SKILL.md", Size: 1}, {Path: "<&>\u2028é.sh", Exec: true}}
-	e := Entry{Name: "a \"b\"\n", Source: "oci://x.example/y", Want: "main", Path: ".", Revision: "oci:sha256:0", Version: "1",
+	e := Skill{Name: "a \"b\"\n", Source: "oci://x.example/y", Want: "main", Path: ".", Revision: "oci:sha256:0", Version: "1",
 		Pinned: true, Signer: "key:0", Clients: map[string]Form{"claude-code": Link, "a.b": Copy}, Digest: Digest(files), Files: slices.Clone(files)}
 	slices.Reverse(e.Files) // Bytes puts them in order
-	text := (&Lock{Skills: map[string]Entry{"b": e, "a/c": e}}).Bytes()
+	text := (&Lock{Skills: map[string]Skill{"b": e, "a/c": e}}).Bytes()
 	lock, err := Parse(text)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -125,14 +125,14 @@ func TestLarge(t *testing.T) {
 
 // sample returns a lock of n skills with five files each.
 func sample(n int) *Lock {
-	lock := &Lock{Skills: map[string]Entry{}}
+	lock := &Lock{Skills: map[string]Skill{}}
 	for i := range n {
 		name := fmt.Sprintf("skill-%05d", i)
 		files := []File{{Path: "SKILL.md", Size: int64(4000 + i), Digest: skill.DigestOf([]byte(name))}}
 		for j := range 4 {
 			files = append(files, File{Path: fmt.Sprintf("scripts/part-%d.py", j), Size: int64(i), Digest: skill.DigestOf([]byte{byte(i), byte(j)}), Exec: true})
 		}
-		lock.Skills[".agents/skills/"+name] = Entry{Name: name, Source: "github.com/acme/skills", Want: "v1.2.0", Path: "skills/" + name,
+		lock.Skills[".agents/skills/"+name] = Skill{Name: name, Source: "github.com/acme/skills", Want: "v1.2.0", Path: "skills/" + name,
 			Revision: "git:9f2b1e4c0a6d8e7f5b3a1c9d2e4f6a8b0c1d3e5f", Version: "1.2.0", Digest: Digest(files), Files: files}
 	}
 	return lock

@@ -50,7 +50,7 @@ type reader struct {
 }
 
 func (r *reader) lock() *Lock {
-	lock := &Lock{Skills: map[string]Entry{}}
+	lock := &Lock{Skills: map[string]Skill{}}
 	seen := r.Object("the lock", topFields, func(field string, at int) {
 		switch field {
 		case "lockVersion":
@@ -94,7 +94,7 @@ func IsGit(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
-func (r *reader) entry(key string, at int) (e Entry) {
+func (r *reader) entry(key string, at int) (e Skill) {
 	what := "the entry of " + display.Quote(key)
 	digestAt := 0
 	seen := r.Object(what, entryFields, func(field string, _ int) {

@@ -29,7 +29,7 @@ const skillsFolder = "skills"
 
 // MayLeadToSkills reports whether an entry is a link whose location suggests that it
 // leads to skills.
-func MayLeadToSkills(e Entry) bool {
+func MayLeadToSkills(e Node) bool {
 	if e.Type != Link {
 		return false
 	}
@@ -39,8 +39,8 @@ func MayLeadToSkills(e Entry) bool {
 
 // AsideOf returns the links and submodules of a source outside of its skills. addresses has the
 // addresses of submodules by path.
-func AsideOf(entries []Entry, skills []Skill, addresses map[string]string) Aside {
-	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Type == Submodule || MayLeadToSkills(e) }) {
+func AsideOf(entries []Node, skills []Skill, addresses map[string]string) Aside {
+	if !slices.ContainsFunc(entries, func(e Node) bool { return e.Type == Submodule || MayLeadToSkills(e) }) {
 		return Aside{}
 	}
 	a, all := Aside{Links: map[string]string{}}, Select(skills)

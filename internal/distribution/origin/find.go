@@ -21,23 +21,23 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// EntryType is the type of an entry of a source.
-type EntryType uint8
+// NodeType is the type of a node.
+type NodeType uint8
 
-// The types of entries.
+// The types of nodes.
 const (
-	Regular   EntryType = iota
-	Exec                // a regular file that is executable
-	Link                // a symbolic link, or a hard link of an archive
-	Submodule           // a folder of another repository
-	Other               // a device, a pipe, or anything else that no skill has
+	Regular   NodeType = iota
+	Exec               // a regular file that is executable
+	Link               // a symbolic link, or a hard link of an archive
+	Submodule          // a folder of another repository
+	Other              // a device, a pipe, or anything else that no skill has
 )
 
-// Entry is a file of a source, or any other entry except a folder.
-type Entry struct {
+// Node is a file of a source, or anything else in it except a folder.
+type Node struct {
 	Path string // slash-separated, as the source spells it; it may be hostile
 	Size int64  // in bytes, or -1 if it is not known
-	Type EntryType
+	Type NodeType
 	// Target is the target of a link, relative to its folder.
 	Target string
 }
@@ -46,11 +46,11 @@ type Entry struct {
 // sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out .git and
 // node_modules, as a scan of folders does. Links have the same meaning as in a folder on the disk,
 // see [dir.Links]. The order of the entries decides only which fault a skill has.
-func Find(entries []Entry, sub string) []Skill { return FindAt("", entries, sub) }
+func Find(entries []Node, sub string) []Skill { return FindAt("", entries, sub) }
 
 // FindAt is [Find] for a source at an absolute path, through which links may name the source's
 // files.
-func FindAt(at string, entries []Entry, sub string) []Skill {
+func FindAt(at string, entries []Node, sub string) []Skill {
 	found := map[string]*finding{}
 	for _, e := range entries {
 		mainFiles(e, sub, func(folder, name string, isFile bool) {
@@ -116,14 +116,14 @@ type finding struct {
 	paths     Paths
 	hidden    map[string]bool // the outermost dot-entries
 	linked    bool            // it has links
-	entries   []dir.Entry     // all, if it has links
+	entries   []dir.Member    // all, if it has links
 	sizes     map[string]int64
 	mains     []string // main files that are regular files
 }
 
 // mainFiles calls yield for each part of an entry's path that spells SKILL.md in a searched
 // folder. isFile is false if that part is a folder itself.
-func mainFiles(e Entry, sub string, yield func(folder, name string, isFile bool)) {
+func mainFiles(e Node, sub string, yield func(folder, name string, isFile bool)) {
 	if e.Type == Submodule {
 		return
 	}
@@ -180,7 +180,7 @@ func below(folder, path string) string {
 }
 
 // take counts an entry of the skill.
-func (f *finding) take(e Entry) {
+func (f *finding) take(e Node) {
 	path := below(f.Path, e.Path)
 	if at := HiddenPart(path); at != "" {
 		if !f.hidden[at] {
@@ -219,12 +219,12 @@ func (f *finding) drop(path, why string) {
 }
 
 // note keeps an entry of a skill with links.
-func (f *finding) note(e Entry) {
+func (f *finding) note(e Node) {
 	path := below(f.Path, e.Path)
 	if HiddenPart(path) != "" || e.Type == Submodule || e.Type == Other {
 		return
 	}
-	entry := dir.Entry{Path: strings.Clone(path), Target: e.Target}
+	entry := dir.Member{Path: strings.Clone(path), Target: e.Target}
 	if e.Type == Link {
 		entry.Mode = fs.ModeSymlink
 	}

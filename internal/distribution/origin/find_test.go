@@ -21,15 +21,15 @@ import (
 )
 
 // entriesOf lists a folder as a source would.
-func entriesOf(t testing.TB, root string) []origin.Entry {
+func entriesOf(t testing.TB, root string) []origin.Node {
 	t.Helper()
-	var entries []origin.Entry
+	var entries []origin.Node
 	err := filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
 		below, err := filepath.Rel(root, p)
-		entry := origin.Entry{Path: filepath.ToSlash(below)}
+		entry := origin.Node{Path: filepath.ToSlash(below)}
 		info, infoErr := e.Info()
 		switch {
 		case infoErr != nil:
@@ -165,39 +165,39 @@ func TestFindRandom(t *testing.T) {
 }
 
 func TestFindFaults(t *testing.T) {
-	many := []origin.Entry{{Path: "s/SKILL.md"}}
+	many := []origin.Node{{Path: "s/SKILL.md"}}
 	for i := range origin.MaxFiles {
-		many = append(many, origin.Entry{Path: fmt.Sprintf("s/%d", i)})
+		many = append(many, origin.Node{Path: fmt.Sprintf("s/%d", i)})
 	}
-	main := origin.Entry{Path: "s/SKILL.md"}
+	main := origin.Node{Path: "s/SKILL.md"}
 	for _, tt := range []struct {
 		name, fault string
-		entries     []origin.Entry
+		entries     []origin.Node
 		left        int
 	}{
-		{"whole", "", []origin.Entry{main, {Path: "s/run.sh", Type: origin.Exec}}, 0},
-		{"dot-entries", "", []origin.Entry{main, {Path: "s/.env"}, {Path: "s/.git/a"}, {Path: "s/.git/b", Type: origin.Link}, {Path: "s/x/.y/z"}}, 3},
-		{"submodule", "", []origin.Entry{main, {Path: "s/vendor", Type: origin.Submodule}}, 1},
-		{"link", "", []origin.Entry{main, {Path: "s/x", Type: origin.Link, Target: "SKILL.md"}, {Path: "s/y", Type: origin.Link, Target: "../y"}}, 0},
-		{"main file is a link", "", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Link, Target: "A.md"}, {Path: "s/A.md"}}, 0},
-		{"main file is a link outwards", "leads out of the skill's folder", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Link, Target: "../A.md"}, {Path: "A.md"}}, 0},
-		{"main file is a device", "is not a regular file", []origin.Entry{{Path: "s/SKILL.md", Type: origin.Other}}, 0},
-		{"device", "", []origin.Entry{main, {Path: "s/x", Type: origin.Other}}, 0},
-		{"link and file", "'x' is there twice", []origin.Entry{main, {Path: "s/x"}, {Path: "s/x", Type: origin.Link, Target: "SKILL.md"}}, 0},
-		{"below a link", "both a link and a folder", []origin.Entry{main, {Path: "s/x", Type: origin.Link, Target: "."}, {Path: "s/x/y"}}, 0},
+		{"whole", "", []origin.Node{main, {Path: "s/run.sh", Type: origin.Exec}}, 0},
+		{"dot-entries", "", []origin.Node{main, {Path: "s/.env"}, {Path: "s/.git/a"}, {Path: "s/.git/b", Type: origin.Link}, {Path: "s/x/.y/z"}}, 3},
+		{"submodule", "", []origin.Node{main, {Path: "s/vendor", Type: origin.Submodule}}, 1},
+		{"link", "", []origin.Node{main, {Path: "s/x", Type: origin.Link, Target: "SKILL.md"}, {Path: "s/y", Type: origin.Link, Target: "../y"}}, 0},
+		{"main file is a link", "", []origin.Node{{Path: "s/SKILL.md", Type: origin.Link, Target: "A.md"}, {Path: "s/A.md"}}, 0},
+		{"main file is a link outwards", "leads out of the skill's folder", []origin.Node{{Path: "s/SKILL.md", Type: origin.Link, Target: "../A.md"}, {Path: "A.md"}}, 0},
+		{"main file is a device", "is not a regular file", []origin.Node{{Path: "s/SKILL.md", Type: origin.Other}}, 0},
+		{"device", "", []origin.Node{main, {Path: "s/x", Type: origin.Other}}, 0},
+		{"link and file", "'x' is there twice", []origin.Node{main, {Path: "s/x"}, {Path: "s/x", Type: origin.Link, Target: "SKILL.md"}}, 0},
+		{"below a link", "both a link and a folder", []origin.Node{main, {Path: "s/x", Type: origin.Link, Target: "."}, {Path: "s/x/y"}}, 0},
 		{"files", "more than 4,096 files", many, 0},
 		{"most files", "", many[:origin.MaxFiles], 0},
-		{"size", "more than 64 MiB", []origin.Entry{main, {Path: "s/a", Size: 64 << 20}, {Path: "s/b", Size: 1}}, 0},
-		{"most bytes", "", []origin.Entry{main, {Path: "s/a", Size: 64 << 20}}, 0},
-		{"spelling", "called 'SKILL.mD'", []origin.Entry{{Path: "s/SKILL.mD"}}, 0},
-		{"folder", "is a folder", []origin.Entry{{Path: "s/SKILL.md/x"}}, 0},
-		{"two spellings", "only in case", []origin.Entry{main, {Path: "s/skill.md"}}, 0},
-		{"twice", "is there twice", []origin.Entry{main, main}, 0},
-		{"parent", "leads out", []origin.Entry{main, {Path: "s/../../x"}}, 0},
-		{"backslash", "backslash", []origin.Entry{main, {Path: `s/a..\x`}}, 0},
-		{"folder with a tab", "control character", []origin.Entry{{Path: "a\tb/SKILL.md"}}, 0},
-		{"folder with a backslash", "backslash", []origin.Entry{{Path: `we\ird/SKILL.md`}}, 0},
-		{"folder of no UTF-8", "UTF-8", []origin.Entry{{Path: "a\xff/SKILL.md"}}, 0},
+		{"size", "more than 64 MiB", []origin.Node{main, {Path: "s/a", Size: 64 << 20}, {Path: "s/b", Size: 1}}, 0},
+		{"most bytes", "", []origin.Node{main, {Path: "s/a", Size: 64 << 20}}, 0},
+		{"spelling", "called 'SKILL.mD'", []origin.Node{{Path: "s/SKILL.mD"}}, 0},
+		{"folder", "is a folder", []origin.Node{{Path: "s/SKILL.md/x"}}, 0},
+		{"two spellings", "only in case", []origin.Node{main, {Path: "s/skill.md"}}, 0},
+		{"twice", "is there twice", []origin.Node{main, main}, 0},
+		{"parent", "leads out", []origin.Node{main, {Path: "s/../../x"}}, 0},
+		{"backslash", "backslash", []origin.Node{main, {Path: `s/a..\x`}}, 0},
+		{"folder with a tab", "control character", []origin.Node{{Path: "a\tb/SKILL.md"}}, 0},
+		{"folder with a backslash", "backslash", []origin.Node{{Path: `we\ird/SKILL.md`}}, 0},
+		{"folder of no UTF-8", "UTF-8", []origin.Node{{Path: "a\xff/SKILL.md"}}, 0},
 	} {
 		skills := origin.Find(tt.entries, "")
 		if len(skills) != 1 {
@@ -210,7 +210,7 @@ func TestFindFaults(t *testing.T) {
 		}
 	}
 	// A fault of a nested skill is one of the skill around it, and of no other.
-	skills := origin.Find([]origin.Entry{{Path: "SKILL.md"}, {Path: "in/SKILL.md"}, {Path: `in/\x`}, {Path: "beside/SKILL.md"}}, "")
+	skills := origin.Find([]origin.Node{{Path: "SKILL.md"}, {Path: "in/SKILL.md"}, {Path: `in/\x`}, {Path: "beside/SKILL.md"}}, "")
 	var faulty []string
 	for _, s := range skills {
 		if s.Fault != nil {
@@ -335,11 +335,11 @@ func TestHolders(t *testing.T) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	var entries []origin.Entry
+	var entries []origin.Node
 	for i := range 1_000_000 {
-		entries = append(entries, origin.Entry{Path: fmt.Sprintf("src/%d/%d/file-%d.go", i/1000, i/10, i)})
+		entries = append(entries, origin.Node{Path: fmt.Sprintf("src/%d/%d/file-%d.go", i/1000, i/10, i)})
 	}
-	entries = append(entries, origin.Entry{Path: "skills/one/SKILL.md"})
+	entries = append(entries, origin.Node{Path: "skills/one/SKILL.md"})
 	b.ReportAllocs()
 	for b.Loop() {
 		if len(origin.Find(entries, "")) != 1 {

@@ -37,7 +37,7 @@ const (
 // Library publishes a folder of skills as a release, or its only skill as an artifact. lock,
 // which may be nil, has the origins of its skills by their folders in the library. The warning,
 // if not "", is about names.
-func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[string]lockfile.Entry, to Target) (r *Result, warning string, err error) {
+func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[string]lockfile.Skill, to Target) (r *Result, warning string, err error) {
 	c, err := p.read(ctx, lib)
 	if err != nil {
 		return nil, "", err
@@ -103,7 +103,7 @@ func packsFor(size int64, before int) int {
 }
 
 // release publishes a library.
-func (p *Publisher) release(ctx context.Context, c *contents, lock map[string]lockfile.Entry, to Target, r *Result) error {
+func (p *Publisher) release(ctx context.Context, c *contents, lock map[string]lockfile.Skill, to Target, r *Result) error {
 	last, err := p.last(ctx, to)
 	if err != nil {
 		return err
@@ -336,8 +336,8 @@ func indexOf(skills []Skill, packs int) ([]byte, error) {
 }
 
 // lockOf returns the lock of a release, with the entries of the unmodified locked skills, or nil.
-func lockOf(skills []Skill, lock map[string]lockfile.Entry) []byte {
-	out := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+func lockOf(skills []Skill, lock map[string]lockfile.Skill) []byte {
+	out := lockfile.Lock{Skills: map[string]lockfile.Skill{}}
 	for _, s := range skills {
 		if e, ok := lock[s.Path]; ok && e.Digest == s.Digest {
 			e.Clients = nil // they are clients of this machine

@@ -132,7 +132,7 @@ func unpack(t *testing.T, file, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = archive.Walk(t.Context(), bytes.NewReader(data), int64(len(data)), func(e origin.Entry, content io.Reader) error {
+	err = archive.Walk(t.Context(), bytes.NewReader(data), int64(len(data)), func(e origin.Node, content io.Reader) error {
 		at, mode := filepath.Join(to, e.Path), os.FileMode(0o644)
 		if e.Type == origin.Exec {
 			mode = 0o755
@@ -290,13 +290,13 @@ func TestLock(t *testing.T) {
 	m, l := newMachine(t), skills(3)
 	ctx, to := t.Context(), m.target(host, "acme/skills", "prod")
 	first := m.publish(l, to)
-	entry := func(at string, digest skill.Digest) lockfile.Entry {
+	entry := func(at string, digest skill.Digest) lockfile.Skill {
 		text := l[at+"/SKILL.md"]
-		return lockfile.Entry{Name: "x", Source: "github.com/acme/skills", Path: at, Digest: digest, Files: []lockfile.File{
+		return lockfile.Skill{Name: "x", Source: "github.com/acme/skills", Path: at, Digest: digest, Files: []lockfile.File{
 			{Path: "SKILL.md", Digest: skill.DigestOf([]byte(text)), Size: int64(len(text))},
 		}}
 	}
-	lock := map[string]lockfile.Entry{
+	lock := map[string]lockfile.Skill{
 		first.Skills[0].Path: entry(first.Skills[0].Path, first.Skills[0].Digest),
 		first.Skills[1].Path: entry(first.Skills[1].Path, skill.DigestOf(nil)), // changed since
 		"gone":               entry("gone", skill.DigestOf(nil)),
@@ -313,7 +313,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	err = archive.Walk(ctx, bytes.NewReader(packed.Bytes()), int64(packed.Len()), func(e origin.Entry, content io.Reader) error {
+	err = archive.Walk(ctx, bytes.NewReader(packed.Bytes()), int64(packed.Len()), func(e origin.Node, content io.Reader) error {
 		data, err := io.ReadAll(content)
 		got[e.Path] = string(data)
 		return err

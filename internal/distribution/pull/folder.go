@@ -232,7 +232,7 @@ func hashed(tree *dir.Tree, at string) (d skill.Digest, err error) {
 // fill writes the skills of a release and their lock into a tree. It checks each skill's digest
 // while copying it.
 func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r store.Release) (content, error) {
-	lock := lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+	lock := lockfile.Lock{Skills: map[string]lockfile.Skill{}}
 	wrote := map[string]lockfile.File{}
 	for _, m := range r.Skills {
 		if m.Fault != "" {
@@ -272,7 +272,7 @@ func folderOf(skillPath string, ref origin.Ref) string {
 
 // copy copies a skill. It does not write a file again that a surrounding skill has already
 // written.
-func (f Folder) copy(tree *edit.Tree, m store.Member, to string, wrote map[string]lockfile.File) (e lockfile.Entry, err error) {
+func (f Folder) copy(tree *edit.Tree, m store.Member, to string, wrote map[string]lockfile.File) (e lockfile.Skill, err error) {
 	read := origin.Skill{Path: m.Path}
 	err = f.Store.Files(m.Skill, func(name string, exec bool, size int64, content io.Reader) error {
 		file, there := wrote[path.Join(to, name)]

@@ -23,7 +23,7 @@ const differencesShown = 3
 
 // compare compares the files of a skill, or the error of listing them, with its entry in the lock.
 // The error is not nil if they cannot be compared.
-func compare(s *skill.Skill, entry lockfile.Entry, files []skill.File, err error) (*skill.LockError, error) {
+func compare(s *skill.Skill, entry lockfile.Skill, files []skill.File, err error) (*skill.LockError, error) {
 	if errors.Is(err, skill.ErrTooLarge) {
 		return changed("it has more than the locked files"), nil
 	}
@@ -38,7 +38,7 @@ func compare(s *skill.Skill, entry lockfile.Entry, files []skill.File, err error
 
 // differs compares the files of a skill with its entry in the lock. It returns nil if they are as
 // locked.
-func differs(s *skill.Skill, entry lockfile.Entry, files []skill.File) *skill.LockError {
+func differs(s *skill.Skill, entry lockfile.Skill, files []skill.File) *skill.LockError {
 	now := make([]lockfile.File, len(files))
 	for i, f := range files {
 		now[i] = lockfile.File{Path: s.OnDisk(f.Path), Size: f.Size, Digest: f.Digest}
@@ -85,7 +85,7 @@ func restoreFix(flags string) string {
 }
 
 // isLarge reports whether a locked skill exceeds the limits of publication.
-func isLarge(entry lockfile.Entry) bool {
+func isLarge(entry lockfile.Skill) bool {
 	total := int64(0)
 	for _, f := range entry.Files {
 		total += f.Size

@@ -12,16 +12,16 @@ import (
 
 // entry returns the lock's entry for the skill in a folder. A skill nested in a locked skill is
 // locked with it, since its files are among the outer skill's files.
-func (f *lock) entry(key string) (lockfile.Entry, bool) {
+func (f *lock) entry(key string) (lockfile.Skill, bool) {
 	if e, has := f.skills[key]; has {
 		return e, true
 	}
 	if e, known := f.nested.Load(key); known {
-		return e.(lockfile.Entry), true
+		return e.(lockfile.Skill), true
 	}
 	around, below := f.around(key)
 	if around == "" {
-		return lockfile.Entry{}, false
+		return lockfile.Skill{}, false
 	}
 	e := f.skills[around]
 	var files []lockfile.File
@@ -32,7 +32,7 @@ func (f *lock) entry(key string) (lockfile.Entry, bool) {
 		}
 	}
 	if len(files) == 0 {
-		return lockfile.Entry{}, false
+		return lockfile.Skill{}, false
 	}
 	e.Name, e.Path, e.Files, e.Digest = path.Base(key), path.Join(e.Path, below), files, lockfile.Digest(files)
 	f.nested.Store(key, e)

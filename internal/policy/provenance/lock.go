@@ -19,10 +19,10 @@ import (
 // lock is one version of a lock. It is immutable.
 type lock struct {
 	folder string // without links
-	skills map[string]lockfile.Entry
+	skills map[string]lockfile.Skill
 	fault  *skill.LockError // why it cannot be used, or nil
 	shown  string           // the folder as a user of this machine would write it, "" if clients on other machines ask too
-	nested *sync.Map        // lockfile.Entry by key, for skills nested in a locked one
+	nested *sync.Map        // lockfile.Skill by key, for skills nested in a locked one
 	// The real folders of the skills when last checked.
 	reals   map[string]string // by key
 	keys    map[string]string // the inverse of reals

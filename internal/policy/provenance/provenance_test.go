@@ -65,7 +65,7 @@ func (p *project) skill(folder string) {
 // lock locks folders as they are.
 func (p *project) lock(folders ...string) {
 	p.t.Helper()
-	lock := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+	lock := &lockfile.Lock{Skills: map[string]lockfile.Skill{}}
 	for _, folder := range folders {
 		var files []lockfile.File
 		at, err := filepath.EvalSymlinks(filepath.Join(p.dir, filepath.FromSlash(folder)))
@@ -84,7 +84,7 @@ func (p *project) lock(folders ...string) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		lock.Skills[folder] = lockfile.Entry{Name: "x", Source: "github.com/acme/skills", Path: "x", Version: "1.2.0", Revision: "git:9f2b", Digest: lockfile.Digest(files), Files: files}
+		lock.Skills[folder] = lockfile.Skill{Name: "x", Source: "github.com/acme/skills", Path: "x", Version: "1.2.0", Revision: "git:9f2b", Digest: lockfile.Digest(files), Files: files}
 	}
 	p.write(lockfile.Name, string(lock.Bytes()))
 }

@@ -74,7 +74,7 @@ func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, b
 }
 
 // served returns the files of an entry by the paths under which they are served.
-func served(b *skill.Bundle, entry lockfile.Entry) (files []skill.File) {
+func served(b *skill.Bundle, entry lockfile.Skill) (files []skill.File) {
 	s := &skill.Skill{Bundle: b}
 	for _, f := range entry.Files {
 		if at := s.ServedPath(f.Path); at != "" {

@@ -271,9 +271,9 @@ func TestWalk(t *testing.T) {
 // lock locks a skill as it is, one that has changed since, and one from a hostile source.
 func lock(t *testing.T, root string) {
 	t.Helper()
-	lock := &lockfile.Lock{Skills: map[string]lockfile.Entry{}}
+	lock := &lockfile.Lock{Skills: map[string]lockfile.Skill{}}
 	for _, folder := range []string{"harbour/tide-tables", "harbour/crane", "hostile/title"} {
-		e := lockfile.Entry{Name: folder, Source: "github.com/harbour/skills", Version: "2.1", Path: ".", Revision: "git:9f2b1e4c0a6d8e7f5b3a1c9d2e4f6a8b0c1d3e5f"}
+		e := lockfile.Skill{Name: folder, Source: "github.com/harbour/skills", Version: "2.1", Path: ".", Revision: "git:9f2b1e4c0a6d8e7f5b3a1c9d2e4f6a8b0c1d3e5f"}
 		for path, text := range library {
 			if rest, below := strings.CutPrefix(path, folder+"/"); below {
 				e.Files = append(e.Files, lockfile.File{Path: rest, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})

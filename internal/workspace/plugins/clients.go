@@ -68,7 +68,7 @@ func (f *finder) claude() {
 			f.live(id, enabled, by, folder)
 			continue
 		}
-		var offered *plugin.Entry
+		var offered *plugin.Offer
 		clone := text(known, "installLocation")
 		if enabled && clone != "" && realpath.Inside(f.below("plugins/marketplaces"), clone) {
 			name, _, _ := split(id)

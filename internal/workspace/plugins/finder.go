@@ -193,7 +193,7 @@ func (f *finder) damaged(id, format string, args ...any) {
 
 // load records an installed plugin. place is its folder, which must be within another one. extra
 // are the folders with skills that a marketplace names.
-func (f *finder) load(id string, enabled bool, by string, place, within string, entry *plugin.Entry) {
+func (f *finder) load(id string, enabled bool, by string, place, within string, entry *plugin.Offer) {
 	name, _, ok := split(id)
 	p := Plugin{ID: id, Name: name, Within: within}
 	if filepath.IsAbs(place) {
@@ -231,7 +231,7 @@ func (f *finder) load(id string, enabled bool, by string, place, within string, 
 
 // places returns the places in which a client looks for the skills of a plugin. notes name the
 // parts that are not served.
-func (f *finder) places(at string, entry *plugin.Entry) (places []dir.Place, notes []string, err error) {
+func (f *finder) places(at string, entry *plugin.Offer) (places []dir.Place, notes []string, err error) {
 	manifest := &plugin.Manifest{}
 	own := "" // the manifest's path
 	for _, m := range f.manifests {
@@ -345,7 +345,7 @@ func text(v object, key string) string {
 
 // market is a marketplace on the disk.
 type market struct {
-	entries map[string]*plugin.Entry
+	entries map[string]*plugin.Offer
 	err     error
 }
 
@@ -354,7 +354,7 @@ func (f *finder) market(at string) market {
 	if m, ok := f.markets[at]; ok {
 		return m
 	}
-	m := market{entries: map[string]*plugin.Entry{}}
+	m := market{entries: map[string]*plugin.Offer{}}
 	of := plugin.Marketplaces[0]
 	file := filepath.Join(at, filepath.FromSlash(of.Path))
 	data, err := f.data(file)

@@ -29,8 +29,8 @@ const (
 // MaxSize is the most bytes that [Parse] reads.
 const MaxSize = 8 << 20
 
-// Entry is a skill that another installer has installed.
-type Entry struct {
+// Skill is a skill that another installer has installed.
+type Skill struct {
 	Name string
 	Line int // of the lock, or of the SKILL.md
 	// Folders are the possible folders of the skill, most likely first: slash-separated, relative
@@ -69,7 +69,7 @@ const restore = "restore the file from version control, or let its own tool writ
 // Parse reads a lock. It detects the format by its fields, not by the file's name. dir is the
 // lock's folder, for relative sources, and home the user's, or "". An error is an [*Error]. Unlike
 // the tools themselves, Parse does not read a damaged lock as an empty one.
-func Parse(data []byte, dir, home string) (Format, []Entry, error) {
+func Parse(data []byte, dir, home string) (Format, []Skill, error) {
 	if len(data) > MaxSize {
 		return "", nil, &Error{1, 1, fmt.Sprintf("the file is too large; the limit is %d MiB", MaxSize>>20), restore}
 	}
@@ -109,7 +109,7 @@ func (r *reader) fail(at frontmatter.Position, fix, format string, args ...any) 
 	}
 }
 
-func (r *reader) lock(root frontmatter.Value) (Format, []Entry, *Error) {
+func (r *reader) lock(root frontmatter.Value) (Format, []Skill, *Error) {
 	skills, ok := field(root, "skills")
 	if !ok {
 		return "", nil, fault(root.Position, "the formats are skills-lock.json, .skill-lock.json, skills.lock.json and toolhive.lock.yaml", "the file is not a lock that knack knows: it has no skills")
@@ -137,13 +137,13 @@ func (r *reader) version(format Format, v frontmatter.Value, known int) bool {
 }
 
 // byName reads skills that are fields of a mapping.
-func (r *reader) byName(format Format, skills, version frontmatter.Value, known int) (Format, []Entry, *Error) {
+func (r *reader) byName(format Format, skills, version frontmatter.Value, known int) (Format, []Skill, *Error) {
 	if !r.version(format, version, known) {
 		return "", nil, r.err
 	}
-	var all []Entry
+	var all []Skill
 	for _, f := range skills.Fields {
-		e := Entry{Name: f.Key, Line: f.KeyPosition.Line}
+		e := Skill{Name: f.Key, Line: f.KeyPosition.Line}
 		r.npx(&e, f.Value, format == Global)
 		if r.err != nil {
 			return "", nil, r.err
@@ -154,16 +154,16 @@ func (r *reader) byName(format Format, skills, version frontmatter.Value, known 
 }
 
 // list reads skills that are items of a list.
-func (r *reader) list(format Format, skills, version frontmatter.Value, known int, read func(*Entry, frontmatter.Value)) (Format, []Entry, *Error) {
+func (r *reader) list(format Format, skills, version frontmatter.Value, known int, read func(*Skill, frontmatter.Value)) (Format, []Skill, *Error) {
 	if !r.version(format, version, known) {
 		return "", nil, r.err
 	}
 	if skills.Kind != frontmatter.List && skills.Kind != frontmatter.Null {
 		return "", nil, fault(skills.Position, restore, "skills is not a list")
 	}
-	var all []Entry
+	var all []Skill
 	for _, v := range skills.Items {
-		e := Entry{Line: v.Position.Line, Name: r.text(v, "name")}
+		e := Skill{Line: v.Position.Line, Name: r.text(v, "name")}
 		if e.Name == "" {
 			r.fail(v.Position, restore, "a skill has no name")
 		}
@@ -202,7 +202,7 @@ func (r *reader) text(v frontmatter.Value, name string) string {
 }
 
 // source sets the source of an entry, as a person would write it, and the reference.
-func (r *reader) source(e *Entry, text, want string) {
+func (r *reader) source(e *Skill, text, want string) {
 	ref, err := origin.Parse(text, r.dir, r.home)
 	if err == nil && want != "" {
 		ref, err = origin.Locked(ref.Source, want, r.dir, r.home)
@@ -211,7 +211,7 @@ func (r *reader) source(e *Entry, text, want string) {
 }
 
 // npx reads an entry of npx skills 1.7.4.
-func (r *reader) npx(e *Entry, v frontmatter.Value, global bool) {
+func (r *reader) npx(e *Skill, v frontmatter.Value, global bool) {
 	source, address, kind := r.text(v, "source"), r.text(v, "sourceUrl"), r.text(v, "sourceType")
 	want, main := r.text(v, "ref"), r.text(v, "skillPath")
 	name := sanitized(e.Name)
@@ -270,7 +270,7 @@ func asGit(address string) string {
 }
 
 // path sets the folder of an entry within its source.
-func (r *reader) path(e *Entry, v frontmatter.Value, p string) {
+func (r *reader) path(e *Skill, v frontmatter.Value, p string) {
 	if p == "." {
 		e.Path = p
 	} else if err := origin.CheckPath(p); err == nil {
@@ -281,7 +281,7 @@ func (r *reader) path(e *Entry, v frontmatter.Value, p string) {
 }
 
 // oci reads an entry of skills-oci.
-func (r *reader) oci(e *Entry, v frontmatter.Value) {
+func (r *reader) oci(e *Skill, v frontmatter.Value) {
 	source, ok := field(v, "source")
 	if !ok {
 		r.fail(v.Position, restore, "the skill %s has no source", display.Quote(e.Name))
@@ -302,7 +302,7 @@ func (r *reader) oci(e *Entry, v frontmatter.Value) {
 }
 
 // toolhive reads an entry of thv skill.
-func (r *reader) toolhive(e *Entry, v frontmatter.Value) {
+func (r *reader) toolhive(e *Skill, v frontmatter.Value) {
 	asked, resolved, digest := r.text(v, "source"), r.text(v, "resolvedReference"), r.text(v, "digest")
 	name := sanitized(e.Name)
 	e.Folders = []string{".claude/skills/" + name, ".agents/skills/" + name}

@@ -39,9 +39,9 @@ func TestParse(t *testing.T) {
 	lib := origin.Ref{Kind: origin.Folder, Source: filepath.ToSlash(filepath.Join(dir, "lib")), Location: filepath.Join(dir, "lib")}
 	for name, want := range map[string]struct {
 		format  Format
-		entries []Entry
+		entries []Skill
 	}{
-		"skills-lock.json": {Project, []Entry{
+		"skills-lock.json": {Project, []Skill{
 			{Name: "company", Line: 4, Folders: folders("company"), Ref: origin.Ref{Kind: origin.WellKnown, Source: "https://skills.example.com", Location: "https://skills.example.com"}},
 			{Name: "deploy", Line: 11, Folders: folders("deploy"), Ref: git("gitlab.com/acme/tools/skills", "main"), Path: "."},
 			{Name: "My Notes", Line: 19, Folders: folders("my-notes"), Ref: lib},
@@ -49,15 +49,15 @@ func TestParse(t *testing.T) {
 			{Name: "pdf", Line: 30, Folders: folders("pdf"), Ref: git("github.com/acme/skills", "v1.2.0"), Path: "skills/pdf"},
 			{Name: "secret", Line: 37, Folders: folders("secret"), Path: ".", Err: errors.New("the source has a user name or a password in it, and sources are written into logs and locks")},
 		}},
-		".skill-lock.json": {Global, []Entry{
+		".skill-lock.json": {Global, []Skill{
 			{Name: "pdf", Line: 4, Folders: folders("pdf"), Ref: git("github.com/acme/skills", ""), Path: "skills/pdf", Tree: tree},
 			{Name: "xlsx", Line: 13, Folders: folders("xlsx"), Ref: origin.Ref{Kind: origin.Folder, Source: "/srv/lib", Location: filepath.FromSlash("/srv/lib")}},
 		}},
-		"skills.lock.json": {OCI, []Entry{
+		"skills.lock.json": {OCI, []Skill{
 			{Name: "manage-pulls", Line: 5, Folders: []string{".agents/skills/manage-pulls"}, Ref: origin.Ref{Kind: origin.OCI, Source: "oci://registry.example.com/acme/manage-pulls", Want: "1.0.0", Location: "oci://registry.example.com/acme/manage-pulls"}, Revision: "oci:" + digest, Version: "1.0.0"},
 			{Name: "other", Line: 17, Folders: []string{"custom/other", ".agents/skills/other"}, Ref: origin.Ref{Kind: origin.OCI, Source: "oci://127.0.0.1:5000/other", Want: "latest", Location: "oci://127.0.0.1:5000/other"}, Revision: "oci:" + digest, Version: "latest"},
 		}},
-		"toolhive.lock.yaml": {ToolHive, []Entry{
+		"toolhive.lock.yaml": {ToolHive, []Skill{
 			{Name: "from-git", Line: 3, Folders: []string{".claude/skills/from-git", ".agents/skills/from-git"}, Ref: git("github.com/acme/skills", "main"), Path: "skills/from-git", Revision: "git:" + commit, Version: "1.0.0"},
 			{Name: "from-registry", Line: 10, Folders: []string{".claude/skills/from-registry", ".agents/skills/from-registry"}, Ref: origin.Ref{Kind: origin.OCI, Source: "oci://ghcr.io/acme/from-registry", Want: "v2", Location: "oci://ghcr.io/acme/from-registry"}, Revision: "oci:" + digest},
 			{Name: "unresolved", Line: 14, Folders: []string{".claude/skills/unresolved", ".agents/skills/unresolved"}, Err: errors.New("its source 'unresolved' is a name in a registry of ToolHive")},
@@ -137,7 +137,7 @@ name: pdf
 
 func TestInstalled(t *testing.T) {
 	e, ok := Installed(".agents/skills/pdf", []byte(installed))
-	want := Entry{Name: "pdf", Line: 3, Folders: []string{".agents/skills/pdf"}, Ref: git("github.com/acme/skills", "v1.2.0"), Path: "skills/pdf", Tree: tree, Version: "v1.2.0", Pinned: true}
+	want := Skill{Name: "pdf", Line: 3, Folders: []string{".agents/skills/pdf"}, Ref: git("github.com/acme/skills", "v1.2.0"), Path: "skills/pdf", Tree: tree, Version: "v1.2.0", Pinned: true}
 	if diff := cmp.Diff(want, e); diff != "" || !ok {
 		t.Errorf("%v, %s", ok, diff)
 	}

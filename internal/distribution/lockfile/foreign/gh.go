@@ -15,18 +15,18 @@ const ghPrefix = "github-"
 
 // Installed reads the fields that gh skill wrote into a SKILL.md in the given folder,
 // slash-separated. ok is false if there are none.
-func Installed(folder string, data []byte) (e Entry, ok bool) {
+func Installed(folder string, data []byte) (e Skill, ok bool) {
 	doc := frontmatter.Parse(data)
 	f, ok := doc.Field("metadata")
 	if !ok || f.Value.Kind != frontmatter.Map {
-		return Entry{}, false
+		return Skill{}, false
 	}
 	r := &reader{}
 	repo := r.text(f.Value, ghPrefix+"repo")
 	if repo == "" {
-		return Entry{}, false
+		return Skill{}, false
 	}
-	e = Entry{Name: path.Base(folder), Line: f.KeyPosition.Line, Folders: []string{folder}}
+	e = Skill{Name: path.Base(folder), Line: f.KeyPosition.Line, Folders: []string{folder}}
 	if name, ok := doc.Field("name"); ok && name.Value.Kind == frontmatter.String {
 		e.Name = name.Value.Text
 	}

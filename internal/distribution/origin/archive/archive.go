@@ -224,7 +224,7 @@ func (l *library) ReadFile(ctx context.Context, path string, most int64) ([]byte
 // ReadFile reads a regular file of an archive, as [origin.Reader] says.
 func ReadFile(ctx context.Context, r io.ReaderAt, size int64, path string, most int64) (data []byte, err error) {
 	found := false
-	err = packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) (err error) {
+	err = packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) (err error) {
 		if e.Path == path && e.Type <= origin.Exec {
 			found = true
 			data, err = io.ReadAll(io.LimitReader(content, most+1))
@@ -242,10 +242,10 @@ const maxTexts = 16 << 20
 
 // Skills finds the skills of an archive.
 func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, error) {
-	var entries []origin.Entry
+	var entries []origin.Node
 	described := map[string]origin.Skill{} // by main file
 	texts := 0
-	err := packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) error {
+	err := packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) error {
 		entries = append(entries, e)
 		name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 		if len(name) != len(skill.MainFile) || !strings.EqualFold(name, skill.MainFile) || e.Type > origin.Exec || texts > maxTexts {
@@ -273,16 +273,16 @@ func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, err
 			linked[s.At(s.Main)] = append(linked[s.At(s.Main)], s)
 		}
 	}
-	return skills, Describe(ctx, linked, func(visit func(origin.Entry, io.Reader) error) error { return packed.Walk(ctx, r, size, visit) })
+	return skills, Describe(ctx, linked, func(visit func(origin.Node, io.Reader) error) error { return packed.Walk(ctx, r, size, visit) })
 }
 
 // Describe reads the names and descriptions of skills from their main files, in another walk over
 // the archive.
-func Describe(ctx context.Context, skills map[string][]*origin.Skill, walk func(func(origin.Entry, io.Reader) error) error) error {
+func Describe(ctx context.Context, skills map[string][]*origin.Skill, walk func(func(origin.Node, io.Reader) error) error) error {
 	if len(skills) == 0 {
 		return ctx.Err()
 	}
-	return walk(func(e origin.Entry, content io.Reader) error {
+	return walk(func(e origin.Node, content io.Reader) error {
 		if len(skills[e.Path]) == 0 || e.Type > origin.Exec {
 			return nil
 		}
@@ -320,14 +320,14 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 		chosen[s.Path] = s.Copies
 	}
 	refused := map[string]bool{}
-	give := func(holder, path string, e origin.Entry, content io.Reader) {
+	give := func(holder, path string, e origin.Node, content io.Reader) {
 		if !refused[holder] {
 			refused[holder] = to.File(holder, origin.File{Path: path, Exec: e.Type == origin.Exec, Size: e.Size}, content) != nil
 		}
 	}
 	for level, more := 0, len(chosen) > 0; more; level++ {
 		more = false
-		err := packed.Walk(ctx, r, size, func(e origin.Entry, content io.Reader) error {
+		err := packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) error {
 			if e.Type > origin.Exec {
 				return nil
 			}

@@ -84,7 +84,7 @@ type library struct {
 	at       string // its path, without links
 	label    string // its path, for people
 	progress origin.Progress
-	entries  []origin.Entry
+	entries  []origin.Node
 	listed   []dir.TreeEntry // at the same places
 	found    []origin.Skill
 }
@@ -95,7 +95,7 @@ func (l *library) list(ctx context.Context) error {
 		switch {
 		case e.Mode.IsDir() && e.Path[strings.LastIndexByte(e.Path, '/')+1:] == ".git":
 			// Of a repository's own folder only its name counts, as a dot-entry.
-			l.add(origin.Entry{Path: e.Path, Type: t}, e)
+			l.add(origin.Node{Path: e.Path, Type: t}, e)
 			return fs.SkipDir
 		case e.Mode.IsDir():
 			return nil
@@ -114,12 +114,12 @@ func (l *library) list(ctx context.Context) error {
 		if len(l.entries) == MaxEntries {
 			return fmt.Errorf("it has more than %s entries: name a folder further down", display.Thousands(MaxEntries))
 		}
-		l.add(origin.Entry{Path: e.Path, Size: e.Stamp.Size, Type: t, Target: filepath.ToSlash(target)}, e)
+		l.add(origin.Node{Path: e.Path, Size: e.Stamp.Size, Type: t, Target: filepath.ToSlash(target)}, e)
 		return nil
 	})
 }
 
-func (l *library) add(e origin.Entry, listed dir.TreeEntry) {
+func (l *library) add(e origin.Node, listed dir.TreeEntry) {
 	l.entries, l.listed = append(l.entries, e), append(l.listed, listed)
 }
 
@@ -133,7 +133,7 @@ func (l *library) Close() error { return l.tree.Close() }
 func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	skills := origin.FindAt(l.at, l.entries, "")
 	l.found = skills
-	if len(skills) == 0 && slices.ContainsFunc(l.entries, func(e origin.Entry) bool { return e.Path == layoutFile }) {
+	if len(skills) == 0 && slices.ContainsFunc(l.entries, func(e origin.Node) bool { return e.Path == layoutFile }) {
 		return nil, fmt.Errorf("%s is an OCI image layout, and knack reads images from registries: send it to one, such as with 'oras cp --from-oci-layout FOLDER:TAG REGISTRY/REPO:TAG', and name oci://REGISTRY/REPO:TAG", l.label)
 	}
 	for i := range skills {

@@ -124,7 +124,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 
 // ReadFile implements [origin.Reader].
 func (l *library) ReadFile(ctx context.Context, path string, most int64) (data []byte, err error) {
-	i := slices.IndexFunc(l.tree.entries, func(e origin.Entry) bool { return e.Path == path && e.Type <= origin.Exec })
+	i := slices.IndexFunc(l.tree.entries, func(e origin.Node) bool { return e.Path == path && e.Type <= origin.Exec })
 	if i < 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -155,8 +155,8 @@ func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 			ids, links = append(ids, l.tree.ids[i]), append(links, i)
 		}
 	}
-	if slices.ContainsFunc(l.tree.entries, func(e origin.Entry) bool { return e.Type == origin.Submodule }) {
-		if i := slices.IndexFunc(l.tree.entries, func(e origin.Entry) bool { return e.Path == modulesFile && e.Type <= origin.Exec }); i >= 0 {
+	if slices.ContainsFunc(l.tree.entries, func(e origin.Node) bool { return e.Type == origin.Submodule }) {
+		if i := slices.IndexFunc(l.tree.entries, func(e origin.Node) bool { return e.Path == modulesFile && e.Type <= origin.Exec }); i >= 0 {
 			ids, links = append(ids, l.tree.ids[i]), append(links, i)
 		}
 	}

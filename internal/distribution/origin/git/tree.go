@@ -19,7 +19,7 @@ import (
 
 // tree lists the files of a commit, with the hash of each.
 type tree struct {
-	entries []origin.Entry
+	entries []origin.Node
 	ids     []string
 }
 
@@ -40,7 +40,7 @@ var errTree = errors.New("the list of its files is not in the form of git")
 func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 	t, listed := &tree{}, 0
 	c := candidates{}
-	err := b.list(ctx, commit, sub, func(e origin.Entry, id string) error {
+	err := b.list(ctx, commit, sub, func(e origin.Node, id string) error {
 		if listed++; listed > maxListed {
 			return fmt.Errorf("it has more than %s files: name a folder of it", display.Thousands(maxListed))
 		}
@@ -57,7 +57,7 @@ func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 		return t, err
 	}
 	t = &tree{}
-	return t, b.list(ctx, commit, sub, func(e origin.Entry, id string) error {
+	return t, b.list(ctx, commit, sub, func(e origin.Node, id string) error {
 		if c.keep(e.Path) || e.Type == origin.Submodule || origin.MayLeadToSkills(e) || e.Path == modulesFile || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool { return path.Join(sub, f.Path) == e.Path }) {
 			t.add(e, id)
 		}
@@ -68,7 +68,7 @@ func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 	})
 }
 
-func (t *tree) add(e origin.Entry, id string) {
+func (t *tree) add(e origin.Node, id string) {
 	e.Path = strings.Clone(e.Path)
 	t.entries = append(t.entries, e)
 	t.ids = append(t.ids, strings.Clone(id))
@@ -132,7 +132,7 @@ func (c candidates) keep(p string) bool {
 
 // list calls take for each entry of a commit except folders. The arguments are valid until take
 // returns.
-func (b *bare) list(ctx context.Context, commit, sub string, take func(e origin.Entry, id string) error) error {
+func (b *bare) list(ctx context.Context, commit, sub string, take func(e origin.Node, id string) error) error {
 	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
 	if sub != "" {
 		args = append(args, "--", sub)
@@ -154,14 +154,14 @@ func (b *bare) list(ctx context.Context, commit, sub string, take func(e origin.
 			if !ok || len(fields) != 3 || !isCommit(string(fields[2])) {
 				return errTree
 			}
-			if err := take(origin.Entry{Path: string(name), Size: -1, Type: typeOf(string(fields[0]))}, string(fields[2])); err != nil {
+			if err := take(origin.Node{Path: string(name), Size: -1, Type: typeOf(string(fields[0]))}, string(fields[2])); err != nil {
 				return err
 			}
 		}
 	}, args...)
 }
 
-func typeOf(mode string) origin.EntryType {
+func typeOf(mode string) origin.NodeType {
 	switch mode {
 	case "100644", "100664":
 		return origin.Regular

@@ -106,11 +106,11 @@ func TestTreeOfTrees(t *testing.T) {
 // The entries that are kept of a large tree suffice for Find: it finds the same skills as in
 // all entries.
 func TestCandidates(t *testing.T) {
-	entries := []origin.Entry{}
+	entries := []origin.Node{}
 	for _, p := range []string{
 		"README.md", "SKILL.md/x", "a/SKILL.md", "a/.x/y", "a/.x/z", "a/.x/SKILL.md", "a/b/c/d", "b/skill.md", "b/x", "c/x/y", "node_modules/q/SKILL.md", "d/Skill.MD/x", "e/../SKILL.md", "../SKILL.md", "/SKILL.md",
 	} {
-		entries = append(entries, origin.Entry{Path: p, Size: -1})
+		entries = append(entries, origin.Node{Path: p, Size: -1})
 	}
 	for at := range entries {
 		some := slices.Delete(slices.Clone(entries), at, at+1)
@@ -118,7 +118,7 @@ func TestCandidates(t *testing.T) {
 		for _, e := range some {
 			c.note(e.Path)
 		}
-		var kept []origin.Entry
+		var kept []origin.Node
 		for _, e := range some {
 			if c.keep(e.Path) {
 				kept = append(kept, e)

@@ -31,7 +31,7 @@ type image struct {
 	mu      sync.Mutex // held while it is read
 	spool   origin.Spool
 	layers  []layer // nil until they are fetched
-	entries []origin.Entry
+	entries []origin.Node
 	from    []int          // the layer of each entry
 	at      map[string]int // the entry of a path, from the last layer with it
 	named   int            // bytes of all paths and descriptions
@@ -110,7 +110,7 @@ func (m *image) close() error {
 
 // file is an entry of a layer.
 type file struct {
-	origin.Entry
+	origin.Node
 	content io.Reader
 }
 
@@ -130,7 +130,7 @@ func (l *layer) walk(ctx context.Context, yield func(file) error) error {
 	case l.packing == zstd:
 		return errors.New("it is packed with zstd, which knack does not read: ask the publisher for gzip")
 	case l.packing == tarball:
-		return archive.Walk(ctx, l.bytes, l.bytes.Size(), func(e origin.Entry, content io.Reader) error {
+		return archive.Walk(ctx, l.bytes, l.bytes.Size(), func(e origin.Node, content io.Reader) error {
 			return yield(file{e, content})
 		})
 	case l.title == "": // as the empty layer of an artifact without content
@@ -140,7 +140,7 @@ func (l *layer) walk(ctx context.Context, yield func(file) error) error {
 	if err := origin.CheckPath(title); err != nil {
 		return fmt.Errorf("%w: ask the publisher to push it again", err)
 	}
-	return yield(file{origin.Entry{Path: title, Size: l.bytes.Size()}, io.NewSectionReader(l.bytes, 0, l.bytes.Size())})
+	return yield(file{origin.Node{Path: title, Size: l.bytes.Size()}, io.NewSectionReader(l.bytes, 0, l.bytes.Size())})
 }
 
 var errWhiteout = errors.New("it removes files of the layers below (a whiteout), which knack does not do: ask the publisher for a single layer")
@@ -182,12 +182,12 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 			linked[s.At(s.Main)] = append(linked[s.At(s.Main)], s)
 		}
 	}
-	err = archived.Describe(ctx, linked, func(visit func(origin.Entry, io.Reader) error) error {
+	err = archived.Describe(ctx, linked, func(visit func(origin.Node, io.Reader) error) error {
 		return m.walk(ctx, func(layer int, f file) error {
 			if at, ok := m.at[f.Path]; !ok || m.from[at] != layer {
 				return nil
 			}
-			return visit(f.Entry, f.content)
+			return visit(f.Node, f.content)
 		})
 	})
 	if err != nil {
@@ -202,10 +202,10 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 func (m *image) add(layer int, f file) error {
 	f.Path = strings.Clone(f.Path)
 	if was, ok := m.at[f.Path]; ok && m.from[was] != layer {
-		m.entries[was], m.from[was] = f.Entry, layer
+		m.entries[was], m.from[was] = f.Node, layer
 	} else {
 		m.at[f.Path] = len(m.entries)
-		m.entries, m.from = append(m.entries, f.Entry), append(m.from, layer)
+		m.entries, m.from = append(m.entries, f.Node), append(m.from, layer)
 		m.named += len(f.Path)
 	}
 	m.size += max(f.Size, 0)

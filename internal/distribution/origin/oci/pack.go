@@ -86,12 +86,12 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 type unpacked struct {
 	files   origin.Spool
 	out     *bufio.Writer // to files, past any ReadFrom: most files are smaller than its buffer
-	entries []origin.Entry
+	entries []origin.Node
 	starts  []int64 // where the bytes of each entry are
 	size    int64
 }
 
-func (u *unpacked) add(e origin.Entry, content io.Reader) error {
+func (u *unpacked) add(e origin.Node, content io.Reader) error {
 	e.Path = strings.Clone(e.Path)
 	u.entries, u.starts = append(u.entries, e), append(u.starts, u.size)
 	if e.Type != origin.Regular && e.Type != origin.Exec {

@@ -294,8 +294,8 @@ func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
 
 // unpack sends the files of the skill at the archive's top.
 func unpack(ctx context.Context, r io.ReaderAt, size int64, name string, to origin.Sink) error {
-	var entries []origin.Entry
-	err := packed.Walk(ctx, r, size, func(e origin.Entry, _ io.Reader) error {
+	var entries []origin.Node
+	err := packed.Walk(ctx, r, size, func(e origin.Node, _ io.Reader) error {
 		entries = append(entries, e)
 		return nil
 	})

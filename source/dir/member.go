@@ -11,9 +11,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Entry is a file or link of a skill's folder that need not be on disk, such as one in a repository
+// Member is a file or link of a skill's folder that need not be on disk, such as one in a repository
 // or an archive.
-type Entry struct {
+type Member struct {
 	Path   string      // slash-separated below the skill
 	Mode   fs.FileMode // its type
 	Target string      // of a link
@@ -31,7 +31,7 @@ type Linked struct {
 // Links judges the links among the entries of a skill as it judges the links of a folder on disk.
 // at is the absolute path by which a link may name the skill, or any other path if the skill has
 // none; main is the skill's main file, and limit bounds its files.
-func Links(ctx context.Context, at, main string, limit int, entries []Entry) (Linked, error) {
+func Links(ctx context.Context, at, main string, limit int, entries []Member) (Linked, error) {
 	m := &memory{infos: map[string]*info{}, targets: map[string]string{}, names: map[string][]fs.DirEntry{}}
 	m.add(".", fs.ModeDir)
 	for _, e := range entries {
@@ -82,7 +82,7 @@ type memory struct {
 	at      string                   // the folder of this handle; "" for the top
 }
 
-func (m *memory) link(e Entry) {
+func (m *memory) link(e Member) {
 	if !fs.ValidPath(e.Path) {
 		return
 	}
