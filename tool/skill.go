@@ -63,27 +63,35 @@ Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow 
 
 // universalSkill is the contract as written.
 func universalSkill() *Tool {
-	return newSkill(skillHead, "", false)
+	t := newSkill(skillHead, false)
+	t.describe = func(v catalog.View, c profile.Client) string {
+		return skillHead + listing.Render(v, v.Listed, listing.Elements, listing.BudgetFor(c, t.around), "") + skillTail
+	}
+	t.arranged = func(v catalog.View, c profile.Client) listing.Arrangement {
+		_, a := listing.Of(v.Listed).Arrange(listing.Elements, listing.BudgetFor(c, t.around), "")
+		return a
+	}
+	return t
 }
 
 // defaultSkill is the tool for current clients: its description is worded for them, it accepts a
 // skill:// URI as a name, and an answer is at most as long as the client shows.
 func defaultSkill() *Tool {
-	return newSkill(defaultHead, findName, true)
+	t := newSkill(defaultHead, true)
+	t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
+	t.lay = func(v catalog.View, c profile.Client) laid { return layOut(v, c, t.around) }
+	t.describe = func(v catalog.View, c profile.Client) string {
+		return defaultHead + t.lay(v, c).description + skillTail
+	}
+	t.arranged = func(v catalog.View, c profile.Client) listing.Arrangement { return t.lay(v, c).Arrangement }
+	return t
 }
 
-func newSkill(head, search string, isDefault bool) *Tool {
-	around := display.Length(head) + display.Length(skillTail)
-	t := &Tool{
-		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema, around: around,
+// newSkill returns the tool without its list of skills, which follows head in the description.
+func newSkill(head string, isDefault bool) *Tool {
+	return &Tool{
+		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema, around: display.Length(head) + display.Length(skillTail),
 		keys: []string{"name"}, aliases: []string{"command"}, skillKeys: []string{"name", "command"},
-		describe: func(v catalog.View, c profile.Client) string {
-			return head + listing.Render(v, v.Listed, listing.Elements, listing.BudgetFor(c, around), search) + skillTail
-		},
-		arranged: func(v catalog.View, c profile.Client) listing.Arrangement {
-			_, a := listing.Of(v.Listed).Arrange(listing.Elements, listing.BudgetFor(c, around), search)
-			return a
-		},
 		call: func(ctx context.Context, h *Host, args arguments) (Result, error) {
 			name, err := skillArgument(args)
 			if err != nil {
@@ -92,16 +100,9 @@ func newSkill(head, search string, isDefault bool) *Tool {
 			if strings.TrimSpace(name) == "" {
 				return failure("Skill name cannot be empty"), nil
 			}
-			return loadSkill(ctx, h, name, search, isDefault)
+			return loadSkill(ctx, h, name, isDefault)
 		},
 	}
-	if isDefault {
-		t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
-		t.lay = func(v catalog.View, c profile.Client) laid { return layOut(v, c, around) }
-		t.describe = func(v catalog.View, c profile.Client) string { return head + t.lay(v, c).description + skillTail }
-		t.arranged = func(v catalog.View, c profile.Client) listing.Arrangement { return t.lay(v, c).Arrangement }
-	}
-	return t
 }
 
 // skillArgument returns the argument name, or command, its name in newer clients.
@@ -126,7 +127,7 @@ func skillArgument(args arguments) (string, error) {
 
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
 // resolves the name again. isDefault is set for the default set.
-func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool) (Result, error) {
+func loadSkill(ctx context.Context, h *Host, name string, isDefault bool) (Result, error) {
 	client := profile.FromContext(ctx).Profile() // used by the default set only
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
@@ -149,7 +150,7 @@ func loadSkill(ctx context.Context, h *Host, name, search string, isDefault bool
 			if isDefault {
 				return Result{Text: skillNotNamed(v, name), Absent: true}, nil
 			}
-			return Result{Text: skillNotFound(v, name, search), Absent: true}, nil
+			return Result{Text: skillNotFound(v, name), Absent: true}, nil
 		case !e.ModelInvocable:
 			return failure("%s", lookup.NotForModels(name)), nil
 		}
@@ -241,9 +242,9 @@ func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 	return "Base directory: " + h.Base(ctx, e)
 }
 
-func skillNotFound(v catalog.View, name, search string) string {
+func skillNotFound(v catalog.View, name string) string {
 	text := fmt.Sprintf("Skill '%s' not found.\n\nAvailable skills:\n%s\n\nUse the exact skill name (case-insensitive) to load a skill.",
-		display.Echo(name), listing.Render(v, v.Listed, listing.Bullets, listing.Budget, search))
+		display.Echo(name), listing.Render(v, v.Listed, listing.Bullets, listing.Budget, ""))
 	return withLines(text, hints(v, name))
 }
 
