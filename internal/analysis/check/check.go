@@ -233,6 +233,9 @@ func (s *subject) applyRules(contents []Finding) []Finding {
 		all = append(all, s.finding(p))
 	}
 	for _, r := range rows {
+		if r.apply == nil {
+			continue
+		}
 		for _, f := range r.apply(s) {
 			f.Rule, f.Severity = r.ID, cmp.Or(f.Severity, r.Severity)
 			all = append(all, f)

@@ -6,8 +6,6 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-var nameDuplicate = Rule{ruleNameDuplicate, skill.SeverityWarning, groupPortability, "knack", "no two skills have the same name; agents load the first"}
-
 // Place is a position in a file, with the file's name for people.
 type Place struct {
 	File     string
@@ -25,8 +23,9 @@ func (p Place) String() string {
 // Duplicate returns the finding about a skill whose name an earlier skill has, at the given place.
 // An identical copy costs agents nothing and is only an info.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
+	rule, _ := RuleOf(ruleNameDuplicate)
 	f := Finding{
-		Rule: ruleNameDuplicate, Severity: nameDuplicate.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
+		Rule: rule.ID, Severity: rule.Severity, File: r.Skill.Entry, Position: r.NameAt, Length: r.nameLength, Field: "name", Related: &other,
 		Message: "the name " + display.Quote(r.Skill.Name) + " is already used in " + other.String(), Fix: "give one of the two another name",
 	}
 	if isCopy {
@@ -42,12 +41,11 @@ func NamePosition(data []byte) skill.Position {
 	return f.Value.Position
 }
 
-var uriName = Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}
-
 // URIName returns the finding about a skill whose URI does not end with its name, because
 // another skill, folder or file already has that URI.
 func URIName(s *skill.Skill, uri skill.URI) Finding {
-	return Finding{Rule: ruleURIName, Severity: uriName.Severity, File: s.Entry, Field: "name",
+	rule, _ := RuleOf(ruleURIName)
+	return Finding{Rule: rule.ID, Severity: rule.Severity, File: s.Entry, Field: "name",
 		Message: "its URI " + uri.String() + " does not end with its name: another skill, folder or file has that place",
 		Fix:     "give it a name of its own, or rename the other one"}
 }

@@ -70,7 +70,8 @@ const (
 	ruleLinkOutside skill.RuleID = "link-outside"
 )
 
-// row is a rule of this package with the function that applies it.
+// row is a rule of this package with the function that applies it to a skill. The function is nil
+// for a rule about the skill's place among others, which has a function of its own.
 type row struct {
 	Rule
 	apply func(*subject) []Finding
@@ -101,6 +102,9 @@ var rows = []row{
 	{Rule{ruleTextComment, skill.SeverityInfo, groupText, "knack", "the body contains no HTML comments, which models read and people do not see"}, comments},
 	{Rule{ruleDescriptionPlaceholder, skill.SeverityWarning, groupText, "knack", "description is not left over from a template"}, placeholder},
 	{Rule{ruleDescriptionWhen, skill.SeverityInfo, groupText, "spec", "description says when to use the skill"}, neverWhen},
+
+	{Rule{ruleNameDuplicate, skill.SeverityWarning, groupPortability, "knack", "no two skills have the same name; agents load the first"}, nil}, // Duplicate
+	{Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}, nil},                      // URIName
 }
 
 // noticeRules lists the rules of source notices. They are repeated here, since this package does not
@@ -114,14 +118,13 @@ var noticeRules = []skill.RuleID{
 // package plugin, and of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
-	all := make([]Rule, 0, len(own)+len(rows)+len(noticeRules)+len(plugin.Rules)+len(scan.Rules)+2)
+	all := make([]Rule, 0, len(own)+len(rows)+len(noticeRules)+len(plugin.Rules)+len(scan.Rules))
 	for _, r := range own {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
 	for _, r := range rows {
 		all = append(all, r.Rule)
 	}
-	all = append(all, nameDuplicate, uriName)
 	for _, id := range noticeRules {
 		severity := skill.SeverityWarning
 		if id == ruleWorktree || id == ruleLinkDuplicate { // as it should be
