@@ -231,7 +231,8 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		}
 	}()
 	if web.addr != "" {
-		return web.serveHTTP(interrupted, env, f, server, counts, pages)
+		h := httpServer{serveFlags: f, env: env, server: server, counts: counts, pages: pages}
+		return h.run(interrupted)
 	}
 	err := server.Run(ctx, &mcpserver.StdioTransport{In: env.Stdin, Interrupt: interrupted.Done(), Out: env.Stdout, Logger: log})
 	if err == nil || errors.Is(err, io.EOF) {

@@ -141,17 +141,26 @@ func (f *httpFlags) options(env console.Env, given config.Config, log *slog.Logg
 	return o, f.certificate.Config(), nil
 }
 
-// serveHTTP serves until the context ends.
-func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serveFlags, server *mcpserver.Server, counts *metrics.Counts, pages web.Options) error {
-	op, c, log := &serve.op, pages.Catalog, pages.Log
-	o, conf, err := f.options(*env, op.configuration(), log)
+// httpServer serves MCP and the web catalogue over HTTP.
+type httpServer struct {
+	*serveFlags
+	env    *console.Env
+	server *mcpserver.Server
+	counts *metrics.Counts
+	pages  web.Options // run adds what only it knows
+}
+
+// run serves until the context ends.
+func (s *httpServer) run(ctx context.Context) error {
+	op, c, log := &s.op, s.pages.Catalog, s.pages.Log
+	o, conf, err := s.web.options(*s.env, op.configuration(), log)
 	if err != nil {
 		return err
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // from here on SIGHUP does not end the process
 	defer signal.Stop(hangups)
-	ln, host, err := f.listen(ctx, log)
+	ln, host, err := s.web.listen(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -167,16 +176,16 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 		o.Hosts = append(o.Hosts, host)
 	}
 	var measured atomic.Pointer[mcpserver.HTTP]
-	defer op.keep(pages.Usage, log).Close()
-	results := observe.NewReloads(op.audit, f.certificate != nil)
-	weight := observe.NewWeight(ctx, serve.skills.Replica().Size())
-	pages.Measures = func() []metrics.Measure {
-		return append(observe.Measures(measured.Load(), counts, op.audit, results, f.certificate.Ends()), weight.Measures()...)
+	defer op.keep(s.pages.Usage, log).Close()
+	results := observe.NewReloads(op.audit, s.web.certificate != nil)
+	weight := observe.NewWeight(ctx, s.skills.Replica().Size())
+	s.pages.Measures = func() []metrics.Measure {
+		return append(observe.Measures(measured.Load(), s.counts, op.audit, results, s.web.certificate.Ends()), weight.Measures()...)
 	}
-	pages.Sources, o.Waits = serve.skills.Replica().Status, serve.skills.Replica().Waits(c)
-	pages.Scans, pages.Judge = observe.NewScans(serve.skills.Admission()), serve.skills.Judge()
-	o.Pages = f.pages(*env, pages)
-	h, err := mcpserver.NewHTTP(server, o)
+	s.pages.Sources, o.Waits = s.skills.Replica().Status, s.skills.Replica().Waits(c)
+	s.pages.Scans, s.pages.Judge = observe.NewScans(s.skills.Admission()), s.skills.Judge()
+	o.Pages = s.web.pages(*s.env, s.pages)
+	h, err := mcpserver.NewHTTP(s.server, o)
 	if err != nil {
 		ln.Close()
 		return command.UsageError("", "--allow-host or --allow-origin: %w", err)
@@ -184,48 +193,60 @@ func (f *httpFlags) serveHTTP(ctx context.Context, env *console.Env, serve *serv
 	measured.Store(h)
 	judged := rules{catalog: c, log: log, file: file, given: op.configuration().Access}
 	defer judged.watch()()
-	go func() {
-		f.admission.warnUnknownSubjects(f.policy, log)
-		if f.admission.signIn != nil {
-			go func() { _ = f.admission.signIn.Ask(ctx) }() // logs if the provider is down
-		}
-		r := reloader{op: op, admission: &f.admission, catalog: c, rules: &judged, enforce: server.SetAccess, http: h, log: log, access: op.configuration().Access, cert: f.certificate, results: results, follows: serve.skills.Replica(), config: serve.from.Config}
-		if op.file != nil {
-			r.data = op.file.Data
-		}
-		if r.cert != nil {
-			go r.cert.Watch(ctx, r.renewed)
-		}
-		if len(serve.from.Dirs)+len(serve.from.Source) == 0 {
-			r.roots = op.file
-		}
-		tokens := make(chan struct{}, 1)
-		go f.admission.watch(ctx, func() {
-			select {
-			case tokens <- struct{}{}:
-			default: // a change is already pending
-			}
-		})
-		r.run(ctx, hangups, tokens)
-	}()
-	if at := endpoint(ln.Addr(), cmp.Or(host, "127.0.0.1"), conf != nil); op.logFormat == "json" {
-		slog.New(op.handler(env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
-	} else {
-		fmt.Fprintf(env.Stderr, "knack serves MCP at %s\n", at)
-		if env.StderrTerminal {
-			f.greet(env, at)
-			go func() {
-				if v, err := c.View(ctx); err == nil {
-					env.Err().Line("%s", served(serve, v))
-					serve.complete(ctx, env, c, v)
-				}
-			}()
-		}
-	}
+	go s.follow(ctx, &reloader{
+		op: op, admission: &s.web.admission, catalog: c, rules: &judged, enforce: s.server.SetAccess, http: h, log: log,
+		access: op.configuration().Access, cert: s.web.certificate, results: results, follows: s.skills.Replica(), config: s.from.Config,
+	}, hangups)
+	s.announce(ctx, endpoint(ln.Addr(), cmp.Or(host, "127.0.0.1"), conf != nil))
 	if err := h.Serve(ctx, ln, conf); err != nil {
 		return command.RunError("", "the server ended: %w", err)
 	}
 	return nil
+}
+
+// follow applies changes of the settings, tokens and certificate until the context ends.
+func (s *httpServer) follow(ctx context.Context, r *reloader, hangups <-chan os.Signal) {
+	r.admission.warnUnknownSubjects(s.web.policy, r.log)
+	if r.admission.signIn != nil {
+		go func() { _ = r.admission.signIn.Ask(ctx) }() // logs if the provider is down
+	}
+	if s.op.file != nil {
+		r.data = s.op.file.Data
+	}
+	if r.cert != nil {
+		go r.cert.Watch(ctx, r.renewed)
+	}
+	if len(s.from.Dirs)+len(s.from.Source) == 0 {
+		r.roots = s.op.file
+	}
+	tokens := make(chan struct{}, 1)
+	go r.admission.watch(ctx, func() {
+		select {
+		case tokens <- struct{}{}:
+		default: // a change is already pending
+		}
+	})
+	r.run(ctx, hangups, tokens)
+}
+
+// announce logs the address, and prints the skills on a terminal once they are read.
+func (s *httpServer) announce(ctx context.Context, at string) {
+	if s.op.logFormat == "json" {
+		slog.New(s.op.handler(s.env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
+		return
+	}
+	fmt.Fprintf(s.env.Stderr, "knack serves MCP at %s\n", at)
+	if !s.env.StderrTerminal {
+		return
+	}
+	s.web.greet(s.env, at)
+	go func() {
+		c := s.pages.Catalog
+		if v, err := c.View(ctx); err == nil {
+			s.env.Err().Line("%s", served(s.serveFlags, v))
+			s.complete(ctx, s.env, c, v)
+		}
+	}()
 }
 
 // pageOptions returns the options that the web catalogue shares with the MCP server. t counts the
