@@ -81,7 +81,11 @@ func readNow(e *Entry) reading {
 	r.data, r.err = data, err
 	switch {
 	case r.err != nil:
-		r.fresh = skill.Load(e.Bundle)
+		b := e.Bundle
+		if why := skill.Refusal(r.err); why != nil { // no scan has seen it yet
+			b = b.WithFault(why)
+		}
+		r.fresh = skill.Load(b)
 	case skill.DigestOf(r.data) == e.Digest: // the stamp alone could miss a write within the clock's resolution
 		r.fresh = e.Skill
 	default:

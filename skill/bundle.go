@@ -163,6 +163,16 @@ func (b *Bundle) Fault() error {
 	return b.Extra.Fault
 }
 
+// WithFault returns a copy of the bundle with another [Extra.Fault].
+func (b *Bundle) WithFault(err error) *Bundle {
+	one, extra := *b, Extra{}
+	if b.Extra != nil {
+		extra = *b.Extra
+	}
+	extra.Fault, one.Extra = err, &extra
+	return &one
+}
+
 // Folder returns the base name of the skill's folder. For Path "." it is the base name of the root,
 // or "." if the root is not on disk.
 func (b *Bundle) Folder() string {

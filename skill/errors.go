@@ -48,6 +48,18 @@ type LockError struct {
 // Error returns the message.
 func (e *LockError) Error() string { return e.Message }
 
+// Refusal returns the [LockError] or [HeldError] in err, or nil: the skill must not be served, and
+// neither must a text of it that was read before.
+func Refusal(err error) error {
+	if locked, ok := errors.AsType[*LockError](err); ok {
+		return locked
+	}
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return held
+	}
+	return nil
+}
+
 // StoreError reports that a skill from a remote source, or one of its files, cannot be served. Its
 // texts contain no path of the machine.
 type StoreError struct {

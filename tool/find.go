@@ -182,7 +182,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
 		f := findRow{name: loadName(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
-		// A page ends with the room. The first skill is cut to fit, so that every page makes
+		// A page ends when its room is used up. The first skill is cut to fit, so that every page makes
 		// progress.
 		if !left.take(f.line()) {
 			if len(r.skills) > 0 {

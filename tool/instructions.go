@@ -319,7 +319,7 @@ func (g guide) room(most, used int, title string) int {
 	return max(most-used-len(title), listing.MinBudget)
 }
 
-// omittedFirst orders skills so that those that the list elsewhere omits come first.
+// omittedFirst puts the skills first that the list in the other place omits.
 func omittedFirst(listed []*catalog.Entry, a listing.Arrangement, skills []*catalog.Entry) []*catalog.Entry {
 	kept := map[*catalog.Entry]bool{}
 	for i, e := range listed {

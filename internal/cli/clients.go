@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ func heldBack(ctx context.Context, env *console.Env, config string, folders []st
 		for _, e := range v.Entries {
 			at := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path)))
 			for _, folder := range folders {
-				if realpath.Of(folder) == at && isHeld(e.Fault()) {
+				if realpath.Of(folder) == at && skill.Refusal(e.Fault()) != nil {
 					p, _ := e.SkipReason()
 					why[folder] = strings.TrimPrefix(p.Message, "held back: ")
 				}
@@ -72,11 +71,4 @@ func heldBack(ctx context.Context, env *console.Env, config string, folders []st
 		}
 	}
 	return why
-}
-
-// isHeld reports whether the fault of a skill is that its lock or the operator's policy holds it back.
-func isHeld(fault error) bool {
-	_, locked := errors.AsType[*skill.LockError](fault)
-	_, held := errors.AsType[*skill.HeldError](fault)
-	return locked || held
 }

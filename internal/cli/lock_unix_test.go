@@ -87,7 +87,7 @@ func TestLockEnforced(t *testing.T) {
 	dir, conf := lockedFolder(t), filepath.Join(t.TempDir(), "knack.yaml")
 	file := filepath.Join(t.TempDir(), "audit.log")
 	put(t, conf, "lock: enforce\n")
-	url, _ := servingLog(t, "--dir", dir, "--audit", file, "--config", conf, "--tools", "default,universal,runner,wave")
+	url, log := servingLog(t, "--dir", dir, "--audit", file, "--config", conf, "--tools", "default,universal,runner,wave")
 	a := &asker{t: t, url: url}
 	tool := func(name, arguments string) string {
 		return a.call("2026-07-28", "", "tools/call", name, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
@@ -129,5 +129,5 @@ func TestLockEnforced(t *testing.T) {
 		t.Errorf("the restored skill is not read: %s", answer)
 	}
 	put(t, filepath.Join(dir, "knack.lock"), "{") // the last good text is not used either
-	testwait.Until(t, func() bool { return !strings.Contains(read(), "Reads pdf") }, "a refusal by the damaged lock")
+	testwait.Until(t, func() bool { return !strings.Contains(read(), "Reads pdf") }, "a refusal by the damaged lock: ", read, log)
 }

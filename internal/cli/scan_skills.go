@@ -230,8 +230,8 @@ func (f *scanFlags) know(all []*catalog.Entry) {
 	}
 }
 
-// scan scans each skill once, on all processors. The operator's lanes count for the governed
-// skills, if list knows any of the skills to scan.
+// scan scans each skill once, on all processors. The operator's lanes apply to the
+// governed skills if knack list has any of the skills to scan.
 func (f *scanFlags) scan(ctx context.Context, env *console.Env, entries []*catalog.Entry, governed func(*catalog.Entry) bool) ([]*report.Scanned, error) {
 	plain := scan.Options{}
 	if scan.Lane(f.lane) == scan.Enforce {

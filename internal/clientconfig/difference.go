@@ -73,7 +73,7 @@ func maskedWords(v any) any {
 	return plainValue(display.RedactWords(words))
 }
 
-// maskedValue masks every text except knack's own. Names and switches stay.
+// maskedValue masks each value except booleans, null and texts that knack itself writes. Keys stay.
 func (c Client) maskedValue(v any) any {
 	switch v := v.(type) {
 	case bool, nil:

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -66,6 +67,9 @@ func (f *folder) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: v.held}
 	}
 	file, err := f.inner.Open(name)
+	if err != nil && v.held != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: v.held}
+	}
 	if err != nil || !v.binds() {
 		return file, err
 	}

@@ -220,8 +220,8 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// askAll asks every decider about a skill. After one decider holds the skill back, the others read
-// nothing of it.
+// askAll asks every decider about a skill. Once a decider holds the skill back, c.Err tells the
+// next ones, so that they need not read it.
 func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.deciders))}
 	for i, d := range s.deciders {
@@ -303,12 +303,7 @@ func (s *source) guard(p *skillFolder, b *skill.Bundle, now *verdict) *skill.Bun
 	guarded := *b
 	guarded.FS = &folder{inner: b.FS, bundle: b, deciders: s.deciders, last: p.now.Load, differs: s.changed}
 	if now.held != nil && b.Fault() == nil {
-		extra := skill.Extra{}
-		if b.Extra != nil {
-			extra = *b.Extra
-		}
-		extra.Fault = now.held
-		guarded.Extra = &extra
+		return guarded.WithFault(now.held)
 	}
 	return &guarded
 }

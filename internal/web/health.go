@@ -234,7 +234,7 @@ func (p *healthPage) addCollision(v catalog.View, e *catalog.Entry) {
 	})
 }
 
-// budgets computes the drawing of how the list fits each client.
+// budgets computes the bars that show how the list fits each client.
 func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	const width = 1000
 	for _, f := range fits {
@@ -250,7 +250,7 @@ func (p *healthPage) budgets(v catalog.View, fits []tool.Fit) {
 	}
 }
 
-// heavy computes the drawing of the skills that take most of the list.
+// heavy computes the bars of the skills that take most of the list.
 func (p *healthPage) heavy(v catalog.View) {
 	for _, e := range heaviest(v.Listed, 10) {
 		w := heavyRow{pageOf(e), nameOf(e), charactersOf(e), 100}

@@ -156,11 +156,10 @@ func (w *Workspace) followPlugins(ctx context.Context) {
 	if found == nil {
 		return
 	}
-	wait := func(d time.Duration) <-chan time.Time { return time.After(d) }
 	select {
 	case <-ctx.Done():
 		return
-	case <-wait(pluginsDelay):
+	case <-time.After(pluginsDelay):
 	}
 	var changed <-chan struct{}
 	watch, err := w.watches.Join(filepath.Clean(w.o.Env.Home))
@@ -182,11 +181,11 @@ func (w *Workspace) followPlugins(ctx context.Context) {
 				select {
 				case <-ctx.Done():
 					return
-				case <-wait(pluginsSettle):
+				case <-time.After(pluginsSettle):
 				}
 			case <-found.Answered:
 				found = nil
-			case <-wait(pluginsInterval):
+			case <-time.After(pluginsInterval):
 			}
 		}
 		found = w.refindPlugins(found)

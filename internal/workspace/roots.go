@@ -33,8 +33,8 @@ type layout struct {
 	plugins  pluginRoots       // the last of the roots
 }
 
-// layoutOf returns the layout for the projects that a client has open. Without any, it uses
-// --project or the working directory.
+// layoutOf returns the layout for the projects that a client has open. --project replaces
+// them; without either, it is the working directory.
 func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	env := w.o.Env
 	if folder := settings.Folder(*env, w.o.Project); folder != "" && (w.o.Project != "" || len(open) == 0) {
@@ -234,15 +234,23 @@ func (w *Workspace) check() error {
 		return settings.UsageError("leave "+flag+" out, or take the roots and the rules out of the file", "%s: the access rules of %s are about the roots that it names", flag, w.file.Shown)
 	case chosen && named:
 		o.Warn(flag + " replaces the roots of " + w.file.Shown)
-	case o.Project != "" && len(o.Dirs) > 0:
-		o.Warn("--project has no effect with --dir")
+	case chosen && o.Project != "":
+		o.Warn(w.projectUnused(flag))
 	case named:
 		if o.Project != "" {
-			o.Warn("--project has no effect with the roots of " + w.file.Shown)
+			o.Warn(w.projectUnused("the roots of " + w.file.Shown))
 		}
 		return w.file.UnusableRoot()
 	}
 	return nil
+}
+
+// projectUnused returns the warning about --project beside named roots.
+func (w *Workspace) projectUnused(by string) string {
+	if w.o.Tools != nil {
+		return "--project has no effect with " + by + ", except that the knack.yaml of the project may choose the tools"
+	}
+	return "--project has no effect with " + by
 }
 
 // rootError returns the error of the first named root that could not be read, or nil. The root was

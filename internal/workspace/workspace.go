@@ -1,4 +1,5 @@
-// Package workspace determines the skills of this process. [Open] is the only entry point.
+// Package workspace determines the skills of this process. [Open] and
+// [OpenUnguarded] are the only entry points.
 //
 // Flags, knack.yaml and the environment are resolved once, in this order; each step uses the steps
 // before it:
@@ -218,8 +219,8 @@ func (w *Workspace) Sources() []catalog.Source { return w.sources }
 // Judge returns the judge of skills by the lanes of the operator's policy.
 func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.admission) }
 
-// JudgeOf returns the judge of skills by the lanes of a policy. If the policy can hold skills back,
-// the judge uses the reports of exactly the served bytes.
+// JudgeOf returns the judge of skills by the lanes of a policy. If findings hold skills back, the
+// judge uses the reports of exactly the served bytes.
 func JudgeOf(ctl *admission.Controller) judgement.Judge {
 	out := judgement.Judge{Lanes: ctl.Lanes(), Accepted: ctl.Accepted}
 	if ctl.Enforces() {

@@ -33,7 +33,8 @@ type Options struct {
 	// a skill found before. It is "" for a root that may be anywhere.
 	Within string
 	// Places, if not nil, are the folders in which skills are looked for: nowhere else, and with no
-	// link that leads out of the root. The root is a plugin, of which another program chooses them.
+	// link that leads out of the root. The root is then a plugin, and its client chooses the
+	// folders.
 	Places []Place
 	// Load makes the first scan load each skill while its folder is open, for a third
 	// of the cost of reading it afterwards; see [skill.Scan.Skills].

@@ -94,9 +94,7 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 // lock or the operator's policy keeps the skill from being served.
 func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document {
 	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
-	_, locked := errors.AsType[*skill.LockError](why)
-	_, held := errors.AsType[*skill.HeldError](why)
-	if k, ok := f.served.recall(uri.String()); ok && !locked && !held && k.label == was.Root.Label && k.path == was.Path {
+	if k, ok := f.served.recall(uri.String()); ok && skill.Refusal(why) == nil && k.label == was.Root.Label && k.path == was.Path {
 		d.Text = k.text
 	} else {
 		d.Text = "# " + was.Name + "\n\nSkill content is temporarily unavailable.\nURI: " + uri.String()

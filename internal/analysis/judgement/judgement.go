@@ -2,7 +2,8 @@
 //
 // It is the one place that does: a verdict joins the format problems of package check, the
 // findings of package scan, and the place of the skill among the others. Commands, pages and the
-// API print verdicts and count them; none of them judges.
+// API print verdicts and count them. Only knack scan, which also takes skills of no catalogue, prints
+// reports of package scan themselves.
 package judgement
 
 import (
@@ -88,9 +89,15 @@ type Judge struct {
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
 	r := j.report(ctx, e)
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
+	accepted := map[skill.RuleID]string{} // the files are read to answer, so each rule is asked for once
 	for i := range r.Findings {
 		if f := &r.Findings[i]; j.Accepted != nil && f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
-			if f.Accepted = j.Accepted(ctx, e, f.Rule); f.Accepted != "" {
+			why, ok := accepted[f.Rule]
+			if !ok {
+				why = j.Accepted(ctx, e, f.Rule)
+				accepted[f.Rule] = why
+			}
+			if f.Accepted = why; why != "" {
 				f.Severity = skill.SeverityInfo
 			}
 		}
@@ -268,7 +275,7 @@ type Statuses struct {
 	Held      int `json:"held"`
 }
 
-// StatusesOf counts the skills of a view.
+// StatusesOf counts the skills of a view by status.
 func StatusesOf(v catalog.View) (s Statuses) {
 	if v.Snapshot == nil {
 		return s

@@ -31,7 +31,8 @@ func (d *Verdict) Tally() Tally {
 	return out
 }
 
-// ScanCount counts the scan findings of a view's skills that are not accepted: at most 100 of each.
+// ScanCount counts the scan findings of a view's skills that are not accepted: at most 100 of a
+// skill.
 type ScanCount struct {
 	Enforce LaneCount `json:"enforce"`
 	Review  LaneCount `json:"review"`

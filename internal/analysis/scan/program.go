@@ -57,7 +57,7 @@ func (s *scanner) python(name string, data []byte) {
 	case !s.files[sourceOfPyc(name)]:
 		s.findFile(passage.Bytecode, name, pythonCode+" has no source beside it")
 	case binary.LittleEndian.Uint16(data) != 62211 && binary.LittleEndian.Uint32(data[4:])&3 == 1:
-		// PEP 552: by a hash of the source that is not compared.
+		// Such a file has a hash of its source, which Python does not compare (PEP 552).
 		s.findFile(passage.Bytecode, name, pythonCode+" runs whatever its source is")
 	}
 }

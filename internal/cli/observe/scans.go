@@ -24,5 +24,5 @@ func (s Scans) Of(e *catalog.Entry) (k web.Scanned, ok bool) {
 		return k, false
 	}
 	r, accepted := s.admission.Unaccepted(e, d)
-	return web.Scanned{Set: d.Set, Report: r, Accepted: accepted, Approval: d.Approved, Approved: d.Approved != "" && d.Fault == nil}, true
+	return web.Scanned{Set: d.Set, Report: r, Accepted: accepted, Approval: d.Approval, Approved: d.IsApproved}, true
 }

@@ -78,7 +78,7 @@ type Status struct {
 	RefusedEach map[Refusal]uint64 // releases that were refused, each once
 }
 
-// Action is an event of a source, for the log and the audit log.
+// Action is the kind of an [Event].
 type Action string
 
 // The actions.

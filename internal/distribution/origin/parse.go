@@ -40,7 +40,7 @@ var forges = []string{"github.com", "gitlab.com", "codeberg.org", "bitbucket.org
 var registries = []string{"ghcr.io", "docker.io", "quay.io", "registry.gitlab.com", "public.ecr.aws"}
 
 // forms is the fix for a text in no known form.
-const forms = "write OWNER/REPO for GitHub, HOST/PATH for another git server, ./FOLDER, oci://REGISTRY/REPO, mcp:https://HOST/mcp, or the https:// address of an archive or a site"
+const forms = "write OWNER/REPO for GitHub, HOST/PATH for another git server, ./FOLDER, oci://REGISTRY/REPO, npm:NAME, mcp:https://HOST/mcp, or the https:// address of an archive or a site"
 
 // Parse reads a source as a person writes it. dir is the base of relative paths, and home the
 // user's home folder, or "". An error is a [*RefError]. The disk is not read: a text with the

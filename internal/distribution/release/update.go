@@ -123,7 +123,7 @@ func Last(s *store.Store, h store.Head, admit func(store.Release) error) (store.
 	return store.Release{}, false
 }
 
-// Puller asks sources and brings their releases into the store: [pull.Puller].
+// Puller asks sources and brings their releases into the store. [pull.Puller] implements it.
 type Puller interface {
 	Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error)
 	Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)

@@ -51,7 +51,7 @@ type turnMessage struct {
 
 func (messages) body(c *Client, r Request) (members, error) {
 	all := []turnMessage{}
-	// The wire requires all results in the one message after their calls, and refuses blank
+	// The protocol requires all results in the one message after their calls, and refuses blank
 	// texts.
 	say := func(role Role, blocks ...any) {
 		if n := len(all); n > 0 && all[n-1].Role == string(role) {

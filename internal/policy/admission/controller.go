@@ -56,8 +56,10 @@ type Verdict struct {
 	Set   skill.Digest // of its files
 	Fault *skill.HeldError
 	kept  *cachedReport // nil if the skill is not scanned
-	// Approved is "approved", or why the skill is not approved; empty if it need not be.
-	Approved string
+	// Approval says that the skill is approved, by whom and when, or why it is not; empty if it need not
+	// be. A skill that is approved can have a Fault: its findings.
+	Approval   string
+	IsApproved bool
 }
 
 // Report returns the report of the scan, or nil if the skill is not scanned.
@@ -252,13 +254,12 @@ func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bo
 		v.Fault = ctl.reasonOf(c, e, v)
 	}
 	if ctl.mustBeApproved(e) {
-		why := "not approved: its files cannot be read"
-		ok := false
+		v.Approval = "not approved: its files cannot be read"
 		if c.Err == nil && ctl.o.Approvals != nil {
-			ok, why = ctl.o.Approvals.Approved(uris(c), c.Files)
+			v.IsApproved, v.Approval = ctl.o.Approvals.Approved(uris(c), c.Files)
 		}
-		if v.Approved = why; !ok && v.Fault == nil {
-			v.Fault = heldFor(c, why, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved --text', then run 'knack approve SKILL'")
+		if !v.IsApproved && v.Fault == nil {
+			v.Fault = heldFor(c, v.Approval, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved --text', then run 'knack approve SKILL'")
 		}
 	}
 	ctl.record(c, v)
@@ -318,11 +319,24 @@ func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict
 		}
 		return heldFor(c, text, fix(first.Rule, first.Fix))
 	case r.TooLarge && !ctl.accepts(scan.RuleTooLarge, e, v.Set):
-		return heldFor(c, firstOf(r, scan.RuleTooLarge), "make it smaller or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT")
+		how := "make it smaller"
+		if canBeApproved(c.Files) {
+			how += " or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT"
+		}
+		return heldFor(c, firstOf(r, scan.RuleTooLarge), how)
 	case r.Unread && !ctl.accepts(notRead, e, v.Set):
 		return heldFor(c, firstOf(r, notRead), fix(notRead, ""))
 	}
 	return nil
+}
+
+// canBeApproved reports whether files are within the limits of a skill for knack approve.
+func canBeApproved(files []skill.File) bool {
+	size := int64(0)
+	for _, f := range files {
+		size += f.Size
+	}
+	return len(files) <= skill.MaxFiles && size <= skill.MaxSkillSize
 }
 
 // HoldsBack reports whether the findings of a rule hold a skill back in mode enforce, unless they are
@@ -384,7 +398,13 @@ func (ctl *Controller) Accepted(ctx context.Context, e *catalog.Entry, rule skil
 	if ctl == nil || len(ctl.o.Config.Accept) == 0 || e.FS == nil {
 		return ""
 	}
-	files, err := e.Manifest(ctx, nil)
+	if why := ctl.whyAccepted(rule, e, skill.Digest{}); why != "" { // for all files
+		return why
+	}
+	if !slices.ContainsFunc(ctl.o.Config.Accept, func(a Accept) bool { return a.Rule == rule }) {
+		return ""
+	}
+	files, err := e.LargeManifest(ctx, nil, maxFiles, maxSize)
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -238,6 +239,52 @@ func TestMustBeApproved(t *testing.T) {
 				t.Errorf("%q, %s, %v: held back are %q, want %s", mode, c.pattern, c.list, held, c.held)
 			}
 		}
+	}
+}
+
+// setOf returns the digest of the files of the skill pdf.
+func setOf(files map[string]string) skill.Digest {
+	var all []skill.File
+	for at, text := range files {
+		all = append(all, skill.File{Path: strings.TrimPrefix(at, "pdf/"), Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
+	}
+	slices.SortFunc(all, func(a, b skill.File) int { return strings.Compare(a.Path, b.Path) })
+	return skill.SetOf(all)
+}
+
+// TestApprovedWithFinding: a skill with an approval is approved also if a finding holds it back.
+func TestApprovedWithFinding(t *testing.T) {
+	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes}
+	ctl := admission.New(admission.Options{
+		Config:    admission.Config{Mode: admission.Enforce, Approve: []access.Pattern{pattern(t, "skill://**")}},
+		Approvals: approves{setOf(files): true},
+	})
+	e := view(t, catalog.New([]catalog.Source{policy.Guarded(skilltest.New("acme", skill.ScopeProject, files), ctl.Decider(true))}, catalog.Options{})).Entries[0]
+	if v, ok := ctl.Of(e); !ok || !v.IsApproved || v.Fault == nil || !strings.Contains(why(e), "[run-decoded]") {
+		t.Errorf("%+v, %v, %q", v, ok, why(e))
+	}
+}
+
+// TestAcceptedOfLarge: a person is told of each acceptance that the judge obeys, also in a skill with
+// more files than can be approved; no fix advises to approve that.
+func TestAcceptedOfLarge(t *testing.T) {
+	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes}
+	for i := range skill.MaxFiles {
+		files[fmt.Sprintf("pdf/%03d.txt", i)] = "text\n"
+	}
+	all := pattern(t, "skill://**")
+	for _, accept := range []admission.Accept{{Rule: "run-decoded", Skill: all, Reason: "ours"}, {Rule: "run-decoded", Skill: all, Set: setOf(files), Reason: "ours"}} {
+		ctl := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce, Accept: []admission.Accept{accept}}})
+		e := view(t, catalog.New([]catalog.Source{policy.Guarded(skilltest.New("acme", skill.ScopeProject, files), ctl.Decider(true))}, catalog.Options{})).Entries[0]
+		if got := ctl.Accepted(t.Context(), e, "run-decoded"); why(e) != "" || !strings.Contains(got, "ours") {
+			t.Errorf("with the digest %s: held back for %q, accepted by %q", accept.Set, why(e), got)
+		}
+	}
+	files["pdf/a.sh"] = strings.Repeat("a|", 1<<17) + "a\n"
+	ctl := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce}})
+	e := view(t, catalog.New([]catalog.Source{policy.Guarded(skilltest.New("acme", skill.ScopeProject, files), ctl.Decider(true))}, catalog.Options{})).Entries[0]
+	if p, _ := e.SkipReason(); p.Fix != "make it smaller" {
+		t.Errorf("%+v", p)
 	}
 }
 

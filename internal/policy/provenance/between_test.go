@@ -15,6 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
+	"github.com/knack-dev/knack/tool/lookup"
 )
 
 // TestEnforceBetween checks that a file that the present lock does not have cannot be read,
@@ -74,6 +75,41 @@ func TestEnforceBetween(t *testing.T) {
 	check("locked anew", pdf, "", true)
 	p.refresh(c)
 	check("after a refresh", pdf, "", false)
+}
+
+// TestFallbackBetween checks that the text last served is not served again once the lock refuses the
+// skill, also before a scan has seen that.
+func TestFallbackBetween(t *testing.T) {
+	const at = ".claude/skills/pdf"
+	p := newProject(t)
+	p.skill(at)
+	p.lock(at)
+	c, _ := p.catalog(Options{Enforce: true}, p.root(".claude/skills"))
+	uri := in(t, p.refresh(c), "pdf").URI()
+	f := &lookup.Finder{Catalog: c}
+	document := func() lookup.Document {
+		t.Helper()
+		d, err := f.Document(t.Context(), uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	served := document()
+	if served.Fallback {
+		t.Fatalf("%+v", served)
+	}
+	p.write(lockfile.Name, "{")
+	for range 3 {
+		if d := document(); !d.Fallback || d.Text == served.Text {
+			t.Errorf("with a damaged lock: %+v", d)
+		}
+	}
+	p.lock(at)
+	p.refresh(c)
+	if d := document(); d != served {
+		t.Errorf("with the lock: %+v", d)
+	}
 }
 
 // scans counts scans like a source, with numbers above any source's.

@@ -130,7 +130,7 @@ func (l *Log) Totals() (written, lost uint64) {
 	return l.written, l.missing
 }
 
-// fails reports trouble when it begins. The caller holds mu.
+// fails reports an error if the write before did not fail too. The caller holds mu.
 func (l *Log) fails(err error) {
 	if !l.failing {
 		l.failing = true

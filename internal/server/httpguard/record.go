@@ -69,8 +69,8 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 // Unwrap lets [http.ResponseController] reach the connection.
 func (x *record) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader notes the reason of a refusal. An address whose tokens were refused too often must
-// wait. A refused host or origin counts too, but its answer stays the same.
+// WriteHeader records why a request is refused. After too many refusals, an address with a refused
+// token gets 429. A refused host or origin counts too, but is still answered with 403.
 func (x *record) WriteHeader(status int) {
 	if x.Status != 0 {
 		if !x.mute {

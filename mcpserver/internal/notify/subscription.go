@@ -21,7 +21,8 @@ const (
 	// Period is the time between two checks.
 	Period = 2 * time.Second
 	// MaxFiles bounds the subscriptions of all sessions; checking that many files takes a fraction
-	// of the period. A client that has a quarter of them gets none of the last quarter.
+	// of the period. A client that holds a quarter gets no more once three
+	// quarters are taken.
 	MaxFiles = 4096
 	// MaxOwn bounds the subscriptions of one session.
 	MaxOwn = 1024

@@ -93,8 +93,8 @@ func (l *ledger) cancel(key string) {
 	}
 }
 
-// answering removes a call just before its answer is written, and reports whether answered must
-// follow.
+// answering removes a call just before its answer is written, and reports whether
+// [ledger.finish] must follow.
 func (l *ledger) answering(key string) (owed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
