@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// holdsBad is a judge that holds back each skill with the name bad.
+// holdsBad is a decider that holds back each skill with the name bad.
 var holdsBad = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	if c.Read(ctx, 0, 0); c.Name != "bad" {
 		return policy.Ruling{}
