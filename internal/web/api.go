@@ -135,7 +135,7 @@ func (s *Site) apiList(r *request) error {
 	f := filterOf(q, queryOf(r))
 	switch {
 	case f.State != "" && !slices.Contains(states, f.State):
-		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, unlisted, skipped and held.")
+		return problem(http.StatusBadRequest, "state must be one of fine, problems, shadowed, copied, unlisted, skipped and held.")
 	case f.Scope != "" && !slices.Contains(scopes, skill.Scope(f.Scope)):
 		return problem(http.StatusBadRequest, "scope must be one of project, global and builtin.")
 	case f.Published != "" && f.Published != "no":

@@ -193,7 +193,7 @@ func TestUnknownFilters(t *testing.T) {
 	f := open(t, files)
 	c := document(t, f)
 	for address, detail := range map[string]string{
-		"/api/v1/skills?state=nonsense":                     "state must be one of fine, problems, shadowed, unlisted, skipped and held.",
+		"/api/v1/skills?state=nonsense":                     "state must be one of fine, problems, shadowed, copied, unlisted, skipped and held.",
 		"/api/v1/skills?scope=nonsense":                     "scope must be one of project, global and builtin.",
 		"/api/v1/skills?published=yes":                      "published must be no.",
 		"/api/v1/skills?used=often":                         "used must be never.",

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	states = []judgement.State{judgement.Fine, judgement.Problems, judgement.Shadowed, judgement.Unlisted, judgement.Skipped, judgement.Held, judgement.NotJudged}
+	states = []judgement.State{judgement.Fine, judgement.Problems, judgement.Shadowed, judgement.Copied, judgement.Unlisted, judgement.Skipped, judgement.Held, judgement.NotJudged}
 	scopes = []skill.Scope{skill.ScopeProject, skill.ScopeGlobal, skill.ScopeBuiltin}
 )
 
@@ -207,8 +207,8 @@ func (f filter) facets(t *doctor.Totals, by filterResult, of *shelf) (out []face
 	state := facet{Title: "Health"}
 	for i, w := range states {
 		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = judgement.State(value) })
-		if (w == judgement.Unlisted || w == judgement.Held || w == judgement.NotJudged) && c.Count == 0 && !c.On {
-			continue // few servers have an excluded root, or hold skills back
+		if (w == judgement.Copied || w == judgement.Unlisted || w == judgement.Held || w == judgement.NotJudged) && c.Count == 0 && !c.On {
+			continue // few servers have copies or an excluded root, or hold skills back
 		}
 		c.Open = !t.Complete() && (w == judgement.Fine || w == judgement.Problems)
 		state.Choices = append(state.Choices, c)

@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
+	"github.com/knack-dev/knack/internal/analysis/judgement"
 	"github.com/knack-dev/knack/internal/web/internal/scans"
 	"github.com/knack-dev/knack/internal/web/internal/sources"
 	"github.com/knack-dev/knack/skill"
@@ -67,8 +68,11 @@ func (p healthPage) Severities() []severityRows {
 	return out
 }
 
-// Collided returns the number of skills that another one shadows.
-func (p healthPage) Collided() int { return p.Count.Shadowed + p.Count.Copies }
+// Collided counts the skills whose name belongs to another one.
+func (p healthPage) Collided() judgement.Statuses {
+	c := p.Count
+	return judgement.Statuses{Skills: c.Shadowed + c.Copies, Shadowed: c.Shadowed, Copies: c.Copies}
+}
 
 // FirstUnpublished returns the rows of the first unpublished skills.
 func (p healthPage) FirstUnpublished() (rows []unpublishedRow) {

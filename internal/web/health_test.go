@@ -72,7 +72,7 @@ func TestFiguresOfDoctor(t *testing.T) {
 	body := text(parsed(t, answerOf(t.Context(), site, "/health")))
 	n := want.Count
 	for _, want := range []string{
-		"5 skills of 7 served, 1 skipped, 1 held back",
+		"2 skills available, 1 shadowed, 2 unlisted (can still be loaded by name), 1 skipped, 1 held back.",
 		fmt.Sprintf("%d errors, %d warnings and %d info, %d of them from the scans", n.Errors, n.Warnings, n.Infos, n.Notices),
 		"danglingskill://dangling/…project0not there .: is a link to ", "Not there: absent.", "Same names 1 atwo/a/SKILL.md is shadowed by one/a/SKILL.md",
 		"1 finding to enforce in 1 skill, none to review.", "Not published 1 Hosts",
@@ -81,7 +81,7 @@ func TestFiguresOfDoctor(t *testing.T) {
 			t.Errorf("no %q in %.900s", want, body)
 		}
 	}
-	if before, _, _ := strings.Cut(body, "5 skills"); strings.Contains(before, "absent") {
+	if before, _, _ := strings.Cut(body, "2 skills"); strings.Contains(before, "absent") {
 		t.Errorf("above its heading, the page says %q", before)
 	}
 }

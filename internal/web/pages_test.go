@@ -34,13 +34,14 @@ func TestHome(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/": {
 			"git /skills/one/git/", "Odd One 2 problems /skills/one/odd/", "same /skills/one/same/", "Blank % Name 2 problems /skills/two/a%20b%2520c/",
-			lost, "secret not for models /skills/one/secret/", "git shadowed 1 problem /skills/two/git/", "same shadowed /skills/two/same/",
+			lost, "secret not for models /skills/one/secret/", "git shadowed 1 problem /skills/two/git/", "same copied /skills/two/same/",
 		},
 		"/?q=git":                        {"git /skills/one/git/", "git shadowed 1 problem /skills/two/git/"},
 		"/?q=secret":                     {"secret not for models /skills/one/secret/"}, // people find skills that models do not
 		"/?q=lost":                       {lost},
 		"/?state=skipped":                {lost},
-		"/?state=shadowed":               {"git shadowed 1 problem /skills/two/git/", "same shadowed /skills/two/same/"},
+		"/?state=shadowed":               {"git shadowed 1 problem /skills/two/git/"},
+		"/?state=copied":                 {"same copied /skills/two/same/"},
 		"/?root=two&state=problems":      {"Blank % Name 2 problems /skills/two/a%20b%2520c/"},
 		"/?scope=builtin":                nil,
 		"/?q=zzzz":                       nil,
@@ -60,7 +61,7 @@ func TestFacets(t *testing.T) {
 	f := open(t, files)
 	f.judged()
 	for path, want := range map[string][]string{
-		"/?state=problems": {"fine 3", "problems 2", "shadowed 2", "skipped 1", "one 1", "two 1", "Clear the filters"},
+		"/?state=problems": {"fine 3", "problems 2", "shadowed 1", "copied 1", "skipped 1", "one 1", "two 1", "Clear the filters"},
 		"/?scope=builtin":  {"fine 0", "problems 0", "shadowed 0", "skipped 0", "project 8", "builtin 0", "Clear the filters"},
 		"/?root=two&q=git": {"fine 0", "problems 0", "shadowed 1", "skipped 0", "one 1", "two 1", "Clear the filters"},
 	} {

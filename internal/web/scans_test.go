@@ -108,7 +108,7 @@ func TestHeldPages(t *testing.T) {
 	if got := skillsOf(parsed(t, get("/?state=skipped"))); len(got) != 1 || !strings.HasPrefix(got[0], "lost skipped ") {
 		t.Errorf("skipped: %q", got)
 	}
-	if home := get("/").body; !strings.Contains(home, `<a href="/?state=held">2 are held back</a> by the operator's policy.`) {
+	if home := get("/").body; !strings.Contains(home, `<a href="/?state=held">2 held back</a>.`) {
 		t.Errorf("home says nothing of it:\n%s", home)
 	}
 	href := strings.TrimPrefix(list[0], "bad held back ")
@@ -139,7 +139,7 @@ func TestHeldPages(t *testing.T) {
 		}
 	}
 	health := text(parsed(t, get("/health")))
-	for _, want := range []string{"2 skills of 5 served, 1 skipped, 2 held back.", "2 findings to enforce in 2 skills, 5 to review in 2 skills.", heldWhy} {
+	for _, want := range []string{"2 skills available, 1 skipped, 2 held back.", "2 findings to enforce in 2 skills, 5 to review in 2 skills.", heldWhy} {
 		if !strings.Contains(health, want) {
 			t.Errorf("the health page lacks %q:\n%s", want, health)
 		}

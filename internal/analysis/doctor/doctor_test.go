@@ -85,7 +85,7 @@ func TestJudge(t *testing.T) {
 		"one/c/SKILL.md skipped skipped description-missing",
 		"one/d/SKILL.md available problems uri-name name-folder",
 		"one/e/SKILL.md available problems name-folder published",
-		"two/a/SKILL.md copy shadowed name-duplicate published",
+		"two/a/SKILL.md copy copied name-duplicate published",
 		"two/b/SKILL.md shadowed shadowed name-duplicate published, 1 hidden, 2 files of 64 bytes",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -39,7 +39,7 @@ type Skill struct {
 	Description string          `json:"description,omitempty"`
 	Status      catalog.Status  `json:"status"`
 	State       judgement.State `json:"state"`
-	Available   bool            `json:"available"`
+	Available   bool            `json:"available"` // served, perhaps under another name
 	Publishable bool            `json:"publishable"`
 	URI         string          `json:"uri,omitempty"`
 	Root        string          `json:"root"`

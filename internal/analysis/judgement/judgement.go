@@ -234,6 +234,7 @@ const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
 	Shadowed State = "shadowed" // served, under another name than its own
+	Copied   State = "copied"   // served, and the same bytes as the skill that has its name
 	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
 	Skipped  State = "skipped"  // not served, because of a fault
 	Held     State = "held"     // not served, because of the operator's policy
@@ -250,8 +251,10 @@ func (s Summary) State() State {
 			return Held
 		}
 		return Skipped
-	case catalog.Shadowed, catalog.Copy:
+	case catalog.Shadowed:
 		return Shadowed
+	case catalog.Copy:
+		return Copied
 	case catalog.Unlisted:
 		return Unlisted
 	}
@@ -300,8 +303,26 @@ func StatusesOf(v catalog.View) (s Statuses) {
 	return s
 }
 
-// Served returns the number of skills that are neither skipped nor held back.
-func (s Statuses) Served() int { return s.Skills - s.Skipped - s.Held }
+// Part is the number of skills in one state.
+type Part struct {
+	N     int
+	State State
+}
+
+// Word returns the state for people, to follow the number.
+func (p Part) Word() string {
+	if p.State == Held {
+		return "held back"
+	}
+	return string(p.State)
+}
+
+// Unavailable counts the skills that are not available, by state. It leaves out states that no
+// skill has.
+func (s Statuses) Unavailable() []Part {
+	parts := []Part{{s.Shadowed, Shadowed}, {s.Copies, Copied}, {s.Unlisted, Unlisted}, {s.Skipped, Skipped}, {s.Held, Held}}
+	return slices.DeleteFunc(parts, func(p Part) bool { return p.N == 0 })
+}
 
 // Count is a number of skills and problems.
 type Count struct {

@@ -203,13 +203,8 @@ func Unserved(v catalog.View) (parts []string) {
 
 // notAvailable counts the skills in each status but available: ", 1 shadowed, 1 copied".
 func notAvailable(n judgement.Statuses) (s string) {
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{n.Shadowed, "shadowed"}, {n.Copies, "copied"}, {n.Unlisted, "unlisted"}, {n.Skipped, "skipped"}, {n.Held, "held back"}} {
-		if part.n > 0 {
-			s += fmt.Sprintf(", %d %s", part.n, part.what)
-		}
+	for _, part := range n.Unavailable() {
+		s += fmt.Sprintf(", %d %s", part.N, part.Word())
 	}
 	return s
 }

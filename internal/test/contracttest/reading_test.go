@@ -189,7 +189,7 @@ func (w *slowWorld) lists() map[string]func() reply {
 	for _, path := range []string{"/", "/?q=thing", "/health", "/usage", "/api/v1/skills", "/api/v1/skills?q=thing", "/api/v1/problems", "/.well-known/agent-skills/index.json"} {
 		all["GET "+path] = func() reply { return w.get(path) }
 	}
-	for _, state := range []judgement.State{judgement.Fine, judgement.Problems, judgement.Shadowed, judgement.Unlisted, judgement.Skipped} {
+	for _, state := range []judgement.State{judgement.Fine, judgement.Problems, judgement.Shadowed, judgement.Copied, judgement.Unlisted, judgement.Skipped} {
 		for _, path := range []string{"/?state=", "/api/v1/skills?state="} {
 			all["GET "+path+string(state)] = func() reply { return w.get(path + string(state)) }
 		}
