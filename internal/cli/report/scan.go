@@ -99,6 +99,9 @@ func (r *ScanRun) Print(env *console.Env) {
 		last += fmt.Sprintf("; %s left out by the baseline", display.Count(r.Known, "finding"))
 	}
 	p.Line("%s", last)
+	if len(r.Skills) > 1 {
+		env.Err().Text(console.Hint, "knack scan SKILL also lists the programs, hosts and paths that it names")
+	}
 }
 
 // factLines returns the facts as lines for people.

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
@@ -133,7 +134,8 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	case awks.Has(name):
 		return r.awk(args, io)
 	case name == "tar" || name == "zip":
-		v := r.filtered(rest, io.in)
+		to := written(name, rest)
+		v := r.filtered(slices.DeleteFunc(slices.Clone(rest), to.isSame), io.in)
 		for _, folder := range rest {
 			if v.secret == "" && words.HoldsCredentials(folder.text) {
 				v.secret = folder.text

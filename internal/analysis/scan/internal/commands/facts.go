@@ -66,12 +66,15 @@ var fileReaders = words.Set{Rows: "cat head tail less more grep source . diff cp
 
 // facts notes the files that a command reads and writes, and the packages that it installs.
 func (r *shellReader) facts(name string, args []value) {
+	to := written(name, args)
 	for _, v := range args {
 		if v.text == "" || v.text[0] == '-' {
 			continue
 		}
 		r.credential(v)
 		switch {
+		case to.isSame(v):
+			r.writes(v)
 		case fileReaders.Has(name):
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
@@ -85,6 +88,32 @@ func (r *shellReader) facts(name string, args []value) {
 	}
 	r.packages(name, args)
 }
+
+// written returns the argument to which a reader of files writes, or an empty value.
+func written(name string, args []value) value {
+	switch name {
+	case "cp", "mv":
+		if _, rest := options(args, "tS", "target-directory suffix"); len(rest) > 1 {
+			return rest[len(rest)-1]
+		}
+	case "zip":
+		return packed(name, args)
+	case "tar":
+		if isPacking(args) {
+			return packed(name, args)
+		}
+		opts, _ := options(args, "fCbgHKLNTVX", "file directory")
+		for _, o := range opts {
+			if o.name == "C" || o.name == "directory" {
+				return o.value
+			}
+		}
+	}
+	return value{}
+}
+
+// isSame reports whether two values are the same argument of a command.
+func (v value) isSame(other value) bool { return v.text == other.text && v.from == other.from }
 
 // installer says how a program installs packages.
 type installer struct {

@@ -218,11 +218,17 @@ func (r *shellReader) host(u string) string {
 	} else {
 		r.of.others++
 	}
-	isHost := kind != words.Named || strings.Contains(host, ".") && (strings.Contains(u, "://") || !documents.Has(path.Ext(host)))
+	r.destination(u)
+	return host
+}
+
+// destination notes the host of a URL, or of a command's argument, as a fact.
+func (r *shellReader) destination(text string) {
+	host, kind := words.Of(text)
+	isHost := kind != words.Named || strings.Contains(host, ".") && (strings.Contains(text, "://") || !documents.Has(path.Ext(host)))
 	if host != "" && kind != words.Nobody && isHost {
 		r.s.Fact(passage.FactHost, host)
 	}
-	return host
 }
 
 // passingHosts notes the URLs whose content is not run.

@@ -116,6 +116,9 @@ func (r *shellReader) awk(args []value, io redirect) value {
 
 // packed returns the archive that tar or zip writes, or an empty value.
 func packed(name string, args []value) value {
+	if name == "tar" && !isPacking(args) {
+		return value{}
+	}
 	for i, v := range args {
 		letters, short := strings.CutPrefix(v.text, "-")
 		switch {
@@ -130,6 +133,22 @@ func packed(name string, args []value) value {
 		}
 	}
 	return value{}
+}
+
+// isPacking reports whether tar writes an archive: its mode is c, r or u.
+func isPacking(args []value) bool {
+	for i, v := range args {
+		letters, short := strings.CutPrefix(v.text, "-")
+		switch {
+		case strings.HasPrefix(letters, "-"): // a word
+			if letters == "-create" || letters == "-append" || letters == "-update" {
+				return true
+			}
+		case (short || i == 0) && strings.ContainsAny(letters, "cru"):
+			return true
+		}
+	}
+	return false
 }
 
 // unpacks notes a fetched archive that a command opens with a password.

@@ -337,10 +337,19 @@ func (s *Analyzer) networkFind(id skill.RuleID, p passage.Part, from, to int, de
 		return
 	}
 	if kind == words.Nobody {
+		s.exampleHost(host)
 		s.Look(id, p, from, to, message+likeExample)
 		return
 	}
 	s.Find(id, p, from, to, message)
+}
+
+// exampleHost notes the host of a finding as a fact although it looks like an example. A placeholder
+// is no host.
+func (s *Analyzer) exampleHost(host string) {
+	if strings.Contains(host, ".") && !strings.ContainsAny(host, "<>{}[]%|\"'`$* …") {
+		s.Fact(passage.FactHost, host)
+	}
 }
 
 // likeExample ends the message of a finding to review that would be one to enforce for another host.

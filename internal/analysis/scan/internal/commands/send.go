@@ -63,6 +63,7 @@ func (r *shellReader) requestSends(v value, destination string, place value) {
 	host, kind := words.Of(destination)
 	isKey := v.secret != wholeEnvironment && !words.IsDotEnv(v.secret) && !v.mild
 	if isKey && kind == words.Nobody && !words.IsLocal(host) && !r.inMarkdown() {
+		r.s.exampleHost(host)
 		r.s.Find(passage.SendSecret, r.p, place.from, place.to, sent(v, destination))
 		return
 	}
@@ -104,6 +105,9 @@ func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 		return value{}
 	case "ssh":
 		_, rest := options(args[1:], "BbcDEeFIiJLlmOoPpQRSWw", "")
+		if len(rest) > 0 {
+			r.destination(rest[0].text)
+		}
 		if len(rest) > 0 && io.in.secret != "" && !words.IsDotEnv(io.in.secret) {
 			r.sendsSecret(io.in, rest[0].text, args[0])
 		}
@@ -133,15 +137,30 @@ func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 	return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
 }
 
+// remoteHost returns the host of an operand of scp or rsync, such as user@host:path.
+func remoteHost(operand string) (string, bool) {
+	host, _, remote := strings.Cut(operand, ":")
+	return host, remote && !strings.Contains(host, "/")
+}
+
 // copied judges scp and rsync: the last argument is the destination.
 func (r *shellReader) copied(args []value) {
 	_, rest := options(args[1:], "iFoPcJSlDefTB", "rsh exclude include filter password-file files-from")
 	if len(rest) < 2 {
 		return
 	}
-	to := rest[len(rest)-1]
-	host, _, remote := strings.Cut(to.text, ":")
-	if !remote || strings.Contains(host, "/") {
+	for i, v := range rest {
+		switch host, remote := remoteHost(v.text); {
+		case remote:
+			r.destination(host)
+		case i < len(rest)-1:
+			r.reads(v)
+		default:
+			r.writes(v)
+		}
+	}
+	host, remote := remoteHost(rest[len(rest)-1].text)
+	if !remote {
 		return
 	}
 	for _, v := range rest[:len(rest)-1] {
