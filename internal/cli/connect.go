@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/base/diff"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/cli/command"
@@ -45,7 +46,7 @@ func connectCommand(env *console.Env) *cobra.Command {
 		ids = append(ids, c.ID)
 	}
 	cmd := &cobra.Command{
-		Use:   "connect [CLIENT] [flags] [-- FLAGS OF SERVE]",
+		Use:   "connect [CLIENT...] [flags] [-- FLAGS OF SERVE]",
 		Short: "Print the configuration that a client needs, or write it",
 		Long: `List the clients on this machine, how each is connected, how many skills it
 reads itself, and how many knack adds. With CLIENT, print the entry that it
@@ -73,11 +74,10 @@ clients are:
   knack connect codex --write -- --dir ~/skills --tools runner`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			args, _ = splitDash(cmd, args)
-			return command.ArgCount(0, 1, "the name of one client, or nothing")(cmd, args)
+			return command.ArgCount(0, len(ids), "the names of clients, or nothing")(cmd, args)
 		},
 		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
 			args, words := splitDash(cmd, args)
-			f.write = f.write && !f.dry
 			if len(args) == 0 {
 				if words != nil {
 					return nil, command.UsageError("for example: knack connect codex -- --dir ~/skills", "flags of serve after -- need the name of a client before it")
@@ -95,12 +95,25 @@ clients are:
 			if f.every {
 				return nil, command.UsageError("leave out one of them", "--all connects every client here, so '%s' is not named too", display.Echo(args[0]))
 			}
-			c, ok := clientconfig.Find(args[0])
-			if !ok {
-				return nil, command.UsageError(typo.Hint(args[0], ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", args[0])
+			var named []clientconfig.Client
+			for _, arg := range args {
+				c, ok := clientconfig.Find(arg)
+				if !ok {
+					return nil, command.UsageError(typo.Hint(arg, ids, "the clients are: "+strings.Join(ids, ", ")), "there is no client '%s'", arg)
+				}
+				if err := f.check(*env, c); err != nil {
+					return nil, err
+				}
+				if !slices.ContainsFunc(named, func(o clientconfig.Client) bool { return o.ID == c.ID }) {
+					named = append(named, c)
+				}
 			}
-			if err := f.check(*env, c); err != nil {
-				return nil, err
+			c := named[0]
+			if len(named) > 1 {
+				if f.file != "" || words != nil {
+					return nil, command.UsageError("name one client", "--file and flags of serve are for one client")
+				}
+				return f.each(cmd.Context(), env, named, command.IsJSON(cmd))
 			}
 			if words != nil {
 				var err error
@@ -267,13 +280,11 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 	}
 	f.gains(ctx, env, all)
 	return command.Forms{Value: all, Text: func(env *console.Env) {
-		var bare, rest []string
+		var rest []string
 		gaining := 0
 		for _, c := range all {
-			if !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated {
-				if folder := f.bareFolder(*env, c.Client); folder != "" {
-					bare = append(bare, c.Client+" ("+env.Shown(folder)+")")
-				} else {
+			if isAbsent(c) {
+				if f.bareFolder(*env, c.Client) == "" {
 					rest = append(rest, c.Client)
 				}
 				continue
@@ -286,11 +297,9 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 				gaining++
 			}
 		}
-		if len(bare) > 0 && !f.every {
-			env.Out().Line("a folder without settings: %s; knack connect CLIENT --write works all the same", strings.Join(bare, ", "))
-		}
+		f.printBare(env.Out(), *env, all)
 		if len(rest) > 0 && !f.every {
-			env.Out().Line("no settings found of: %s; knack connect CLIENT --write works all the same", strings.Join(rest, ", "))
+			env.Out().Line("not found here: %s; knack connect CLIENT --write connects them all the same", strings.Join(rest, ", "))
 		}
 		hint := "knack connect CLIENT prints the entry; with --write it goes into the file"
 		if gaining > 1 {
@@ -298,6 +307,24 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 		}
 		env.Err().Text(console.Hint, hint)
 	}}, nil
+}
+
+// isAbsent reports whether a client is neither here nor connected.
+func isAbsent(c connection.Connection) bool {
+	return !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated
+}
+
+// printBare names the clients of which there is only a folder without settings. --all leaves them out.
+func (f *connectFlags) printBare(p *console.Printer, env console.Env, all []connection.Connection) {
+	var bare []string
+	for _, c := range all {
+		if folder := f.bareFolder(env, c.Client); folder != "" && isAbsent(c) {
+			bare = append(bare, c.Client+" ("+env.Shown(folder)+")")
+		}
+	}
+	if len(bare) > 0 {
+		p.Line("only a folder without settings: %s; knack connect CLIENT --write connects them all the same", strings.Join(bare, ", "))
+	}
 }
 
 // bareFolder returns the folder of a client that has no settings, or "".
@@ -326,23 +353,35 @@ func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON 
 	}
 	f.gains(ctx, env, all)
 	f.remove = removing
-	var results []command.Forms
-	var others []command.Other
-	values := []any{}
+	var named []clientconfig.Client
 	for _, state := range all {
 		c, _ := clientconfig.Find(state.Client)
 		has := state.State == clientconfig.Connected || state.State == clientconfig.Outdated
-		if f.remove && !has || !f.remove && !state.Here && !has {
-			continue
-		}
-		if !f.inScope(c) {
+		switch {
+		case f.remove && !has || !f.remove && !state.Here && !has:
+		case !f.inScope(c):
 			env.Err().Line("%s has no project file.", c.Name)
-			continue
-		}
-		if !f.remove && !has && state.Gain.IsUseless() {
+		case !f.remove && !has && state.Gain.IsUseless():
 			env.Err().Line("%s %s.", state.Name, state.Gain.String())
-			continue
+		default:
+			named = append(named, c)
 		}
+	}
+	if !f.remove {
+		f.printBare(env.Err(), *env, all)
+	}
+	if len(named) == 0 {
+		env.Err().Line("There is no client here to connect or to disconnect; knack connect lists them.")
+	}
+	return f.each(ctx, env, named, asJSON)
+}
+
+// each connects or disconnects several clients. The failure of one does not stop the others.
+func (f *connectFlags) each(ctx context.Context, env *console.Env, named []clientconfig.Client, asJSON bool) (command.Result, error) {
+	var results []command.Forms
+	var others []command.Other
+	values := []any{}
+	for _, c := range named {
 		one := *f
 		one.trust = f.trust && (c.CanTrust() || c.TrustNote() != "")
 		err := one.check(*env, c)
@@ -360,9 +399,6 @@ func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON 
 			}
 			others = append(others, command.Other{Word: console.Error, Text: text})
 		}
-	}
-	if len(results)+len(others) == 0 {
-		env.Err().Line("There is no client here to connect or to disconnect; knack connect lists them.")
 	}
 	out := command.Forms{Value: values, Text: func(env *console.Env) {
 		for _, r := range results {
@@ -419,9 +455,14 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 		if p := state.Refusal(planErr); p != nil {
 			return nil, command.Fail(command.No, p.Why, p.Fix)
 		}
+		if f.dry && ch.Changed() && state.Diff == "" { // a new entry
+			state.Diff = diff.Part(file, display.OneLine(ch.Key), nil, []byte(entry))
+		}
 		if !asJSON && ch.Changed() {
 			_ = env.Out().Patch(console.Clean(state.Diff))
 		}
+	}
+	if f.write && !f.dry {
 		if err := ch.Write(); err != nil {
 			return nil, command.Fail(command.Error, fmt.Errorf("%s is unchanged: %w", file, command.Cause(err)), state.WriteFix(err))
 		}
@@ -433,7 +474,7 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 	}
 	r := command.Forms{Value: state, Text: func(env *console.Env) {
 		if f.write {
-			printResult(env, c, s, state, ch)
+			f.printResult(env, c, s, state, ch)
 			if replaced := f.replaced(*env, c, s, state); replaced != "" {
 				env.Err().Line("--command %s would replace it:", console.ShellWord(s.Command))
 				_ = env.Err().Patch(console.Clean(replaced))

@@ -55,12 +55,14 @@ func (f *connectFlags) rerunCommand(c clientconfig.Client, scope clientconfig.Sc
 	return out + afterDash(f.chosen)
 }
 
-// printResult prints the result of --write.
-func printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change) {
+// printResult prints the result of --write, or what it would be.
+func (f *connectFlags) printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change) {
 	file := env.Shown(state.File)
 	switch {
 	case ch.Shared && ch.State == clientconfig.Outdated: // see obstacle
 		return
+	case f.dry && ch.Changed():
+		env.Out().Line("%s would have the entry%s", file, state.Extras())
 	case !state.Written && s.URL == "" && len(state.Command) == 0:
 		env.Out().Line("%s has an entry already, which %s; nothing is written", file, state.Target())
 		env.Err().Text(console.Hint, "--command PATH starts the knack at PATH, --url URL connects to another server")
@@ -141,12 +143,12 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 	case ch.OverriddenBy != nil && ch.OverriddenBy.State == clientconfig.Outdated:
 		env.Err().Line("%s brings that entry up to date.", f.rerunCommand(c, counts.Scope))
 	case allow != nil && !f.trust && allow.Changed():
-		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust allows knack's in %s.", c.Name, env.Shown(allow.File))
+		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust allows knack's tools in %s.", c.Name, env.Shown(allow.File))
 	case allow != nil:
 	case c.CanTrust() && !counts.Trusted && ch.OverriddenBy != nil:
 		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; knack connect %s --scope project --write --trust adds an entry for which it does not ask.", c.Name, c.ID)
 	case c.CanTrust() && !counts.Trusted:
-		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's.", c.Name)
+		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust adds \"trust\": true, and it no longer asks for knack's tools.", c.Name)
 	}
 	if twice := c.DuplicateHint("that server"); twice != "" && s.URL != "" {
 		env.Err().Line("%s, or use an entry without --url.", twice)

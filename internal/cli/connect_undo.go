@@ -123,6 +123,8 @@ func (f *connectFlags) printAllow(env *console.Env, c clientconfig.Client, state
 	switch file := env.Shown(allow.File); {
 	case !allow.Changed():
 		env.Err().Line("%s allows knack's tools already.", file)
+	case f.write && f.dry:
+		env.Out().Line("%s would allow knack's tools: %s", file, strings.Join(f.toolNames(), ", "))
 	case f.write:
 		env.Out().Line("%s allows knack's tools now: %s", file, strings.Join(f.toolNames(), ", "))
 	default:

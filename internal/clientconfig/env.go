@@ -116,7 +116,8 @@ func base(file func(Env) string) func(Env) string {
 }
 
 // Installed reports whether the client is used on this machine. Its program is in a folder of PATH, its
-// own folder contains more than skills, which another tool may have put there, or it has settings.
+// own folder contains more than skills, which another tool may have put there, and backups, or it
+// has settings.
 func (c Client) Installed(p Env) bool { return c.onPath(p) || c.inUse(p) }
 
 // BareFolder returns the client's own folder if it is there and the client has no settings, only skills
@@ -142,12 +143,18 @@ func (c Client) inUse(p Env) bool {
 	if folder := c.ownFolder(p); folder != "" {
 		entries := realpath.Ask(folder, nil, func() []fs.DirEntry { entries, _ := os.ReadDir(folder); return entries })
 		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-			return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name())
+			return !slices.Contains([]string{"skills", "skill", ".DS_Store"}, e.Name()) && !isBackup(e.Name())
 		}) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(c.locations, func(at location) bool { return at.scope == User && c.hasSettings(p, at) })
+}
+
+// isBackup reports whether a file has a name as knack gives to the backup of another.
+func isBackup(name string) bool {
+	_, number, ok := strings.Cut(name, ".bak")
+	return ok && strings.Trim(number, "0123456789") == ""
 }
 
 // hasSettings reports whether a file has more than an entry of knack, or than an entry leaves.
