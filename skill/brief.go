@@ -16,6 +16,9 @@ var opening = lazyregexp.New(`(?i)^(?:(?:always |proactively )?(?:(?:use|invoke|
 // wish matches the words for a user's wish at the beginning of the text after an opening.
 var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:explicitly )?(?:(?:wants?|needs?|asks?|requests?|mentions?)|(?:is|are) asking|would like)(?: you)?(?: to | about |(?: for)? help (?:with |to )?| for | )`)
 
+// quantifier matches the words that read wrongly without the opening: "Every request to commit".
+var quantifier = lazyregexp.New(`(?i)^(?:all|any|each|every)\s`)
+
 // leastGist is the shortest text, in bytes, that can replace a description.
 const leastGist = 12
 
@@ -30,7 +33,7 @@ func Gist(description string) string {
 	if at := wish().FindStringIndex(rest); at != nil {
 		rest = rest[at[1]:]
 	}
-	if len(rest) < leastGist {
+	if len(rest) < leastGist || quantifier().MatchString(rest) {
 		return description
 	}
 	first, size := utf8.DecodeRuneInString(rest)

@@ -25,6 +25,7 @@ func TestGist(t *testing.T) {
 		{"Use to-do lists for planning the week", ""},
 		{"Use for-loops in Bash without pain", ""},
 		{"Formats documents. Use when the user asks for it", ""},
+		{"Use for every request to commit changes", ""},
 		{"Use when asked", ""}, // too little is left
 		{"", ""},
 	} {

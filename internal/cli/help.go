@@ -24,6 +24,9 @@ func helpCommand(env *console.Env) *cobra.Command {
 			}
 			if len(args) > 1 {
 				if t, found := help.Find(args[0]); found {
+					if part := help.Settings(args[1]); t.Name == "settings" && len(args) == 2 && part != "" {
+						return console.PrintText(env, part)
+					}
 					return command.UsageError("run 'knack help "+t.Name+"'", "%s is a topic, which has no part '%s'", t.Name, display.Echo(args[1]))
 				}
 			}

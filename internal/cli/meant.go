@@ -63,6 +63,9 @@ var otherFlags = []struct{ words, flag string }{
 	{"token", "token-file"},
 }
 
+// colorFlags are the flags of other tools that turn colours off.
+const colorFlags = "no-color no-colour nocolor color colour monochrome"
+
 // leastWord is the least length of a word of another tool that may be misspelt.
 const leastWord = 4
 
@@ -122,6 +125,9 @@ func flagHint(cmd *cobra.Command, err error) string {
 				names = append(names, f.Name)
 			}
 		})
+		if slices.Contains(strings.Fields(colorFlags), strings.ToLower(typed)) {
+			return "set NO_COLOR=1 in the environment"
+		}
 		if best := typo.Nearest(typed, names); best != "" {
 			return "did you mean --" + best + "?"
 		}

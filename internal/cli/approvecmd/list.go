@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/policy/approvals"
 	"github.com/knack-dev/knack/internal/workspace"
+	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -26,6 +27,38 @@ type approvalsJSON struct {
 	Version   int            `json:"version"`
 	File      string         `json:"file"`
 	Approvals []approvalJSON `json:"approvals"`
+	Accepted  []acceptJSON   `json:"accepted"`
+}
+
+// acceptJSON is an entry of scan.accept.
+type acceptJSON struct {
+	Rule   skill.RuleID `json:"rule"`
+	Skill  string       `json:"skill"` // a pattern
+	Set    string       `json:"set,omitempty"`
+	Until  string       `json:"until,omitempty"`
+	Reason string       `json:"reason"`
+	File   string       `json:"file"`
+	Line   int          `json:"line"`
+}
+
+// acceptedIn returns the entries of scan.accept in the user's settings.
+func acceptedIn(files *settings.Finder) []acceptJSON {
+	all := []acceptJSON{}
+	file, err := files.Trusted()
+	if err != nil || file == nil {
+		return all
+	}
+	for _, a := range file.Config.Scan.Accept {
+		row := acceptJSON{Rule: a.Rule, Skill: a.Skill.String(), Reason: a.Reason, File: file.Shown, Line: a.Line}
+		if a.Set != (skill.Digest{}) {
+			row.Set = a.Set.String()
+		}
+		if !a.Until.IsZero() {
+			row.Until = a.Until.Format(time.DateOnly)
+		}
+		all = append(all, row)
+	}
+	return all
 }
 
 type approvalJSON struct {
@@ -56,7 +89,7 @@ func listApprovals(ctx context.Context, env *console.Env, f *approveFlags) (comm
 	if err != nil {
 		return nil, err
 	}
-	out := &approvalsJSON{Version: 1, File: env.Shown(at), Approvals: []approvalJSON{}}
+	out := &approvalsJSON{Version: 1, File: env.Shown(at), Approvals: []approvalJSON{}, Accepted: acceptedIn(w.Files())}
 	for _, a := range book.All() {
 		row := approvalJSON{URI: a.URI, Set: a.Set.String(), By: a.By, At: a.At.Format(time.RFC3339), Reason: a.Reason, Files: len(a.Files)}
 		if !a.Until.IsZero() {
@@ -87,6 +120,17 @@ func (l *approvalsJSON) Print(env *console.Env) {
 		}
 		p.Item(2, "  %s", text)
 	}
+	for _, a := range l.Accepted {
+		text := "in any files"
+		if a.Set != "" {
+			text = "in " + a.Set[:min(len(a.Set), shortSet)] + "…"
+		}
+		if a.Until != "" {
+			text += "; until " + a.Until
+		}
+		p.Line("%s", console.Bold.Of(a.Skill))
+		p.Item(2, "  accepted %s %s: %s (%s:%d)", a.Rule, text, a.Reason, a.File, a.Line)
+	}
 	var words []string
 	for _, state := range []string{string(approvals.Approved), string(approvals.Changed), string(approvals.Expired), stateGone, stateUnread} {
 		if n := counts[state]; n > 0 {
@@ -97,8 +141,14 @@ func (l *approvalsJSON) Print(env *console.Env) {
 	if len(words) > 0 {
 		last += ": " + strings.Join(words, ", ")
 	}
+	if len(l.Accepted) > 0 {
+		last += "; " + display.Count(len(l.Accepted), "accepted rule")
+	}
 	p.Line("%s", last)
 }
+
+// shortSet is the length of a shortened digest: its algorithm and twelve digits.
+const shortSet = len("sha256:") + 12
 
 // compare sets the state of the row by comparing the approval with the current skill.
 func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *approvals.Book) {

@@ -11,11 +11,21 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// settings returns every key of knack.yaml with its values, its default and its meaning.
+// settings returns the text of the topic settings, with every key of knack.yaml.
 func settings(*cobra.Command) string {
 	var b strings.Builder
-	item(&b, "", "knack.yaml is an optional file of settings. knack config path says which files count, knack config init writes one, and knack config check finds mistakes. In the list, [] stands for each item of a list.")
+	item(&b, "", "knack.yaml is an optional file of settings. knack config path says which files count, knack config init writes one, and knack config check finds mistakes. In the list, [] stands for each item of a list; knack help settings KEY prints one part of it.")
+	return b.String() + Settings("")
+}
+
+// Settings returns the keys of knack.yaml at and below a key, with the values, default and meaning of
+// each. It returns "" if there is no such key.
+func Settings(below string) string {
+	var b strings.Builder
 	for _, k := range config.Keys() {
+		if rest, ok := strings.CutPrefix(k.Path, below); !ok || below != "" && rest != "" && rest[0] != '.' && rest[0] != '[' {
+			continue
+		}
 		values := k.Type
 		if k.Default != "" {
 			values += "; without it: " + k.Default
