@@ -103,11 +103,7 @@ func (r *Report) skipped() Troubles {
 	skipped, _ := SplitSkipped(r.View)
 	for _, e := range skipped {
 		reason, _ := e.SkipReason()
-		at := e.Place()
-		if pos := reason.Position.String(); pos != "" {
-			at += ":" + pos
-		}
-		t.All = append(t.All, Trouble{At: at, Why: reason.Message, Fix: reason.Fix, Run: r.fixCommand(e, reason.Rule)})
+		t.All = append(t.All, Trouble{At: check.Place{File: e.Place(), Position: reason.Position}.String(), Why: reason.Message, Fix: reason.Fix, Run: r.fixCommand(e, reason.Rule)})
 	}
 	return t
 }
@@ -150,7 +146,7 @@ func (r *Report) dangerous() (out []Trouble) {
 		}
 		for _, f := range r.Verdicts[e].Findings {
 			if f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
-				out = append(out, Trouble{At: e.Place(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: "knack scan " + r.target(e)})
+				out = append(out, Trouble{At: placeOf(e, f).String(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: "knack scan " + r.target(e)})
 				break
 			}
 		}
@@ -229,12 +225,8 @@ func (r *Report) plugins() (out []Trouble) {
 func (r *Report) Unpublished() (out []Trouble) {
 	for _, e := range r.View.Entries {
 		if why := r.Verdicts[e].Unpublished(); len(why) > 0 && e.Status == catalog.Available {
-			at := e.Place()
-			if pos := why[0].Position.String(); pos != "" {
-				at += ":" + pos
-			}
 			fix, _, _ := strings.Cut(why[0].Fix, "\n")
-			out = append(out, Trouble{At: at, Why: why[0].Message, Fix: fix, Run: r.fixCommand(e, why[0].Rule)})
+			out = append(out, Trouble{At: placeOf(e, why[0]).String(), Why: why[0].Message, Fix: fix, Run: r.fixCommand(e, why[0].Rule)})
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -37,6 +38,15 @@ func Below(r skill.Root, path string) string {
 		return at
 	}
 	return strings.TrimSuffix(at, "/") + "/" + path
+}
+
+// placeOf returns the file of a finding of a skill, for people, and the position in it.
+func placeOf(e *catalog.Entry, f check.Finding) check.Place {
+	file := e.Place()
+	if f.File != "" {
+		file = scan.MaskSecrets(fileOf(e, f.File))
+	}
+	return check.Place{File: file, Position: f.Position}
 }
 
 // NoticeLine returns a notice about a displayed path in one line.

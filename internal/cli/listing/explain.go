@@ -9,6 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
@@ -276,7 +277,7 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 			what = "skipped because"
 		}
 		if f.File != "" && !strings.Contains(f.Message, f.File) && (f.File != d.Skill.Entry || f.Position.Line == 0) {
-			what += ": " + display.Spelt(f.File)
+			what += ": " + check.Place{File: display.Spelt(scan.MaskSecrets(f.File)), Position: f.Position}.String()
 		}
 		p.Line("")
 		p.Line("  %s: %s  [%s]", severityStyle(f).Of(what), f.Message, f.Rule)

@@ -165,11 +165,7 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 	switch e.Status {
 	case catalog.Skipped:
 		reason, _ := e.SkipReason()
-		at := e.Place()
-		if pos := reason.Position.String(); pos != "" {
-			at += ":" + pos
-		}
-		p.Line("  %s", console.Bold.Of(at))
+		p.Line("  %s", console.Bold.Of(check.Place{File: e.Place(), Position: reason.Position}.String()))
 		p.Line("    %s", strings.TrimPrefix(reason.Message, doctor.HeldBecause))
 		if reason.Fix != "" {
 			p.Item(5, "    %s %s", fixWord, reason.Fix)
