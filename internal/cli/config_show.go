@@ -31,7 +31,7 @@ type configFiles struct {
 // configFile is a file that counts, the user's own also if it is not there.
 type configFile struct {
 	File    string `json:"file"`
-	Owner   string `json:"owner"` // "project" or "user"
+	Owner   string `json:"owner"` // "project", "user", or "given" on the command line
 	Missing bool   `json:"missing,omitempty"`
 	// Refused is the first problem of a file of which nothing is used.
 	Refused string `json:"refused,omitempty"`
@@ -58,7 +58,7 @@ of them is refused, because it has a mistake: then nothing in it is used.`,
   knack config path --json`,
 		Args: command.ArgCount(0, 0, "no arguments"),
 		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {
-			return filesHere(env, false)
+			return filesHere(env, "", false)
 		}),
 	}
 	cmd.Flags().Bool("json", false, "print a JSON object")
@@ -66,28 +66,43 @@ of them is refused, because it has a mistake: then nothing in it is used.`,
 }
 
 func configShowCommand(env *console.Env) *cobra.Command {
+	var given string
 	cmd := &cobra.Command{
-		Use:   "show",
+		Use:   "show [FILE]",
 		Short: "Print the settings in effect here, each with its file and line",
 		Long: `Print the settings in effect here, each with its file and line: of the project's
-file and of your own. A setting that is in no file has its default
+file and of your own. With FILE, print the settings of 'knack serve --config
+FILE', which reads no other file. A setting that is in no file has its default
 (knack help settings). One that does not count where it is says so. Of a file
 with a mistake nothing is used, and the exit status is 1.`,
 		Example: `  knack config show
+  knack config show /etc/knack/knack.yaml   # of a server
   knack config show --json`,
-		Args: command.ArgCount(0, 0, "no arguments"),
-		RunE: command.Returning(env, func(*cobra.Command, []string) (command.Result, error) {
-			return filesHere(env, true)
+		Args: command.ArgCount(0, 1, "one file, or nothing"),
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
+			flag := cmd.Flags().Changed("config")
+			switch {
+			case flag && len(args) == 1:
+				return nil, command.UsageError("leave out one of the two", "the file is given twice, as an argument and with --config")
+			case len(args) == 1:
+				given = args[0]
+			}
+			if given == "" && (flag || len(args) == 1) {
+				return nil, command.UsageError("give a file, or none", "the file's name is empty")
+			}
+			return filesHere(env, given, true)
 		}),
 	}
+	cmd.Flags().StringVar(&given, "config", "", "as FILE: the settings of a server with --config `FILE`")
 	cmd.Flags().Bool("json", false, "print a JSON object")
+	_ = cmd.MarkFlagFilename("config", "yaml")
 	return cmd
 }
 
-// filesHere returns the files of the working directory, and with show their settings. A refused
-// file is an error too.
-func filesHere(env *console.Env, show bool) (command.Result, error) {
-	s := settings.New(env, "")
+// filesHere returns the given file, or those of the working directory, and with show their
+// settings. A refused file is an error too.
+func filesHere(env *console.Env, given string, show bool) (command.Result, error) {
+	s := settings.New(env, given)
 	files, err := s.Files(env.Dir)
 	if err != nil {
 		return nil, err
@@ -97,7 +112,10 @@ func filesHere(env *console.Env, show bool) (command.Result, error) {
 	own := s.UserFile()
 	for _, f := range files {
 		one := configFile{File: f.Shown, Owner: "project"}
-		if f.Path == own {
+		switch {
+		case given != "":
+			one.Owner = "given"
+		case f.Path == own:
 			one.Owner = "user"
 			_, one.onlyHTTP = config.Transports(f.Data, f.Kind)
 		}
@@ -109,7 +127,7 @@ func filesHere(env *console.Env, show bool) (command.Result, error) {
 		}
 		out.Files = append(out.Files, one)
 	}
-	if own != "" && !slices.ContainsFunc(files, func(f *settings.File) bool { return f.Path == own }) {
+	if given == "" && own != "" && !slices.ContainsFunc(files, func(f *settings.File) bool { return f.Path == own }) {
 		out.Files = append(out.Files, configFile{File: env.Shown(own), Owner: "user", Missing: true})
 	}
 	return out, command.Joined(failures, "error:")

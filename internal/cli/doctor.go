@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -102,8 +101,8 @@ func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name st
 	if err != nil {
 		return nil, workspace.Interrupted(err)
 	}
-	if why := s.Failure(); why != "" {
-		err = command.Fail(command.No, errors.New(why), "")
+	if s.Answer != doctor.Loads {
+		err = command.Fail(command.No, command.ErrPrinted, "")
 	}
 	return command.Forms{Value: s, Text: func(env *console.Env) { listing.PrintExplanation(env.Out(), s) }}, err
 }

@@ -35,7 +35,7 @@ func tokensCommand(env *console.Env) *cobra.Command {
 		Long: `Make, list and revoke the access tokens of a server, which reads their file:
 'knack serve --token-file tokens'. The file has the hash of each token and the
 name of its owner. A running server reads a changed file within seconds.`,
-		Example: `  knack token new --subject anna --to tokens
+		Example: `  knack token new anna --to tokens
   knack token list --to tokens
   knack token revoke anna --to tokens`,
 		Args: cobra.ArbitraryArgs,
@@ -53,21 +53,28 @@ name of its owner. A running server reads a changed file within seconds.`,
 func tokenNewCommand(env *console.Env) *cobra.Command {
 	var subject, to string
 	cmd := &cobra.Command{
-		Use:   "new",
+		Use:   "new [NAME]",
 		Short: "Make an access token, and add its hash to a file",
-		Long: `Make an access token, and print it. Give it to the client, which sends it in the
-header "Authorization: Bearer". It is shown this once and kept nowhere: the file
-of --to gets its hash. Without --to its line for such a file is printed too.`,
-		Example: `  knack token new --subject anna --to tokens
+		Long: `Make an access token that belongs to NAME, and print it. Give it to the client,
+which sends it in the header "Authorization: Bearer". It is shown this once and
+kept nowhere: the file of --to gets its hash. Without --to its line for such a
+file is printed too.`,
+		Example: `  knack token new anna --to tokens
   knack token new --json   # for a program that writes the file`,
-		Args: command.ArgCount(0, 0, "no arguments"),
-		RunE: command.Returning(env, func(cmd *cobra.Command, _ []string) (command.Result, error) {
-			name := strings.Join(strings.Fields(subject), " ")
+		Args: command.ArgCount(0, 1, "the name of the token's owner, or nothing"),
+		RunE: command.Returning(env, func(cmd *cobra.Command, args []string) (command.Result, error) {
+			flag := cmd.Flags().Changed("subject")
+			name := ownerName(subject)
+			if len(args) == 1 {
+				name = ownerName(args[0])
+			}
 			switch {
+			case flag && name != ownerName(subject):
+				return nil, command.UsageError("leave out one of the two", "two names are given: '%s', and with --subject '%s'", display.Echo(name), display.Echo(subject))
 			case strings.ContainsFunc(name, unicode.IsControl):
-				return nil, command.UsageError("give a name in one line", "--subject: it has a control character")
+				return nil, command.UsageError("give a name in one line", "the name has a control character")
 			case cmd.Flags().Changed("to") && (name == "" || to == ""):
-				return nil, command.UsageError("for example: knack token new --subject anna --to tokens", "--to names a file, and needs the owner of the token with --subject")
+				return nil, command.UsageError("for example: knack token new anna --to tokens", "--to names a file, and needs the name of the token's owner")
 			}
 			token, line := access.NewToken()
 			made := newToken{Token: token, Line: strings.TrimSpace(line + " " + name)}
@@ -88,12 +95,15 @@ of --to gets its hash. Without --to its line for such a file is printed too.`,
 			}}, nil
 		}),
 	}
-	cmd.Flags().StringVar(&subject, "subject", "", "the token belongs to `NAME`")
+	cmd.Flags().StringVar(&subject, "subject", "", "as NAME: the token belongs to `NAME`")
 	cmd.Flags().StringVar(&to, "to", "", "add the token's hash to `FILE`")
 	cmd.Flags().Bool("json", false, "print a JSON object")
 	_ = cmd.MarkFlagFilename("to")
 	return cmd
 }
+
+// ownerName returns the name of a token's owner as a file of tokens has it.
+func ownerName(given string) string { return strings.Join(strings.Fields(given), " ") }
 
 func tokenListCommand(env *console.Env) *cobra.Command {
 	var to string
@@ -175,7 +185,7 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 				return nil, err
 			}
 			return command.Forms{Value: listedTokens{Version: 1, Tokens: gone}, Text: func(env *console.Env) {
-				env.Out().Line("the file %s no longer has %s of %s", env.Shown(file.at), display.Count(len(gone), "token"), display.OneLine(gone[0].Subject))
+				env.Out().Line("removed %s of %s from the file %s", display.Count(len(gone), "token"), display.OneLine(gone[0].Subject), env.Shown(file.at))
 				env.Err().Text(console.Hint, tokensAgain)
 				if left == 0 {
 					env.Err().Text(console.Warning, "it has no token now: a running server refuses every client, and no server starts with it")
@@ -219,7 +229,7 @@ type tokenFile struct {
 
 // absent returns the error of a missing file, which the user named.
 func (f tokenFile) absent(env *console.Env, named string) error {
-	return command.Fail(command.Error, fmt.Errorf("there is no file %s", env.Shown(f.at)), "check the path; knack token new --subject NAME --to "+console.ShellWord(named)+" makes it")
+	return command.Fail(command.Error, fmt.Errorf("there is no file %s", env.Shown(f.at)), "check the path; knack token new NAME --to "+console.ShellWord(named)+" makes it")
 }
 
 // readTokens reads a token file, which may be missing. A file with a fault is an error, and stays.

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -76,17 +75,6 @@ func (s *Explanation) answer() Answer {
 		return OnlyHeld
 	}
 	return NotLoadable
-}
-
-// Failure says in a few words that no agent can load the skill. It is empty if an agent can.
-func (s *Explanation) Failure() string {
-	switch s.Answer {
-	case Loads:
-		return ""
-	case OnlyForRunner:
-		return fmt.Sprintf("no agent can load '%s', except with --tools runner", display.Echo(s.Name))
-	}
-	return fmt.Sprintf("no agent can load '%s'", display.Echo(s.Name))
 }
 
 // bareFiles bounds the listed files of a folder without a skill.

@@ -74,3 +74,14 @@ func (v Version) Compatible(o Version) bool {
 	}
 	return semver.Major(v.text) == semver.Major(o.text)
 }
+
+// Range names the versions that are compatible with v: "1.x", or "0.4.x".
+func (v Version) Range() string {
+	if semver.Major(v.text) == "v0" {
+		return semver.MajorMinor(v.text)[1:] + ".x"
+	}
+	return semver.Major(v.text)[1:] + ".x"
+}
+
+// String returns the version without its prefix.
+func (v Version) String() string { return v.text[1:] }

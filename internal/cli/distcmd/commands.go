@@ -39,6 +39,9 @@ A source is one of
   mcp:https://HOST/mcp              a server with the Skills extension; it gets
                                     the token in KNACK_TOKEN
 
+knack update follows a REF that is a branch, moves a full version, such as
+v1.2.3, within 1.x (v0.2.3 within 0.2.x), and leaves a commit. --pin keeps any.
+
 If a source lists plugins, --skill PLUGIN:SKILL chooses, also if the plugin is
 elsewhere: knack list SOURCE shows them.
 
@@ -151,21 +154,24 @@ installed in several places, the command asks, or says how to name one.`,
 func syncCommand(env *console.Env, around Surroundings) *cobra.Command {
 	f := flags{env: env, around: around}
 	cmd := &cobra.Command{
-		Use:   "sync",
+		Use:   "sync [SKILL...]",
 		Short: "Make the folders of installed skills what knack.lock says",
 		Long: `Write the folders of locked skills that are missing, from the store or from
 their sources. Only files with the locked digests are accepted. The lock is not
-changed. A skill that was changed by hand stays, unless --overwrite is given.`,
-		Example: `  knack sync            # after a clone without the skills
-  knack sync --offline  # only from the store`,
-		Args: command.ArgCount(0, 0, "no arguments"),
+changed. A skill that was changed by hand stays, unless --overwrite is given.
+With SKILL, write only these.`,
+		Example: `  knack sync                  # after a clone without the skills
+  knack sync --offline        # only from the store
+  knack sync pdf --overwrite  # undo the changes in one skill`,
+		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
 	}
-	f.register(cmd, true, func(cmd *cobra.Command, _ []string) (command.Result, error) {
+	cmd.ValidArgsFunction = f.completeInstalled
+	f.register(cmd, true, func(cmd *cobra.Command, args []string) (command.Result, error) {
 		return f.run(cmd, true, false, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 			if err := f.noLock(in); err != nil {
 				return nil, err
 			}
-			return in.PlanSync(ctx), nil
+			return in.PlanSync(ctx, args), nil
 		})
 	})
 	return cmd

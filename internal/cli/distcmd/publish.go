@@ -277,7 +277,7 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 }
 
 // fitToPublish is the end of a hint if --dry-run has judged the skills and does not reach the registry.
-const fitToPublish = "; no skill here keeps it back, but the digest and the sizes follow from the registry's last release"
+const fitToPublish = "; the skills can be published, but their digest and sizes depend on the registry's last release"
 
 // repository returns the repository of a reference.
 func repositoryOf(c *registry.Client, ref origin.Ref, below string) *registry.Repository {

@@ -2,6 +2,7 @@ package distcmd
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,9 +29,12 @@ type report struct {
 	sees    *sight // which clients see the skills that add installed, or nil
 }
 
+// replaced has the verbs of a skill that takes the place of another state, in the past and for a dry run.
+var replaced = [2]string{"replaced", "would replace"}
+
 // verbs has the words for each action, in the past and for a dry run.
 var verbs = map[install.Action][2]string{
-	install.Write: {"added", "would add"}, install.Replace: {"replaced", "would replace"}, install.Record: {"locked", "would lock"},
+	install.Write: {"added", "would add"}, install.Replace: replaced, install.Record: {"locked", "would lock"},
 	install.Delete: {"removed", "would remove"}, install.Drop: {"removed from the lock", "would remove from the lock"},
 	install.Newer: {"update for", "update for"}, install.Pinned: {"pinned", "pinned"}, install.Gone: {"gone", "gone"},
 }
@@ -173,7 +177,11 @@ func (r *report) step(s *install.Step) {
 	}
 	version := s.Entry.Version
 	if s.Was != nil && s.Was.Version != version && s.Was.Version != "" && version != "" {
-		version = s.Was.Version + " to " + version
+		to := " to "
+		if verb := r.verb(s); slices.Contains(replaced[:], verb) {
+			to = " with "
+		}
+		version = s.Was.Version + to + version
 	}
 	name := s.Name
 	if version != "" {
@@ -192,6 +200,9 @@ func (r *report) step(s *install.Step) {
 	}
 	if s.Was != nil && s.Was.Source != s.Entry.Source {
 		line += ", before from " + s.Was.Source
+	}
+	if s.Was != nil && s.Was.Pinned && !s.Entry.Pinned {
+		line += ", no longer pinned"
 	}
 	if n := len(s.With); n > 0 {
 		line += ", with " + display.Count(n, "skill") + " within it: " + strings.Join(s.With[:min(n, maxPaths)], ", ")
@@ -266,6 +277,14 @@ func (r *report) summary(counts map[install.Action]int) {
 			err.Text(console.Hint, text)
 		}
 	}
+	if r.command == "add" && !r.dry {
+		for _, text := range r.followed() {
+			err.Text(console.Hint, text)
+		}
+	}
+	for _, text := range r.in.Later(r.plan) {
+		err.Text(console.Hint, text)
+	}
 	if r.other != "" && counts[install.Write]+counts[install.Replace]+counts[install.Record] > 0 {
 		err.Text(console.Hint, "the folder is not in this project, so "+r.env.Shown(r.in.LockFile())+" records it: "+r.other+", and update, sync and remove with the same flag, read that lock")
 	}
@@ -285,6 +304,25 @@ func (r *report) summary(counts map[install.Action]int) {
 	if leaves > 0 {
 		err.Text(console.Hint, r.again+" --overwrite replaces files that were changed by hand, and moves the present ones aside")
 	}
+}
+
+// followed says of the added skills within which versions update moves them.
+func (r *report) followed() (out []string) {
+	names := map[string][]string{}
+	for _, s := range r.plan.Steps {
+		if within := install.FollowedRange(s.Entry); within != "" && s.Problem == nil && (s.New() || s.Do == install.Record) {
+			names[within] = append(names[within], s.Name)
+		}
+	}
+	for _, within := range slices.Sorted(maps.Keys(names)) {
+		them := map[bool]string{true: "it", false: "them"}[len(names[within]) == 1]
+		what := them
+		if len(names) > 1 {
+			what = display.First(names[within], maxSame)
+		}
+		out = append(out, fmt.Sprintf("knack update moves %s within %s; --pin keeps %s", what, within, them))
+	}
+	return out
 }
 
 // wellKnown lists the well-known roots around the lock and the working directory.

@@ -175,7 +175,7 @@ func TestRequire(t *testing.T) {
 	s.rule("a.pub", true)
 	s.expect(1, refusal, "", "add", "SOURCE")
 	s.expect(1, refusal, "", "add", "SOURCE", "--accept-signer")
-	s.expect(1, "signature  unsigned: it is not signed\n", "", "verify", "SOURCE")
+	s.expect(1, "signature  none\n", "", "verify", "SOURCE")
 	s.release("2", "b")
 	s.expect(1, "is signed by another key than a.pub, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\n", "", "add", "SOURCE")
 

@@ -187,7 +187,7 @@ func TestJSON(t *testing.T) {
 	s.put("from.json", `{"version": 1, "skills": {"x": {"source": "../nope", "sourceType": "local", "skillPath": "SKILL.md"}}}`)
 	run(3, "add", "--from", filepath.Join(s.dir, "from.json"))
 	run(2, "add")
-	run(2, "sync", "pdf")
+	run(1, "sync", "pdf")
 	run(2, "add", src, "--all", "--skill", "pdf")
 	run(2, "sync", "--global", "--project", "x")
 	run(3, "add", "--from", "none.json")
@@ -250,7 +250,8 @@ func TestStatuses(t *testing.T) {
 		{2, "'': the source is empty", []string{"add", ""}},
 		{1, "add it from one of the sources only", []string{"add", src, src + "/pdf", "--skill", "pdf"}},
 		{0, "locked pdf", []string{"add", src + "/pdf", src + "/pdf"}},
-		{2, "no arguments", []string{"sync", "pdf"}},
+		{0, "2 skills unchanged", []string{"sync", "xlsx"}},
+		{1, "names no skill 'none'", []string{"sync", "none"}},
 		{3, "there is no folder", []string{"add", "./none"}},
 		{3, "would have to be asked, and knack is offline", []string{"add", "acme/skills", "--offline"}},
 	} {

@@ -79,6 +79,8 @@ func (o *releaseJSON) Print(env *console.Env) {
 		out.Line("  signature  by %s", strings.Join(v.Signers, ", "))
 	case "":
 		out.Line("  signature  none: only releases in registries have one")
+	case trust.Unsigned:
+		out.Line("  signature  none")
 	default:
 		out.Line("  signature  %s: it %s", v.State, v.Reason)
 	}

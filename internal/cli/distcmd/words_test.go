@@ -45,7 +45,7 @@ func TestWords(t *testing.T) {
 		s.put(place+"/pdf", "")
 		run(1, "then run knack sync"+tail, with("verify")...)
 		s.put(place+"/xlsx/SKILL.md", "mine")
-		run(1, "knack sync --overwrite"+tail+" restores it", with("verify")...)
+		run(1, "knack sync xlsx --overwrite"+tail+" restores it", with("verify")...)
 	}
 	s.put("p/knack.lock", "{")
 	run(3, "knack.lock:1:2: ", "sync")

@@ -53,7 +53,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, plug
 	p.Line("%s", summary(v, all))
 	for _, l := range v.Locks() {
 		if l.NMissing > 0 {
-			p.Line("%s of %s not installed: %s", display.Count(l.NMissing, "locked skill"), l.Name, l.Restore)
+			p.Line("%s of %s %s missing: %s", display.Count(l.NMissing, "locked skill"), l.Name, map[bool]string{true: "is", false: "are"}[l.NMissing == 1], l.Restore)
 		}
 	}
 }

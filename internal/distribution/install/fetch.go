@@ -186,10 +186,12 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 				fix = "give the name: " + firstNames(from)
 			} else if outer := in.holder(name); outer != "" {
 				fix = "it is within the skill " + in.lock.Skills[outer].Name + ", and is installed with that: name that one"
+			} else if add := in.addAsked(name); add != "" {
+				fix = add
 			} else if near := typo.Nearest(name, all); near != "" {
 				fix = "did you mean " + near + "?"
 			} else if strings.ContainsAny(name, "/:@") {
-				fix = "give the name of an installed skill, or its folder; a source begins with its scheme, as oci://REGISTRY/REPO"
+				fix = "give the name of an installed skill, or its folder; a source begins with its scheme, such as oci://REGISTRY/REPO"
 			}
 			missing = append(missing, &Step{Name: name, Do: Fail, Problem: &Problem{Err: errors.New(why), Fix: fix, No: true}})
 		}

@@ -52,6 +52,8 @@ type Step struct {
 	Changes Changes
 	// Signature is the verdict on the signatures of its source, if they were judged.
 	Signature trust.Verdict
+	// Latest is the highest version of its source if only --latest takes it (update), or "".
+	Latest string
 	// Drift are the changes made by hand since the lock.
 	Drift Changes
 	// Problem says why it is left or failed.
@@ -220,7 +222,8 @@ func (s *Step) driftFrom() {
 }
 
 func (in *Installer) leave(s *Step) {
-	why, fix := in.changed(s, "--overwrite replaces it, and moves the present files aside", true)
+	const restore = "--overwrite replaces it, and moves the present files aside"
+	why, fix := in.changed(s, restore, restore, true)
 	switch {
 	case s.Was == nil && in.isSource(s.Key, s.Entry):
 		why = "not all that is in it can be locked"
@@ -234,8 +237,9 @@ func (in *Installer) leave(s *Step) {
 }
 
 // changed returns why a locked skill has other files, and the fix; with keep, also the fix that keeps
-// them. A change of line ends comes from Git, and would come again.
-func (in *Installer) changed(s *Step, restore string, keep bool) (why, fix string) {
+// them. A change of line ends comes from Git, and would come again; it mostly concerns all skills, so
+// that its fix has restoreAll.
+func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (why, fix string) {
 	why, fix = "it was changed since it was locked", restore
 	switch extra := s.found.extra; {
 	case len(extra) > 0:
@@ -260,7 +264,7 @@ func (in *Installer) changed(s *Step, restore string, keep bool) (why, fix strin
 		return why, fix
 	}
 	return "only its line ends differ from the locked files, as git changes them with core.autocrlf",
-		fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside knack.lock; %s", path.Dir(s.Key), restore)
+		fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside knack.lock; %s", path.Dir(s.Key), restoreAll)
 }
 
 // The problem of a state that knack fetched and the lock does not have: a command was killed
@@ -304,7 +308,8 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.driftFrom()
 		default:
 			s.driftFrom()
-			why, fix := in.changed(s, "--overwrite removes it, and moves the present files aside", false)
+			const restore = "--overwrite removes it, and moves the present files aside"
+			why, fix := in.changed(s, restore, restore, false)
 			s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 		}
 		if s.Do == Drop || s.Do == Delete {
@@ -392,7 +397,8 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		why, fix := in.changed(s, in.command("sync", "--overwrite")+" restores it, and moves the present files aside", true)
+		const restores = " restores it, and moves the present files aside"
+		why, fix := in.changed(s, in.command("sync", in.word(s.Key), "--overwrite")+restores, in.command("sync", "--overwrite")+restores, true)
 		if in.fetched(c) && !in.isOwn(s.Key) {
 			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}
@@ -419,10 +425,10 @@ func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 	return true
 }
 
-// PlanSync plans to restore every locked skill to its locked state.
-func (in *Installer) PlanSync(ctx context.Context) *Plan {
-	keys, _ := in.named(nil)
-	p := &Plan{Steps: in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
+// PlanSync plans to restore the named skills, or all, to their locked state.
+func (in *Installer) PlanSync(ctx context.Context, names []string) *Plan {
+	keys, missing := in.named(names)
+	p := &Plan{Steps: append(missing, in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
 		s := &Step{Name: was.Name, Key: key, Entry: was}
 		if in.requireSigner(s, Leave); s.Do == Leave {
 			return s
@@ -432,7 +438,7 @@ func (in *Installer) PlanSync(ctx context.Context) *Plan {
 			s.Do, s.Warnings = Replace, []string{"not executable any more, as locked: " + shortList(lost)}
 		}
 		return s
-	})}
+	})...)}
 	in.fetchLocked(ctx, p.Steps)
 	return p
 }

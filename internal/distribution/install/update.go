@@ -99,6 +99,11 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 		}
 		in.plan(ctx, same, found[i], q)
 	}
+	for i, g := range order {
+		for _, s := range groups[g] {
+			s.Latest = found[i].beyond()
+		}
+	}
 	in.lookForSigners(ctx, p.Steps)
 	in.unlessChanged(ctx, p.Steps, q)
 	if q.Check {
@@ -169,6 +174,19 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		n.tags = &versions{now: now, all: tags, latest: latest}
 	}
 	return n.resolve(ctx, o)
+}
+
+// beyond returns the highest version of a source that only --latest takes, or "". It asks for nothing.
+func (n news) beyond() string {
+	if n.err != nil || n.tags == nil || n.tags.latest {
+		return ""
+	}
+	best := newest(n.tags.now, n.tags.all, true)
+	if best == newest(n.tags.now, n.tags.all, false) {
+		return ""
+	}
+	v, _ := semver.Parse(best)
+	return v.String()
 }
 
 // resolve finds the revision of the highest version.

@@ -1,6 +1,36 @@
 package install
 
-import "github.com/knack-dev/knack/internal/base/semver"
+import (
+	"maps"
+	"slices"
+
+	"github.com/knack-dev/knack/internal/base/semver"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
+)
+
+// FollowedRange returns the versions within which update moves an entry, such as "1.x" or "0.4.x". It is
+// "" for an entry that stays, or that follows something else than versions.
+func FollowedRange(e lockfile.Skill) string {
+	v, full := semver.Parse(e.Want)
+	if !full || e.Pinned || fixed(e) {
+		return ""
+	}
+	return v.Range()
+}
+
+// Later says which command takes the versions of a plan's sources that only --latest takes.
+func (in *Installer) Later(p *Plan) (out []string) {
+	words := map[string][]string{}
+	for _, s := range p.Steps {
+		if s.Latest != "" && s.Do != Fail && s.Do != Gone {
+			words[s.Latest] = append(words[s.Latest], in.word(s.Key))
+		}
+	}
+	for _, version := range slices.Sorted(maps.Keys(words)) {
+		out = append(out, version+" is there: "+in.command(append([]string{"update", "--latest"}, words[version]...)...)+" takes it")
+	}
+	return out
+}
 
 // newest returns the tag of the highest version that is not below is, or "". Unless latest is set,
 // it has the same major version, or for 0.x the same minor version. A release never moves to a

@@ -111,8 +111,28 @@ func (in *Installer) again(key string) string { return in.addAt(key, in.lock.Ski
 // addAt returns the command that replaces a locked skill with the skill in a folder of its
 // source.
 func (in *Installer) addAt(key, path string) string {
-	e := in.lock.Skills[key]
-	words := []string{"add", in.source(e)}
+	return in.addFromSource(key, in.source(in.lock.Skills[key]), path)
+}
+
+// addAsked returns the command that adds a locked skill again at the reference of NAME@REFERENCE, or ""
+// if the text is no such thing, or if its source has no references.
+func (in *Installer) addAsked(text string) string {
+	name, want, _ := strings.Cut(text, "@")
+	keys := in.KeysOf(name)
+	if len(keys) != 1 || want == "" {
+		return ""
+	}
+	e := in.lock.Skills[keys[0]]
+	r, err := origin.Locked(e.Source, want, in.o.Root, in.o.Home)
+	if err != nil {
+		return ""
+	}
+	return in.addFromSource(keys[0], r.String(), e.Path)
+}
+
+// addFromSource returns the command that adds a locked skill again, from a folder of a source.
+func (in *Installer) addFromSource(key, source, path string) string {
+	words := []string{"add", source}
 	if path != "." {
 		words = append(words, "--skill", path)
 	}

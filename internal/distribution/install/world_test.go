@@ -228,7 +228,9 @@ func (w *world) add(o install.Options) (*install.Plan, error) {
 
 func (w *world) sync(o install.Options) (*install.Plan, error) {
 	w.t.Helper()
-	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanSync(ctx), nil })
+	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		return in.PlanSync(ctx, nil), nil
+	})
 }
 
 func (w *world) update(o install.Options) (*install.Plan, error) {

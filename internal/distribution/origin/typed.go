@@ -3,6 +3,7 @@ package origin
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,11 +14,15 @@ import (
 
 // ParseTyped reads a source from a command line, as [Parse] does. It refuses a repository whose
 // text is also the path of a file or folder below dir: the user may mean either. The fix of a text in
-// no known form names the file or folder with that path.
+// no known form names the file or folder with that path. It also refuses a missing folder whose name
+// is a repository on this machine with a reference behind it.
 func ParseTyped(text, dir, home string) (Ref, error) {
 	r, err := Parse(text, dir, home)
 	if bad := (*RefError)(nil); errors.As(err, &bad) && dir != "" && filepath.IsLocal(text) && exists(filepath.Join(dir, text)) {
 		return r, refuse("write ./"+display.Echo(filepath.ToSlash(text))+" for the one in this folder", "%s", bad.Message)
+	}
+	if err == nil && r.Kind == Folder {
+		return r, refuseReference(r)
 	}
 	if err != nil || r.Kind != Git || dir == "" || strings.Contains(text, ":") {
 		return r, err
@@ -32,6 +37,36 @@ func ParseTyped(text, dir, home string) (Ref, error) {
 	}
 	return Ref{}, refuse("write ./"+display.Echo(strings.TrimSuffix(local, "/"))+" for what is here, or "+full.String()+" for the repository",
 		"%s names a repository, and it is here too", display.Quote(text))
+}
+
+// refuseReference refuses a missing folder PATH@REFERENCE if PATH is in a git repository, which is
+// written with git+file. It returns nil for any other folder.
+func refuseReference(r Ref) error {
+	base, _, want := cutGit(r.Source)
+	if want == "" || exists(r.Location) || !exists(filepath.FromSlash(base)) {
+		return nil
+	}
+	for at := base; ; at = path.Dir(at) {
+		if isRepository(filepath.FromSlash(at)) {
+			sub := ""
+			if base != at {
+				sub = "/" + strings.TrimPrefix(base, at)
+			}
+			full, err := parseGitFile("///" + strings.TrimPrefix(at, "/") + sub + "@" + want)
+			if err != nil {
+				return nil
+			}
+			return refuse("write "+full.String()+" for the repository", "there is no folder %s: only a repository has a reference behind @", display.Quote(path.Base(r.Source)))
+		}
+		if at == path.Dir(at) {
+			return nil
+		}
+	}
+}
+
+// isRepository reports whether a folder is a git repository, also one without a work tree.
+func isRepository(folder string) bool {
+	return exists(filepath.Join(folder, ".git")) || exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects"))
 }
 
 // exists reports whether there is anything at a path.
