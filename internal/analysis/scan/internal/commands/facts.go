@@ -74,7 +74,9 @@ func (r *shellReader) facts(name string, args []value) {
 		r.credential(v)
 		switch {
 		case to.isSame(v):
-			r.writes(v)
+			if name == "tar" { // the effect of the others notes it
+				r.writes(v)
+			}
 		case fileReaders.Has(name):
 			r.reads(v)
 		case name == "mkdir" || name == "touch" || name == "rm" || name == "rmdir":
