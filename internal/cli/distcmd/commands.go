@@ -160,9 +160,8 @@ func syncCommand(env *console.Env, around Surroundings) *cobra.Command {
 their sources. Only files with the locked digests are accepted. The lock is not
 changed. A skill that was changed by hand stays, unless --overwrite is given.
 With SKILL, write only these.`,
-		Example: `  knack sync                  # after a clone without the skills
-  knack sync --offline        # only from the store
-  knack sync pdf --overwrite  # undo the changes in one skill`,
+		Example: `  knack sync            # after a clone without the skills
+  knack sync --offline  # only from the store`,
 		Args: command.ArgCount(0, 1000, "the names of installed skills, or none for all"),
 	}
 	cmd.ValidArgsFunction = f.completeInstalled

@@ -23,6 +23,7 @@ type report struct {
 	plan    *install.Plan
 	project string // the root of the project
 	command string
+	pins    bool   // it takes --pin
 	again   string // the command without --check
 	dry     bool
 	other   string // knack verify for the lock of another project, or ""
@@ -277,7 +278,7 @@ func (r *report) summary(counts map[install.Action]int) {
 			err.Text(console.Hint, text)
 		}
 	}
-	if r.command == "add" && !r.dry {
+	if r.pins && !r.dry {
 		for _, text := range r.followed() {
 			err.Text(console.Hint, text)
 		}

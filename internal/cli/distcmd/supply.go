@@ -380,7 +380,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (com
 	if err == nil && adding && ctx.Err() == nil {
 		in.NoteOnlyHere(p)
 	}
-	r := report{env: f.env, in: in, plan: p, project: settings.Root(*f.env, f.project), command: cmd.Name(), again: again(cmd), dry: f.dryRun}
+	r := report{env: f.env, in: in, plan: p, project: settings.Root(*f.env, f.project), command: cmd.Name(), pins: cmd.Name() == "add" && !cmd.Flags().Changed("from"), again: again(cmd), dry: f.dryRun}
 	if err == nil && adding && !f.dryRun && f.around.Clients != nil {
 		r.sees = f.whoSees(in, p)
 		if !command.IsJSON(cmd) {
