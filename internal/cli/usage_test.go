@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestUsageIsKept checks that a server continues the counts of its predecessor, and that
@@ -68,6 +69,8 @@ func TestUsageIsKept(t *testing.T) {
 					Times int
 				}{name, 2 * round})
 			}
+			// The server does not wait for the file before it answers.
+			testwait.Within(testwait.Patience, func() bool { return of(anna).Count.Loaded == whole.Count.Loaded })
 			if diff := cmp.Diff(whole, of(anna)); diff != "" {
 				t.Errorf("round %d: a reader who sees all: -want +got\n%s", round, diff)
 			}
