@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // client is a world with a client that does not read the folder of installed skills.
@@ -137,7 +138,7 @@ func TestClients(t *testing.T) {
 				continue
 			}
 			n++
-			if testing.Short() && a.ID != "claude-code" {
+			if a.ID != "claude-code" && !testwait.SecondLane() {
 				continue
 			}
 			for _, form := range []lockfile.Form{lockfile.Link, lockfile.Copy} {
