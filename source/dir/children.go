@@ -86,3 +86,16 @@ func spellings(children []child) []string {
 func isEntry(name string) bool {
 	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
 }
+
+// choose splits the sorted spellings of SKILL.md into the served one and the others.
+func choose(spellings []string) (entry string, others []string) {
+	for _, want := range skill.EntryNames {
+		for i, have := range spellings {
+			if have == want {
+				others = append(others, spellings[:i]...)
+				return want, append(others, spellings[i+1:]...) // all skills share one text
+			}
+		}
+	}
+	return "", spellings
+}

@@ -52,7 +52,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 		}
 		if rule, message, fix := unfollowed(err); rule != "" {
 			say(rule, message, fix)
-			if rule == ruleLinkOutside {
+			if rule == RuleLinkOutside {
 				out.notices[len(out.notices)-1].Target = target(p.real(), name)
 			}
 		}
@@ -86,7 +86,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	case realpath.Within(met.target, p.real()): // of a clone, it could lead to / and so to the whole machine
 		say(ruleLinkLoop, "the link leads to a folder that contains it, and is not followed", "make it lead to the folder of a skill")
 	case bound != "" && !realpath.Within(bound, met.target):
-		say(ruleLinkOutside, "the link leads out of its root and is not followed",
+		say(RuleLinkOutside, "the link leads out of its root and is not followed",
 			"place the link in the root itself, or give its target as a root")
 	default:
 		out.folders = append(out.folders, node{path: at, sub: ".", origin: &origin{base: met.target, bound: met.target, linked: true}})
@@ -98,7 +98,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 func unfollowed(err error) (rule skill.RuleID, message, fix string) {
 	switch {
 	case errors.Is(err, skill.ErrOutside):
-		return ruleLinkOutside, "the link leads out of the skill's folder and is not followed", "put a copy of the file into the skill"
+		return RuleLinkOutside, "the link leads out of the skill's folder and is not followed", "put a copy of the file into the skill"
 	case errors.Is(err, errLinkLoop):
 		return ruleLinkLoop, "the link leads back to itself, or through more than 40 others", "remove the link, or make it lead to a file of the skill"
 	case errors.Is(err, skill.ErrNotRegular):

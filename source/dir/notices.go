@@ -16,14 +16,15 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Rules of the notices of a scan.
+// The ids of the rules in [Rules].
 const (
-	ruleUnreadable    = skill.RuleID("folder-unreadable")
-	ruleDepthLimit    = skill.RuleID("depth-limit")
-	ruleFolderLimit   = skill.RuleID("folder-limit")
-	ruleNoticesCut    = skill.RuleID("notices-cut")
-	ruleNameNotUTF8   = skill.RuleID("folder-name-not-utf8")
-	ruleLinkOutside   = skill.RuleID("link-outside")
+	ruleUnreadable  = skill.RuleID("folder-unreadable")
+	ruleDepthLimit  = skill.RuleID("depth-limit")
+	ruleFolderLimit = skill.RuleID("folder-limit")
+	ruleNoticesCut  = skill.RuleID("notices-cut")
+	ruleNameNotUTF8 = skill.RuleID("folder-name-not-utf8")
+	// RuleLinkOutside is the rule of a link that leads out of its root or its skill.
+	RuleLinkOutside   = skill.RuleID("link-outside")
 	ruleLinkDuplicate = skill.RuleID("link-duplicate")
 	ruleLinkDangling  = skill.RuleID("link-dangling")
 	ruleLinkLoop      = skill.RuleID("link-loop")
@@ -34,6 +35,25 @@ const (
 	ruleSpecial       = skill.RuleID("file-special")
 	ruleWorktree      = skill.RuleID("worktree-ignored")
 )
+
+// Rules lists the rules of the notices of a scan.
+var Rules = []skill.Rule{
+	{ID: ruleUnreadable, Severity: skill.SeverityWarning, Title: "every folder can be read"},
+	{ID: ruleDepthLimit, Severity: skill.SeverityWarning, Title: "skills are at most 12 levels below their root"},
+	{ID: ruleFolderLimit, Severity: skill.SeverityWarning, Title: "a root has at most a million folders"},
+	{ID: ruleNoticesCut, Severity: skill.SeverityWarning, Title: "a scan reports at most 1,000 notices"},
+	{ID: ruleNameNotUTF8, Severity: skill.SeverityWarning, Title: "the names of folders are UTF-8"},
+	{ID: RuleLinkOutside, Severity: skill.SeverityWarning, Title: "links in a skill stay in it"},
+	{ID: ruleLinkDuplicate, Severity: skill.SeverityInfo, Title: "a folder is reached by one path"}, // as after an installation for two clients
+	{ID: ruleLinkDangling, Severity: skill.SeverityWarning, Title: "links lead somewhere"},
+	{ID: ruleLinkLoop, Severity: skill.SeverityWarning, Title: "links do not lead back to themselves"},
+	{ID: ruleLinkIgnored, Severity: skill.SeverityWarning, Title: "links to folders are followed"},
+	{ID: ruleNearMiss, Severity: skill.SeverityWarning, Title: "a file that is meant as SKILL.md has that name"},
+	{ID: ruleLinkAsText, Severity: skill.SeverityWarning, Title: "no file is a link that was stored as text"},
+	{ID: ruleLinkToFile, Severity: skill.SeverityWarning, Title: "links among the skills lead to folders"},
+	{ID: ruleSpecial, Severity: skill.SeverityWarning, Title: "the files of a skill are regular files"},
+	{ID: ruleWorktree, Severity: skill.SeverityInfo, Title: "linked worktrees of a repository are not searched with it"},
+}
 
 // AtLimit reports whether notices of this rule mean that a scan has reached a bound.
 func AtLimit(rule skill.RuleID) bool {

@@ -41,8 +41,8 @@ func (p Place) below(at string) (levels int, ok bool) {
 	return 1 + strings.Count(at, "/"), true
 }
 
-// holdsSkill reports whether a skill is looked for in a folder.
-func (w *walk) holdsSkill(at string) bool {
+// mayHoldSkill reports whether the scan looks for a skill in a folder.
+func (w *walk) mayHoldSkill(at string) bool {
 	places := w.source.opt.Places
 	return places == nil || slices.ContainsFunc(places, func(p Place) bool { return p.holds(at) })
 }

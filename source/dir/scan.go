@@ -315,19 +315,6 @@ func sameBundle(a, b *skill.Bundle) bool {
 	return a == b || a.Same(b) && in.sub == now.sub && *in.location == *now.location
 }
 
-// choose splits the sorted spellings of SKILL.md into the served one and the others.
-func choose(spellings []string) (entry string, others []string) {
-	for _, want := range skill.EntryNames {
-		for i, have := range spellings {
-			if have == want {
-				others = append(others, spellings[:i]...)
-				return want, append(others, spellings[i+1:]...) // all skills share one text
-			}
-		}
-	}
-	return "", spellings
-}
-
 // examine returns the stamp of a skill's entry, or the reason that it cannot be served.
 func examine(h handle, name string, f *folder) (skill.Stamp, error) {
 	real, in, err := locate(h, name, f)

@@ -73,7 +73,7 @@ func TestLinksBackIntoTheSkill(t *testing.T) {
 					}
 				}
 				for _, n := range scan.Notices {
-					if n.Path == c.link && (n.Rule == ruleLinkOutside) != (c.err == skill.ErrOutside) {
+					if n.Path == c.link && (n.Rule == RuleLinkOutside) != (c.err == skill.ErrOutside) {
 						t.Errorf("%s, %s -> %s, root %s: notice %s", doorName, c.link, c.to, given, n.Rule)
 					}
 				}

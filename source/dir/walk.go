@@ -331,7 +331,7 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	}
 	slices.SortFunc(children, func(a, b child) int { return cmp.Compare(a.name, b.name) })
 	switch spellings := spellings(children); {
-	case !w.holdsSkill(p.path):
+	case !w.mayHoldSkill(p.path):
 	case len(spellings) > 0:
 		w.skill(&out, p, h, r, spellings)
 	default:

@@ -18,6 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // fails is a folder in which SKILL.md cannot be opened.
@@ -157,8 +158,8 @@ func TestEveryRuleIsTested(t *testing.T) {
 	for id := range bundleRules {
 		tested[id] = true
 	}
-	for _, id := range noticeRules {
-		tested[id] = scanTests(t)[id] // compared whole there, so a rule that is not listed has no finding
+	for _, r := range dir.Rules {
+		tested[r.ID] = scanTests(t)[r.ID] // compared whole there, so a rule that is not listed has no finding
 	}
 	for _, r := range plugin.Rules {
 		tested[skill.RuleID(r.ID)] = true // TestCheckPlugins of package cli, which requires it
@@ -211,8 +212,8 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 		text.Write(data)
 	}
 	out := map[skill.RuleID]bool{}
-	for _, id := range noticeRules {
-		out[id] = strings.Contains(text.String(), " "+string(id)+`"`) || strings.Contains(text.String(), " "+string(id)+" ")
+	for _, r := range dir.Rules {
+		out[r.ID] = strings.Contains(text.String(), " "+string(r.ID)+`"`) || strings.Contains(text.String(), " "+string(r.ID)+" ")
 	}
 	out["notices-cut"] = strings.Contains(text.String(), "ruleNoticesCut")
 	out["folder-unreadable"] = strings.Contains(text.String(), "folder-unreadable]")

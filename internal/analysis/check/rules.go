@@ -8,6 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/plugin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // Group is the subject of a rule.
@@ -66,8 +67,6 @@ const (
 	ruleTextComment            skill.RuleID = "text-comment"
 	ruleDescriptionPlaceholder skill.RuleID = "description-placeholder"
 	ruleDescriptionWhen        skill.RuleID = "description-when"
-
-	ruleLinkOutside skill.RuleID = "link-outside"
 )
 
 // row is a rule of this package with the function that applies it to a skill. The function is nil
@@ -107,30 +106,19 @@ var rows = []row{
 	{Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}, nil},                      // URIName
 }
 
-// noticeRules lists the rules of source notices. They are repeated here, since this package does not
-// import sources.
-var noticeRules = []skill.RuleID{
-	"folder-unreadable", "depth-limit", "folder-limit", "notices-cut", "folder-name-not-utf8",
-	ruleLinkOutside, ruleLinkDuplicate, "link-dangling", "link-loop", "link-ignored", "near-miss", "link-as-text", "link-to-file", "file-special", ruleWorktree,
-}
-
 // Rules is the table of all rules: the rules of package skill, of this package, of the sources, of
 // package plugin, and of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
-	all := make([]Rule, 0, len(own)+len(rows)+len(noticeRules)+len(plugin.Rules)+len(scan.Rules))
+	all := make([]Rule, 0, len(own)+len(rows)+len(dir.Rules)+len(plugin.Rules)+len(scan.Rules))
 	for _, r := range own {
 		all = append(all, Rule{r.ID, r.Severity, groupOf(r.ID), r.Source, r.Title})
 	}
 	for _, r := range rows {
 		all = append(all, r.Rule)
 	}
-	for _, id := range noticeRules {
-		severity := skill.SeverityWarning
-		if id == ruleWorktree || id == ruleLinkDuplicate { // as it should be
-			severity = skill.SeverityInfo
-		}
-		all = append(all, Rule{id, severity, groupNotices, "knack", noticeTitles[id]})
+	for _, r := range dir.Rules {
+		all = append(all, Rule{r.ID, r.Severity, groupNotices, "knack", r.Title})
 	}
 	for _, r := range plugin.Rules {
 		all = append(all, Rule{skill.RuleID(r.ID), Severities[r.Worst], groupPlugin, r.Source, r.Title})
@@ -146,32 +134,6 @@ var Rules = func() []Rule {
 var Severities = map[plugin.Effect]skill.Severity{
 	plugin.Notes: skill.SeverityInfo, plugin.Ignores: skill.SeverityWarning,
 	plugin.Skips: skill.SeverityError, plugin.Disables: skill.SeverityError, plugin.Rejects: skill.SeverityError,
-}
-
-const (
-	// ruleWorktree is the rule of a linked worktree among the skills.
-	ruleWorktree = skill.RuleID("worktree-ignored")
-	// ruleLinkDuplicate is the rule of a folder that two paths reach, as after an installation for two
-	// clients.
-	ruleLinkDuplicate = skill.RuleID("link-duplicate")
-)
-
-var noticeTitles = map[skill.RuleID]string{
-	"folder-unreadable":    "every folder can be read",
-	"depth-limit":          "skills are at most 12 levels below their root",
-	"folder-limit":         "a root has at most a million folders",
-	"notices-cut":          "a scan reports at most 1,000 notices",
-	"folder-name-not-utf8": "the names of folders are UTF-8",
-	ruleLinkOutside:        "links in a skill stay in it",
-	ruleLinkDuplicate:      "a folder is reached by one path",
-	"link-dangling":        "links lead somewhere",
-	"link-as-text":         "no file is a link that was stored as text",
-	"link-to-file":         "links among the skills lead to folders",
-	"file-special":         "the files of a skill are regular files",
-	"link-loop":            "links do not lead back to themselves",
-	"link-ignored":         "links to folders are followed",
-	"near-miss":            "a file that is meant as SKILL.md has that name",
-	ruleWorktree:           "linked worktrees of a repository are not searched with it",
 }
 
 // Unpublishes reports whether a finding of a rule keeps a skill out of the Skills

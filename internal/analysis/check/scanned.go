@@ -11,6 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // laneSeverities maps the lanes of package scan to severities. Honest skills have findings to
@@ -102,7 +103,7 @@ func (*mainFile) Sys() any                     { return nil }
 func OfNotice(n skill.Notice) Finding {
 	rule, _ := RuleOf(n.Rule)
 	f := Finding{Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Fix: n.Fix}
-	if n.Rule == ruleLinkOutside && scan.NamesCredentials(strings.ReplaceAll(n.Target, `\`, "/")) {
+	if n.Rule == dir.RuleLinkOutside && scan.NamesCredentials(strings.ReplaceAll(n.Target, `\`, "/")) {
 		f.Severity, f.Message, f.Fix = skill.SeverityError, "the link leads to credentials, out of the skill's folder, and is not followed", "remove the link"
 	}
 	return f

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/scan"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // TestScanned checks that a finding to enforce is an error, that one to review is an info, and that
@@ -113,7 +114,7 @@ func TestLinkToCredentials(t *testing.T) {
 		`C:\Users\ann\.ssh\id_rsa`: skill.SeverityError, "/etc/shadow": skill.SeverityError, "/root/.netrc": skill.SeverityError,
 		"/home/ann/notes.md": skill.SeverityWarning, "/home/ann/.ssh/known_hosts": skill.SeverityWarning, "/etc/hosts": skill.SeverityWarning, "": skill.SeverityWarning,
 	} {
-		n := skill.Notice{Path: "a/b", Rule: ruleLinkOutside, Message: "leaves", Fix: "copy", Target: target}
+		n := skill.Notice{Path: "a/b", Rule: dir.RuleLinkOutside, Message: "leaves", Fix: "copy", Target: target}
 		f := OfNotice(n)
 		if f.Severity != want || f.File != "a/b" || f.Fix == "" || (f.Message == "leaves") != (want == skill.SeverityWarning) {
 			t.Errorf("%q: %+v", target, f)
