@@ -212,7 +212,7 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 		Method: x.method, Route: x.method, Took: time.Since(begun), Result: event.OK, Unlogged: x.method == "ping",
 	}
 	e.Call(s.tool(p.Name), p.Name, p.URI, p.Arguments)
-	if failed || usesSkills[x.method] {
+	if failed || event.UsesSkills(x.method) {
 		e.View, _ = s.o.Catalog.Now(x.Filter)
 	}
 	fault := trace.Fault()
@@ -229,9 +229,6 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 	}
 	s.events.Record(e)
 }
-
-// usesSkills has the methods that count as uses of skills.
-var usesSkills = map[string]bool{"tools/list": true, "tools/call": true, "resources/read": true, "prompts/get": true}
 
 // addClient makes lists leave out the skills that a client over stdio shows itself. A client over
 // HTTP may read the folders of another machine.

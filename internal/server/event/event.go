@@ -111,6 +111,15 @@ type Change struct {
 	Removed int `json:"removed,omitempty"`
 }
 
+// UsesSkills reports whether requests of an MCP method count as uses of skills.
+func UsesSkills(method string) bool {
+	switch method {
+	case "tools/list", "tools/call", "resources/read", "prompts/get":
+		return true
+	}
+	return false
+}
+
 // Call sets the tool, the skill and the file that a call of an MCP method asks for. name is a tool's
 // or a prompt's, uri a resource's, and t the tool with that name, or nil.
 func (e *Event) Call(t *tool.Tool, name, uri string, arguments json.RawMessage) {

@@ -195,7 +195,7 @@ func (t *Tally) Record(e *event.Event) {
 		if e.Result == event.OK {
 			t.recordList(e.View, e.Client)
 		}
-	case e.Method != "tools/call" && e.Method != "resources/read" && e.Method != "prompts/get":
+	case !event.UsesSkills(e.Method):
 	case e.Result == event.OK:
 		t.use(e)
 	default:
