@@ -12,11 +12,11 @@ import (
 )
 
 // follows is the poll interval of a measured server. The server swaps a third of it after each
-// multiple. That is a whole second, since the server logs whole seconds.
+// multiple.
 const follows = 3 * time.Second
 
 // swapsAt finds the moment of a swap in the log of a server.
-var swapsAt = regexp.MustCompile(`a release was fetched.* serves=(\S+)`)
+var swapsAt = regexp.MustCompile(`time=(\S+) .*another release is served`)
 
 // swaps measures the delay from the moment of a swap until a client gets the changes. The server
 // follows the tag prod, from the first release to the second.
@@ -31,7 +31,7 @@ func (w *pullWorld) swaps(k build, t *tree) (err error) {
 		w.knack(k, nil, "publish", w.source(w.host, "one"), w.source(w.host, "prod"))); err != nil {
 		return err
 	}
-	p, err := start(w.b.ctx, home, "sh", "-c", `exec "$0" serve --config "$1" 2>"$2"`, k.knack, config, log)
+	p, err := start(w.b.ctx, home, "sh", "-c", `exec "$0" serve --log-level info --log-format text --config "$1" 2>"$2"`, k.knack, config, log)
 	if err != nil {
 		return err
 	}
