@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -199,14 +200,14 @@ func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle)
 // rooted reports whether a folder is in a root.
 func (l *elsewhere) rooted(at string) bool {
 	return slices.ContainsFunc(l.r.View.Roots, func(r catalog.RootStatus) bool {
-		return r.Dir != "" && within(r.Dir, at)
+		return r.Dir != "" && realpath.Within(r.Dir, at)
 	})
 }
 
 // owner returns the skill whose folder contains a path, or nil.
 func (l *elsewhere) owner(at string) (owner *catalog.Entry) {
 	for _, e := range l.r.View.Entries {
-		if e.Dir() != "" && within(e.Dir(), at) && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
+		if e.Dir() != "" && realpath.Within(e.Dir(), at) && (owner == nil || len(e.Dir()) > len(owner.Dir())) {
 			owner = e
 		}
 	}
@@ -253,9 +254,3 @@ func (l *elsewhere) add(at, why, fix string) {
 }
 
 func (l *elsewhere) display(at string) string { return l.r.Options.Shown(at) }
-
-// within reports whether a path is a folder or below it. Both are absolute.
-func within(folder, at string) bool {
-	rel, err := filepath.Rel(folder, at)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}

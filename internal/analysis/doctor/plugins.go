@@ -1,5 +1,7 @@
 package doctor
 
+import "github.com/knack-dev/knack/internal/base/realpath"
+
 // Plugin is a plugin of a client on this machine.
 type Plugin struct {
 	Client string `json:"client"`
@@ -37,7 +39,7 @@ func (p Plugin) Why() string {
 // pluginAt returns the plugin that has a folder and is not served, or nil.
 func (o Options) pluginAt(at string) *Plugin {
 	for i := range o.Plugins {
-		if p := &o.Plugins[i]; p.Root == "" && p.Dir != "" && within(p.Dir, at) {
+		if p := &o.Plugins[i]; p.Root == "" && p.Dir != "" && realpath.Within(p.Dir, at) {
 			return p
 		}
 	}

@@ -29,8 +29,9 @@ type Totals struct {
 	// Unpublished are the listed skills that the Skills extension does not publish, in the order
 	// of the view.
 	Unpublished []Unpublished
-	// Rules are the rules that have findings, without the rules of package scan, sorted by
-	// severity and then by the number of skills. ScanRules are the rules of package scan.
+	// Rules are the rules that have findings which are not accepted, without the rules of package
+	// scan, sorted by severity and then by the number of skills. ScanRules are the rules of package
+	// scan.
 	Rules, ScanRules []*Rule
 
 	rules map[skill.RuleID]*Rule
@@ -75,7 +76,9 @@ func TotalsOf(v catalog.View, verdict func(*catalog.Entry) (*judgement.Verdict, 
 			s.Add(k, n)
 		}
 		for k, n := range found {
-			t.addRule(e, k, n)
+			if !k.Accepted {
+				t.addRule(e, k, n)
+			}
 		}
 		t.Scan.Add(d, found)
 		t.Judged++
@@ -127,7 +130,7 @@ func rank(s skill.Severity) int {
 
 func (t *Totals) sortRules() {
 	for _, r := range t.rules {
-		if (check.Finding{Rule: r.ID}).Kind() == check.KindScan {
+		if scan.IsRule(r.ID) {
 			t.ScanRules = append(t.ScanRules, r)
 		} else {
 			t.Rules = append(t.Rules, r)

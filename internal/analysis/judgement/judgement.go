@@ -91,7 +91,7 @@ func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
 	accepted := map[skill.RuleID]string{} // the files are read to answer, so each rule is asked for once
 	for i := range r.Findings {
-		if f := &r.Findings[i]; j.Accepted != nil && f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
+		if f := &r.Findings[i]; j.Accepted != nil && f.Kind() == check.KindScan && scan.MayHoldBack(f.Rule, f.Lane()) {
 			why, ok := accepted[f.Rule]
 			if !ok {
 				why = j.Accepted(ctx, e, f.Rule)
@@ -220,7 +220,7 @@ func (d *Verdict) Summary() Summary {
 // Add counts n findings.
 func (s *Summary) Add(k Key, n int) {
 	*s.Severities.Of(k.Severity) += n
-	if !k.Accepted && (check.Finding{Rule: k.Rule}).Kind() == check.KindScan {
+	if !k.Accepted && scan.IsRule(k.Rule) {
 		*s.Scan.Of(k.Severity) += n
 	}
 }

@@ -59,7 +59,7 @@ func (c *ScanCount) Add(d *Verdict, t Tally) {
 	}
 	var found [2]bool
 	for k, n := range t {
-		if k.Accepted || (check.Finding{Rule: k.Rule}).Kind() != check.KindScan {
+		if k.Accepted || !scan.IsRule(k.Rule) {
 			continue
 		}
 		i, lane := 0, &c.Enforce

@@ -13,11 +13,17 @@ type Accepted struct {
 	Count  int          `json:"findings"`
 }
 
-// Accept takes the accepted findings to enforce out of the report, and returns them by rule. why returns
+// MayHoldBack reports whether a finding of a rule in a lane can hold a skill back in mode enforce:
+// it is in the lane enforce, or something could not be judged.
+func MayHoldBack(rule skill.RuleID, lane Lane) bool {
+	return lane == Enforce || rule == RuleTooLarge || rule == RuleNotRead
+}
+
+// Accept takes the accepted findings that could hold the skill back out of the report, and returns them by rule. why returns
 // the reason to accept the findings of a rule, or "".
 func (r *Report) Accept(why func(rule skill.RuleID) (string, error)) (all []Accepted, err error) {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		if f.Lane != Enforce || err != nil {
+		if !MayHoldBack(f.Rule, f.Lane) || err != nil {
 			return false
 		}
 		at := slices.IndexFunc(all, func(a Accepted) bool { return a.Rule == f.Rule })
@@ -29,7 +35,11 @@ func (r *Report) Accept(why func(rule skill.RuleID) (string, error)) (all []Acce
 			at, all = len(all), append(all, Accepted{Rule: f.Rule, Reason: reason})
 		}
 		all[at].Count++
-		r.Enforce--
+		if f.Lane == Enforce {
+			r.Enforce--
+		} else {
+			r.Review--
+		}
 		return true
 	})
 	return all, err

@@ -28,6 +28,9 @@ const RuleSecret skill.RuleID = passage.Secret
 // RuleTooLarge is the rule about files that are too large to judge.
 const RuleTooLarge skill.RuleID = passage.TooLarge
 
+// RuleNotRead is the rule about files that could not be read to be judged.
+const RuleNotRead skill.RuleID = passage.NotRead
+
 // Rules is the table of all rules, the enforce lane first.
 var Rules = []Rule{
 	{ID: passage.Tags, Lane: Enforce, Title: "a text has tag characters, which people do not see and models read", Source: "Unicode, block Tags", Fix: "delete them", Fires: "# A\n\nBe kind.\U000e0072\U000e0075\U000e006e\n", Quiet: "The flag of Wales: \U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f\n"},
