@@ -309,11 +309,7 @@ func (f *approveFlags) acceptsOf(e *catalog.Entry, a approvals.Approval, r scan.
 		if err != nil {
 			return nil, err
 		}
-		until := a.Until
-		if !until.IsZero() {
-			until = until.AddDate(0, 0, 1)
-		}
-		all = append(all, admission.Accept{Rule: skill.RuleID(rule), Skill: p, Set: a.Set, Until: until, Reason: a.Reason})
+		all = append(all, admission.Accept{Rule: skill.RuleID(rule), Skill: p, Set: a.Set, Until: a.Until, Reason: a.Reason})
 	}
 	return all, nil
 }

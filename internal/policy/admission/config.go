@@ -23,9 +23,17 @@ type Accept struct {
 	Rule   skill.RuleID
 	Skill  access.Pattern
 	Set    skill.Digest // of the skill's files; zero means any
-	Until  time.Time    // the end of the last day; zero means no end
+	Until  time.Time    // the last day, at 0:00 in UTC; zero means no end
 	Reason string
 	Line   int // of the item in its file; 0 if it is not in one
+}
+
+// End returns the end of the last day, or the zero time if the acceptance has no end.
+func (a *Accept) End() time.Time {
+	if a.Until.IsZero() {
+		return a.Until
+	}
+	return a.Until.AddDate(0, 0, 1)
 }
 
 // The values of the key scan.mode.

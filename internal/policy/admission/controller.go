@@ -225,9 +225,9 @@ func (ctl *Controller) Save() {
 // changed calls poke when verdicts change: with the approvals, and when an acceptance expires.
 func (ctl *Controller) changed(ctx context.Context, poke func()) {
 	for _, a := range ctl.o.Config.Accept {
-		if now := ctl.o.Now(); a.Until.After(now) {
-			ends := time.AfterFunc(a.Until.Sub(now), poke)
-			defer ends.Stop()
+		if now, end := ctl.o.Now(), a.End(); end.After(now) {
+			timer := time.AfterFunc(end.Sub(now), poke)
+			defer timer.Stop()
 		}
 	}
 	if ctl.o.Approvals != nil && len(ctl.o.Config.Approve) > 0 {
@@ -249,7 +249,7 @@ func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bo
 	e := entryOf(c)
 	switch {
 	case c.Err != nil:
-		v.Fault = heldFor(c, "its files cannot be judged: "+skill.Reason(c.Err)+" [not-read]", "let knack read all files of the skill, and leave them alone for a moment")
+		v.Fault = heldFor(c, "its files cannot be judged: "+skill.Reason(c.Err), "let knack read all files of the skill, and leave them alone for a moment")
 	case ctl.o.Config.Mode == Enforce:
 		v.Fault = ctl.reasonOf(c, e, v)
 	}
@@ -324,8 +324,8 @@ func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict
 			how += " or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT"
 		}
 		return heldFor(c, firstOf(r, scan.RuleTooLarge), how)
-	case r.Unread && !ctl.accepts(notRead, e, v.Set):
-		return heldFor(c, firstOf(r, notRead), fix(notRead, ""))
+	case r.Unread && !ctl.accepts(scan.RuleNotRead, e, v.Set):
+		return heldFor(c, firstOf(r, scan.RuleNotRead), fix(scan.RuleNotRead, ""))
 	}
 	return nil
 }
@@ -342,12 +342,9 @@ func canBeApproved(files []skill.File) bool {
 // HoldsBack reports whether the findings of a rule hold a skill back in mode enforce, unless they are
 // accepted.
 func HoldsBack(r *scan.Report, rule skill.RuleID) bool {
-	return rule == scan.RuleTooLarge && r.TooLarge || rule == notRead && r.Unread ||
+	return rule == scan.RuleTooLarge && r.TooLarge || rule == scan.RuleNotRead && r.Unread ||
 		slices.ContainsFunc(r.Findings, func(f scan.Finding) bool { return f.Rule == rule && f.Lane == scan.Enforce })
 }
-
-// notRead is the rule for content that could not be judged.
-const notRead skill.RuleID = "not-read"
 
 // firstOf returns the text of the first finding of a rule, which may be off.
 func firstOf(r *scan.Report, rule skill.RuleID) string {
@@ -384,7 +381,7 @@ func (ctl *Controller) accepts(rule skill.RuleID, e *catalog.Entry, set skill.Di
 // acceptance returns the item of the policy that accepts a rule's findings in a skill, or nil.
 func (ctl *Controller) acceptance(rule skill.RuleID, e *catalog.Entry, set skill.Digest) *Accept {
 	i := slices.IndexFunc(ctl.o.Config.Accept, func(a Accept) bool {
-		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || ctl.o.Now().Before(a.Until)) && a.Skill.FitsAll(e)
+		return a.Rule == rule && (a.Set == skill.Digest{} || a.Set == set) && (a.Until.IsZero() || ctl.o.Now().Before(a.End())) && a.Skill.FitsAll(e)
 	})
 	if i < 0 {
 		return nil

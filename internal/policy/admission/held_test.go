@@ -143,8 +143,8 @@ func TestVerdicts(t *testing.T) {
 // TestAccept: a finding is accepted by rule, in skills whose folder and name match the pattern, for
 // one set of files or until a day.
 func TestAccept(t *testing.T) {
-	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-	later, earlier := now.Add(time.Hour), now.Add(-time.Hour)
+	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+	later, earlier := now, now.AddDate(0, 0, -2) // the last days
 	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes, "fix/pdf/SKILL.md": md("other", ""), "fix/pdf/a.sh": decodes, "mine/SKILL.md": md("pdf", ""), "mine/a.sh": decodes}
 	var list []skill.File
 	for at, text := range files {
@@ -165,7 +165,7 @@ func TestAccept(t *testing.T) {
 		{"every skill", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: later}), "fix/pdf mine pdf"},
 		{"another rule", accept(admission.Accept{Rule: "run-fetched", Skill: pattern(t, "skill://**"), Until: later}), ""},
 		{"it has ended", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: earlier}), ""},
-		{"it ends now", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: now}), ""},
+		{"it ends now", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: now.AddDate(0, 0, -1)}), ""},
 		{"a set", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: set}), "mine pdf"},
 		{"a set, and an end", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: set, Until: earlier}), ""},
 		{"another set", accept(admission.Accept{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Set: skill.DigestOf(nil)}), ""},
@@ -292,9 +292,9 @@ func TestAcceptedOfLarge(t *testing.T) {
 // to scan.
 func TestAcceptanceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		until := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
+		end := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
 		m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes})
-		j := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce, Accept: []admission.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: until}}}})
+		j := admission.New(admission.Options{Config: admission.Config{Mode: admission.Enforce, Accept: []admission.Accept{{Rule: "run-decoded", Skill: pattern(t, "skill://**"), Until: end.AddDate(0, 0, -1)}}}})
 		c := catalog.New([]catalog.Source{policy.Guarded(m, j.Decider(false))}, catalog.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -305,7 +305,7 @@ func TestAcceptanceEnds(t *testing.T) {
 			must(t, err)
 			return len(v.Listed) == 1
 		}
-		testwait.Advance(time.Until(until) - time.Second)
+		testwait.Advance(time.Until(end) - time.Second)
 		if !served() {
 			t.Error("it is held back before")
 		}

@@ -116,11 +116,11 @@ func acceptKeys(at string) []key[admission.Accept] {
 		}},
 		{"until", "date", "none", "the last day of the acceptance, in UTC", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			day, err := time.Parse(time.DateOnly, v.Text)
-			a.Until = day.AddDate(0, 0, 1)
+			a.Until = day
 			switch {
 			case v.Kind == frontmatter.List, v.Kind == frontmatter.Map, err != nil:
 				d.add(ruleValue, v.Position, at+".until", "write year, month and day, such as 2027-01-31", "%s.until is not a day", at)
-			case !today().Before(a.Until):
+			case !today().Before(a.End()):
 				d.add(ruleValue, v.Position, at+".until", "look at the finding again: remove the entry, or write a later day", "%s.until has passed", at)
 			}
 		}},

@@ -32,7 +32,7 @@ func TestScan(t *testing.T) {
 	acme, _ := access.ParsePattern("skill://acme/*")
 	every, _ := access.ParsePattern("skill://**")
 	want := admission.Config{Mode: "enforce", Rules: map[skill.RuleID]scan.Lane{"program": scan.Enforce, "persist": ""}, Approve: []access.Pattern{every},
-		Accept: []admission.Accept{{Rule: "run-decoded", Skill: acme, Set: digest, Reason: "test data", Line: 5}, {Rule: "secret", Skill: every, Reason: "soon", Until: time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC), Line: 6}}}
+		Accept: []admission.Accept{{Rule: "run-decoded", Skill: acme, Set: digest, Reason: "test data", Line: 5}, {Rule: "secret", Skill: every, Reason: "soon", Until: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC), Line: 6}}}
 	if diff := cmp.Diff(want, c.Scan, cmp.Comparer(func(a, b access.Pattern) bool { return a.String() == b.String() })); diff != "" {
 		t.Error(diff)
 	}

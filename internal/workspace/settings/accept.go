@@ -39,7 +39,7 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err 
 		}
 		item := []clientconfig.Field{{Key: "rule", Text: string(a.Rule)}, {Key: "skill", Text: a.Skill.String()}, {Key: "set", Text: a.Set.String()}, {Key: "reason", Text: a.Reason}}
 		if !a.Until.IsZero() {
-			item = append(item, clientconfig.Field{Key: "until", Text: a.Until.AddDate(0, 0, -1).Format(time.DateOnly)})
+			item = append(item, clientconfig.Field{Key: "until", Text: a.Until.Format(time.DateOnly)})
 		}
 		if data, err = clientconfig.AddItem(data, []string{"scan", "accept"}, item); err != nil {
 			return "", nil, RunError("add the entry by hand: "+filepath.ToSlash(shown)+", scan.accept", "%s is not changed: %w", shown, err)
