@@ -42,28 +42,20 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 }
 
 // heldBack returns the reason for each of the given skill folders that the lock or the
-// operator's policy holds back.
-func heldBack(ctx context.Context, env *console.Env, config string, folders []string) map[string]string {
-	var roots []string
-	for _, folder := range folders {
-		if root := filepath.Dir(folder); !slices.Contains(roots, root) {
-			roots = append(roots, root)
-		}
-	}
+// operator's policy holds back. It judges a folder as a server would, below the root and with the
+// URI that the skill has there; a folder outside of all roots is judged as a skill of a root of
+// its own.
+func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	why := map[string]string{}
-	w, err := workspace.Open(workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true})
-	if err == nil {
-		v, failed := w.View(ctx)
-		err = failed
-		for _, e := range v.Entries {
-			at := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path)))
-			for _, folder := range folders {
-				if realpath.Of(folder) == at && skill.Refusal(e.Fault()) != nil {
-					p, _ := e.SkipReason()
-					why[folder] = strings.TrimPrefix(p.Message, "held back: ")
-				}
+	outside, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, NoBuiltin: true}, folders, why)
+	if err == nil && len(outside) > 0 {
+		var roots []string
+		for _, folder := range outside {
+			if root := filepath.Dir(folder); !slices.Contains(roots, root) {
+				roots = append(roots, root)
 			}
 		}
+		_, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why)
 	}
 	if err != nil { // An unknown list is not put before a client.
 		for _, folder := range folders {
@@ -71,4 +63,33 @@ func heldBack(ctx context.Context, env *console.Env, config string, folders []st
 		}
 	}
 	return why
+}
+
+// judgeHere adds to why the reason for each folder whose skill a workspace holds back, and returns
+// the folders of which it has no skill.
+func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string) (outside []string, err error) {
+	w, err := workspace.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	v, err := w.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, e := range v.Entries {
+		at := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path)))
+		for _, folder := range folders {
+			if realpath.Of(folder) != at {
+				continue
+			}
+			found[folder] = true
+			if skill.Refusal(e.Fault()) != nil {
+				p, _ := e.SkipReason()
+				why[folder] = strings.TrimPrefix(p.Message, "held back: ")
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] }), nil
 }

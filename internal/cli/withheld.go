@@ -15,11 +15,12 @@ import (
 
 // withheld returns, for each folder of a skill, why models are not offered the skill by name, and
 // the fix. It reads the same snapshot as list and doctor, and leaves out offered skills.
-func withheld(ctx context.Context, env *console.Env, project string, folders []string) map[string]string {
-	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
+func withheld(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
+	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config})
 	if err != nil {
 		return nil
 	}
+	defer w.Close()
 	v, err := w.View(ctx)
 	if err != nil {
 		return nil

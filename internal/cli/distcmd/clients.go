@@ -59,7 +59,7 @@ func (f *flags) setClients(names []string, asCopy bool) error {
 // settle puts the skills into the folders of clients.
 func (f *flags) settle(ctx context.Context, in *install.Installer, p *install.Plan, clients install.Clients) error {
 	return in.Settle(ctx, p, clients, func(folders []string) map[string]string {
-		return f.around.Held(ctx, f.env, f.config, folders)
+		return f.around.Held(ctx, f.env, f.project, f.config, folders)
 	})
 }
 

@@ -37,11 +37,11 @@ import (
 
 // Withheld returns the reason and the fix for each of the given skill folders that no model is
 // offered by name.
-type Withheld func(ctx context.Context, env *console.Env, project string, folders []string) map[string]string
+type Withheld func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string
 
 // Held returns the reason for each of the given skill folders that the lock or the operator's
-// policy holds back. config is the value of --config.
-type Held func(ctx context.Context, env *console.Env, config string, folders []string) map[string]string
+// policy holds back. project and config are the values of --project and --config.
+type Held func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string
 
 // Surroundings answer questions about the skills and clients of this machine. Each may be nil.
 type Surroundings struct {
@@ -419,7 +419,7 @@ func (f *flags) noteWithheld(ctx context.Context, in *install.Installer, p *inst
 	if f.around.Withheld == nil || len(folders) == 0 || ctx.Err() != nil {
 		return
 	}
-	why := f.around.Withheld(ctx, f.env, f.project, folders)
+	why := f.around.Withheld(ctx, f.env, f.project, f.config, folders)
 	for _, s := range p.Steps {
 		if text := why[in.Folder(s.Key)]; text != "" && s.New() && !s.Withheld {
 			s.Warnings, s.Withheld = append(s.Warnings, text), true

@@ -152,7 +152,7 @@ func TestJSON(t *testing.T) {
 	}
 	run(0, "add", filepath.Join(s.dir, "src2"), "--all", "--dry-run")
 	s.around = Surroundings{
-		Held:    func(context.Context, *console.Env, string, []string) map[string]string { return nil },
+		Held:    func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
 		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
 	}
 	run(0, "add", src, "--skill", "pdf", "--pin", "--client", "claude-code")
