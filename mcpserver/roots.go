@@ -89,7 +89,7 @@ func (r *clientRoots) take(in *session) {
 // folderOf returns the local folder of a file URI, or "".
 func folderOf(uri string) string {
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
+	if err != nil || u.Scheme != "file" || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
 		return ""
 	}
 	p := u.Path

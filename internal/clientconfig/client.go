@@ -4,7 +4,7 @@
 //
 // The caller provides the folders and the entry. A merge is a function from bytes to bytes. Every
 // result is parsed again and compared with the original, so that a file changes exactly as intended
-// or not at all.
+// or not at all. [AddItem] makes the same promise for knack.yaml, for package settings.
 package clientconfig
 
 import (

@@ -1,12 +1,12 @@
 package clientconfig
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // Difference is one changed field of an entry. Old is empty for an added field, New for a removed
@@ -40,7 +40,7 @@ func (c Client) differences(have map[string]any, ch change) (out []Difference) {
 
 // formatValue formats a value for people.
 func (c Client) formatValue(key string, v any) string {
-	out, err := json.Marshal(c.masked(key, v))
+	out, err := rawjson.Marshal(c.masked(key, v))
 	if err != nil {
 		return hidden
 	}

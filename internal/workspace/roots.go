@@ -110,7 +110,12 @@ func (w *Workspace) sourceLabels() (labels []string) {
 
 // Named reports whether the user named every root, so that each must exist.
 func (w *Workspace) Named() bool {
-	return len(w.o.Dirs) > 0 || w.o.Source != "" || w.file != nil && len(w.file.Config.Roots)+len(w.file.Config.Sources) > 0
+	return len(w.o.Dirs) > 0 || w.o.Source != "" || w.fileNames()
+}
+
+// fileNames reports whether the file in effect names roots or sources.
+func (w *Workspace) fileNames() bool {
+	return w.file != nil && len(w.file.Config.Roots)+len(w.file.Config.Sources) > 0
 }
 
 // Fixed reports whether the settings override a client's roots.
@@ -228,7 +233,7 @@ func (w *Workspace) check() error {
 	if len(o.Dirs) == 0 {
 		flag = "--source"
 	}
-	named := w.file != nil && len(w.file.Config.Roots)+len(w.file.Config.Sources) > 0
+	named := w.fileNames()
 	switch chosen := len(o.Dirs) > 0 || o.Source != ""; {
 	case chosen && named && w.address != "" && w.file.Config.Access.Policy != nil:
 		return settings.UsageError("leave "+flag+" out, or take the roots and the rules out of the file", "%s: the access rules of %s are about the roots that it names", flag, w.file.Shown)

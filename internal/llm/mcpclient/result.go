@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // Call calls a tool by the server's own name, with a JSON object of arguments. It returns the
@@ -85,7 +86,7 @@ func (s secrets) textOf(r *mcp.CallToolResult) string {
 		}
 	}
 	if !isText && r.StructuredContent != nil {
-		if data, err := json.Marshal(s.hideIn(r.StructuredContent)); err == nil {
+		if data, err := rawjson.Marshal(s.hideIn(r.StructuredContent)); err == nil {
 			parts = append(parts, string(data))
 		}
 	}

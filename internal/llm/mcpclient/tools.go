@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
 // Tool is a server's tool in the form that a model gets.
@@ -77,7 +78,7 @@ func (c *Connection) tool(t *mcp.Tool) Tool {
 	one := Tool{Name: nameFor(c.server.Name, c.secrets.hide(t.Name)), Server: c.server.Name, Own: t.Name}
 	text := strings.ToValidUTF8(c.secrets.hide(t.Description), "\ufffd")
 	one.Description = display.Visible(display.Cut(text, maxDescription), display.Escaped)
-	schema, err := json.Marshal(c.secrets.hideIn(t.InputSchema))
+	schema, err := rawjson.Marshal(c.secrets.hideIn(t.InputSchema))
 	if _, object := t.InputSchema.(map[string]any); !object || err != nil {
 		schema = []byte(`{"type":"object"}`)
 	}

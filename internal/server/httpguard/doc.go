@@ -3,8 +3,8 @@
 //
 // A request is refused in the file of its check: origin.go for the host and the origin, token.go for
 // tokens, rate.go for rates, work.go for the requests in flight, body.go for the size of a body, and
-// pages.go for pages, which sign in instead. proxies.go finds the client's address, caller.go the
-// caller.
+// pages.go for pages, which sign in instead; guard.go for health checks, and conns.go for
+// connections. proxies.go finds the client's address, caller.go the caller.
 //
 // [Guard] mounts handlers, pages with sign-in, health checks and OAuth metadata. Each request has
 // one record, the basis of refusal counts and the audit log. The package knows the path of MCP,

@@ -76,7 +76,7 @@ var strictTransport = []string{"max-age=31536000"}
 // addresses.
 func isRemembered(host string) bool {
 	name := nameOf(strings.ToLower(host))
-	return name != "localhost" && !strings.HasSuffix(name, ".localhost") && net.ParseIP(name) == nil
+	return !hosts.IsLocal(name) && net.ParseIP(name) == nil
 }
 
 // nameOf returns a Host without its port.
@@ -95,7 +95,7 @@ func (g *Guard) allowsHost(host string) bool {
 	if name == "" {
 		return false
 	}
-	if ip := net.ParseIP(name); name == "localhost" || ip != nil && ip.IsLoopback() {
+	if hosts.IsLoopback(name) {
 		return true
 	}
 	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return allowed == host || allowed == name || allowed == "["+name+"]" })
