@@ -93,7 +93,7 @@ func keysOf(object json.RawMessage, key string) []string {
 	return names
 }
 
-// Event is one call and its result, shown to the operator. Package mcpserver counts calls.
+// Event is one call and its result, shown to the operator. Package mcpserver records calls as events, which packages usage and metrics count.
 type Event struct {
 	Tool       string
 	Parameters []string        // names of the arguments that the tool accepts, in the schema's order; nil if no tool was called, and then no argument is shown
