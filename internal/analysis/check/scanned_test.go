@@ -26,7 +26,7 @@ func TestScanned(t *testing.T) {
 			s := skill.Load(bundleOf(fsys, "git"))
 			return found(Skill(t.Context(), s, scan.Options{}), r.ID), found(Format(t.Context(), s), r.ID)
 		}
-		whole, quick := judge(r.Fires)
+		whole, quick := judge(r.Fires())
 		if len(whole) == 0 {
 			t.Errorf("%s: Skill does not find it", r.ID)
 			continue
@@ -41,7 +41,7 @@ func TestScanned(t *testing.T) {
 		if slices.Contains(characterRules, r.ID) != (len(quick) > 0) {
 			t.Errorf("%s: Loaded says %+v", r.ID, quick)
 		}
-		if whole, _ := judge(r.Quiet); len(whole) > 0 {
+		if whole, _ := judge(r.Quiet()); len(whole) > 0 {
 			t.Errorf("%s: finds %+v in an honest neighbour", r.ID, whole)
 		}
 	}

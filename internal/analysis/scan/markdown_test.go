@@ -41,11 +41,11 @@ func TestTextExamples(t *testing.T) {
 		passage.HiddenText, passage.URLTransient, passage.URLAddress, passage.DownloadProgram, passage.Hooks, passage.RunsOnLoad, passage.Homoglyph, passage.ZeroWidthWord, passage.Bidi, passage.Far}
 	for _, id := range mine {
 		r := byID()[id]
-		fires, quiet := scanText("SKILL.md", r.Fires, kindMarkdown), scanText("SKILL.md", r.Quiet, kindMarkdown)
-		if r.Fires == "" || !slices.Contains(rulesOf(fires), string(id)) {
+		fires, quiet := scanText("SKILL.md", r.Fires(), kindMarkdown), scanText("SKILL.md", r.Quiet(), kindMarkdown)
+		if r.Fires() == "" || !slices.Contains(rulesOf(fires), string(id)) {
 			t.Errorf("%s: its example fires %v", id, rulesOf(fires))
 		}
-		if r.Quiet == "" || slices.Contains(rulesOf(quiet), string(id)) || len(enforced(quiet)) > 0 {
+		if r.Quiet() == "" || slices.Contains(rulesOf(quiet), string(id)) || len(enforced(quiet)) > 0 {
 			t.Errorf("%s: the neighbour fires %v", id, rulesOf(quiet))
 		}
 		if e := enforced(fires); r.Lane == Enforce && !slices.Equal(e, []string{string(id)}) || r.Lane == Review && len(e) > 0 {

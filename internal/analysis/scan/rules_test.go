@@ -25,12 +25,12 @@ func TestRules(t *testing.T) {
 			if r.Lane == Enforce && i > 0 && Rules[i-1].Lane != Enforce {
 				t.Error("the enforce lane is not first")
 			}
-			if r.Fires == "" || r.Quiet == "" {
+			if r.Fires() == "" || r.Quiet() == "" {
 				t.Skip("the row has no examples")
 			}
-			fires, quiet := example(t, r, r.Fires), example(t, r, r.Quiet)
+			fires, quiet := example(t, r, r.Fires()), example(t, r, r.Quiet())
 			if r.ID == passage.NameNear {
-				fires, quiet = nameExample(r.Fires), nameExample(r.Quiet)
+				fires, quiet = nameExample(r.Fires()), nameExample(r.Quiet())
 			}
 			if !has(fires, r.ID) {
 				t.Errorf("the rule does not fire: %+v", fires.Findings)

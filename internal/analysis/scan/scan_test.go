@@ -26,11 +26,11 @@ import (
 func mixed() map[string]string {
 	contents := map[string]string{}
 	for _, r := range Rules {
-		if r.In != "" && r.Fires != "" {
-			contents[r.In] = r.Fires
+		if r.In != "" && r.Fires() != "" {
+			contents[r.In] = r.Fires()
 		}
-		if r.Fires != "" {
-			contents["references/"+string(r.ID)+".md"] = r.Fires
+		if r.Fires() != "" {
+			contents["references/"+string(r.ID)+".md"] = r.Fires()
 		}
 	}
 	return contents

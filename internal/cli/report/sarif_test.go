@@ -103,7 +103,7 @@ func TestSARIFOfScan(t *testing.T) {
 		if r.In != "" {
 			contents[path.Join(string(r.ID), skill.MainFile)] = "---\nname: " + string(r.ID) + "\ndescription: Use it.\n---\n"
 		}
-		contents[in] = r.Fires
+		contents[in] = r.Fires()
 	}
 	checked := runOf(t, skilltest.New("claude-project", skill.ScopeProject, contents))
 	want := map[string]string{}
