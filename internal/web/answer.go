@@ -89,7 +89,7 @@ func (s *Site) render(r *request, status int, name string, page any) error {
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if s.byCookie(r) {
-		r.w.Header().Set("Cache-Control", "no-store") // the back button shows no page after signing out
+		r.w.Header().Set("Cache-Control", "no-store") // the back button must show no page after sign-out
 	}
 	return answer(r, status, visiblePage(b.Bytes()))
 }
@@ -116,7 +116,7 @@ func visiblePage(page []byte) []byte {
 		}
 		b.WriteString(display.Visible(text[:at], spell))
 		text = text[at:]
-		end := strings.IndexByte(text, '>') + 1 // attribute values have it escaped
+		end := strings.IndexByte(text, '>') + 1 // a ">" in an attribute value is escaped
 		if end == 0 {
 			end = len(text)
 		}

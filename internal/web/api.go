@@ -202,7 +202,8 @@ func only(q url.Values, keys ...string) error {
 	return nil
 }
 
-// allChecked waits until every skill has been checked.
+// allChecked returns the totals of all skills. If their check does not end in time, it returns an
+// error with status 503.
 func (s *Site) allChecked(r *request, v catalog.View) (*doctor.Totals, error) {
 	t, ok := s.checks.Whole(r.Context(), v)
 	if !ok {
@@ -212,9 +213,9 @@ func (s *Site) allChecked(r *request, v catalog.View) (*doctor.Totals, error) {
 	return t, nil
 }
 
-// paged returns one page of a list and the cursor of the next. A cursor names the last skill of the
-// previous page, so that the list may change between requests. keyOf returns what the list is sorted
-// by; nil if that is no key of a skill.
+// paged returns one page of a list and the cursor of the next page. A cursor names the last skill
+// of the previous page, so that the list may change between requests. keyOf returns the key by
+// which the list is sorted; it is nil for a list that is not sorted by a key.
 func paged(q url.Values, all []*catalog.Entry, keyOf func(*catalog.Entry) sortKey) (page []*catalog.Entry, next string, err error) {
 	limit := apiDefault
 	if text := q.Get("limit"); text != "" {
@@ -241,8 +242,8 @@ func paged(q url.Values, all []*catalog.Entry, keyOf func(*catalog.Entry) sortKe
 	return all[start:end], next, nil
 }
 
-// cursor is the end of a page: how many skills came before, and the last one with its key then. Root
-// and path identify a skill, also one without a URI.
+// cursor is the end of a page: the number of skills up to the end, and the last skill with the key
+// that it had. The label of its root and its path identify a skill, even a skill without a URI.
 type cursor struct {
 	count       int
 	key         sortKey
@@ -265,10 +266,10 @@ func parseCursor(text string) (c cursor, ok bool) {
 	return cursor{count, sortKey{number, parts[2]}, parts[3], parts[4]}, err == nil && numberErr == nil && count > 0
 }
 
-// next returns where a list goes on: after the last skill, or where that one was if it is gone or has
-// another key now.
+// next returns the index at which a list continues. It is the index after the cursor's last skill.
+// If that skill is gone or has another key now, it is the index at which the skill was.
 func (c cursor) next(all []*catalog.Entry, keyOf func(*catalog.Entry) sortKey) int {
-	first, after := len(all), len(all) // of the skills with the key, and behind them
+	first, after := len(all), len(all) // the bounds of the skills with the cursor's key
 	place := c.count - 1
 	for i, e := range all {
 		order := keyOf(e).compare(c.key)
@@ -276,7 +277,7 @@ func (c cursor) next(all []*catalog.Entry, keyOf func(*catalog.Entry) sortKey) i
 			if order == 0 {
 				return i + 1
 			}
-			if order < 0 { // it moved to the front, and the others by one
+			if order < 0 { // the skill moved forward, so the skills before it moved back by one
 				place = c.count
 			}
 		}

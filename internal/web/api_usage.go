@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/server/usage"
 )
 
-// apiUsage is a page of the counts. Only the skills have pages.
+// apiUsage is one page of the usage counts. Only Skills is paged; the other fields are complete.
 type apiUsage struct {
 	Since   time.Time      `json:"since"`
 	Kept    bool           `json:"kept"`

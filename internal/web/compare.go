@@ -14,7 +14,7 @@ import (
 // comparison shows two skills of the same name side by side.
 type comparison struct {
 	With  relative
-	Same  bool // the SKILL.md of both
+	Same  bool // both have the same SKILL.md
 	Cut   bool // only the beginnings are compared
 	Rows  []diffRow
 	Files []fileChange
@@ -103,7 +103,7 @@ func relatives(v catalog.View, e *catalog.Entry) (out []*catalog.Entry) {
 
 // diffRows returns the rows of a page. Long runs of equal lines are left out.
 func diffRows(left, right []string, rows []diff.Row) (out []diffRow) {
-	near := make([]bool, len(rows)) // to a row that differs
+	near := make([]bool, len(rows)) // near[i] is set if row i is close to a difference
 	for i, r := range rows {
 		if !r.Same {
 			for j := max(0, i-contextRows); j <= min(len(rows)-1, i+contextRows); j++ {

@@ -16,7 +16,7 @@ type connectPage struct {
 	// The environment variable of the token, and the placeholder for it in the entries.
 	Variable, Placeholder string
 	Issuer                string // of tokens; empty without a sign-in
-	NoTokens              bool   // no others are accepted
+	NoTokens              bool   // only tokens of the issuer are accepted
 	Clients               []snippet
 }
 
@@ -66,7 +66,8 @@ func (s *Site) connect(r *request) error {
 	return s.render(r, http.StatusOK, "connect", p)
 }
 
-// systemOf returns the reader's system by the header of the browser, in the form of runtime.GOOS.
+// systemOf returns the operating system of a browser from its User-Agent header, as a value of
+// runtime.GOOS.
 func systemOf(browser string) string {
 	switch {
 	case strings.Contains(browser, "Windows"):

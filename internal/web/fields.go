@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// skillFields are the properties of a skill in a list, in the order of the description.
+// skillFields lists the JSON properties of a skill in a list, in the order of [apiSkillItem].
 var skillFields = fieldsIn(reflect.TypeFor[apiSkillItem]())
 
 // indexFields are the properties of a skill in the discovery index.
@@ -23,8 +23,7 @@ func fieldsIn(t reflect.Type) (names []string) {
 	return names
 }
 
-// fieldsAsked returns the properties that a query requests, in their order, or nil for all of
-// them.
+// fieldsAsked returns the properties that a query requests, in the order of known, or nil for all.
 func fieldsAsked(q url.Values, known []string) (fields []string, err error) {
 	if !q.Has("fields") {
 		return nil, nil

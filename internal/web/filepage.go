@@ -16,7 +16,7 @@ import (
 type filePage struct {
 	frame
 	Skill          row
-	RootHref       string // the list of the skill's root
+	RootHref       string // address of the list of the root's skills
 	Path, Folder   string
 	URI            string
 	Href, RawHref  string

@@ -61,7 +61,7 @@ func (f filter) Hidden() [][2]string {
 	}, func(field [2]string) bool { return field[1] == "" })
 }
 
-// On returns the number of filters that leave out skills that match the query.
+// On returns the number of active filters, without the query.
 func (f filter) On() int {
 	f.Sort, f.All = "", ""
 	return len(f.Hidden())
@@ -114,8 +114,8 @@ const (
 	byOther
 )
 
-// filterResult are the skills that pass a filter. For each value of a facet, by its number on the
-// shelf, it has the number of skills that this value would show together with the other filters.
+// filterResult is the result of a filter. kept has the skills that pass it. n[facet][i] is the
+// number of skills that the list would have with value i of the facet and all other filters.
 type filterResult struct {
 	kept []*catalog.Entry
 	n    [byOther][]int
@@ -179,11 +179,11 @@ const (
 	noValue  = -3
 )
 
-// stateNumber returns the number of a state on every shelf, or -1 if it is not known yet.
+// stateNumber returns the index of a state in states, or -1 if the state is not known yet.
 func stateNumber(state judgement.State) int { return slices.Index(states, state) }
 
-// toggle returns the choice of one value of a filter, which set changes. Choosing the active value
-// again removes it.
+// toggle returns the choice of one value of a filter. It applies set to a copy of the filter.
+// Choosing the active value again removes it.
 func (f filter) toggle(value string, n int, on string, set func(*filter, string)) choice {
 	c := choice{Label: value, Count: n, On: value == on}
 	g := f

@@ -20,8 +20,8 @@ import (
 
 // Numbers of items of each kind that a page shows.
 const (
-	healthRows = 20  // a filtered list has the others
-	noticeRows = 100 // no list has the others
+	healthRows = 20  // a filtered list has the rest
+	noticeRows = 100 // no list has the rest
 )
 
 type healthPage struct {
@@ -43,7 +43,7 @@ type healthPage struct {
 	Usage      usageOf
 }
 
-// severityRows are the rules whose worst finding has a severity.
+// severityRows lists the rules whose worst finding has the given severity.
 type severityRows struct {
 	Severity skill.Severity
 	Label    string // the number of findings with this severity
@@ -68,7 +68,7 @@ func (p healthPage) Severities() []severityRows {
 	return out
 }
 
-// Collided counts the skills whose name belongs to another one.
+// Collided counts the skills with a name that loads another skill.
 func (p healthPage) Collided() judgement.Statuses {
 	c := p.Count
 	return judgement.Statuses{Skills: c.Shadowed + c.Copies, Shadowed: c.Shadowed, Copies: c.Copies}
@@ -92,7 +92,7 @@ type rootRow struct {
 	Href      string // the list of its skills
 	URI       string // the prefix of its skills' URIs
 	Late      bool   // not an error: the root has not been read yet
-	More      int    // number of notices that the page does not have
+	More      int    // number of notices that the page leaves out
 	Publisher skill.Publisher
 }
 
@@ -125,7 +125,7 @@ type budget struct {
 	NeedWidth, BudgetWidth, LimitX int
 }
 
-// Own returns the number of the client's limited characters that the tool's own text takes.
+// Own returns how many characters of the client's limit the tool's own text takes.
 func (b budget) Own() int { return max(b.Limit-b.Budget, 0) }
 
 // MoreShort returns the number of shortened skills that are not named.
@@ -228,7 +228,7 @@ func skippedRowOf(e *catalog.Entry) skippedRow {
 	return w
 }
 
-// addCollision adds a skill that another one shadows.
+// addCollision adds a skill to the collisions if another skill shadows it.
 func (p *healthPage) addCollision(v catalog.View, e *catalog.Entry) {
 	if e.Status != catalog.Shadowed && e.Status != catalog.Copy || len(p.Collisions) >= healthRows {
 		return
@@ -286,7 +286,7 @@ func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
 	return most
 }
 
-// charactersOf returns the characters that a skill takes in a list.
+// charactersOf returns the number of characters that a skill takes in a list.
 func charactersOf(e *catalog.Entry) int {
 	return utf8.RuneCountInString(e.Name) + utf8.RuneCountInString(e.Description)
 }
@@ -316,7 +316,7 @@ func (s *Site) skipped(r *request) error {
 			if w.Held {
 				p.Scan = s.scanView(v, e)
 			}
-			if p.Scan != nil { // which has them
+			if p.Scan != nil { // the scan shows these findings
 				p.Skill.Findings = slices.DeleteFunc(w.Findings, func(f finding) bool { return f.Kind == check.KindScan })
 			}
 			return s.render(r, http.StatusOK, "skipped", p)

@@ -48,7 +48,7 @@ func highlight(text string, words []string) []part {
 	return splitMatches("… "+display.Cut(text[from:], maxRow), words)
 }
 
-// splitMatches splits a text into parts.
+// splitMatches splits a text into parts that match one of the words and parts that do not.
 func splitMatches(text string, words []string) (parts []part) {
 	from := 0 // the beginning of the part without a mark
 	for i := 0; i < len(text); {
@@ -80,8 +80,9 @@ func splitMatches(text string, words []string) (parts []part) {
 	return parts
 }
 
-// matched returns the part of a word that matches one of the query's words. It is the beginning,
-// or all of it if the query has the same word with another ending.
+// matched returns the byte range of a word that matches one of the query's words, or 0, 0. The
+// range is usually the beginning of the word. It is the whole word if the query has the word with
+// another ending.
 func matched(word string, words []string) (from, to int) {
 	low := strings.ToLower(word)
 	for _, w := range words {

@@ -70,7 +70,7 @@ type row struct {
 	Called                  string
 	Collection              string
 	Changed                 time.Time
-	Used                    uint64 // loads and reads, in a list by use
+	Used                    uint64 // loads and reads; only in a list sorted by use
 	// MarkedName and Marked are the name and the description with the matches of a query marked.
 	MarkedName, Marked []part
 }
@@ -119,7 +119,7 @@ type checking struct {
 	Ago string
 }
 
-// checking returns nil if the totals are current.
+// checking returns the progress of the check, or nil if the totals are current.
 func (s *Site) checking(t *doctor.Totals, now bool, again string) *checking {
 	if now {
 		return nil
@@ -143,12 +143,12 @@ type homePage struct {
 	Older, Newer    string // addresses of the next and the previous page
 	Narrowed        bool
 	Without         string // the address without filters
-	Rule            string // the requirement of the rule whose findings the list has
+	Rule            string // the title of the rule by which the list is filtered
 	Unranked        bool   // the index was not ready
 	Again           string // the address of this page
 	Checking        *checking
 	Since           time.Time // the time when counting began, for a list of unused skills
-	ListOf          string    // the client whose list the skills are cut in, or missing from
+	ListOf          string    // the client in whose list the skills are cut or missing
 }
 
 func (s *Site) home(r *request) error {
@@ -205,7 +205,7 @@ func (s *Site) home(r *request) error {
 		if len(words) > 0 {
 			w.MarkedName = splitMatches(w.Name, words)
 			if w.Marked = highlight(inLine(e.Description), words); e.Status == catalog.Skipped {
-				w.Marked = nil // the row says why
+				w.Marked = nil // the row shows the reason instead
 			}
 		}
 		p.Rows = append(p.Rows, w)

@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/limit"
 )
 
-// Limits of the text that a page shows. The whole file can be downloaded. A file of a million
-// empty lines would otherwise be a page of 100 MB.
+// Limits of the text that a page shows. Without them, a file of a million empty lines would be a
+// page of 100 MB. The whole file can be downloaded.
 const (
 	maxShown = 1 << 20 // bytes
 	maxLines = 20_000
@@ -20,7 +20,7 @@ const (
 // source is the text of a file in lines, which a page shows with numbers.
 type source struct {
 	Lines   []string
-	Cut     bool   // the file has more
+	Cut     bool   // the file has more text
 	RawHref string // of the whole file
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// textFile is the file that contains a text. Relative links start from it.
+// textFile is the file whose text is rendered. Relative links in the text are resolved against it.
 type textFile struct {
 	view catalog.View
 	e    *catalog.Entry
@@ -20,8 +20,9 @@ type textFile struct {
 	linked []*catalog.Entry
 }
 
-// inside resolves a link to a skill, to a file of this skill or, by a path that leaves its folder,
-// to a file of another one. Only skills of the view are reachable.
+// inside resolves a link in the text. The link may lead to a skill, to a file of the same skill or,
+// by a path that leaves the skill's folder, to a file of another skill. Only skills of the view are
+// reachable.
 func (p *textFile) inside(u *url.URL) markdown.Inside {
 	var uri skill.URI
 	var err error
@@ -47,7 +48,7 @@ func (p *textFile) inside(u *url.URL) markdown.Inside {
 	return to(e, file)
 }
 
-// to returns the addresses of a file of a skill. A URI cannot have a path that leaves the skill.
+// to returns the addresses of a file of a skill. They are empty for a path that leaves the skill.
 func to(e *catalog.Entry, file string) markdown.Inside {
 	if file == "." || file == skill.MainFile {
 		return markdown.Inside{Href: pageOf(e), File: file}
@@ -62,8 +63,9 @@ func to(e *catalog.Entry, file string) markdown.Inside {
 // minContents is the minimum number of headings for which a page shows a list of them.
 const minContents = 3
 
-// contentsOf returns the headings for the list of contents: the two highest levels, without a
-// title that is the only heading of its level above the others.
+// contentsOf returns the headings for the list of contents: the two highest levels. A title at the
+// beginning is left out if no other heading has its level. contentsOf returns nil for fewer than
+// minContents headings.
 func contentsOf(all []markdown.Heading) []markdown.Heading {
 	if len(all) > 1 && all[0].Level == 1 && !slices.ContainsFunc(all[1:], func(h markdown.Heading) bool { return h.Level == 1 }) {
 		all = all[1:]
@@ -87,8 +89,8 @@ func contentsOf(all []markdown.Heading) []markdown.Heading {
 // maxMentions is the maximum number of other skills that a page lists as mentioned.
 const maxMentions = 20
 
-// mentionsOf returns the other skills that a text links to, or names in code. A name without a
-// hyphen is more often a command.
+// mentionsOf returns the other skills that a text links to, or names in code. It ignores a name
+// without a hyphen in code, since that is usually a command.
 func mentionsOf(at *textFile, code []string) (out []relative) {
 	for _, name := range code {
 		if !strings.Contains(name, "-") {

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// order is one order of a list. The first one is the order of the search or of the snapshot.
+// order is one order of a list. The order with an empty key is that of the search or the snapshot.
 type order struct{ key, label string }
 
 const (
@@ -38,10 +38,11 @@ func (f filter) choices() (out []choice) {
 	return out
 }
 
-// shelf has the data that lists need of every skill of a snapshot. It is built once per snapshot.
+// shelf has the data about the skills of a snapshot that filters and orders need. It is built once
+// per snapshot.
 type shelf struct {
 	traits                map[*catalog.Entry]traits
-	values                [byOther][]string // of each facet; a skill has the number of its own
+	values                [byOther][]string // by facet; traits refer to a value by its index
 	name, changed, tokens func() []*catalog.Entry
 	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
 
@@ -50,8 +51,9 @@ type shelf struct {
 	since *doctor.Totals
 }
 
-// traits are the properties of a skill that filters compare: the numbers of its values, or
-// -1 for none. The state follows from the check, and a skill has any number of tags.
+// traits are the properties of a skill that filters compare. values has the index of the skill's
+// value in each facet, or -1 for no value. The entries for the state and the tags are always -1,
+// since the state comes from the check, and tags has the indices of all tags.
 type traits struct {
 	values [byOther]int
 	tags   []int
@@ -117,7 +119,7 @@ func newShelf(v catalog.View) *shelf {
 	return of
 }
 
-// sortKey is what a list is sorted by, upwards: a number, then a text.
+// sortKey is the key by which a list is sorted in ascending order: first the number, then the text.
 type sortKey struct {
 	number int64
 	text   string
@@ -165,8 +167,8 @@ func publishersOf(roots []catalog.RootStatus) map[string]string {
 	return names
 }
 
-// unfiltered returns the list without a query or a filter. It is the first page that a
-// reader sees, and is computed again only when skills have been checked.
+// unfiltered returns the list without a query or a filter. It is the first page that a reader sees,
+// so it is cached until the totals of the check change.
 func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *doctor.Totals) (filterResult, error) {
 	of.mu.Lock()
 	defer of.mu.Unlock()

@@ -12,10 +12,9 @@ import (
 // Scanned is the result of the operator's policy for a skill.
 type Scanned = scans.Known
 
-// Scans returns the findings of scans. Its methods may be called from any goroutine. ok is false
-// if nothing is known yet.
+// Scans returns the results of the operator's policy. Its methods may be called from any goroutine.
 type Scans interface {
-	// Of returns all that is known of a skill.
+	// Of returns the result for a skill. ok is false if there is no result yet.
 	Of(e *catalog.Entry) (k Scanned, ok bool)
 }
 
@@ -27,7 +26,7 @@ func (s *Site) scanOf(e *catalog.Entry) (k Scanned, ok bool) {
 	return s.o.Scans.Of(e)
 }
 
-// scanView returns the scan of a skill in the form of a page, or nil if nothing is known.
+// scanView returns the scan of a skill for a page, or nil if the policy has no result for it.
 func (s *Site) scanView(v catalog.View, e *catalog.Entry) *scans.View {
 	k, ok := s.scanOf(e)
 	if !ok {
@@ -37,7 +36,7 @@ func (s *Site) scanView(v catalog.View, e *catalog.Entry) *scans.View {
 	return &out
 }
 
-// scanTab returns the tab with the scan of a skill, if something is known.
+// scanTab returns the tab with the scan of a skill. ok is false if the policy has no result for it.
 func (s *Site) scanTab(e *catalog.Entry, p *skillPage) (tab choice, ok bool) {
 	k, ok := s.scanOf(e)
 	if !ok {
@@ -50,8 +49,9 @@ func (s *Site) scanTab(e *catalog.Entry, p *skillPage) (tab choice, ok bool) {
 	return choice{Label: "Scan", Href: p.Href + "?view=" + viewScan, Count: n, On: p.View == viewScan}, true
 }
 
-// lineOf returns the address of a line of a skill's file as text, or of the whole file if line is
-// 0. For an entry of an archive it is the archive's. It is "" if no page shows the file.
+// lineOf returns the address of the page that shows a line of a skill's file, or of the whole file
+// if line is 0. For an entry of an archive, it returns the address of the archive. It returns "" if
+// no page shows the file.
 func lineOf(e *catalog.Entry, file string, line int) string {
 	file, _, packed := strings.Cut(file, "!")
 	uri, err := e.FileURI(file)

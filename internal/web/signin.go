@@ -37,8 +37,9 @@ type signInPage struct {
 	frame
 	Wrong bool
 	To    string // where sign-in redirects to
-	// Provider is the host for signing in, Problem the reason of a failure, and Out the
-	// address for signing out there; each may be empty. Life is how long they stay signed in.
+	// Provider is the host at which people sign in, Problem the reason why that failed, and Out the
+	// address for signing out at the provider. Each may be empty. Life is how long people stay
+	// signed in with the provider.
 	Provider, Problem, Out string
 	Life                   string
 	Tokens                 bool // people sign in with a token
@@ -244,10 +245,10 @@ func passes(r *request, subject access.Subject) {
 	}
 }
 
-// Known returns the token of the session that a request's cookie names. A cookie allows
-// only GET and HEAD. It counts only if the browser says that a page of this server, or
-// the user, made the request. Browsers also send it with requests from other servers of
-// the same site, such as those on other ports.
+// Known returns the token of the session in a request's cookie. A cookie is valid only for GET and
+// HEAD, and only if the browser reports that a page of this server or the user made the request, or
+// that the request opens a page. Browsers also send the cookie with requests from other servers of
+// the same site, such as servers on other ports.
 func (s *Site) Known(r *http.Request) (token string, ok bool) {
 	if s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", false

@@ -36,14 +36,15 @@ type Options struct {
 	// answer of each.
 	Tools   []*tool.Tool
 	Version string
-	// Own starts this knack, in the snippets of clients on this machine. It is zero if clients
-	// run elsewhere, and never shown to a client behind a proxy.
+	// Own is the command with which a client on this machine starts this knack. A page shows it in
+	// the clients' entries, but never to a client behind a proxy. It is zero if clients run
+	// elsewhere.
 	Own clientconfig.Server
 	// Verifier, if set, verifies the tokens with which people sign in. The pages then
 	// say that a token is needed; the server checks the requests.
 	Verifier access.Verifier
-	// SignIn, if set, is a provider at which people can sign in; Verifier knows its tokens.
-	// NoTokens reports that there is no other way.
+	// SignIn, if set, is a provider at which people can sign in; Verifier accepts its tokens.
+	// NoTokens is set if people cannot sign in with any other token.
 	SignIn   *openid.Provider
 	NoTokens bool
 	// Engage returns the text of skill://engage/SKILL.md if no skill has that URI; see
@@ -197,11 +198,12 @@ type request struct {
 	// lacks describes the missing part of this request's view, or is nil if the view is complete.
 	// If it is set, the answer must not be cached; see [Site.view].
 	lacks *catalog.Incomplete
-	// missing describes the part that the view will lack for long; see [catalog.View.Unreachable].
+	// missing describes the external sources that cannot be reached, or is empty; see
+	// [catalog.View.Unreachable].
 	missing string
 }
 
-// isAPI reports whether a program reads the answer.
+// isAPI reports whether the answer is for a program, judging by the path.
 func (r *request) isAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/api/") || strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/metrics"
 }
@@ -274,7 +276,8 @@ func absent(unsure error, say string) error {
 	return problem(http.StatusNotFound, say)
 }
 
-// sentence makes a sentence of a message of knack itself.
+// sentence turns one of knack's own messages into a sentence, with a capital letter and a full
+// stop.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // failure is an error with an HTTP status and a sentence for the client.
@@ -291,8 +294,8 @@ func (s *Site) nowhere(*request) error {
 	return problem(http.StatusNotFound, "There is no such page.")
 }
 
-// titleOf returns the name of a status. Status 413 is "Content Too Large", since
-// readers send nothing large themselves.
+// titleOf returns the name of a status. For status 413 it is "Content Too Large" and not "Request
+// Entity Too Large", since the reader of the page has sent nothing large.
 func titleOf(status int) string {
 	if status == http.StatusRequestEntityTooLarge {
 		return "Content Too Large"

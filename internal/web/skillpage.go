@@ -79,7 +79,7 @@ type skillPage struct {
 	Compare  *comparison
 }
 
-// relative is another skill of the same name.
+// relative is a link to another skill, usually a skill of the same name.
 type relative struct{ Href, Place, Load, How, Compare string }
 
 type field struct{ Key, Value string }

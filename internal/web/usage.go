@@ -30,7 +30,7 @@ type usagePage struct {
 	Rows    []useRow
 	More    int
 	NUnused int
-	Unused  string // the list of the skills that were never used
+	Unused  string // address of the list of the skills that were never used
 	Bars    []bar
 	Most    uint64 // maximum of loads and reads in one hour
 	ByWeek  []weekRow
@@ -45,7 +45,7 @@ type useRow struct {
 	usage.Counts
 }
 
-// users are clients, the most active first, and the number of further ones.
+// users are the most active clients of a skill or a week, and the number of further clients.
 type users struct {
 	Users []usage.Client
 	Other int
@@ -56,7 +56,7 @@ func usersOf(all []usage.Client) users {
 	return users{all[:n], len(all) - n}
 }
 
-// weekRow is one week. The widths are its bars', in percent of the longest.
+// weekRow is one week. The widths of its bars are in percent of the longest bar.
 type weekRow struct {
 	At time.Time
 	usage.Counts
@@ -100,7 +100,7 @@ func (s *Site) usage(r *request) error {
 // visible, even on a phone.
 const leastBar = 3
 
-// share returns the size of a bar for n of most, in units of a drawing.
+// share returns the size of the bar for n, if the bar for most has the given size.
 func share(n, most uint64, size int) int {
 	if n == 0 {
 		return 0
@@ -137,14 +137,14 @@ func (p *usagePage) weeks() {
 	}
 }
 
-// usageOf is the figure about usage on the health page.
+// usageOf has the figures about usage on the health page.
 type usageOf struct {
 	Since           time.Time
 	NUnused         int
 	Unused          string
 	Missing         int
 	Whole           bool
-	Clients, Weekly int // number of clients; of weeks with a use
+	Clients, Weekly int // number of clients, and of weeks in which a skill was used
 }
 
 func (s *Site) usageOf(v catalog.View) usageOf {

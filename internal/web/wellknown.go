@@ -97,7 +97,7 @@ func (s *Site) archives(r *request, v catalog.View) (map[*catalog.Entry]skill.Di
 	return all, nil
 }
 
-// sizeOf estimates the size of an index of the given properties, from above.
+// sizeOf returns an upper bound of the size of an index with the given properties.
 func sizeOf(v catalog.View, fields []string) (size int64) {
 	for _, e := range v.Entries {
 		if size += 224 + 2*int64(len(e.Name)); slices.Contains(fields, "description") {
@@ -107,8 +107,9 @@ func sizeOf(v catalog.View, fields []string) (size int64) {
 	return size
 }
 
-// discoveryOf encodes the index of a view by hand, with all properties if fields is nil. Encoding it as one value would hold
-// it three times, and encoding/json takes twice as long.
+// discoveryOf encodes the index of a view, with all properties if fields is nil. It builds the JSON
+// by hand: encoding one value would need three times the memory, and encoding/json takes twice as
+// long.
 func discoveryOf(v catalog.View, fields []string, archives map[*catalog.Entry]skill.Digest) []byte {
 	var all []*catalog.Entry
 	size := 128
@@ -165,8 +166,8 @@ func discoveryOf(v catalog.View, fields []string, archives map[*catalog.Entry]sk
 	return display.AppendVisibleJSON(nil, append(b, "}\n"...))
 }
 
-// archiveSuffix ends the address of an archive, whose name is its digest. A client that has read the
-// index thus gets the bytes that the index means, or none.
+// archiveSuffix ends the address of an archive. The file name in the address is the digest of the
+// archive, so that a client gets the bytes to which its copy of the index refers, or an error.
 const archiveSuffix = ".tar.gz"
 
 func (s *Site) wellKnownSkill(r *request) error {
@@ -196,7 +197,7 @@ func (s *Site) wellKnownSkill(r *request) error {
 	return answerTagged(r, "text/markdown; charset=utf-8", data)
 }
 
-// wellKnownArchive answers with the archive of a skill if that still has the digest.
+// wellKnownArchive answers with the archive of a skill if the archive still has the given digest.
 func (s *Site) wellKnownArchive(r *request, v catalog.View, e *catalog.Entry, digest string) error {
 	const gone = "The index has no such archive of the skill, or has it no longer: read the index again."
 	if err := limit.Reserve(r.Context(), skill.FolderMemory+skill.MaxFile); err != nil {

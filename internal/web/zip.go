@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// zip answers with every file of a skill in one archive, in a folder of the skill's
-// folder's name. The archive is made whole before it is sent, so that a file that changes
-// meanwhile cannot spoil it.
+// zip answers with a ZIP archive of all files of a skill, in a folder with the name of the skill's
+// folder. The archive is complete before it is sent, so that a file that changes meanwhile cannot
+// damage it.
 func (s *Site) zip(r *request) error {
 	v, err := s.view(r)
 	if err != nil {
@@ -55,14 +55,14 @@ func (s *Site) zip(r *request) error {
 	return answerTagged(r, "application/zip", data)
 }
 
-// pack returns the archive. Equal files make equal bytes. A manifest has no path that
-// leaves the folder, on any system.
+// pack returns a ZIP archive of the files. Equal files give equal bytes. No path in a manifest
+// leads out of the folder, on any system.
 func pack(r *request, v catalog.View, e *catalog.Entry, folder string, files []skill.File) ([]byte, error) {
 	var size int64
 	for _, f := range files {
 		size += f.Size
 	}
-	if err := limit.Reserve(r.Context(), 2*size); err != nil { // the archive may be as large, and grows by copying
+	if err := limit.Reserve(r.Context(), 2*size); err != nil { // as large as the files at most, in a buffer that grows by copying
 		return nil, err
 	}
 	var b bytes.Buffer
@@ -89,7 +89,7 @@ func pack(r *request, v catalog.View, e *catalog.Entry, folder string, files []s
 	return b.Bytes(), nil
 }
 
-// archiveName returns a folder's name as every system and header takes it.
+// archiveName returns a folder's name with only characters that every system and header accepts.
 func archiveName(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {

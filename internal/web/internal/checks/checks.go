@@ -1,4 +1,5 @@
-// Package checks keeps the findings about every skill of a catalogue, for pages and programs.
+// Package checks checks every skill of a catalogue in the background, and caches the results for
+// pages and the API.
 package checks
 
 import (
@@ -18,10 +19,10 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Checks keeps the judgement of each skill of a catalogue. Each version of
-// a skill is checked once, in the background, as soon as a snapshot has it. Requests use
-// the results. The catalogue does not notice changes of files other than SKILL.md, so a
-// request also starts a round that compares the stamps of all files.
+// Checks caches the judgement of each skill of a catalogue. Each version of a skill is checked
+// once, in the background, as soon as a snapshot has it, and requests use the results. The
+// catalogue does not notice changes of files other than SKILL.md, so a request also starts a round
+// that compares the stamps of all files.
 type Checks struct {
 	catalog *catalog.Catalog
 	judge   judgement.Judge
@@ -144,7 +145,7 @@ func (c *Checks) run(v catalog.View, r *round) {
 	c.mu.Unlock()
 	close(r.done)
 	if now, _ := c.catalog.Now(nil); now.Snapshot != r.of {
-		c.begin(false) // the skills of the snapshots since then
+		c.begin(false) // check the skills of newer snapshots
 	}
 }
 
@@ -191,9 +192,9 @@ func (c *Checks) forgetAllBut(entries []*catalog.Entry) {
 	}
 }
 
-// checkAll calls do for the given skills with a number of workers, and stops early if the
-// context ends. An error of do says that the disk of a skill's root does not answer. The
-// other skills of that root get this as their result, since waiting once is enough.
+// checkAll calls do for the given skills with a number of workers, and stops early if the context
+// ends. An error of do means that the disk of the skill's root does not answer. The remaining
+// skills of that root get this as their result, without another wait.
 func (c *Checks) checkAll(ctx context.Context, entries []*catalog.Entry, workers int, do func(context.Context, *catalog.Entry) error) {
 	var silent sync.Map // labels of the roots
 	limit.Parallel(workers, len(entries), func(i int) {
@@ -209,10 +210,10 @@ func (c *Checks) checkAll(ctx context.Context, entries []*catalog.Entry, workers
 	})
 }
 
-// check returns the report on a skill and keeps it. It trusts a state of the files that
-// was seen within the given time. If whole is set, the report has all findings. The error
-// says that the disk does not answer, or that the context has ended. A disk that does not
-// answer is also kept as a finding.
+// check returns the report on a skill and caches it. It does not examine the files if their state
+// was seen within the given age. If whole is set, the report has all findings. The error means that
+// the disk does not answer, or that the context has ended. A disk that does not answer is also
+// cached as a finding.
 func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, age time.Duration, whole bool) (check.Report, error) {
 	c.mu.Lock()
 	was := c.results[e.Skill]

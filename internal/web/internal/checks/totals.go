@@ -42,8 +42,8 @@ const countRest = 500 * time.Millisecond
 // checked in this time.
 const checkPatience = 20 * time.Millisecond
 
-// Soon returns the totals for a page, which does not wait until every skill is checked. now
-// reports whether they are complete and current.
+// Soon returns the totals for a page, without waiting until every skill is checked. now reports
+// whether the totals are complete and current.
 func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *doctor.Totals, now bool) {
 	now = closesWithin(ctx, c.begin(true).done, checkPatience)
 	t = c.count(v, now)
@@ -54,9 +54,9 @@ func (c *Checks) Soon(ctx context.Context, v catalog.View) (t *doctor.Totals, no
 // never returns partial results.
 const apiPatience = DiskTime - 2*time.Second
 
-// Whole returns the totals for the API, which waits until every skill is checked. The
-// stamps of the files were compared within the last [checkAge]. ok is false if the time was
-// too short.
+// Whole returns the totals for the API, and waits until every skill is checked. The stamps of the
+// files were compared within the last [checkAge]. ok is false if not all skills were checked in
+// time.
 func (c *Checks) Whole(ctx context.Context, v catalog.View) (t *doctor.Totals, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
@@ -109,8 +109,8 @@ func (c *Checks) count(v catalog.View, now bool) *doctor.Totals {
 	return kept.totals
 }
 
-// Kept returns the verdict on a skill from its last check, and the number of findings that it
-// lacks. The verdict is nil if the skill was not checked.
+// Kept returns the verdict on a skill from its last check, and a count of the findings that the
+// verdict lacks. The verdict is nil if the skill was not checked.
 func (c *Checks) Kept(e *catalog.Entry) (d *judgement.Verdict, cut judgement.Tally) {
 	c.mu.Lock()
 	r := c.results[e.Skill]

@@ -31,7 +31,7 @@ type computed[T any] struct {
 	weight int // 0 until computed
 }
 
-// Get computes the value once per snapshot. Concurrent callers wait for it.
+// Get returns the value for a snapshot, which is computed once. Concurrent callers wait for it.
 func (l *Cache[T]) Get(v catalog.View, compute func() T) T {
 	l.mu.Lock()
 	i := slices.IndexFunc(l.kept, func(c *computed[T]) bool { return c.of == v.Snapshot })

@@ -152,7 +152,7 @@ func dissolve(n ast.Node) {
 	n.Parent().RemoveChild(n.Parent(), n)
 }
 
-// asLink replaces an image with a link to it. A page sends no requests to other servers.
+// asLink replaces an image with a link to it, since a page sends no requests to other servers.
 func asLink(n *ast.Image) *ast.Link {
 	link := ast.NewLink()
 	link.Destination = n.Destination

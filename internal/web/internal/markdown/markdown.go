@@ -1,6 +1,6 @@
 // Package markdown renders the Markdown of skills as HTML without scripts, forms or requests.
 //
-// [Renderer.Render] parses and renders, rewrite in links.go points the links, and sanitize in
+// [Renderer.Render] parses and renders, rewrite in links.go resolves the links, and sanitize in
 // sanitize.go passes only allowed elements.
 package markdown
 
@@ -31,7 +31,7 @@ const maxRendered = 384 << 10
 // element of the page.
 const idPrefix = "md-"
 
-// Renderer converts a skill's Markdown to HTML that cannot do anything.
+// Renderer converts a skill's Markdown to HTML without scripts, forms or requests.
 type Renderer struct {
 	md    goldmark.Markdown
 	slots chan struct{} // limits concurrent rendering
@@ -137,7 +137,7 @@ func wordsOf(n ast.Node, source []byte) string {
 		switch n := n.(type) {
 		case *ast.Text:
 			words := n.Value(source)
-			if !inCode(n) { // a reference and an escape are literal in code
+			if !inCode(n) { // character references and escapes are literal in code
 				words = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(words)))
 			}
 			b.Write(words)
@@ -172,19 +172,19 @@ func codeOf(doc ast.Node, source []byte) (all []string) {
 
 func inCode(n ast.Node) bool { return n.Parent() != nil && n.Parent().Kind() == ast.KindCodeSpan }
 
-// Limits of the Markdown that is parsed. The parser's time for emphasis and links grows
-// with the square of the marks in a paragraph. Its time for quotes and lists grows with
-// the marks at the beginning of a line. Of 3,389 real Markdown files of skills, none
-// has more than 55,000 of the first (as counted by hostile) or 42 of the second.
+// Limits of the Markdown that is parsed. The parser's time for emphasis and links grows with the
+// square of the marks in a paragraph. Its time for quotes and lists grows with the marks at the
+// beginning of a line. Among 3,389 real Markdown files of skills, the sum of these squares is at
+// most 55,000, as hostile computes it, and a line begins with at most 42 marks.
 //
-// A row of a table is padded to the number of cells in the header. So the size of a
-// table grows with the product of rows and columns. None of the same files has more
-// than 2,651 cells, counted this way.
+// A row of a table is padded to the number of cells in the header. So the size of a table grows
+// with the product of rows and columns. None of the same files has more than 2,651 cells, counted
+// this way.
 const (
 	maxMarks  = 10_000_000
 	maxOpen   = 64
 	maxCells  = 100_000
-	maxMarkup = 8 << 20 // bytes of rendered HTML; bounds what the other limits miss
+	maxMarkup = 8 << 20 // bytes of rendered HTML, for texts that the other limits miss
 	// maxHeadings is the maximum number of lines that make a heading. Each costs about
 	// 20 µs.
 	maxHeadings = 10_000
@@ -209,7 +209,7 @@ func hostile(source string) bool {
 	cells, columns, rows := 0, 0, 0
 	headings := 0
 	for line := range strings.Lines(source) {
-		if util.IsBlank([]byte(line)) { // as the parser does: only such a line ends a paragraph or a table
+		if util.IsBlank([]byte(line)) { // like the parser: only a blank line ends a paragraph or a table
 			total += marks * marks
 			cells += columns * rows
 			marks, columns, rows = 0, 0, 0

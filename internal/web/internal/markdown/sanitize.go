@@ -67,15 +67,15 @@ func isHref(v string) bool {
 
 const maxNested = 256
 
-// sanitize rewrites markup so that it contains only elements and attributes of the table. It is the
-// second defence after a renderer that passes no HTML.
+// sanitize rewrites markup so that it contains only elements and attributes of the table allowed.
+// It is the second defence after a renderer that passes no HTML.
 //
-// It knows only tags as the renderer writes them. Anything else that begins with "<"
-// becomes text, comments included. So the result has no tag that was not read whole.
+// It recognizes only tags in the form that the renderer writes. Anything else that begins with "<"
+// becomes text, comments included. So the result has only tags that were parsed completely.
 //
-// An end tag closes only elements that are open, so that a text cannot end the element
-// around it. Elements nested deeper than maxNested are left out: HTML parsers stop at
-// about 512 levels, and their handling of the rest differs.
+// An end tag closes only elements that are open, so that a text cannot end the element around it.
+// Elements nested deeper than maxNested are left out: HTML parsers stop at about 512 levels, and
+// their handling of the rest differs.
 func sanitize(markup string) string {
 	var out strings.Builder
 	out.Grow(len(markup) + len(markup)/8)
@@ -115,8 +115,8 @@ type tag struct {
 
 type attribute struct{ name, value string }
 
-// readTag returns the tag at the beginning of markup and its size in bytes, or a size of
-// 0 if there is none. An attribute has a value in double quotes.
+// readTag returns the tag at the beginning of markup and its size in bytes. The size is 0 if markup
+// begins with no tag, or an attribute has no value in double quotes.
 func readTag(markup string) (t tag, size int) {
 	rest, ok := strings.CutPrefix(markup, "<")
 	if !ok {

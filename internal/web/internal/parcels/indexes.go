@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Indexes caches the indexes of the most recently used snapshots, each for a short time. A
-// snapshot does not notice a change of a file beside SKILL.md. Clients with different rights have
+// Indexes caches the indexes of the most recently used snapshots, each for a short time, since a
+// file beside SKILL.md can change without a new snapshot. Clients with different rights have
 // different snapshots.
 type Indexes[T any] struct {
 	// Age is the lifetime of an index, Weigh its size, and Most the total size of all but the
@@ -25,7 +25,7 @@ type Indexes[T any] struct {
 
 type index[T any] struct {
 	of     *catalog.Snapshot
-	gate   chan struct{} // one caller at a time makes it
+	gate   chan struct{} // held by the caller that makes the index
 	value  T
 	made   time.Time // zero before the first time
 	weight int

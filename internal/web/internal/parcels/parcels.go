@@ -17,10 +17,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ErrChanged says that a skill has changed while it was packed.
+// ErrChanged is the error for a skill that changed while it was packed.
 var ErrChanged = errors.New("the skill changed while it was packed")
 
-// maxKept bounds the digests that are kept, to about 13 MB.
+// maxKept is the maximum number of cached digests, which take about 13 MB.
 const maxKept = 100_000
 
 // Parcels caches the digests of archives. It reads the files of each version of a skill once. The
@@ -43,8 +43,8 @@ type packed struct {
 	exec bool
 }
 
-// Of returns the parcel of a skill, or nil for a skill that is only SKILL.md. The error is the one
-// of [catalog.View.Manifest].
+// Of returns the parcel of a skill, or nil for a skill that is only SKILL.md. The error comes from
+// [catalog.View.Manifest] or from reading the mode of a file.
 func Of(ctx context.Context, v catalog.View, e *catalog.Entry) (*Parcel, error) {
 	e, files, err := v.Manifest(ctx, e)
 	if err != nil || len(files) == 1 {
@@ -68,8 +68,8 @@ func Of(ctx context.Context, v catalog.View, e *catalog.Entry) (*Parcel, error) 
 	return p, nil
 }
 
-// Digest returns the digest of a parcel's archive. It keeps one file at a time in memory, of at
-// most [skill.MaxFile] bytes, for which the caller reserves room.
+// Digest returns the digest of a parcel's archive. It has one file of at most [skill.MaxFile] bytes
+// in memory at a time, and the caller reserves that memory.
 func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.Digest, error) {
 	k.mu.Lock()
 	d, ok := k.kept[p.key]
@@ -77,7 +77,7 @@ func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.
 	if ok {
 		return d, nil
 	}
-	ctx, _ = catalog.WithTrace(limit.WithAccount(ctx, nil)) // hashing gives the files to no client
+	ctx, _ = catalog.WithTrace(limit.WithAccount(ctx, nil)) // no client gets the hashed files
 	h := sha256.New()
 	if err := p.write(ctx, v, h); err != nil {
 		return skill.Digest{}, err
@@ -92,7 +92,7 @@ func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.
 	return d, nil
 }
 
-// Bytes returns the archive. It reserves the memory.
+// Bytes returns the archive, and reserves memory for it.
 func (p *Parcel) Bytes(ctx context.Context, v catalog.View) ([]byte, error) {
 	size := p.size + int64(len(p.files)+4)*2048 // headers, padding, blocks
 	size += size/1024 + 64<<10

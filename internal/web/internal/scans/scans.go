@@ -112,7 +112,7 @@ func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	v.Scanned, v.Enforce, v.Review = true, k.Report.Enforce, k.Report.Review
 	for i, f := range doctor.ScanFindings(k.Report.Findings) {
 		row := Row{ScanFinding: f}
-		if f.File == k.Report.Findings[i].File { // otherwise a secret was cut out of it
+		if f.File == k.Report.Findings[i].File { // otherwise a secret was cut out of the name
 			row.Href = href(f.File, f.Line)
 		}
 		v.Rows = append(v.Rows, row)

@@ -17,8 +17,8 @@ type State string
 // The states, the gravest first.
 const (
 	Waiting State = "waiting"        // nothing is served yet
-	Silent  State = "not answering"  // the source, and its last release is served
-	Refused State = "refused"        // its release is not taken, and the previous one is served
+	Silent  State = "not answering"  // the source does not answer, and its last release is served
+	Refused State = "refused"        // its new release is refused, and the previous is served
 	Coming  State = "release coming" // another release was fetched, and is served in a moment
 	Current State = "current"        // the source's release is served
 )
@@ -38,9 +38,9 @@ func (r Row) Grave() bool { return r.State == Waiting || r.Status.Refused != "" 
 // Short returns the beginning of the release's digest.
 func (r Row) Short() string { return Short(r.Release) }
 
-// RowOf returns the row of a source. frank includes the reasons, which may name files of the
-// server. If a source does not answer now, the row says so before it names a release refused
-// earlier.
+// RowOf returns the row of a source. If frank is set, the row has the reasons, which may name files
+// of the server. If the source does not answer now, the row says so before it names a release
+// refused earlier.
 func RowOf(s follow.Status, frank bool) Row {
 	r := Row{Status: s, State: Current, Trust: Trust(s)}
 	r.From = publicName(s.From)
@@ -64,7 +64,7 @@ func RowOf(s follow.Status, frank bool) Row {
 	return r
 }
 
-// silence says since when and why a source does not answer, and names the refusal before.
+// silence says since when and why a source does not answer, and that a release was refused before.
 func silence(s follow.Status, frank bool) string {
 	says := "since " + s.FailingSince.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + reason(s.Failure, frank)
 	if s.Refused == "" {
@@ -77,7 +77,7 @@ func silence(s follow.Status, frank bool) string {
 	return says
 }
 
-// reason returns a reason, or says where to find it.
+// reason returns the text if frank is set, or else says where to find it.
 func reason(text string, frank bool) string {
 	if !frank {
 		return "The log of the server says why."
@@ -108,7 +108,8 @@ func lastAnswer(s follow.Status) time.Time {
 	return s.Answered
 }
 
-// publicName returns the source as clients may see it: pages and the API reveal no path of the server.
+// publicName returns the name of a source for clients. It replaces a path of the server, since
+// pages and the API reveal none.
 func publicName(from string) string {
 	if strings.HasPrefix(from, "/") || strings.Contains(from, "file:") || len(from) > 1 && from[1] == ':' {
 		return "a place on the server"
