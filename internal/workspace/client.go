@@ -22,16 +22,16 @@ import (
 // maxSettings bounds a file of a client's settings, in bytes.
 const maxSettings = 16 << 20
 
-// clientSkills holds the skills that a client shows itself, with the settings that disable
-// some.
+// clientSkills has the skills that a client shows on its own, and the settings with which the user
+// disables some of them.
 type clientSkills struct {
 	*catalog.ClientSkills
 	curation clientconfig.Curation
 }
 
-// clientSkills returns the skills that a client shows itself: the enabled skills in the folders
-// that it reads. It returns the same value while nothing has changed. If the settings cannot be
-// read, it returns nil, since a skill that the client lacks must stay listed.
+// clientSkills returns the skills that a client shows on its own: the enabled skills in the folders
+// that the client reads. It returns the same value while nothing has changed. If the settings
+// cannot be read, it returns nil, since a skill that the client does not show must stay listed.
 func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 	agent := agents.Named(client)
 	if agent == nil {
@@ -74,7 +74,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 }
 
 // ForClient returns the view with the lists for a client, given its name in the table of agents. It
-// must follow [Workspace.View] or [Workspace.Scan].
+// must be called after [Workspace.View] or [Workspace.Scan].
 func (w *Workspace) ForClient(ctx context.Context, client string) (catalog.View, error) {
 	w.catalog.AddClient(client)
 	return w.catalog.View(ctx)
@@ -115,8 +115,9 @@ func subjectOf(e *catalog.Entry) clientconfig.Subject {
 	return s
 }
 
-// settingsFiles returns the paths of a place of the table of agents with links resolved, the file
-// that counts most last. A project may be a clone, so a link that leads out of it is an error.
+// settingsFiles returns the paths of a settings file that the table of agents names, with links
+// resolved. A file in a project has a path for each folder of the project; the last path has
+// precedence. A project may be a clone, so a link that leads out of the project is an error.
 func (w *Workspace) settingsFiles(open []string, place string) (files []string, err error) {
 	name, inProject := strings.CutPrefix(place, "./")
 	if !inProject {

@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// pluginsDelay postpones watching, as the catalogue does, and pluginsSettle waits for the rest
-	// of a change.
+	// pluginsDelay postpones the start of watching, as the catalogue does. pluginsSettle is the
+	// wait for the rest of a change after its first event.
 	pluginsDelay, pluginsSettle = 200 * time.Millisecond, 50 * time.Millisecond
 )
 
-// pluginsInterval is the interval at which these files are looked at without an event. Tests change
-// it.
+// pluginsInterval is the interval at which the clients' plugin files are checked if no event
+// arrives. Tests change it.
 var pluginsInterval = catalog.DefaultInterval
 
-// pluginRoots are the plugins of a layout, which are its last roots.
+// pluginRoots has the plugins of a layout. Their roots are the last roots of the layout.
 type pluginRoots struct {
 	found *plugins.Found
 	from  int // index of the first root
-	// byLabel has the plugins of the roots.
+	// byLabel maps the label of a root to its plugin.
 	byLabel map[string]plugins.Plugin
 }
 
-// findPlugins finds the plugins of the clients. A server over HTTP has none, since its callers do
-// not share the plugins of its account.
+// findPlugins finds the plugins of the clients. It returns nil for a server over HTTP, since its
+// callers do not share the plugins of its account.
 func (w *Workspace) findPlugins(open []string, all bool) *plugins.Found {
 	env := w.o.Env
 	if w.address != "" || env.Home == "" {
@@ -51,7 +51,7 @@ func (w *Workspace) findPlugins(open []string, all bool) *plugins.Found {
 	})
 }
 
-// withPlugins returns a layout with the roots of the plugins as they are now.
+// withPlugins returns a layout with the roots of the plugins that are installed now.
 func (w *Workspace) withPlugins(l layout) layout {
 	p := pluginRoots{from: len(l.roots), byLabel: map[string]plugins.Plugin{}}
 	if l.plugins.found != nil {
@@ -78,7 +78,7 @@ func (w *Workspace) withPlugins(l layout) layout {
 	return l
 }
 
-// source returns the source of a plugin's root.
+// source returns the source of the root in o. ok is false if the root does not belong to a plugin.
 func (p pluginRoots) source(o dir.Options) (s catalog.Source, ok bool) {
 	plugin, ok := p.byLabel[o.Root.Label]
 	switch {
@@ -99,7 +99,8 @@ type lateSource struct {
 
 func (s *lateSource) Root() skill.Root { return s.root }
 
-// Scan waits for the files. A server then replaces the source by the sources of the plugins.
+// Scan waits until the files are read, and then returns an error: a command must be run again. A
+// server replaces the source with the sources of the plugins.
 func (s *lateSource) Scan(ctx context.Context) (skill.Scan, error) {
 	select {
 	case <-s.answered:
@@ -133,7 +134,8 @@ func (p pluginRoots) damaged() (warnings []string) {
 	return warnings
 }
 
-// Plugins describes the plugins of the clients on this machine, also those that are not enabled.
+// Plugins describes the plugins of the clients on this machine, including plugins that are not
+// enabled.
 func (w *Workspace) Plugins() []doctor.Plugin {
 	if w.Named() {
 		return nil
@@ -192,7 +194,8 @@ func (w *Workspace) followPlugins(ctx context.Context) {
 	}
 }
 
-// refindPlugins replaces the sources of the plugins if these have changed since they were found.
+// refindPlugins finds the plugins again if they have changed since last, and replaces their
+// sources.
 func (w *Workspace) refindPlugins(last *plugins.Found) *plugins.Found {
 	w.changing.Lock()
 	defer w.changing.Unlock()

@@ -23,18 +23,18 @@ import (
 // DirsVariable is the variable with the folders to serve before the well-known roots.
 const DirsVariable = "KNACK_DIRS"
 
-// layout holds the roots in order, and the projects that name some of them.
+// layout has the roots in order, and the projects whose files name some of the roots.
 type layout struct {
 	open     []string          // the folders of the client's projects
-	partly   bool              // not all sub-packages were looked for
+	partly   bool              // some sub-packages were not searched for
 	projects settings.Projects // empty if the user named every root
-	tools    string            // the set that the projects choose, or ""
+	tools    string            // the set of tools that the projects choose, or ""
 	roots    []skill.Root      // without the roots of followed sources and of the built-in skills
 	plugins  pluginRoots       // the last of the roots
 }
 
-// layoutOf returns the layout for the projects that a client has open. --project replaces
-// them; without either, it is the working directory.
+// layoutOf returns the layout for the projects that a client has open. The flag --project replaces
+// these projects. Without any, the project is the working directory.
 func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 	env := w.o.Env
 	if folder := settings.Folder(*env, w.o.Project); folder != "" && (w.o.Project != "" || len(open) == 0) {
@@ -125,7 +125,8 @@ func (w *Workspace) Fixed() bool { return w.Named() || w.o.Project != "" }
 // skills.
 func (w *Workspace) Roots() []skill.Root { return slices.Clone(w.layout.roots) }
 
-// numbered returns the roots of --dir. The URIs of a single root have no label.
+// numbered returns the roots of --dir, with numbered labels. The URIs of a single root do not
+// contain its label, unless there is also a --source.
 func (w *Workspace) numbered() []skill.Root {
 	roots := make([]skill.Root, len(w.o.Dirs))
 	for i, d := range w.o.Dirs {
@@ -150,8 +151,9 @@ func variableRoots(env *console.Env) (roots []skill.Root) {
 	return roots
 }
 
-// Getenv returns the environment in which the user may move the homes of clients. It returns nil
-// over HTTP, because clients do not share the environment of the server's account.
+// Getenv returns the function that reads the variables with which the user moves the homes of
+// clients. It returns nil over HTTP, because clients do not share the environment of the server's
+// account.
 func (w *Workspace) Getenv() func(string) string {
 	if w.address != "" {
 		return nil
@@ -159,9 +161,10 @@ func (w *Workspace) Getenv() func(string) string {
 	return w.o.Env.Getenv
 }
 
-// Missing warns of variables that cannot move a client's home, of damaged plugins, and of folders
-// that a scan did not find: from KNACK_DIRS or from the projects' files. Relative entries are skipped, since they apply
-// only to some working directories; an entry with ~ is reported, since no shell has expanded it.
+// Missing returns warnings about variables that cannot move a client's home, about damaged plugins,
+// and about missing folders that KNACK_DIRS or a project's file names. A relative folder in
+// KNACK_DIRS is skipped, since it applies only to some working directories. A folder with ~ is
+// reported, since no shell has expanded it.
 func (w *Workspace) Missing(v catalog.View) (missing []string) {
 	if w.Named() {
 		return nil // named roots replace the well-known folders
@@ -184,8 +187,8 @@ func (w *Workspace) Missing(v catalog.View) (missing []string) {
 // Unusable returns the reasons why project files are not used.
 func (w *Workspace) Unusable() []error { return w.layout.projects.Unusable }
 
-// Unused says of each refused file of settings why it is not used, and names the files that look like
-// settings and are not read.
+// Unused returns the reason why each refused file of settings is not used, and a warning for each
+// file that looks like settings but is not read.
 func (w *Workspace) Unused() (out []string) {
 	for _, err := range w.Unusable() {
 		out = append(out, err.Error())
@@ -215,8 +218,8 @@ func (w *Workspace) Folder(r skill.Root, watches *dir.Watches) catalog.Source {
 	return w.layout.projects.Source(dir.Options{Root: r, Watches: watches, Load: true})
 }
 
-// check refuses named folders that cannot be used, before anything is served. It also refuses an
-// empty name, which an unset variable leaves behind.
+// check returns an error for a named folder that cannot be used, before anything is served. An
+// empty name is an error too, since it usually comes from an unset variable.
 func (w *Workspace) check() error {
 	o := &w.o
 	if o.Project != "" {
@@ -311,8 +314,8 @@ func (w *Workspace) labelsOf(l layout) (labels []string) {
 	return append(append(labels, w.sourceLabels()...), builtin.Label)
 }
 
-// checkExcluded refuses a label that no root has or could have here: after a typing error, skills
-// that should be excluded would be listed.
+// checkExcluded refuses a label that no root has or could have here. Such a label is probably
+// misspelt, and the skills that it should exclude would be listed.
 func (w *Workspace) checkExcluded(l layout) error {
 	if len(w.o.Exclude) == 0 {
 		return nil

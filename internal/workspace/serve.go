@@ -49,8 +49,8 @@ func (w *Workspace) Admission() *admission.Controller { return w.admission }
 // Replica returns the followed sources of a server, or nil.
 func (w *Workspace) Replica() *replica.Replica { return w.replica }
 
-// Start reads the skills of a server and follows their changes, until the context ends. stop ends the
-// controller of the operator's policy, and waits until it has saved its verdicts.
+// Start reads the skills of a server and follows their changes, until the context ends. stop ends
+// the controller of the operator's policy, and waits until it has saved its verdicts.
 func (w *Workspace) Start(ctx context.Context) (stop func()) {
 	go func() { _ = w.catalog.Run(ctx) }()
 	stop = w.admission.Start(ctx, w.catalog)
@@ -59,8 +59,8 @@ func (w *Workspace) Start(ctx context.Context) (stop func()) {
 	return stop
 }
 
-// SetProjects serves the skills of the projects that a client has open, instead of the working
-// directory's. unusable holds the reasons why files of these projects are not used.
+// SetProjects serves the skills of the projects that a client has open, instead of the skills of
+// the working directory. unusable lists the reasons why files of these projects are not used.
 func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable []error, err error) {
 	l := w.layoutOf(settings.New(w.o.Env, w.o.Config), folders)
 	if err := w.checkExcluded(l); err != nil {
@@ -129,8 +129,8 @@ func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	return provenance.New(o)
 }
 
-// shownReal writes a path without links the way this machine's user would, whose working or home
-// folder may be reached through a link.
+// shownReal formats a path without links as the user knows it. If a link leads to the working
+// folder or to the home folder, the result begins with the path of that link.
 func shownReal(env *console.Env, path string) string {
 	for _, base := range []string{env.Dir, env.Home} {
 		if below, ok := console.Below(path, realpath.Of(base)); base != "" && ok {

@@ -93,13 +93,14 @@ type Workspace struct {
 	sources   []catalog.Source
 	catalog   *catalog.Catalog // nil until the skills are read
 	replica   *replica.Replica // nil without followed sources
-	followed  []catalog.Source // the replica's, judged; they stay when the projects change
+	followed  []catalog.Source // guarded sources of the replica; they stay when the projects change
 	stored    []doctor.Followed
 	locks     *provenance.Locks
 	admission *admission.Controller
 }
 
-// Open resolves the settings. Its skills pass the operator's policy and the locks.
+// Open resolves the settings. The skills of the workspace must pass the operator's policy and the
+// locks.
 func Open(o Options) (*Workspace, error) { return open(o, false) }
 
 // OpenUnguarded is Open without the operator's policy, for commands that inspect held-back skills:
@@ -111,7 +112,7 @@ func open(o Options, unguarded bool) (w *Workspace, err error) {
 		o.Warn = func(string) {}
 	}
 	w = &Workspace{o: o, unguarded: unguarded, files: settings.New(o.Env, o.Config), watches: dir.NewWatches()}
-	realpath.Answers(o.Env.Home) // nothing below waits for it if it does not
+	realpath.Answers(o.Env.Home) // if that disk does not answer, nothing below waits for it
 	if err = w.readFile(); err != nil {
 		return nil, err
 	}
@@ -133,8 +134,9 @@ func open(o Options, unguarded bool) (w *Workspace, err error) {
 }
 
 // readFile reads the file in effect. By default a server on stdio has none, because an error in an
-// unrelated section would leave an agent without skills; it takes the sources of the user's own file. The operator of a server over HTTP may
-// expect the project's file to apply, so a fault in that file is an error.
+// unrelated section would leave an agent without skills; it uses only the sources of the user's own
+// file. The operator of a server over HTTP may expect the project's file to apply, so a fault in
+// that file is an error.
 func (w *Workspace) readFile() (err error) {
 	w.address = w.o.HTTP
 	if w.o.Config == "" && w.o.HTTP == "" {
@@ -210,7 +212,7 @@ func (w *Workspace) Settings() []string {
 	return w.layout.projects.Lines()
 }
 
-// Stored describes the followed sources as the store holds them.
+// Stored describes the followed sources by their stored releases.
 func (w *Workspace) Stored() []doctor.Followed { return w.stored }
 
 // Sources returns the sources of the skills that were read.
@@ -232,8 +234,8 @@ func JudgeOf(ctl *admission.Controller) judgement.Judge {
 	return out
 }
 
-// Accepted returns why the operator accepts a rule's findings in the present files of a skill, or "".
-// It also answers in a workspace without the policy.
+// Accepted returns why the operator accepts a rule's findings in the present files of a skill, or
+// "". It works even if the workspace was opened without the policy.
 func (w *Workspace) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) (string, error) {
 	ctl, err := w.controller()
 	if err != nil {
@@ -242,14 +244,15 @@ func (w *Workspace) Accepted(ctx context.Context, e *catalog.Entry, rule skill.R
 	return ctl.Accepted(ctx, e, rule), nil
 }
 
-// Lanes returns the rules that the operator moves to another lane. It also answers in a workspace
-// without the policy.
+// Lanes returns the rules that the operator moves to another lane. It works even if the workspace
+// was opened without the policy.
 func (w *Workspace) Lanes() (map[skill.RuleID]scan.Lane, error) {
 	ctl, err := w.controller()
 	return ctl.Lanes(), err
 }
 
-// controller returns the controller of the operator's policy, also if the workspace opened without it.
+// controller returns the controller of the operator's policy, even if the workspace was opened
+// without it.
 func (w *Workspace) controller() (*admission.Controller, error) {
 	if w.admission != nil {
 		return w.admission, nil
@@ -276,8 +279,8 @@ func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
 	return v, w.rootError(v)
 }
 
-// Scan is View without the errors and warnings about single roots, sources and settings, for a report
-// that includes them.
+// Scan is View without the errors and warnings about single roots, sources and settings. It is for
+// a report that includes them.
 func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if w.catalog != nil {
 		return w.catalog.View(ctx)
@@ -309,8 +312,8 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	return v, nil
 }
 
-// Survey is Scan for a report that also says which settings are refused. If they contain the
-// operator's policy, it reads the skills without one.
+// Survey is Scan for a report that also lists the refused settings. If the operator's policy is
+// among them, Survey reads the skills without a policy.
 func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
 	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler)); err != nil {
 		w.unguarded = true
@@ -318,7 +321,7 @@ func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
 	return w.Scan(ctx)
 }
 
-// diskPatience bounds how long a command waits for a disk after the last answer of any.
+// diskPatience bounds how long a command waits for a disk after the last answer of any disk.
 const diskPatience = 5 * time.Second
 
 // mostSilent bounds the roots that a warning names.
@@ -360,7 +363,7 @@ func (w *Workspace) Host(ctx context.Context) (*tool.Host, error) {
 func (w *Workspace) Close() { w.replica.Close() }
 
 // Read waits until a catalogue has read all of its sources whose disks answer, however long that
-// takes, since a command that answers once must answer in full. On a terminal it shows progress.
+// takes, since the answer of a command must be complete. On a terminal it shows progress.
 func Read(ctx context.Context, env *console.Env, c *catalog.Catalog) (catalog.View, error) {
 	defer ShowReading(env, c)()
 	if err := c.Refresh(ctx); err != nil {

@@ -57,8 +57,8 @@ func (c *Certificate) Ends() time.Time {
 	return c.pair.Load().Leaf.NotAfter
 }
 
-// Renew makes Watch read the files at once. It does not wait, since a disk may not answer.
-// A nil certificate does nothing.
+// Renew makes Watch read the files immediately. Renew does not wait for that, since a disk may not
+// answer. A nil certificate does nothing.
 func (c *Certificate) Renew() {
 	if c == nil {
 		return

@@ -16,11 +16,11 @@ type Access struct {
 	Tokens []access.Credential
 	// Policy is nil if the file has no rules: then every client sees every skill.
 	Policy *access.Policy
-	// Open is the default of the policy and Rules are its rules, false and nil if the file lacks
-	// the key.
+	// Open is the default of the policy, and Rules are its rules. Open is false, and Rules is nil,
+	// if the file lacks the key.
 	Open  bool
 	Rules []access.Rule
-	// Positions are the first positions of the patterns in the file, by text.
+	// Positions maps the text of a pattern to its first position in the file.
 	Positions map[string]skill.Position
 }
 
@@ -130,7 +130,7 @@ func tokenKeys(at string) []key[access.Credential] {
 // soon is the time before the expiry of a token at which warnings begin.
 const soon = 30 * 24 * time.Hour
 
-// Ending warns of tokens that have expired at a time, or soon will.
+// Ending returns warnings about tokens that have expired by now, or will within [soon].
 func (a Access) Ending(now time.Time) (warnings []string) {
 	for i, t := range a.Tokens {
 		at := "access.tokens[" + strconv.Itoa(i) + "]: the token of " + t.Name

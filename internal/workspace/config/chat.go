@@ -145,7 +145,7 @@ func decodeModels(d *decoder, v frontmatter.Value) (all []ChatModel) {
 }
 
 // withoutKeys reports each secret key of an endpoint in a section, and returns the other fields. No
-// message contains its value.
+// message contains the value of a key.
 func withoutKeys(d *decoder, at string, v frontmatter.Value) frontmatter.Value {
 	rest := v
 	rest.Fields = nil

@@ -22,7 +22,8 @@ type Check struct {
 // off is the value that drops the findings of a rule.
 const off skill.Severity = "off"
 
-// severities lists the values of a rule. YAML reads off as a text.
+// severities lists the values that check.rules can give a rule. The YAML parser reads off as a
+// text.
 var severities = []string{string(off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
 
 var checkKeys = []key[Check]{
@@ -84,8 +85,8 @@ func (c Check) WithDefaults(base Check) Check {
 	return out
 }
 
-// Severity returns the severity of a rule's findings: the severity in this section, or else
-// given. The second result is false if the section drops them.
+// Severity returns the severity of a rule's findings: the severity in this section, or else given.
+// The second result is false if the section drops the findings.
 func (c Check) Severity(rule skill.RuleID, given skill.Severity) (skill.Severity, bool) {
 	if to, ok := c.Rules[rule]; ok {
 		given = to

@@ -136,8 +136,9 @@ const (
 // LockModes are the values of the key lock. The first is the default.
 var LockModes = []string{LockWarn, LockEnforce, LockOff}
 
-// LockIn returns the value of the key lock in a file, even if the file has other faults. A typing
-// error must not turn enforcement off: an unknown value is [LockEnforce]. Without the key it is [LockWarn].
+// LockIn returns the value of the key lock in a file, even if the file has other faults. An unknown
+// value counts as [LockEnforce], since a typing error must not turn enforcement off. Without the
+// key the result is [LockWarn].
 func LockIn(data []byte) string {
 	if len(data) > MaxSize {
 		return LockWarn
@@ -242,7 +243,7 @@ func lacks(v frontmatter.Value, key string) bool {
 	return isSection && !slices.ContainsFunc(v.Fields, func(f frontmatter.Field) bool { return f.Key == key || typo.Nearest(f.Key, []string{key}) != "" })
 }
 
-// unknown suggests the most similar name, or lists all of them.
+// unknown reports an unknown name. The fix suggests the most similar known name, or lists them all.
 func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) {
 	where := ""
 	if at != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Root is one of roots: a folder of skills with a label that does not depend on the other
-// roots, and its publisher.
+// Root is an item of roots: a folder of skills, with its publisher and a label that does not depend
+// on the other roots.
 type Root struct {
 	Dir   Word // as written; a relative one starts at the file's folder
 	Label Word

@@ -19,16 +19,16 @@ const (
 
 const trusted = OfUser | Named
 
-// scope defines the files and the servers for which a section counts.
+// scope defines the files and the servers for which a section applies.
 type scope struct {
-	name        string // of the section, or of a key of one
-	files       Files  // the files in which it counts
-	stdio, http Files  // the files in which it counts for a server over this transport
-	why         string // the reason why it does not count in other files
+	name        string // a section, or a key as section.key
+	files       Files  // the files in which it applies
+	stdio, http Files  // the files in which it applies to a server over this transport
+	why         string // the reason why it does not apply in other files
 	instead     string // a further fix besides moving it
 }
 
-// scopes has a row for each section, in the order of root. A key has one only if it counts in
+// scopes has a row for each section, in the order of root. A key has a row only if it applies in
 // fewer files than its section.
 var scopes = []scope{
 	{"check", OfProject | trusted, 0, 0, "", ""},
@@ -53,8 +53,9 @@ var scopes = []scope{
 	{"limits", trusted, 0, trusted, "a project's file does not say how often clients may ask: a clone could otherwise take the limits of your server away", ""},
 }
 
-// Misplaced returns a problem for each section and key of a file that does not count there, with
-// the reason. Another wrong value in the file does not hide one; YAML that cannot be read does.
+// Misplaced returns a problem, with the reason, for each section and key of a file that does not
+// apply in a file of this kind. It finds them even if the file has wrong values, but not if its
+// YAML cannot be parsed.
 func Misplaced(data []byte, kind Files) (problems []skill.Problem) {
 	at, out := positions(data), ""
 	for _, s := range scopes {
@@ -71,8 +72,8 @@ func Misplaced(data []byte, kind Files) (problems []skill.Problem) {
 	return problems
 }
 
-// Transports returns the sections of a file that count for a server over standard input and
-// output, and those that count only over HTTP.
+// Transports returns the sections of a file that apply to a server over standard input and output,
+// and the sections that apply only over HTTP.
 func Transports(data []byte, kind Files) (stdio, onlyHTTP []string) {
 	at := positions(data)
 	for _, s := range scopes {
@@ -90,7 +91,7 @@ func Transports(data []byte, kind Files) (stdio, onlyHTTP []string) {
 // Names reports whether a file has a section, even one with faults.
 func Names(data []byte, section string) bool { return positions(data)[section].Line > 0 }
 
-// positions returns where the keys of the first two levels of a file are, by their names.
+// positions maps the keys of the first two levels of a file to their positions.
 func positions(data []byte) map[string]skill.Position {
 	at := map[string]skill.Position{}
 	if len(data) > MaxSize {

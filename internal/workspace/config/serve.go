@@ -36,10 +36,10 @@ type Audit struct {
 	Keep    int    // number of older files
 }
 
-// Usage is the section usage: the file of the counts of usage.
+// Usage is the section usage: the file for the usage counts.
 type Usage struct{ File string }
 
-// DefaultAudit holds the defaults of the section: 100 MiB in a file and 10 older files.
+// DefaultAudit has the defaults of the section audit: 100 MiB in a file and 10 older files.
 var DefaultAudit = Audit{MaxSize: 100 << 20, Keep: 10}
 
 // Limits is the section limits. Fields are nil if the file lacks the key.
@@ -136,8 +136,8 @@ func checkOpen(d *decoder, v frontmatter.Value, c Config) {
 	}
 }
 
-// checkShared reports a usage file that another key names too: the server would overwrite the audit
-// log with its counts.
+// checkShared reports a usage file that another key also names. The server would overwrite that
+// file, such as the audit log, with its counts.
 func checkShared(d *decoder, v frontmatter.Value, c Config) {
 	if c.Usage.File == "" {
 		return
@@ -269,8 +269,8 @@ func (d *decoder) number(at string, v frontmatter.Value, least, most float64, wh
 	return n
 }
 
-// NeedRestart returns the keys that differ from the file of a server's start and take effect only
-// after a restart.
+// NeedRestart returns the keys that have changed since the server started with started, and that
+// take effect only after a restart.
 func (c Config) NeedRestart(started Config) (keys []string) {
 	for _, k := range []struct {
 		key string

@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Server is one of servers: an MCP server of the user, at an address or as a program.
+// Server is an entry of servers: an MCP server that knack reaches at an address or starts as a
+// program.
 type Server struct {
 	Name Word // the label in front of its tools' names
 	// URL is the address of a server over HTTP, with https, or http on this machine.
@@ -37,7 +38,7 @@ const DefaultTimeout = 30 * time.Second
 // Bounds of a server.
 const (
 	maxServers  = 64
-	maxWords    = 256 // of a command, and of each other list
+	maxWords    = 256 // in a command, and in each other list
 	maxWordSize = 8 << 10
 	minTimeout  = time.Second
 	maxTimeout  = time.Hour
@@ -172,7 +173,8 @@ func (d *decoder) address(at string, v frontmatter.Value) string {
 	return text
 }
 
-// variable decodes the name of a variable. A token in its place is not repeated.
+// variable decodes the name of a variable. The message does not repeat the value, which may be a
+// token.
 func (d *decoder) variable(at string, v frontmatter.Value) string {
 	if v.Kind != frontmatter.String || !IsVariable(v.Text) {
 		d.add(ruleValue, v.Position, at, aVariable, "%s has no name of a variable", at)

@@ -86,7 +86,7 @@ func (d *decoder) checkedText(at string, v frontmatter.Value, fix string, check 
 	return text
 }
 
-// Host returns the name of redirect-url, without its port; empty without the section.
+// Host returns the host name in redirect-url, without its port. It is empty without the section.
 func (s SignIn) Host() string {
 	u, err := url.Parse(s.RedirectURL)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Source is one of sources: a remote place whose skills a server offers and keeps up to date.
+// Source is an item of sources: a remote place whose skills a server offers and keeps up to date.
 type Source struct {
 	Name        Word // the label of its root
 	From        Word // as written; a relative folder starts at the file's folder
 	ForwardOnly bool
 	MinVersion  string
 	Credentials Credentials
-	ClientID    string // of 'knack login', at a provider that registers no programs by itself
+	ClientID    string // for 'knack login' at a provider without dynamic registration
 	Position    skill.Position
 }
 
@@ -34,12 +34,14 @@ type Store struct {
 const (
 	DefaultKeep = 24 * time.Hour
 	DefaultPoll = 30 * time.Second
-	// DefaultOwnPoll is for a server over stdio: a person may have hundreds of sessions.
+	// DefaultOwnPoll is the default for a server over stdio, since a person may have hundreds of
+	// sessions.
 	DefaultOwnPoll = time.Minute
 )
 
-// Bounds of the same keys. A client that began before a swap continues to read for minutes.
-// Registries limit requests, and after an hour no person still waits for a release.
+// Bounds of the same keys. store.keep has a minimum, since a client that began before a swap
+// continues to read the earlier release for minutes. poll has a minimum, since registries limit
+// requests, and a maximum, since after an hour no person still waits for a release.
 const (
 	minKeep = time.Hour
 	maxKeep = 365 * 24 * time.Hour

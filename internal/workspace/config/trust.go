@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Trust is one of trust: the keys that sign the releases of some sources.
+// Trust is an item of trust: the keys that sign the releases of some sources.
 type Trust struct {
 	From    trust.Pattern
 	Keys    []Word // files, as written; a relative one starts at the folder of the configuration

@@ -92,7 +92,7 @@ func Sign(ctx context.Context, o Options) (Login, error) {
 	return l, nil
 }
 
-// discovered is what a server says about its login.
+// discovered is the information about its login that a server publishes.
 type discovered struct {
 	resource, issuer string
 	scopes           []string
@@ -119,7 +119,7 @@ func (o Options) discover(ctx context.Context) (discovered, error) {
 	if err != nil {
 		return fail("the server does not answer: "+display.Excerpt(httpfetch.Plain(err).Error()), "try again later")
 	}
-	resp.Body.Close() // which may never end
+	resp.Body.Close() // the body may never end
 	switch status := resp.StatusCode; {
 	case status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
 		return fail(fmt.Sprintf("the server answers %d %s", status, http.StatusText(status)), "try again later")

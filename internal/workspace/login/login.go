@@ -1,7 +1,8 @@
-// Package login signs a person in at the provider of a skills server (OAuth 2.1 as MCP profiles it),
-// keeps the tokens, and renews them.
+// Package login signs a person in at the provider of a skills server (OAuth 2.1 in the profile of
+// MCP), stores the tokens, and renews them.
 //
-// A login belongs to one source, by its name and its address: its tokens are used for no other one.
+// A login belongs to one source, identified by its name and its address. Its tokens are used for no
+// other source.
 package login
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
-// Login is a login at the provider of a source, as its file has it.
+// Login is a login at the provider of a source, in the form in which it is stored.
 type Login struct {
 	Source       string           `json:"source"` // as reference.Normal writes it
 	Issuer       string           `json:"issuer"`
@@ -32,14 +33,14 @@ type Login struct {
 	ClientID     string           `json:"clientId"`
 	ClientSecret string           `json:"clientSecret,omitempty"`
 	AuthStyle    oauth2.AuthStyle `json:"authStyle,omitempty"`
-	Resource     string           `json:"resource,omitempty"` // for which the tokens are (RFC 8707)
+	Resource     string           `json:"resource,omitempty"` // of the tokens (RFC 8707)
 	Private      bool             `json:"private,omitempty"`  // the server is in a private network
 	AccessToken  string           `json:"accessToken"`
 	RefreshToken string           `json:"refreshToken,omitempty"`
 	Expiry       time.Time        `json:"expiry,omitzero"`
 }
 
-// Store keeps the logins of one user, each in a file that only this user can read.
+// Store stores the logins of one user, each in a file that only this user can read.
 type Store struct{ Dir string }
 
 // maxFile bounds the file of a login, in bytes: tokens of some providers have 16 KiB.
@@ -63,7 +64,7 @@ func (s Store) read(name, source string) (l Login, err error) {
 	return l, nil
 }
 
-// Set keeps a login.
+// Set stores a login.
 func (s Store) Set(name string, l Login) error {
 	l.Source = reference.Normal(l.Source)
 	data, err := json.MarshalIndent(l, "", "  ")
@@ -93,7 +94,7 @@ func (s Store) Remove(name string) (bool, error) {
 	return err == nil, err
 }
 
-// early is how long before its end a token is renewed.
+// early is how long before its expiry a token is renewed.
 const early = 30 * time.Second
 
 // ErrEnded reports that the provider no longer renews a login.
@@ -102,9 +103,9 @@ var ErrEnded = errors.New("the login has ended")
 // ends are the error codes of RFC 6749 for a login that the provider no longer renews.
 var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
 
-// Token returns the access token for a source, which it renews if it ends. "" means that there is no
-// login. Of several processes, one renews it. If the provider does not answer now, the error is an
-// [*Error], and the login stays.
+// Token returns the access token for a source, and renews it if it is about to expire. It returns
+// "" without a login. If several processes need a new token, one of them renews it. If the provider
+// does not answer now, the error is an [*Error], and the login stays.
 func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.Fetcher) (string, error) {
 	l, err := s.read(name, source)
 	switch {
@@ -153,7 +154,7 @@ func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.
 		return "", down
 	case errors.As(err, &refused) && slices.Contains(ends, refused.ErrorCode):
 		return "", ErrEnded
-	case refused != nil: // its text has the whole answer, which may repeat the request
+	case refused != nil: // the error's text has the whole answer, which may repeat the request
 		return "", fmt.Errorf("the provider %s does not renew the login (status %d)", display.Echo(l.Issuer), refused.Response.StatusCode)
 	case err != nil:
 		return "", fmt.Errorf("the provider %s does not renew the login: %w", display.Echo(l.Issuer), httpfetch.Plain(err))

@@ -9,8 +9,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// provider sends requests to a provider, one after the other, and remembers the last answer. The
-// errors of the libraries do not tell a provider that refuses from one that does not answer.
+// provider sends requests to a provider, one after the other, and records the last status or error.
+// The errors of the libraries do not distinguish a provider that refuses from one that does not
+// answer.
 type provider struct {
 	issuer string
 	next   *http.Client
@@ -18,7 +19,7 @@ type provider struct {
 	failed error
 }
 
-// client returns the client of the provider.
+// client returns an HTTP client that sends its requests through p.
 func (p *provider) client() *http.Client {
 	c := *p.next
 	c.Transport = p
@@ -34,8 +35,8 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// down returns the error of a provider that cannot be asked, or that says that it cannot answer now,
-// or nil.
+// down returns an error if the provider cannot be reached, or answers that it is not available now.
+// It returns nil otherwise.
 func (p *provider) down() error {
 	name := "the provider " + display.Echo(p.issuer)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin/mcp"
 )
 
-// Token returns the token for a server that a person typed, or "". Its error is an
+// Token returns the token for an MCP server whose address a person typed, or "". Its error is an
 // [*httpfetch.TokenError].
 func Token(env *console.Env) (string, error) {
 	if env.Variable(clientconfig.TokenVariable) == "" {

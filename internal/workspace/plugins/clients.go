@@ -17,8 +17,8 @@ import (
 // The scopes of a plugin of Claude Code, by precedence.
 var scopes = []string{"user", "project", "local"}
 
-// claude reads installed_plugins.json. The settings of the user, of the project and of the user in
-// the project enable plugins; the last of them that has a plugin decides.
+// claude reads installed_plugins.json. The settings of the user, the settings of the project and
+// the user's settings for the project enable plugins; the last file that mentions a plugin decides.
 func (f *finder) claude() {
 	installed := table(f.values(f.below("plugins/installed_plugins.json")), "plugins")
 	user := table(f.values(f.below("settings.json")), "enabledPlugins")
@@ -79,9 +79,9 @@ func (f *finder) claude() {
 	f.orphans(func(id, at string) bool { return used[at] })
 }
 
-// installedIn returns the entry of a plugin that counts in a project, or nil: the entry for the
-// user in the project, for the project, or for the user. Of several, the last installed one
-// counts.
+// installedIn returns the entry of a plugin that applies in a project, or nil. An entry for the
+// user in the project has precedence over an entry for the project, and that over an entry for the
+// user. Of several with the same scope, the entry that was updated last applies.
 func installedIn(all []any, project string) (entry object) {
 	rank := func(e object) int { return slices.Index(scopes, cmp.Or(text(e, "scope"), "user")) }
 	for _, x := range all {
@@ -152,8 +152,9 @@ func (f *finder) extensions() {
 	}
 }
 
-// enabledByRules reports whether rules enable an extension in a project: "/folder/" matches a folder,
-// "/folder/*" also everything in it, and "!" disables. The last rule that matches decides.
+// enabledByRules reports whether rules enable an extension in one of the projects. The rule
+// "/folder/" matches a folder, "/folder/*" also everything in it, and "!" before a rule disables.
+// The last rule that matches decides.
 func (f *finder) enabledByRules(rules []string) bool {
 	projects := f.Projects
 	if len(projects) == 0 {
@@ -174,8 +175,8 @@ func (f *finder) enabledByRules(rules []string) bool {
 	})
 }
 
-// copilot reads config.json, which lists the copies, and settings.json, which enables them and
-// the plugins in folders that are marketplaces. No file of a project counts.
+// copilot reads config.json, which lists the copied plugins, and settings.json, which enables them
+// and the plugins of marketplaces that are folders. Files of a project have no effect.
 func (f *finder) copilot() {
 	file := f.below("settings.json")
 	settings := f.values(file)
@@ -213,7 +214,7 @@ func (f *finder) copilot() {
 	f.orphans(func(_, at string) bool { return used[at] })
 }
 
-// cursor lists the plugins in Cursor's folders. No file is known that says which are enabled.
+// cursor lists the plugins in Cursor's folders. No file is known that records which are enabled.
 func (f *finder) cursor() {
 	if !f.All {
 		return
@@ -247,7 +248,7 @@ func (f *finder) versions(cache string, do func(id, at string)) {
 	for _, marketplace := range f.names(cache) {
 		for _, plugin := range f.names(filepath.Join(cache, marketplace)) {
 			at := filepath.Join(cache, marketplace, plugin)
-			if f.agent == "copilot-cli" { // which has no folder for the version
+			if f.agent == "copilot-cli" { // its cache has no folders for versions
 				do(strings.TrimSuffix(plugin+"@"+marketplace, "@_direct"), at)
 				continue
 			}

@@ -37,9 +37,9 @@ type finder struct {
 	client
 	at      string // the client's folder, or "" if it has none
 	plugins []Plugin
-	served  int // enabled ones
+	served  int // number of enabled plugins
 	stamps  map[string]stamp
-	markets map[string]market // those that were read, by folder
+	markets map[string]market // the marketplaces that were read, by folder
 	done    chan struct{}
 }
 
@@ -87,8 +87,8 @@ func (f *finder) late() Plugin {
 // below returns a path in the client's folder.
 func (f *finder) below(sub string) string { return filepath.Join(f.at, filepath.FromSlash(sub)) }
 
-// exists reports whether a path is there, and remembers it for [Found.Changed]. It reports a path
-// that may not be looked at.
+// exists reports whether a path exists, and records its state for [Found.Changed]. It reports a
+// fault for a path that cannot be examined.
 func (f *finder) exists(at string) bool {
 	_, asked := f.stamps[at]
 	s, err := stampOf(at)
@@ -99,7 +99,7 @@ func (f *finder) exists(at string) bool {
 	return err == nil
 }
 
-// names lists the folders in a folder, also linked ones.
+// names lists the entries of a folder that are folders or links and have a valid name.
 func (f *finder) names(at string) (out []string) {
 	if !f.exists(at) || !f.stamps[at].folder {
 		return nil
@@ -112,7 +112,7 @@ func (f *finder) names(at string) (out []string) {
 	defer d.Close()
 	all, err := d.ReadDir(maxEntries)
 	switch {
-	case err != nil && err != io.EOF: // The end of an empty folder.
+	case err != nil && err != io.EOF: // an empty folder gives io.EOF
 		f.fault(at, err)
 	case len(all) == maxEntries:
 		f.fault(at, skill.ErrTooLarge)
@@ -126,7 +126,7 @@ func (f *finder) names(at string) (out []string) {
 	return out
 }
 
-// data returns the bytes of a file. They are nil if there is none.
+// data returns the bytes of a file, or nil if the file does not exist.
 func (f *finder) data(at string) ([]byte, error) {
 	if !f.exists(at) {
 		return nil, nil
@@ -145,7 +145,7 @@ func (f *finder) data(at string) ([]byte, error) {
 	return data, nil
 }
 
-// read returns the values of a file, JSON or TOML. It is nil if there is none.
+// read returns the values of a JSON or TOML file, or nil if the file does not exist.
 func (f *finder) read(at string) (object, error) {
 	data, err := f.data(at)
 	if data == nil {
@@ -154,7 +154,7 @@ func (f *finder) read(at string) (object, error) {
 	return clientconfig.Values(at, data)
 }
 
-// values is read for a file of the client or of a project, whose fault is reported.
+// values is [finder.read] for a file of the client or of a project. It reports an error as a fault.
 func (f *finder) values(at string) object {
 	values, err := f.read(at)
 	if err != nil {
@@ -191,8 +191,9 @@ func (f *finder) damaged(id, format string, args ...any) {
 	f.add(Plugin{ID: display.Echo(id), Name: plugin, State: Damaged, Reason: fmt.Sprintf(format, args...), Fix: "install it again: " + fmt.Sprintf(f.install, display.Echo(id))})
 }
 
-// load records an installed plugin. place is its folder, which must be within another one. extra
-// are the folders with skills that a marketplace names.
+// load records an installed plugin. place is the plugin's folder, which must be inside within.
+// entry is the plugin's entry in a marketplace, which can name further folders with skills; it may
+// be nil.
 func (f *finder) load(id string, enabled bool, by string, place, within string, entry *plugin.Offer) {
 	name, _, ok := split(id)
 	p := Plugin{ID: id, Name: name, Within: within}
@@ -320,7 +321,7 @@ func texts(v any) (out []string) {
 	return out
 }
 
-// flag looks a key up in maps of which the first that has it counts.
+// flag returns the value of a key from the first map that has it, and the index of that map.
 func flag(key string, maps ...object) (value, set bool, at int) {
 	for i, m := range maps {
 		if v, ok := m[key].(bool); ok {
@@ -349,7 +350,7 @@ type market struct {
 	err     error
 }
 
-// market reads a marketplace, once.
+// market returns a marketplace, which it reads once.
 func (f *finder) market(at string) market {
 	if m, ok := f.markets[at]; ok {
 		return m
@@ -379,7 +380,7 @@ func (f *finder) market(at string) market {
 	return m
 }
 
-// live loads a plugin of a marketplace that is a folder of the user's, in place.
+// live loads a plugin in place, from a marketplace that is one of the user's folders.
 func (f *finder) live(id string, enabled bool, by, at string) {
 	name, _, _ := split(id)
 	m := f.market(at)

@@ -1,10 +1,10 @@
-// Package plugins finds the plugins that agents have installed, and says which of them an agent
-// loads in a project.
+// Package plugins finds the plugins that agents have installed, and determines which of them an
+// agent loads in a project.
 //
-// Each client has a row in one table: where it records plugins, where it keeps them, and which
+// Each client has a row in one table: where it records plugins, where it stores them, and which
 // folders of a plugin have skills. [Find] follows only paths from files in the user's home. Such a
-// path must lie in the client's own cache, or in a marketplace that the user added there. A file of
-// a project enables or disables a plugin, and names no path.
+// path must be in the client's own cache, or in a marketplace that the user added there. A file of
+// a project can enable or disable a plugin, but cannot give a path.
 package plugins
 
 import (
@@ -55,9 +55,9 @@ type Plugin struct {
 // Options are the inputs of [Find].
 type Options struct {
 	Homes    agents.Homes
-	Projects []string // absolute folders; a plugin is enabled if it is in one of them
-	// All also finds the plugins that no client loads: those in a cache that are not installed,
-	// and those whose state is unknown.
+	Projects []string // absolute folders; a plugin is enabled if it is enabled in one of them
+	// All also finds the plugins that no client loads: plugins in a cache that are not installed,
+	// and plugins with an unknown state.
 	All bool
 	// Patience bounds the wait for a client whose files do not answer.
 	Patience time.Duration
@@ -79,23 +79,25 @@ type client struct {
 	agent string // its id in the table of agents
 	label string // before "-plugin-"
 	home  string // a place of the table of agents
-	// known is the file or folder below home without which there is no plugin.
+	// known is a file or folder below home. If it does not exist, the client has no plugins. Of
+	// several, separated by semicolons, one is enough.
 	known string
 	cache string // the folder below home in which plugins are
 	find  func(*finder)
-	// manifests are the files that describe a plugin, the first one counts.
+	// manifests are the files that can describe a plugin; the first one that exists is read.
 	manifests []string
 	skills    skills
 	enable    string // the command that enables a plugin, given its ID
 	install   string // the command that installs it again, given its ID
 }
 
-// skills says in which folders of a plugin a client looks for skills. All look in "skills".
+// skills describes the folders of a plugin in which a client looks for skills. The default is
+// "skills".
 type skills struct {
-	named   bool // the manifest can name other folders, instead
-	add     bool // the manifest's folders count in addition
+	named   bool // the folders that the manifest names replace the default
+	add     bool // the folders that the manifest names are added to the default
 	deep    bool // skills may be at any depth
-	native  bool // but only with a manifest of the client's own
+	native  bool // deep applies only with a manifest of the client's own
 	top     bool // the plugin's folder may be a skill
 	schemas bool // a plugin.json of an unknown version is refused
 }
@@ -136,12 +138,12 @@ func (c client) group() string { return c.label + "-plugin" }
 // dozens.
 const MostServed = 512
 
-// IsLabel reports whether a label belongs to a plugin, or is the common beginning of the labels of a
-// client: claude-plugin-docs, claude-plugin.
+// IsLabel reports whether a label belongs to a plugin, such as claude-plugin-docs, or is the common
+// prefix of the labels of a client, such as claude-plugin.
 func IsLabel(label string) bool { return Group(label) != "" }
 
-// Group returns the common beginning of the labels of the plugins of one client, given such a
-// label: claude-plugin. It returns "" for any other label.
+// Group returns the common prefix of the labels of one client's plugins, such as claude-plugin,
+// given one of the labels or the prefix. It returns "" for any other label.
 func Group(label string) string {
 	for _, c := range clients {
 		if rest, ok := strings.CutPrefix(label, c.group()); ok && (rest == "" || rest[0] == '-') {
@@ -227,8 +229,8 @@ func beyond(p Plugin) Plugin {
 	return p
 }
 
-// Folders returns the folders in which a change may change the plugins. For a folder that is not
-// there it has the one in which that may appear.
+// Folders returns the folders to watch for changes of the plugins. For a missing file or folder, it
+// has the nearest folder above that exists.
 func (f *Found) Folders() []string {
 	seen := map[string]bool{}
 	for at, s := range f.stamps {
@@ -259,7 +261,7 @@ func (f *Found) Changed() bool {
 	return false
 }
 
-// stamp tells whether a file or folder has changed. It is zero for one that is not there.
+// stamp identifies the state of a file or folder. It is zero if there is no such file.
 type stamp struct {
 	size   int64
 	time   time.Time
@@ -291,7 +293,7 @@ func split(id string) (plugin, marketplace string, ok bool) {
 	return plugin, marketplace, name().MatchString(plugin)
 }
 
-// labelOf returns the label of a plugin's root, in which only letters, digits and "-" are.
+// labelOf returns the label of a plugin's root, which has only lower-case letters, digits and "-".
 func (c client) labelOf(plugin string) string {
 	return c.group() + "-" + strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -20,18 +20,18 @@ import (
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 64 << 10
 
-// credentials are what is sent to the origin of a source, and the words about it.
+// credentials are the headers that are sent to the origin of a source, and the messages about them.
 type credentials struct {
 	headers func(context.Context) (http.Header, error) // read again for each request
-	lacks   func() error                               // a [*tokenError] if a setting of the source names nothing that is there
+	lacks   func() error                               // returns a [*tokenError] if a token or variable is missing
 	hint    string                                     // follows the message of a refused access
 }
 
-// NoLogin ends the message of a source that refuses access and has no credentials, since no file names
-// it.
+// NoLogin ends the message of a source that refuses access and has no credentials, since no file
+// configures it.
 const NoLogin = ": name it under sources in a knack.yaml, with token-env or token-file"
 
-// credentials returns the credentials of a source. sent gets the values that are secret.
+// credentials returns the credentials of a source. Its functions add the secret values to sent.
 func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) credentials {
 	key := "of the source " + s.Name.Text + " in " + o.File.Shown
 	c := s.Credentials
@@ -103,8 +103,8 @@ type Named struct {
 	Clean func(text string) string // removes the credentials from a text
 }
 
-// NamedSource returns the source of the file that a word names: its name, or its address if the
-// source has credentials. ok is false if there is none.
+// NamedSource returns the source of the file to which a word refers. The word is the source's name,
+// or its address if the source has credentials. ok is false without such a source.
 func (o Options) NamedSource(word string) (found Named, ok bool) {
 	sources, _ := o.sources() // none if the home folder is not known
 	typed, _ := origin.ParseTyped(word, o.Env.Dir, o.Env.Home)
@@ -120,7 +120,7 @@ func (o Options) NamedSource(word string) (found Named, ok bool) {
 	return Named{}, false
 }
 
-// Logins returns the logins of the user.
+// Logins returns the store of the user's logins.
 func Logins(files *settings.Finder) login.Store {
 	return login.Store{Dir: filepath.Join(filepath.Dir(files.UserFile()), "logins")}
 }
@@ -131,8 +131,8 @@ type tokenError struct{ what, fix string }
 func (e *tokenError) Error() string        { return e.what + ": " + e.fix }
 func (e *tokenError) Is(target error) bool { return target == httpfetch.ErrAccess }
 
-// secrets are the values that were sent to a source, which its server may repeat in its answers. The
-// last few count: a token may change while an answer is under way.
+// secrets are the secret values that were sent to a source, since its server may repeat them in its
+// answers. Several are recorded, since a token may change before an answer ends.
 type secrets struct {
 	mu   sync.Mutex
 	sent []string
@@ -154,7 +154,7 @@ func (s *secrets) add(value string) {
 	s.sent = append(s.sent[max(0, len(s.sent)-maxSecrets+1):], value)
 }
 
-// Hide removes the secrets from a text, also if only their beginning is left.
+// Hide replaces the secrets in a text, including a secret of which only the beginning is left.
 func (s *secrets) Hide(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

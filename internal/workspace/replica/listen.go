@@ -10,22 +10,22 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/pull"
 )
 
-// The pauses before an attempt to listen to a source, which are spread over 1.1 times as long: after the
-// start, when a client waits for its first answers; after a stream has ended; and of a source that has
-// none.
+// The pauses before an attempt to listen to a source, each extended at random by up to 10 %.
+// firstPause follows the start, when a client waits for its first answers. listenPause follows the
+// end of a stream. silentPause is for a source that does not report changes.
 const (
 	firstPause  = time.Second
 	listenPause = time.Minute
 	silentPause = time.Hour
 )
 
-// listener is an origin that tells of changes.
+// listener is an origin that reports changes.
 type listener interface {
 	Listen(ctx context.Context, ref origin.Ref, changed func()) error
 }
 
-// listen calls changed each time a source says that it has changed, until the context ends. The
-// polls find what it misses.
+// listen calls changed each time a source reports a change, until the context ends. Polling finds
+// the changes that it misses.
 func listen(ctx context.Context, p *pull.Puller, ref origin.Ref, changed func()) {
 	o, err := p.Origins(ref.Kind)
 	if err != nil {

@@ -38,7 +38,7 @@ type Options struct {
 	Env    console.Env
 	Files  *settings.Finder // they name the store and whom to trust
 	File   *settings.File   // it names the sources; nil with a flag
-	Own    bool             // they come after the well-known folders: no list waits for them
+	Own    bool             // they come after the well-known folders, and no list waits for them
 	Flag   string           // --source, or "": the sources come from the file
 	Prefix bool             // there are other roots than the flag's
 	// Excluded returns the setting that removes a root from all lists, or "".
@@ -47,11 +47,11 @@ type Options struct {
 	Event    func(follow.Event) // an event of a source
 }
 
-// Replica is the sources of a server. A nil Replica has none.
+// Replica has the sources that a server follows. A nil Replica has no sources.
 type Replica struct {
 	group   follow.Group
 	sources []*release.Source
-	listen  []func(ctx context.Context) // to the news of a source, until the context ends
+	listen  []func(ctx context.Context) // each listens to one source, until the context ends
 	store   *store.Store
 	lacks   []func() error       // for each source, why its credentials cannot be sent
 	servers []*httpfetch.Fetcher // one for each source, since their credentials differ
@@ -126,8 +126,8 @@ func Open(o Options) (*Replica, error) {
 // maxWarnings bounds the warnings about one source.
 const maxWarnings = 100
 
-// once returns a function that calls warn the first time with each text: a source is polled
-// again and again, and may be hostile.
+// once returns a function that calls warn once for each text, and for at most maxWarnings texts. A
+// source is polled again and again, and may be hostile.
 func once(warn func(text string)) func(text string) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -180,7 +180,8 @@ func (o Options) root(name string) skill.Root {
 	return r
 }
 
-// admit returns a function that refuses releases judged under other rules.
+// admit returns a function that refuses a stored release with a signer that the rules do not
+// accept.
 func admit(rules trust.Rules, ref origin.Ref) func(store.Release) error {
 	return func(r store.Release) error { return rules.Locked(ref.Source, r.Signer) }
 }
@@ -232,7 +233,7 @@ func (r *Replica) Close() {
 	r.store.Close()
 }
 
-// Ask makes the server ask its sources at once.
+// Ask makes the server poll its sources immediately.
 func (r *Replica) Ask() {
 	if r != nil {
 		r.group.Ask()
@@ -247,8 +248,9 @@ func (r *Replica) Status() []follow.Status {
 	return r.group.Status()
 }
 
-// Waits returns a function for [mcpserver.HTTPOptions]. It returns the first source without a
-// served release whose first attempt has not ended, and the reason in one line.
+// Waits returns a function for [mcpserver.HTTPOptions]. That function returns the first source for
+// which the server still waits, and the reason in one line. The server waits until the first
+// attempt to fetch a source has ended, and then until the source's skills are read.
 func (r *Replica) Waits(c *catalog.Catalog) func() (name, why string) {
 	if r == nil {
 		return nil

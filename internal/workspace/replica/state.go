@@ -11,8 +11,8 @@ import (
 // lacking is the error of a source of which no server has fetched anything yet.
 const lacking = "nothing of it is here yet"
 
-// Of returns the stored state of a source, as [store.Head] names it, and its served release. It
-// asks no source. Without a release, the state has an error in words.
+// Of returns the stored state of a source, and its served release, without a request. source is the
+// name that [store.Store.Head] takes. Without a release, the state has an error in words.
 func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
 	state := doctor.Followed{From: source}
 	h, err := shelf.Head(source)

@@ -8,9 +8,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/release"
 )
 
-// Stored serves the stored release of each source, without asking any, and describes it. It is for
-// commands beside a server; it replaces Start. A source without a stored release is no longer one
-// of Sources: a scan of it would wait.
+// Stored serves the stored release of each source without a request, and describes it. A command
+// beside a server calls it instead of Start. It removes a source without a stored release from
+// Sources, since a scan of that source would wait.
 func (r *Replica) Stored() (all []doctor.Followed) {
 	var has []*release.Source
 	for i, of := range r.Status() {

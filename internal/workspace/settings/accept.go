@@ -13,8 +13,9 @@ import (
 )
 
 // Accept adds entries to scan.accept in the file of --config, or in the user's own file, which it
-// makes if there is none. Comments stay. It returns the path of the file as displayed, and the
-// lines of the new entries: one for the same findings in the same bytes is not added again.
+// creates if necessary. Comments stay. An entry for findings that another entry already accepts is
+// not added again. Accept returns the path of the file as displayed, and the lines of the new
+// entries.
 func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err error) {
 	f, err := s.Trusted()
 	if err != nil {

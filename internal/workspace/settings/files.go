@@ -19,8 +19,9 @@ import (
 const credentials = "/run/credentials/"
 
 // UnusableFiles returns warnings about the files of tokens and certificates in the section http. It
-// warns of files with which a server would not start, and of a certificate that clients would
-// refuse now. It does not judge files that only the server's user may read.
+// warns of a file with which a server would not start, and of a certificate that clients would
+// refuse now. It gives no warning of a file that this user may not read, since the server's user
+// may.
 func (f *File) UnusableFiles(now time.Time) (warnings []string) {
 	h := f.Config.HTTP
 	var data [3][]byte

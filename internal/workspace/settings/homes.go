@@ -10,7 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// UnusableHomes describes the variables that are meant to move the home of a client, and cannot.
+// UnusableHomes describes the environment variables that should move the home of a client but
+// cannot.
 func UnusableHomes(env *console.Env, getenv func(string) string) (out []string) {
 	if getenv == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 )
 
 // Within returns the path of a file or folder with links resolved, for a write. It refuses a path
-// that links lead out of the project of folder, because the links of a clone come from its author.
-// It accepts a path outside of the project that the user named directly. The error comes with the
-// link's target in displayed form, which the user can name instead.
+// with a link that leads out of the folder's project, because the links of a clone come from its
+// author. It accepts a path outside of the project that the user named directly. With an error,
+// target is the link's target as displayed, which the user can name instead.
 func Within(env console.Env, folder, file string) (real, target string, err error) {
 	chain := dir.Project(folder, env.Home)
 	if len(chain) == 0 { // the user's own settings

@@ -17,10 +17,10 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Projects holds the files of the present projects, for their section project.
+// Projects has the files of the open projects, for their section project.
 type Projects struct {
-	// Unusable lists why files are not used. That only causes warnings: an agent without skills
-	// would be worse.
+	// Unusable lists the reasons why files are not used. They only cause warnings, since an agent
+	// without skills would be worse.
 	Unusable []error
 	// Unread warns of files that look like settings but are not read; see [Finder.Unread].
 	Unread []string
@@ -52,7 +52,7 @@ func (s *Finder) Projects(folders []string) Projects {
 	return p
 }
 
-// Roots returns the roots of the files that are not known already. They come after the
+// Roots returns the roots that the files name and that are not in known. They come after the
 // well-known roots, so that a clone changes the URI and the name of no other skill.
 func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 	n := 0
@@ -70,9 +70,9 @@ func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 	return roots
 }
 
-// Below returns the folders with skills of the sub-packages of a folder, if flag is set or the file
-// of a project asks for them, in the order of [dir.Below]. Their sources must stay within the
-// folder. whole is false if the search was not completed.
+// Below returns the folders with skills in the sub-packages of a folder, in the order of
+// [dir.Below]. It returns none unless flag is set or the file of a project enables them. Their
+// sources must stay within the folder. whole is false if the search was not completed.
 func (p Projects) Below(folder string, flag bool, known []skill.Root) (roots []skill.Root, whole bool) {
 	if !flag && !slices.ContainsFunc(p.files, func(f *File) bool { return f.Config.Project.Below.Text != "" }) {
 		return nil, true
@@ -108,7 +108,7 @@ func (p Projects) Missing(gone func(label string) bool) (missing []string) {
 	return missing
 }
 
-// labelOf returns the label of a root, counted from 1.
+// labelOf returns the label of the nth folder in the files, counted from 1.
 func labelOf(n int) string { return fmt.Sprintf("project-%d", n) }
 
 // ExcludedBy returns the key and the file that exclude a root from the lists, or "". It does not

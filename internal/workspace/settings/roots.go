@@ -121,7 +121,7 @@ func overlaps(folder string, others []string) (index int, how string) {
 	return -1, ""
 }
 
-// below reports whether a clean path is another one or is below it.
+// below reports whether a clean path equals other or is below it.
 func below(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(other, string(filepath.Separator)))
 	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
@@ -263,7 +263,7 @@ func Moves(served, now *File, sameRules bool) error {
 // labelledFolder identifies a root by its label and its folder, or a source by its reference.
 type labelledFolder struct{ label, folder string }
 
-// isAt reports whether two roots have the same folder. The disk is asked only if their paths
+// isAt reports whether two roots have the same folder. It reads the disk only if their paths
 // differ.
 func (p labelledFolder) isAt(o labelledFolder) bool {
 	return p.folder == o.folder || realpath.Answers(p.folder) && realpath.Answers(o.folder) && realpath.Same(p.folder, o.folder)

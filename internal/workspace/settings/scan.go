@@ -8,10 +8,11 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// Admission returns a controller by the section scan of the file in effect, or of the user's file if
-// inEffect is nil. A server on stdio obeys it too, although it reads no other settings. An unusable
-// user's file is an error if it may contain the section: held-back skills must not be served because
-// of a typing error or an unreadable file. cache is the user's cache folder, or "".
+// Admission returns the controller for the section scan of the file in effect, or of the user's
+// file if inEffect is nil. The section applies even to a server on stdio, which ignores most of the
+// user's file. An unusable user's file is an error if it may contain the section: held-back skills
+// must not be served because of a typing error or an unreadable file. cache is the user's cache
+// folder, or "".
 func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*admission.Controller, error) {
 	f := inEffect
 	if f == nil {

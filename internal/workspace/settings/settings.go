@@ -87,8 +87,8 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 	return append(out, f), err
 }
 
-// Project returns the file of the project that a folder is in, or nil. All of it counts if it is
-// the file of --config too.
+// Project returns the file of the project that a folder is in, or nil. If it is also the file of
+// --config, all of its sections apply.
 func (s *Finder) Project(folder string) (*File, error) {
 	switch file := s.projectFile(folder); {
 	case file == "":
@@ -194,8 +194,8 @@ func (s *Finder) userFile() (*File, error) {
 	return f, err
 }
 
-// WithSources returns the user's own file if it names sources, or nil. A faulty file has none: warn
-// gets the first fault.
+// WithSources returns the user's own file if it names sources, or nil. If such a file is faulty, it
+// passes the first fault to warn, and returns nil.
 func (s *Finder) WithSources(warn func(text string)) *File {
 	f, err := s.userFile()
 	if err == nil && f != nil && len(f.Problems) > 0 && config.Names(f.Data, "sources") {
@@ -315,7 +315,8 @@ func ReadNamed(file string, most int64) ([]byte, error) {
 // Dir returns the folder of the file.
 func (f *File) Dir() string { return filepath.Dir(f.Path) }
 
-// Resolve returns a path in the file, relative to the file's folder. An empty one stays empty.
+// Resolve returns a path that the file names. A relative path starts at the file's folder, and an
+// empty path stays empty.
 func (f *File) Resolve(path string) string {
 	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
 		return path
@@ -323,7 +324,8 @@ func (f *File) Resolve(path string) string {
 	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
-// Refused returns the error of a file of which nothing is used, or nil.
+// Refused returns the first problem of the file as an error, or nil. Nothing in a file with
+// problems is used.
 func (f *File) Refused() error {
 	if len(f.Problems) == 0 {
 		return nil
@@ -331,8 +333,8 @@ func (f *File) Refused() error {
 	return f.refused()
 }
 
-// Refusal says in one line why the file of [Finder.Trusted] is refused, the fix, and which of its keys
-// still count. It is "" if the file is not refused.
+// Refusal returns one line with the reason why the file of [Finder.Trusted] is refused, the fix,
+// and the keys that still apply. It is "" if the file is not refused.
 func (s *Finder) Refusal() string {
 	_, err := s.Trusted()
 	if err == nil {
@@ -348,7 +350,7 @@ func (s *Finder) Refusal() string {
 	return refusal(err, effect)
 }
 
-// refusal says in one line why a file is refused, given its error, with the fix and the effect.
+// refusal formats the error of a refused file in one line, with the fix and the effect.
 func refusal(err error, effect string) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*Error](err); ok && e.Hint != "" {

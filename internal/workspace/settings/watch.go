@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// WatchInterval is the interval at which a server looks whether files of its settings have changed.
+// WatchInterval is the interval at which a server checks its settings files for changes.
 const WatchInterval = time.Second
 
 // Seen is the state of files by their stamps. A missing file is nil.
 type Seen []os.FileInfo
 
-// Look returns the present state of files. It follows links, which may have been swapped, and opens no
-// file, since an audit of the machine may log each open of a key.
+// Look returns the present state of files. It follows links, which may have been replaced. It opens
+// no file, since an audit of the machine may log each open of a key.
 func Look(files ...string) Seen {
 	now := make(Seen, len(files))
 	for i, file := range files {
@@ -45,8 +45,9 @@ func (s Seen) Same(now Seen) bool {
 // patience is the number of intervals for which [Watch] waits for a file that goes on changing.
 const patience = 5
 
-// Watch calls changed after each change of a file since it was seen, until the context ends. It waits
-// until the file stays the same for an interval, so that it is read whole, but not longer than five.
+// Watch calls changed after each change of a file since it was seen, until the context ends. It
+// waits until the file stays the same for an interval, so that the file is complete, but not longer
+// than [patience] intervals.
 func Watch(ctx context.Context, file string, seen Seen, changed func()) {
 	tick := time.NewTicker(WatchInterval)
 	defer tick.Stop()
