@@ -16,7 +16,7 @@ import (
 const maxDepth = 200
 
 // objectOf returns a call's arguments in the form that is shown to the user and sent: one JSON
-// object without blanks. Arguments that two programs could read differently, such as duplicate
+// object without white space. Arguments that two programs could read differently, such as duplicate
 // keys, are an error.
 func objectOf(arguments json.RawMessage) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(arguments))
@@ -102,8 +102,8 @@ func notJSON(err error) error { return fmt.Errorf("they are not JSON: %w", err) 
 
 var plainName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 
-// nameShown returns the name of an argument, quoted unless it is plain: it could otherwise look
-// like other arguments.
+// nameShown returns the name of an argument. It quotes a name with unusual characters, which could
+// otherwise look like further arguments.
 func nameShown(name string) string {
 	if plainName().MatchString(name) {
 		return name

@@ -67,7 +67,8 @@ func (c *Conversation) call(ctx context.Context, watch *stopwatch, call model.Ca
 	return r, loads
 }
 
-// other returns the tools of the other server that have the given name.
+// other returns the tool with the given name from another server, and the tools of that server. The
+// tools are nil if there is no such tool.
 func (c *Conversation) other(name string) (Tools, tool.Definition) {
 	for _, t := range c.o.Tools {
 		if t.Name == name {
@@ -183,7 +184,7 @@ func CheckPattern(pattern string) string {
 // Question is a call that needs the user's consent.
 type Question struct {
 	Tool      string
-	Arguments json.RawMessage // an object without blanks or duplicate keys
+	Arguments json.RawMessage // an object without white space or duplicate keys
 }
 
 // String returns the call with all of its arguments in one line, safe for a terminal. No argument

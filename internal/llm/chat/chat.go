@@ -42,7 +42,7 @@ type Model interface {
 type Tools interface {
 	// Definitions returns the definitions of the tools for one turn.
 	Definitions() []tool.Definition
-	// Call calls a tool with a JSON object. The model is told its error.
+	// Call calls a tool with a JSON object. The model gets the text of an error.
 	Call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error)
 }
 
@@ -69,9 +69,9 @@ type Options struct {
 	Allow []string
 	// Ask asks the user about a call; if it is nil, the answer is no. An error ends the turn.
 	Ask func(context.Context, Question) (Consent, error)
-	// Text, if not nil, gets each part of the model's text when it arrives, and Done is called
-	// after each whole answer. Begin and End, if not nil, see each call before and after it is
-	// answered. Note, if not nil, gets further messages for the user.
+	// Text, if not nil, is called with each part of the model's text as it arrives, and Done after
+	// each whole answer. Begin and End, if not nil, are called before and after each call is
+	// answered. Note, if not nil, is called with further messages for the user.
 	Text       func(string)
 	Done       func()
 	Begin, End func(tool.Event)
@@ -275,7 +275,7 @@ func (c *Conversation) Clear() {
 	c.messages, c.session = nil, Session{}
 }
 
-// Use continues with another model. about is as [Options.About].
+// Use continues with another model. about replaces [Options.About].
 func (c *Conversation) Use(m Model, w model.Wire, about Session) {
 	c.o.Model, c.o.Wire, c.o.About = m, w, about
 }
@@ -286,7 +286,7 @@ type Limit struct{ text string }
 // Error says which limit was reached.
 func (l *Limit) Error() string { return l.text }
 
-// maxRepeats is the number of equal results of the same call in a row that ends a turn.
+// maxRepeats is the number of equal results of one repeated call after which a turn ends.
 const maxRepeats = 3
 
 // reached returns the limit that forbids a further request, or nil.
@@ -333,7 +333,7 @@ func errTime(most time.Duration) *Limit {
 	return &Limit{fmt.Sprintf("Reached the time limit of one answer (%v).", most)}
 }
 
-// stopwatch ends a turn when its time is over. It stands still while the user is asked.
+// stopwatch ends a turn when its time is over. It is paused while the user is asked.
 type stopwatch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer // nil without a limit

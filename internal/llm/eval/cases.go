@@ -1,5 +1,5 @@
-// Package eval measures whether the right skill is found for a prompt. It has the skill's rank in
-// a search, and how often a model loads it among all others.
+// Package eval measures whether the right skill is found for a prompt: the skill's rank in a
+// search, and how often a model loads the skill among all others.
 package eval
 
 import (
@@ -61,8 +61,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// CasesOf reads the cases of a skill from its own files. The set is empty if it has no such file.
-// The error is an [*Error].
+// CasesOf reads the cases of a skill from its own files. The set is empty if the skill has no such
+// file. The error is an [*Error].
 func CasesOf(s *skill.Skill) (Set, error) {
 	for _, kind := range []struct {
 		file  string

@@ -11,8 +11,8 @@ import (
 // Rate is a number of hits among a number of trials.
 type Rate struct {
 	Hits, Of int
-	// Prompts is the number of prompts, if each was tried equally often: a repetition tells less
-	// than another prompt, so that the interval counts prompts.
+	// Prompts is the number of prompts, if each was tried equally often. The interval then counts
+	// prompts and not trials, since a repetition tells less than another prompt.
 	Prompts int
 }
 
@@ -51,7 +51,8 @@ func (r Rate) Interval() (low, high float64) {
 	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
 }
 
-// String returns "5 of 6, 83 % (95 %: 44 to 97 %)". It counts prompts, if they are known: "2.5 of 6".
+// String returns the rate in the form "5 of 6, 83 % (95 %: 44 to 97 %)". If Prompts is set, it
+// counts prompts, as in "2.5 of 6".
 func (r Rate) String() string {
 	if r.Of == 0 {
 		return "none"

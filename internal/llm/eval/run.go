@@ -49,7 +49,7 @@ var errTaken = errors.New("a skill was taken")
 
 // Ask begins a conversation with a prompt, and ends it as soon as any tool reads any file of a
 // skill. All calls of that message are still answered. The error is the model's or the context's;
-// the run then covers the conversation up to it.
+// the run then covers the conversation before the error.
 func (m *Model) Ask(ctx context.Context, prompt string) (run Run, err error) {
 	v, err := m.Host.Catalog.View(ctx)
 	if err != nil {

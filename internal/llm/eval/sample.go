@@ -8,9 +8,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Sample returns a filter that shows a skill and n others. The others are chosen only by their
-// URIs: they are the same for every skill and each time, and a new skill replaces at most one of
-// them.
+// Sample returns a filter that shows a skill and n other skills. It chooses the others only by
+// their URIs. So they are the same each time and for every skill, except for the skill itself, and
+// a new skill replaces at most one of them.
 func Sample(all []*catalog.Entry, e *catalog.Entry, n int) *catalog.Filter {
 	var others []*catalog.Entry
 	for _, o := range all {
@@ -29,7 +29,8 @@ func Sample(all []*catalog.Entry, e *catalog.Entry, n int) *catalog.Filter {
 		chosen[place{o.Root.Label, o.Path}] = true
 	}
 	return &catalog.Filter{Visible: func(e *catalog.Entry) bool {
-		// Skills inside a chosen one stay visible: hiding them would hide the chosen one too.
+		// Skills inside a chosen skill stay visible, since hiding them would hide the chosen skill
+		// too.
 		for at := e.Path; ; at = path.Dir(at) {
 			if chosen[place{e.Root.Label, at}] {
 				return true

@@ -66,7 +66,7 @@ const (
 	// maxMessage bounds a message from a server, in bytes: a page of tools, or the result of a
 	// call.
 	maxMessage = 4 << 20
-	// older is the version for servers that end at the newest version's first request.
+	// older is the version for servers that exit at the first request of the newest version.
 	older = "2025-11-25"
 )
 
@@ -103,7 +103,8 @@ type line interface {
 	mcp.Transport
 	// failure returns why a request failed, or "" if err explains it best.
 	failure(err error) (what, fix string)
-	// end releases the resources of Connect, at once if the context has ended, and then returns.
+	// end releases the resources of Connect and waits for that. If the context has ended, it does
+	// not wait for a graceful end.
 	end(context.Context)
 }
 
@@ -131,7 +132,7 @@ func Connect(ctx context.Context, s Server, o Options) (*Connection, error) {
 	return nil, err
 }
 
-// startTime returns the bound of a connection.
+// startTime returns the time limit for connecting.
 func (s Server) startTime() time.Duration {
 	if s.Timeout == requestTime { // the user has set no timeout
 		return connectTime
@@ -158,7 +159,7 @@ func (c *Connection) connect(ctx context.Context, o Options) (err error) {
 		if err == nil || ctx.Err() != nil || protocol != "" || !p.hasEnded() || p.fault() != "" {
 			break
 		}
-		p.end(ctx) // some servers of the older version end at an unknown request
+		p.end(ctx) // some servers of the older version exit at an unknown request
 	}
 	return err
 }
@@ -187,13 +188,13 @@ func (c *Connection) watch() {
 	session, over := c.session, make(chan struct{})
 	c.over = over
 	go func() {
-		_ = session.Wait() // the failed request has said why
+		_ = session.Wait() // the failed request has reported the reason
 		close(over)
 	}()
 }
 
-// live returns the session. A session over HTTP that has ended begins again, for example after an
-// answer that was too large or a restart of the server. A program is not started again.
+// live returns the session. It reopens a session over HTTP that has ended, for example after an
+// answer that was too large or a restart of the server. It does not start a program again.
 func (c *Connection) live(ctx context.Context) (*mcp.ClientSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

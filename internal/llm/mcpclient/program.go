@@ -50,13 +50,13 @@ type program struct {
 	stop, hurry chan struct{} // closed to end the program, and to end it soon
 	stopOnce    sync.Once
 	hurryOnce   sync.Once
-	heard       chan struct{} // closed when its standard error has ended
-	ended       chan struct{} // closed when it and all of its process group have ended
-	how         string        // how it ended, valid once ended is closed
+	heard       chan struct{} // closed when the program's standard error has ended
+	ended       chan struct{} // closed when the program and its process group have ended
+	how         string        // how the program ended, valid once ended is closed
 	started     bool
 
 	mu   sync.Mutex
-	said string // a line of its standard error that may explain why it ends
+	said string // a line of standard error that may explain why the program ends
 }
 
 // kept lists the environment variables that every program gets.
@@ -227,7 +227,7 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 }
 
 // listen passes on the lines of the program's standard error. It keeps the line that may explain
-// the program's end: the last one with an error, or else the last one.
+// the program's end: the last line with an error, or else the last line.
 func (p *program) listen(stderr *os.File) {
 	defer close(p.heard)
 	defer stderr.Close()

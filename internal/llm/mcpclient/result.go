@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// Call calls a tool by the server's own name, with a JSON object of arguments. It returns the
-// text of the result, at most 4 MiB. isError is set if the call failed or the server refused it.
-// The error is an [*Error]: there is no result.
+// Call calls a tool by the server's own name, with a JSON object of arguments. It returns the text
+// of the result, at most 4 MiB. isError is set if the call failed or the server refused it. If err,
+// an [*Error], is not nil, there is no result.
 func (c *Connection) Call(ctx context.Context, tool string, arguments json.RawMessage) (text string, isError bool, err error) {
 	var refused string
 	var r *mcp.CallToolResult

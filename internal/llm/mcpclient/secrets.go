@@ -23,7 +23,7 @@ import (
 type secrets struct {
 	token  string
 	env    []string // NAME=value
-	values []string // the texts to hide, normalized by whole, the longest first
+	values []string // the texts to hide, as withoutInvisible returns them, the longest first
 }
 
 // minHidden is the shortest hidden text, in bytes: a shorter one would be found inside other words.
@@ -80,7 +80,8 @@ var encoders = []func(string) string{
 	func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) },
 }
 
-// encoded returns a text, its encodings, and theirs: a server can send JSON as text within JSON.
+// encoded returns a text, its encodings, and the encodings of these, since a server can send JSON
+// as text within JSON.
 func encoded(value string) []string {
 	if value == "" {
 		return nil
@@ -98,7 +99,7 @@ func encoded(value string) []string {
 	return forms
 }
 
-// inJSON returns a text as it is in a JSON string.
+// inJSON returns a text in the form that it has within a JSON string.
 func inJSON(text string, escapeHTML bool) string {
 	data, _ := json.Marshal(text) // a string always encodes
 	if !escapeHTML {
@@ -107,7 +108,7 @@ func inJSON(text string, escapeHTML bool) string {
 	return string(data[1 : len(data)-1])
 }
 
-// percentAll returns a text with every byte as in a URL.
+// percentAll returns a text with every byte percent-encoded.
 func percentAll(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -121,8 +122,8 @@ func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 // isSkipped reports whether a character can be invisible to a reader, and so split a secret.
 func isSkipped(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) }
 
-// withoutInvisible returns a text without the characters that can split a secret, and the original offset of
-// each byte, or nil if nothing was removed.
+// withoutInvisible returns a text without the characters that can split a secret, and the original
+// offset of each byte. The offsets are nil if nothing was removed.
 func withoutInvisible(text string) (string, []int) {
 	if strings.IndexFunc(text, isSkipped) < 0 {
 		return text, nil
@@ -150,7 +151,7 @@ func (s secrets) hide(text string) string {
 	plain, at := withoutInvisible(text)
 	var b strings.Builder
 	done := 0                          // offset in text
-	next := make([]int, len(s.values)) // where each value is found next, from which on it was looked for
+	next := make([]int, len(s.values)) // the next position of each value, when it was last searched
 	for from := 0; from < len(plain); {
 		begin, end := len(plain), 0
 		for i, value := range s.values {

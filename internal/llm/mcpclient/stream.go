@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxFlood is the length in bytes of a line that ends the program. A shorter line over
+	// maxFlood is the length in bytes of a line for which the program is ended. A shorter line over
 	// maxMessage only loses its answer.
 	maxFlood = 64 << 20
 	// maxGarbage bounds the lines that are not messages. Some programs write a few words to the

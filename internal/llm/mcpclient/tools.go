@@ -24,8 +24,8 @@ type Tool struct {
 	Schema      json.RawMessage // of its arguments: a JSON object
 }
 
-// Bounds of a server's list. A model reads all tools at each request, and can choose among far
-// fewer.
+// Bounds on a server's list of tools. A model reads the whole list with each request, and can
+// choose only among far fewer tools than these bounds allow.
 const (
 	maxPages       = 1_000
 	maxTools       = 1_000

@@ -157,7 +157,7 @@ func (c *calls) end(used map[string]bool) (all []Call, written []members, err er
 		arguments := s.text()
 		switch {
 		case s.name == "" && arguments == "":
-			continue // an index, and then an id that opened another call
+			continue // only an index came, before an id that opened another call
 		case s.name == "":
 			return nil, nil, errNameless
 		case s.id == "":

@@ -43,8 +43,8 @@ type reader interface {
 	readWhole(data []byte) error
 	// text returns the text so far.
 	text() string
-	// end returns the answer. Its error is errCut if the answer is incomplete, or errNothing if
-	// nothing of it has come.
+	// end returns the answer. Its error is errCut if the answer is incomplete, or errNothing if no
+	// part of it has arrived.
 	end() (Answer, error)
 }
 

@@ -45,8 +45,8 @@ type events struct {
 
 func newEvents(from *bufio.Reader) *events { return &events{from: from, left: maxStream} }
 
-// next returns the data of the next event with data, valid until the next call. At the end of the
-// stream the error is io.EOF.
+// next returns the data of the next event that has data; the data is valid until the next call. At
+// the end of the stream the error is io.EOF.
 func (e *events) next() ([]byte, error) {
 	e.data = e.data[:0]
 	has := false

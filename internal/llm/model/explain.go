@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// This file explains requests without an answer.
+// This file explains why a request got no answer.
 
 var (
 	errPage = errors.New("it is a web page")

@@ -13,14 +13,14 @@ type LocalServer struct {
 	Name string
 	// URL is an [Endpoint.URL] for the wire [OpenAI].
 	URL string
-	// Models lists its models without those that, by their names, only make embeddings. It may be
-	// empty.
+	// Models lists the server's models, except models that only make embeddings, judging by their
+	// names. It may be empty.
 	Models []string
 	// Advice is a command or an action that gets a model, for a server without one.
 	Advice string
 }
 
-// probePatience bounds a request to a server. It only returns a list, and is on this machine.
+// probePatience bounds a request to a server, which is on this machine and only returns a list.
 const probePatience = 300 * time.Millisecond
 
 // places lists the default addresses of model servers.
@@ -31,9 +31,9 @@ var places = []LocalServer{
 	{Name: "Docker Model Runner", URL: "http://127.0.0.1:12434/engines/v1", Advice: "docker model pull ai/qwen3"},
 }
 
-// Local asks the usual ports of model servers on this machine, all at once and for 300
-// milliseconds. It returns the servers that answer with a list of models, in a fixed order. It
-// sends no key and uses no proxy.
+// Local requests the list of models from the usual ports of model servers on this machine,
+// concurrently and within 300 milliseconds. It returns the servers that answer with such a list, in
+// a fixed order. It sends no key and uses no proxy.
 func Local(ctx context.Context, o Options) []LocalServer {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()

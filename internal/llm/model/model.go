@@ -143,7 +143,7 @@ type Answer struct {
 
 // The reasons why an answer ended.
 const (
-	StopEnd     = "end"     // the model has said all
+	StopEnd     = "end"     // the model has finished
 	StopCalls   = "calls"   // the model waits for the results of its calls
 	StopLength  = "length"  // the answer reached the limit of tokens, and its last call may be cut
 	StopRefused = "refused" // the model or the endpoint's filter refuses

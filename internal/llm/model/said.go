@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// speech assembles a text that arrives in JSON strings. A server may cut it anywhere, even within
-// a character; the first half then waits for the other.
+// speech assembles a text that arrives in several JSON strings. A server may split it anywhere,
+// even within a character; the first part of the character then waits in half for the rest.
 type speech struct {
 	show func(string)
 	text strings.Builder

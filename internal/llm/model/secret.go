@@ -70,8 +70,8 @@ func redactWords(s, secret string) string {
 	}
 }
 
-// withoutRequest cuts a message before the first text that it quotes from the request, however
-// that is escaped.
+// withoutRequest cuts a message before the first text that it quotes from the request, even if the
+// quotation is escaped.
 func withoutRequest(message string, r Request) string {
 	cut := func(text string) {
 		letters, at := lettersOf(message)

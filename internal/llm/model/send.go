@@ -29,8 +29,8 @@ const (
 	failurePatience = 5 * time.Second
 	// tries is the number of requests for a turn before the first byte of an answer arrives.
 	tries = 3
-	// maxWait is the longest wait that is followed. If an endpoint asks for a longer one, asking
-	// sooner would be in vain.
+	// maxWait is the longest wait before another attempt. If an endpoint asks for a longer wait, an
+	// earlier attempt would be in vain, so there is none.
 	maxWait = time.Minute
 )
 
@@ -42,7 +42,7 @@ var (
 	errNoModel = errors.New("it is not an answer of a model")
 )
 
-// turn requests an answer, up to three times if no part of one comes.
+// turn requests an answer, with up to three attempts as long as no part of an answer arrives.
 func (c *Client) turn(ctx context.Context, r Request, show func(string)) (Answer, error) {
 	for try := 1; ; try++ {
 		body, err := c.Body(r)
@@ -185,7 +185,7 @@ func read(from io.Reader, in reader) error {
 			case unfinished == nil && !isFailure(err):
 				return nil
 			case errors.Is(unfinished, errCut) && errors.As(err, new(*json.SyntaxError)):
-				return errBroken // the events before it are of an answer
+				return errBroken // the earlier events belong to an answer
 			}
 			return err
 		}
@@ -219,7 +219,7 @@ func bounded(from io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// get requests a list.
+// get requests a list of models.
 func (c *Client) get(ctx context.Context, at *url.URL) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {

@@ -41,7 +41,7 @@ const maxExplanation = 512
 // RoundTrip sends a request and keeps the properties of its answer.
 func (w *Watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.Next.RoundTrip(r)
-	if err != nil || r.Method != http.MethodPost { // a failed session is still deleted
+	if err != nil || r.Method != http.MethodPost { // the DELETE after a failed session explains nothing
 		return resp, err
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -165,7 +165,7 @@ func unreached(u *url.URL, err error) (what, fix string) {
 // maxNames bounds the names of a certificate in a message.
 const maxNames = 3
 
-// certified returns the names that a certificate is for.
+// certified returns the names in a certificate, as the end of a message.
 func certified(c *x509.Certificate) string {
 	if c == nil {
 		return ""
