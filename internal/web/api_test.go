@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// contract is the API as its document describes it.
+// contract has the paths and the schemas of the API's OpenAPI document.
 type contract struct {
 	t     *testing.T
 	paths map[string]struct {
@@ -140,10 +140,10 @@ func validate(defs, schema, instance []byte) error {
 	return known.(*jsonschema.Resolved).Validate(value)
 }
 
-// resolved has schemas by their text, since resolving the document's takes milliseconds.
+// resolved caches resolved schemas by their text, since resolving the document takes milliseconds.
 var resolved sync.Map
 
-// TestAnswersValidate checks that every answer matches the document.
+// TestAnswersValidate checks that every answer matches the OpenAPI document.
 func TestAnswersValidate(t *testing.T) {
 	f := open(t, files)
 	listed(f.usage, f.view(), "editor")
@@ -330,8 +330,8 @@ func TestAPIPages(t *testing.T) {
 	}
 }
 
-// TestAPIPagesGoOn deletes the last skill of a page, or changes it so that it moves: the next pages
-// have all other skills once.
+// TestAPIPagesGoOn checks that the next pages have each other skill once, after the last skill of a
+// page was deleted, or changed so that it moves.
 func TestAPIPagesGoOn(t *testing.T) {
 	t.Parallel()
 	for _, sort := range []string{"", "name", "changed", "tokens", "used"} {

@@ -24,8 +24,8 @@ func large(n int) map[string]string {
 	return many
 }
 
-// BenchmarkPages measures every kind of answer at 10,000 skills. [BenchmarkFirstPages]
-// measures the first ones after a change.
+// BenchmarkPages measures every kind of answer at 10,000 skills. [BenchmarkFirstPages] measures the
+// first answers after a change.
 func BenchmarkPages(b *testing.B) {
 	f := open(b, large(10_000))
 	v := f.view()
@@ -58,7 +58,7 @@ func pagePaths(one string) []string {
 	}
 }
 
-// used counts lists for three clients, and uses of a fifth of the skills by each.
+// used records for each of three clients a list, and the use of a fifth of the skills.
 func used(f *fixture, v catalog.View) {
 	for _, client := range []string{"one", "two", "three"} {
 		listed(f.usage, v, client)

@@ -15,12 +15,11 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// BenchmarkFirstPages measures every kind of answer at 10,000 skills as the first
-// request after a change of the tree. Nothing is cached for that snapshot, and the
-// search index is built at the same time. In "part" the client sees most of the skills.
-// In "start" it is the first request after the skills were read, so that the whole
-// index is built. The metric worst-ms is the slowest answer. A page must not take more
-// than 50.
+// BenchmarkFirstPages measures every kind of answer at 10,000 skills as the first request after a
+// change of the tree. Nothing is cached for that snapshot, and the search index is built at the
+// same time. In "part", the client sees most of the skills. In "start", the request is the first
+// after the skills were read, so that the whole index is built. The metric worst-ms is the slowest
+// answer in milliseconds; a page must not take more than 50.
 func BenchmarkFirstPages(b *testing.B) {
 	f := open(b, large(10_000))
 	one := strings.TrimSuffix(strings.TrimPrefix(f.view().Listed[5000].URI().String(), "skill://"), "SKILL.md")

@@ -21,8 +21,8 @@ import (
 )
 
 // TestFiguresOfDoctor checks that the API and the health page have the figures and the roots of
-// doctor's report: with a skill that is held back, an excluded root that has the names of others,
-// roots that are absent, and one that is absent with a notice.
+// doctor's report. The catalogue has a skill that is held back, an excluded root with a name that
+// another root has too, an absent root, and an absent root with a notice.
 func TestFiguresOfDoctor(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{

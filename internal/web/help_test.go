@@ -25,8 +25,8 @@ import (
 
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
-// files are two roots with served, shadowed, copied, skipped and unpublished skills,
-// and one kept from models.
+// files has two roots with served, shadowed, copied, skipped and unpublished skills, and a skill
+// that models may not invoke.
 var files = map[string]string{
 	"one/git/SKILL.md":     "---\nname: git\ndescription: Work with git. Use for commits.\nlicense: MIT\nmetadata:\n  b: \"2\"\n  a: \"1\"\n---\n# Git\n\nSee [more](docs/more.md#part) and [that](https://example.org/).\n",
 	"one/git/docs/more.md": "# More\n\n## Part\n\n[up](../SKILL.md)\n",
@@ -125,7 +125,8 @@ func listed(t *usage.Tally, v catalog.View, client string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "tools/list", Client: client, Result: event.OK, View: v})
 }
 
-// missed records a request for a skill that failed: by a tool's arguments, or without any by a prompt.
+// missed records a failed request for a skill: a call with the arguments or, if they are nil, a
+// request for the prompt asked.
 func missed(t *usage.Tally, v catalog.View, asked string, arguments []byte) {
 	e := event.Event{Surface: event.MCP, Method: "tools/call", Asked: asked, Result: event.NotFound, View: v}
 	if arguments == nil {
@@ -136,8 +137,7 @@ func missed(t *usage.Tally, v catalog.View, asked string, arguments []byte) {
 	t.Record(&e)
 }
 
-// judged waits until all skills are judged. A page does not wait for long: until then it
-// shows no counts.
+// judged waits until all skills are judged. Until then a page shows no counts.
 func (f *fixture) judged() {
 	f.t.Helper()
 	testwait.Until(f.t, func() bool { return f.get("/api/v1/problems").status == http.StatusOK }, "a judgement of all skills")

@@ -157,7 +157,8 @@ func TestHighlight(t *testing.T) {
 	}
 }
 
-// TestFirstSentence checks the introduction that a first-time reader sees once.
+// TestFirstSentence checks the introduction on the first page. It also checks that a page has
+// exactly one live region, which is empty and not within the results.
 func TestFirstSentence(t *testing.T) {
 	f := open(t, shelves)
 	if got := text(all(f.page("/"), class("intro"))[0]); !strings.HasPrefix(got, "A skill teaches an agent one task, step by step: ") {

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// memory is a source with one skill and its neighbour.
+// memory is a source of the skills a and b, which are in memory.
 type memory struct{}
 
 func (memory) Root() skill.Root { return skill.Root{Label: "r", Prefix: "r"} }
@@ -34,7 +34,7 @@ func (memory) Scan(context.Context) (skill.Scan, error) {
 	return s, nil
 }
 
-// here returns a place in the skill a.
+// here returns a file of the skill a, from which links are resolved.
 func here(t testing.TB, file string) *textFile {
 	t.Helper()
 	c := catalog.New([]catalog.Source{memory{}}, catalog.Options{})

@@ -214,7 +214,7 @@ func TestHealth(t *testing.T) {
 	if diff := cmp.Diff(want, sections); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	// Each rule has a list, of as many skills as it says.
+	// Each rule links to a list with as many skills as its row shows.
 	rules := 0
 	for _, row := range all(all(doc, class("rules"))[0], tag("tr"))[1:] {
 		link, numbers := all(row, tag("a"))[0], texts(all(row, class("num")))

@@ -82,7 +82,8 @@ func TestParcels(t *testing.T) {
 	}
 }
 
-// TestParcelChanges changes a file beside SKILL.md, which snapshots do not track.
+// TestParcelChanges checks that an archive is no longer served after a change of a file beside
+// SKILL.md, which snapshots do not track, and that the next index has the new archive.
 func TestParcelChanges(t *testing.T) {
 	f := open(t, map[string]string{"one/pdf/SKILL.md": "---\nname: pdf\ndescription: Reads.\n---\n", "one/pdf/a": "1"})
 	before := discovered(t, f)["pdf"]

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// canary is a token as GitHub gives them out, and looks live.
+// canary has the form of a live GitHub token.
 const canary = "ghp_" + "NqVwYS81VP7Hb1DX8pPd5khxE3pyIgKpaUnA"
 
 var scannedFiles = map[string]string{
@@ -47,8 +47,8 @@ func withPolicy(t *testing.T, scan admission.Config) (*catalog.Catalog, *web.Sit
 	return c, web.New(web.Options{Catalog: c, Scans: observe.NewScans(ctl), Judge: workspace.JudgeOf(ctl)})
 }
 
-// TestAcceptedFindings checks that an accepted finding is in no count of pages, API and metrics, and that
-// its reason is on no answer of the API.
+// TestAcceptedFindings checks that no count of pages, API and metrics includes an accepted finding,
+// and that no answer of the API has its reason.
 func TestAcceptedFindings(t *testing.T) {
 	anything, err := access.ParsePattern("skill://**")
 	if err != nil {
@@ -77,14 +77,14 @@ func TestAcceptedFindings(t *testing.T) {
 	}
 }
 
-// answerOf asks a site with the rights of a context.
+// answerOf returns a site's answer to a request with the rights of a context.
 func answerOf(ctx context.Context, site *web.Site, path string) answered {
 	w := httptest.NewRecorder()
 	site.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 	return answered{w.Code, w.Header(), w.Body.String()}
 }
 
-// parsed is the page at a path.
+// parsed returns the parsed page of an answer, which must have the status 200.
 func parsed(t *testing.T, a answered) *html.Node {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(a.body))
@@ -96,8 +96,9 @@ func parsed(t *testing.T, a answered) *html.Node {
 
 const heldWhy = "scripts/a.sh:2:40: what 'http://45.67.89.10/<b>s' delivers is run by 'sh' [run-fetched-unknown]"
 
-// TestHeldPages checks where a held-back skill is shown: in lists with its own state, on a page with
-// the reason, rule and line, and on the health page. Its files are given out nowhere.
+// TestHeldPages checks where a held-back skill is shown: in lists with its own state, on a page
+// with the reason, rule and line, and on the health page. It also checks that no address serves its
+// files.
 func TestHeldPages(t *testing.T) {
 	_, site := withPolicy(t, admission.Config{Mode: admission.Enforce})
 	get := func(path string) answered { return answerOf(t.Context(), site, path) }
@@ -158,8 +159,8 @@ func TestHeldPages(t *testing.T) {
 	}
 }
 
-// TestScanPage checks the findings and the facts of a skill that is served: each leads to its line,
-// hostile text is escaped, and a secret is cut.
+// TestScanPage checks the findings and the facts of a skill that is served. Each finding links to
+// its line, hostile text is escaped, and a secret is cut.
 func TestScanPage(t *testing.T) {
 	_, site := withPolicy(t, admission.Config{Mode: admission.Enforce})
 	a := answerOf(t.Context(), site, "/skills/one/meh/?view=scan")

@@ -60,12 +60,12 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestAbout checks the page's facts about the skill's place.
+// TestAbout checks the breadcrumbs, the date, the mentions and the tags on a skill's page.
 func TestAbout(t *testing.T) {
 	f := open(t, map[string]string{
 		"one/team/git/SKILL.md":   "---\nname: git\ndescription: d\ntags: Vcs, daily\n---\nUse `code-review`, not `git` or `none-such`; see [that](../notes/SKILL.md).\n",
 		"one/team/notes/SKILL.md": "---\nname: notes\ndescription: d\n---\n",
-		"two/make/SKILL.md":       "---\nname: make\ndescription: d\n---\n", // more often a command
+		"two/make/SKILL.md":       "---\nname: make\ndescription: d\n---\n", // more often a command than a skill
 		"two/code/SKILL.md":       "---\nname: code-review\ndescription: d\n---\n",
 	})
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -176,7 +176,7 @@ func TestZip(t *testing.T) {
 	}
 }
 
-// TestCompare checks the difference between skills of one name.
+// TestCompare checks the comparison of two skills with the same name.
 func TestCompare(t *testing.T) {
 	f := open(t, map[string]string{
 		"one/git/SKILL.md": "---\nname: git\ndescription: One.\n---\n" + strings.Repeat("same\n", 20) + "left\n<b>\n",

@@ -96,7 +96,7 @@ func TestSources(t *testing.T) {
 		if len(got) != 2 || !cmp.Equal(got[1], []string{"two <b>git[U+202E]", "none", "–", "–", "none since the start", "waiting The first release is being fetched."}) {
 			t.Fatalf("%s: %q", name, got)
 		}
-		if age, ok := strings.CutSuffix(got[0][4], " ago"); ok { // which grows while the test runs
+		if age, ok := strings.CutSuffix(got[0][4], " ago"); ok { // it grows while the test runs
 			if d, err := time.ParseDuration(strings.ReplaceAll(age, " ", "")); err != nil || d < 3*time.Second {
 				t.Errorf("%s: the age %s: %v", name, age, err)
 			}
@@ -109,7 +109,7 @@ func TestSources(t *testing.T) {
 		if !strings.Contains(metrics, c.metric) {
 			t.Errorf("%s: no %s in\n%s", name, c.metric, metrics)
 		}
-		// A client that sees only the first root.
+		// A client that sees only the first root gets only its source, and no reasons.
 		narrow := rows(some)
 		if len(narrow) != 1 {
 			t.Fatalf("%s, with rules: %q", name, narrow)

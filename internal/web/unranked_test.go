@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// slow is a source whose disk does not answer while it is held. Then the search index
-// is not built, since it needs the headings.
+// slow is a source whose disk does not answer while held is set. The search index, which needs the
+// headings, is then not built.
 type slow struct {
 	files fstest.MapFS
 	held  *atomic.Pointer[chan struct{}]
@@ -52,9 +52,9 @@ func (s slow) Open(name string) (fs.File, error) {
 	return s.files.Open(name)
 }
 
-// TestSearchBeforeTheIndex checks that a page does not wait for the index. It shows the
-// skills of the current snapshot that have the words, and says that they are not
-// ranked. The API, which cannot say that, waits. With the index both are ranked.
+// TestSearchBeforeTheIndex checks that a page does not wait for the index. It shows the skills of
+// the current snapshot that have the words, and says that they are not ranked. The API, which
+// cannot say that, waits. With the index, the results of both are ranked.
 func TestSearchBeforeTheIndex(t *testing.T) {
 	skillText := func(name, description string) *fstest.MapFile {
 		return &fstest.MapFile{Data: fmt.Appendf(nil, "---\nname: %s\ndescription: %s\n---\n", name, description)}

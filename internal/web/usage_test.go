@@ -158,7 +158,8 @@ func TestUsageHidesSkills(t *testing.T) {
 			t.Errorf("%s: a client that sees every skill sees the names\n%s", name, got)
 		}
 	}
-	// A client that sees all skills now, but might not see all later, is one of the others.
+	// A client that sees all skills now, but might not see all later, does not see the names
+	// either.
 	if got := get(policy(true, access.Rule{Deny: patterns(t, "skill://three/**")}), "/usage"); strings.Contains(got, "nowhere") {
 		t.Error("the names are shown although a rule could hide a skill")
 	}

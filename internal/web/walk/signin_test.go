@@ -30,7 +30,7 @@ import (
 // dex builds the provider of interop/dex and starts it for a redirect URL. It returns the issuer.
 func dex(t *testing.T, redirect string) string {
 	t.Helper()
-	for _, name := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
+	for _, name := range []string{"main.go", "go.mod", "go.sum"} { // so that no cached result is used after a change
 		if _, err := os.ReadFile(filepath.Join("..", "..", "..", "interop", "dex", name)); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func dex(t *testing.T, redirect string) string {
 	return strings.TrimSpace(issuer)
 }
 
-// TestWalkSignIn signs in at Dex with Debian's Chromium: groups decide which skills are seen,
-// and signing out ends it.
+// TestWalkSignIn signs in at Dex with Debian's Chromium. It checks that groups decide which skills
+// are seen, and that signing out ends the session.
 func TestWalkSignIn(t *testing.T) {
 	chromium := driven(t, "signin.mjs")
 	url, issuer := serveBehindDex(t)
@@ -79,8 +79,8 @@ func TestWalkSignIn(t *testing.T) {
 	}
 }
 
-// serveBehindDex serves the library to people and agents of Dex. The group billing sees all of it,
-// the others the skills of the harbour.
+// serveBehindDex serves the library to people and agents that sign in at Dex. The group billing
+// sees all skills, and the others see the skills of the harbour.
 func serveBehindDex(t *testing.T) (address, issuer string) {
 	t.Helper()
 	root := t.TempDir()
@@ -120,8 +120,8 @@ access:
 	return front.URL, issuer
 }
 
-// TestWalkAgent: an agent that knows only the address of MCP finds the provider, gets a token
-// there for a person, and uses it. Its code is the SDK's.
+// TestWalkAgent checks that an agent that knows only the address of MCP finds the provider, gets a
+// token there for a person, and uses it. The agent is the SDK's client.
 func TestWalkAgent(t *testing.T) {
 	if flag.Lookup("test.run").Value.String() == "" {
 		t.Skip("builds a provider: go test -run TestWalkAgent ./internal/web/walk")
@@ -155,9 +155,10 @@ func TestWalkAgent(t *testing.T) {
 	}
 }
 
-// TestWalkLogin signs in to a followed server with knack login: Dex, which registers no program by
-// itself, has a client id for knack, and PKCE stands in for a secret. The login is renewed with a token
-// that Dex gives once, and ends with knack logout.
+// TestWalkLogin signs in to a followed server with knack login. Dex does not register programs
+// dynamically, so the settings have a client id for knack, and PKCE replaces a secret.
+// TestWalkLogin checks that the login is renewed, each time with another refresh token, and that
+// knack logout ends it.
 func TestWalkLogin(t *testing.T) {
 	if flag.Lookup("test.run").Value.String() == "" {
 		t.Skip("builds a provider: go test -run TestWalkLogin ./internal/web/walk")
@@ -224,7 +225,7 @@ func TestWalkLogin(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
 	}
-	// follows runs a server until it has asked the source.
+	// follows runs a server that follows the source until done returns true.
 	follows := func(done func() bool) {
 		cmd := knack("serve", "--no-builtin")
 		in, err := cmd.StdinPipe()
@@ -243,7 +244,7 @@ func TestWalkLogin(t *testing.T) {
 		return strings.Contains(string(out), text)
 	}
 	follows(func() bool { return says("list", "invoice") })
-	for range 2 { // the second time with a token of the first
+	for range 2 { // the second renewal uses the token of the first
 		was := token()
 		was["expiry"] = past
 		data, err := json.Marshal(was)
@@ -264,7 +265,7 @@ func TestWalkLogin(t *testing.T) {
 	follows(func() bool { return says("doctor", "run 'knack login acme'") })
 }
 
-// past is the end of a token that is over.
+// past is the expiry of a token that has expired.
 const past = "2020-01-01T00:00:00Z"
 
 // agree signs a person in at the provider as a browser does.

@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestWalkSource follows a signed source with forward-only. A browser sees its first release, then the
-// next one, and then why a third one is not taken.
+// TestWalkSource follows a signed source with forward-only. It checks that a browser sees the first
+// release, then the next one, and then the reason why a third one is refused.
 func TestWalkSource(t *testing.T) {
 	chromium := driven(t, "source.mjs")
 	registry := registrytest.Start(t)
@@ -41,7 +41,7 @@ func TestWalkSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		registrytest.Attach(t, registry.Host, "acme/skills", digest, trust.Bundle, bundle)
-		registrytest.Tag(t, registry.Host, "acme/skills", digest, "prod") // once it is signed
+		registrytest.Tag(t, registry.Host, "acme/skills", digest, "prod") // after it was signed
 		return digest
 	}
 	digest := publish("1.0.0")

@@ -48,8 +48,7 @@ func picture(t *testing.T) string {
 	return b.String()
 }
 
-// library is the skills that the browser visits: first ordinary ones, then hostile
-// ones.
+// library has the skills that the browser visits: first ordinary ones, then hostile ones.
 var library = map[string]string{
 	"harbour/tide-tables/SKILL.md": `---
 name: tide-tables
@@ -268,7 +267,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// lock locks a skill as it is, one that has changed since, and one from a hostile source.
+// lock writes a lock of an unchanged skill, of a skill that has changed since, and of a skill from
+// a hostile source.
 func lock(t *testing.T, root string) {
 	t.Helper()
 	lock := &lockfile.Lock{Skills: map[string]lockfile.Skill{}}
@@ -298,7 +298,7 @@ func driven(t *testing.T, script string) (chromium string) {
 		t.Skip("a browser takes minutes: make web-walk, or go test -run TestWalk ./internal/web/walk")
 	}
 	chromium = browser(t)
-	for _, file := range []string{"package-lock.json", script} { // read, so that the result of the test is not kept when it changes
+	for _, file := range []string{"package-lock.json", script} { // so that no cached result is used after a change
 		if _, err := os.ReadFile(file); err != nil {
 			t.Fatal(err)
 		}

@@ -122,8 +122,7 @@ func TestCheckedOnce(t *testing.T) {
 	}
 }
 
-// TestFindingsBound checks that a bound of the kept findings changes no count and no
-// answer.
+// TestFindingsBound checks that the bound on cached findings changes no count and no answer.
 func TestFindingsBound(t *testing.T) {
 	for _, most := range []int{0, 3, 10} {
 		_, c, k := checked(t, 10, most)

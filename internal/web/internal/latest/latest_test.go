@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// viewOf returns a view of a catalogue of its own.
+// viewOf returns a view of a new catalogue.
 func viewOf(t *testing.T) catalog.View {
 	t.Helper()
 	c := catalog.New(nil, catalog.Options{})

@@ -46,7 +46,7 @@ func TestIndexes(t *testing.T) {
 			t.Error(err)
 		}
 		get(three, 5) // a failure is not kept
-		// One makes it; waiting callers leave when their request ends.
+		// While one caller makes an index, a waiting caller returns when its context ends.
 		four := catalog.View{Snapshot: new(catalog.Snapshot)}
 		begun, end := make(chan bool), make(chan bool)
 		go func() {
