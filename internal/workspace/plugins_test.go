@@ -40,8 +40,8 @@ func (h installing) skill(name string) {
 
 const claudeList = `{"plugins": {"docs@acme": [{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/%s"}]}}`
 
-// TestPluginsWhileServing checks that a server sees plugins that are installed, enabled, disabled,
-// updated and uninstalled.
+// TestPluginsWhileServing checks that a server notices when plugins are installed, enabled,
+// disabled, updated and uninstalled.
 func TestPluginsWhileServing(t *testing.T) {
 	pluginsInterval = time.Hour // only events count
 	t.Parallel()
@@ -94,8 +94,8 @@ func TestPluginsWhileServing(t *testing.T) {
 	served()
 }
 
-// TestPluginsOfClient checks that a client's own plugins are not in its list, and that the
-// plugins of others are.
+// TestPluginsOfClient checks that a client's own plugins are not in its list, and that the plugins
+// of other clients are.
 func TestPluginsOfClient(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}
@@ -135,7 +135,7 @@ func TestPluginsOfClient(t *testing.T) {
 	}
 }
 
-// TestPluginsOverHTTP checks that a server for others does not read the plugins of its account.
+// TestPluginsOverHTTP checks that a server over HTTP does not serve the plugins of its account.
 func TestPluginsOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}
@@ -158,7 +158,7 @@ func TestPluginsOverHTTP(t *testing.T) {
 }
 
 // TestPluginsLate checks that the skills in other folders are served while the files of a client do
-// not answer, and that the root says so.
+// not answer, and that the state of the plugins' root shows that.
 func TestPluginsLate(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}
@@ -188,8 +188,8 @@ func TestPluginsLate(t *testing.T) {
 	}
 }
 
-// TestPluginContained checks that no link in a plugin leads out of it, and that only the folders
-// count in which its client looks.
+// TestPluginContained checks that no link that leads out of a plugin is followed, and that skills
+// are found only in the folders in which its client looks.
 func TestPluginContained(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}
@@ -220,7 +220,7 @@ func TestPluginContained(t *testing.T) {
 	if want := []string{"skills/in", "skills/one"}; !slices.Equal(got, want) {
 		t.Errorf("skills %v, want %v", got, want)
 	}
-	// The client's folder may be replaced by a link after the plugins were found.
+	// The plugin's folder is replaced by a link after the plugins were found.
 	from := filepath.Join(h.home, filepath.FromSlash(top))
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)

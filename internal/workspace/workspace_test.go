@@ -34,8 +34,9 @@ func TestRootErrorOfMissing(t *testing.T) {
 	}
 }
 
-// TestSourcesThatStay checks that a followed source and the built-in one stay the same when the
-// projects change, also if a policy judges them, so that the catalogue goes on with them.
+// TestSourcesThatStay checks that a followed source and the built-in source are the same values
+// after the projects have changed, with and without a policy, so that the catalogue continues with
+// them.
 func TestSourcesThatStay(t *testing.T) {
 	for _, policy := range []string{"", "scan: {mode: enforce}\n"} {
 		env := &console.Env{Dir: t.TempDir(), Home: t.TempDir()}

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// pair returns a certificate with that serial number, and its key, in PEM.
+// pair returns a certificate with the given serial number, and its key, in PEM.
 func pair(t *testing.T, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,7 +54,7 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
-// watched is a certificate that is watched in a bubble.
+// watched is a certificate that is watched in a synctest bubble.
 type watched struct {
 	*testing.T
 	*Certificate
@@ -108,8 +108,8 @@ const (
 	firstOne = 1
 )
 
-// TestFilesChange checks that a pair is served two seconds after it is complete, that a pair
-// that does not fit is not, and that this is reported once.
+// TestFilesChange checks that a pair is served within an interval after it is complete. A pair that
+// does not fit is not served, and is reported once.
 func TestFilesChange(t *testing.T) {
 	cert1, key1 := pair(t, firstOne)
 	cert2, key2 := pair(t, 2)
@@ -203,7 +203,7 @@ func TestLinkSwapped(t *testing.T) {
 	})
 }
 
-// TestRenew checks that Renew does not wait for the interval, and has an answer each time.
+// TestRenew checks that Renew does not wait for the interval, and that each call leads to a report.
 func TestRenew(t *testing.T) {
 	cert1, key1 := pair(t, firstOne)
 	cert2, key2 := pair(t, 2)
@@ -220,7 +220,7 @@ func TestRenew(t *testing.T) {
 		w.Renew()
 		w.expect(firstOne, unfit)
 		testwait.Advance(10 * Interval)
-		w.expect(firstOne) // the interval has nothing to add
+		w.expect(firstOne) // the intervals report nothing more
 		put(t, w.cert, cert2)
 		w.Renew()
 		w.expect(2, renewed)

@@ -84,7 +84,7 @@ func TestAccessOmits(t *testing.T) {
 		{closes, "", "access.default"},
 		{closes, "access: {default: allow}", "access.rules"},
 		{"access: {default: deny}", "", "access.default"},
-		{"access: {default: deny}", "access: {default: allow}", ""}, // the section had none
+		{"access: {default: deny}", "access: {default: allow}", ""}, // the section had no rules
 		{"access: {default: allow, rules: []}", "", ""},
 		{"access: {tokens: [{hash: " + hash + ", subject: ann}]}", "", ""},
 		{"", "", ""},
@@ -134,7 +134,7 @@ func TestAccessRefuses(t *testing.T) {
 	}
 }
 
-// TestExpires: a token has an expiry day, and there is a warning before it.
+// TestExpires checks the expiry day of a token, and the warning before it.
 func TestExpires(t *testing.T) {
 	file := func(day string) string {
 		return "access:\n  tokens:\n    - {hash: " + hash + ", subject: anna, expires: " + day + "}\n"

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestChat reads the section, and refuses API keys in any position, without repeating
-// them.
+// TestChat checks that the section is decoded, and that an API key in any position is refused
+// without repeating it.
 func TestChat(t *testing.T) {
 	c, problems := Parse([]byte(`chat:
   model: local

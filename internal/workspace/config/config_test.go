@@ -38,8 +38,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Every problem is reported at once, with position and fix, and then the configuration is
-// empty.
+// TestParseRefuses checks that all problems are reported together, each with its position and its
+// fix, and that the configuration is then empty.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"chek:\n  strict: true\n":                     {"config-key@1:1 chek: there is no key 'chek' | did you mean check?"},
@@ -98,7 +98,7 @@ func listed(problems []skill.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// A project's file overrides the user's, rule by rule.
+// TestWithDefaults checks that a project's file overrides the user's file, rule by rule.
 func TestWithDefaults(t *testing.T) {
 	yes, no := true, false
 	user := Check{Strict: &yes, Rules: map[skill.RuleID]skill.Severity{"name-folder": off, "text-bom": skill.SeverityError}}
@@ -121,7 +121,7 @@ func TestWithDefaults(t *testing.T) {
 	}
 }
 
-// doc/configuration.md lists every key, and its example is valid.
+// TestDocument checks that doc/configuration.md lists every key, and that its examples are valid.
 func TestDocument(t *testing.T) {
 	data, err := os.ReadFile("../../../doc/configuration.md")
 	if err != nil {
@@ -168,7 +168,8 @@ func FuzzParse(f *testing.F) {
 // at returns a position.
 func at(line, column int) skill.Position { return skill.Position{Line: line, Column: column} }
 
-// A project's folders are below it, by any way to write a path.
+// TestProjectStaysInside checks that a folder outside of the project is refused, however it is
+// written.
 func TestProjectStaysInside(t *testing.T) {
 	for _, dir := range []string{"/etc", "//host/share", "..", "../x", "a/../../x", "./..", "~", "~/.ssh", "~root", `a\b`, `..\x`, `\\host\x`, "C:/x", "c:x", `C:\x`, "skills:ads"} {
 		c, problems := Parse([]byte("project:\n  dirs:\n    - '" + dir + "'\n"))
@@ -186,7 +187,7 @@ func TestProjectStaysInside(t *testing.T) {
 	}
 }
 
-// TestLockIn reads the key lock of a file that is otherwise invalid.
+// TestLockIn checks that LockIn finds the key lock even in a file that is otherwise invalid.
 func TestLockIn(t *testing.T) {
 	for text, want := range map[string]string{
 		"": LockWarn, "lock: enforce\n": LockEnforce, "\ufefflock: off\n": LockOff, "lock: enforce\nlok: 1\nlog: [\n": LockEnforce,

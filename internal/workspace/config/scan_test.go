@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestScan reads the section, and refuses faulty entries.
+// TestScan checks that the section is decoded, and that faulty entries are refused.
 func TestScan(t *testing.T) {
 	today = func() time.Time { return time.Date(2026, 11, 24, 23, 59, 0, 0, time.UTC) }
 	t.Cleanup(func() { today = time.Now })

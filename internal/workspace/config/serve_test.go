@@ -24,7 +24,7 @@ usage: {file: usage.json}
 limits: {rate: 0.5, burst: 20}
 `
 
-// prefixes compares values that cmp must not look into.
+// prefixes compares prefixes, whose fields cmp cannot access.
 var prefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 
 func TestServe(t *testing.T) {
@@ -115,7 +115,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// Each key of http, audit and usage, and log.format, needs a restart; the others do not.
+// TestStale checks that a change of any key of http, audit and usage, or of log.format, needs a
+// restart, and that a change of the other keys does not.
 func TestStale(t *testing.T) {
 	started, _ := Parse([]byte(served))
 	other, problems := Parse([]byte(`http: {listen: 1, hosts: [x], origins: ["http://x"], tls-cert: x, tls-key: x, no-auth: true}

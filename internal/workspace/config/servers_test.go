@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestServers reads the section.
+// TestServers checks that the section is decoded.
 func TestServers(t *testing.T) {
 	c, problems := Parse([]byte(`servers:
   docs:

@@ -34,7 +34,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestSignInRefuses: each wrong line has a position and a fix.
+// TestSignInRefuses checks that each wrong line is reported with its position and a fix.
 func TestSignInRefuses(t *testing.T) {
 	for change, want := range map[string]string{
 		"issuer: https://login.example.com => issuer: http://login.example.com":                                "2:11 sign-in.issuer: sign-in.issuer cannot be used: it must begin with https:// | write the URL of your provider, such as https://login.example.com",

@@ -9,7 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// TestTrust reads rules, and reports each rule without effect.
+// TestTrust checks that the rules are decoded, and that faulty rules and rules without effect are
+// refused.
 func TestTrust(t *testing.T) {
 	c, problems := Parse([]byte("trust:\n  - from: oci://R.example/acme/**\n    keys: [acme.pub, next.pub]\n    require: true\n  - {from: \"**\", keys: [all.pub]}\n"))
 	acme, err := trust.ParsePattern("oci://r.example/acme/**")
@@ -50,7 +51,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestApprovals reads the path of the file of approvals.
+// TestApprovals checks that the path of the file of approvals is decoded, and faulty paths refused.
 func TestApprovals(t *testing.T) {
 	c, problems := Parse([]byte("approvals: etc/a.json\n"))
 	if len(problems) > 0 || c.Approvals != (Word{"etc/a.json", at(1, 12)}) {

@@ -66,8 +66,8 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
-// TestRenewalCannotLock ends at once if the login cannot be locked, instead of waiting for another
-// process.
+// TestRenewalCannotLock checks that a renewal fails immediately if the login cannot be locked,
+// instead of waiting for another process.
 func TestRenewalCannotLock(t *testing.T) {
 	const source = "mcp:https://skills.example.com/mcp"
 	s := Store{Dir: t.TempDir()}
@@ -84,15 +84,16 @@ func TestRenewalCannotLock(t *testing.T) {
 	}
 }
 
-// TestPrivateProvider sends nothing to a private address that a public server or its provider names,
-// at no step of a login and at no renewal. A server in a private network may have such a provider.
+// TestPrivateProvider checks that no request goes to a private address that a public server or its
+// provider names, at any step of a login or at a renewal. A server in a private network may have
+// such a provider.
 func TestPrivateProvider(t *testing.T) {
 	var asked atomic.Int32
 	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(inside.Close)
 	pool := x509.NewCertPool()
 	pool.AddCert(inside.Certificate())
-	const public = "https://example.com" // which the certificate of a test server has
+	const public = "https://example.com" // the certificate of a test server has this name
 	for _, leads := range []string{"resource_metadata", "issuer", "registration_endpoint", "token_endpoint", "device_authorization_endpoint", ""} {
 		place := func(which, usual string) string {
 			if which == leads {
@@ -164,7 +165,7 @@ func TestPrivateProvider(t *testing.T) {
 	}
 }
 
-// tunnel is a proxy that connects to another address than it is told.
+// tunnel starts a proxy that connects to the address that to returns for the requested host.
 func tunnel(t *testing.T, to func(host string) string) *url.URL {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		there, err := net.Dial("tcp", to(r.Host))

@@ -42,7 +42,7 @@ func lines(f *Found) string {
 	return out.String()
 }
 
-// claudeOne is an installed and enabled plugin of Claude Code in its cache.
+// claudeOne returns the files of a plugin that is installed and enabled in Claude Code.
 func claudeOne(entry string) map[string]string {
 	return map[string]string{
 		".claude/plugins/installed_plugins.json":              `{"version": 2, "plugins": {"docs@acme": [` + entry + `]}}`,
@@ -94,7 +94,7 @@ func TestFind(t *testing.T) {
 			want: "docs@acme|enabled|claude-plugin-docs|the path '../../x' leads out of the plugin, and no client may follow it; " +
 				"the path '/etc' leads out of the plugin, and no client may follow it; the folder link of its skills leads out of it, and is not served\n",
 		},
-		"two versions at once": { // the last installed one counts
+		"two versions at once": { // the entry that was updated last applies
 			files: with(claudeOne(`{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/gone", "lastUpdated": "2026-01-01T00:00:00Z"}, `+
 				`{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/1", "lastUpdated": "2026-02-01T00:00:00Z"}`), "x", ""),
 			want: "docs@acme|enabled|claude-plugin-docs|\n",
@@ -242,7 +242,7 @@ func with(files map[string]string, name, text string) map[string]string {
 	return files
 }
 
-// TestFindMany checks that plugins beyond the limit are marked.
+// TestFindMany checks that plugins beyond the limit are disabled.
 func TestFindMany(t *testing.T) {
 	home := t.TempDir()
 	var list, on []string
@@ -285,7 +285,7 @@ func TestFindLate(t *testing.T) {
 	<-found.Answered
 }
 
-// TestChanged checks that each file that matters is looked at again.
+// TestChanged checks that a change of each file that matters is noticed.
 func TestChanged(t *testing.T) {
 	for name, text := range map[string]string{
 		".claude/plugins/installed_plugins.json":                       `{}`,
@@ -311,7 +311,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestUnreadableHome checks that a home that may not be read is reported, and the others are read.
+// TestUnreadableHome checks that a client's home that may not be read is reported, and that the
+// homes of other clients are read.
 func TestUnreadableHome(t *testing.T) {
 	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
 		t.Skip("every folder can be read")

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestStore checks which store a server has: the store of --config, or of the user's own file, also
-// if a client starts it with only --source.
+// TestStore checks which store a server has: the store that the file of --config names, or the
+// user's own file, even if a client starts the server with only --source.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

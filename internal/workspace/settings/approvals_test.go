@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestApprovals checks where the file of approvals is: never in a project.
+// TestApprovals checks which file of approvals applies, and that a project's file cannot name one.
 func TestApprovals(t *testing.T) {
 	env := environment(t)
 	user := filepath.Join(env.Home, ".config", "knack")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestChat refuses the section chat in a project's file.
+// TestChat checks that the section chat is refused in a project's file, and read from the user's
+// file.
 func TestChat(t *testing.T) {
 	env := environment(t)
 	const section = "chat: {models: {mine: {url: 'https://models.example.com/v1', model: m}}}\n"

@@ -64,7 +64,7 @@ func TestUnusableFiles(t *testing.T) {
 	}
 }
 
-// certificate returns a certificate that ends then, and its key.
+// certificate returns a certificate that ends at the given time, and its key.
 func certificate(t *testing.T, ends time.Time) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// tree is the folders of skills of one root.
+// tree lists the folders of the skills of one root.
 type tree []string
 
 func (t tree) root(r skill.Root) *skilltest.Memory {
@@ -91,9 +91,9 @@ func someRules(r *rand.Rand) string {
 	return fmt.Sprintf("access: {default: %s, rules: [%s]}", []string{"allow", "deny"}[r.IntN(2)], strings.Join(rules, ", "))
 }
 
-// TestSecondRootOpensNothing checks with random trees and rules that rules for a single --dir
-// show no more of it beside further roots, in any order, by --dir or with labels in
-// knack.yaml, or are refused.
+// TestSecondRootOpensNothing checks with random trees and rules that further roots reveal no skill
+// that rules for a single --dir hide. Beside further roots, in any order, by --dir or with labels
+// in knack.yaml, the rules show no more of the first root, or are refused.
 func TestSecondRootOpensNothing(t *testing.T) {
 	testwait.Slow(t)
 	r := rand.New(rand.NewPCG(1, 20))
@@ -148,7 +148,7 @@ func TestSecondRootOpensNothing(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the texts of refusals.
+// TestRefusals checks the messages with which Check refuses rules.
 func TestRefusals(t *testing.T) {
 	named := func(label string, t tree) *skilltest.Memory {
 		return t.root(skill.Root{Label: label, Prefix: label, Publisher: &skill.Publisher{}})

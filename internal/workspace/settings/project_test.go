@@ -31,8 +31,9 @@ func environment(t *testing.T) *console.Env {
 	return &console.Env{Dir: t.TempDir(), Home: t.TempDir(), Getenv: func(string) string { return "" }}
 }
 
-// A link that appears while a server runs, as after a pull, ends the root: its skills are
-// gone, no file behind it is read, and no name of one is listed.
+// TestLinkAppears checks that a root is gone after a link to it appeared while a server runs, as
+// after a pull. Its skills are gone, no file behind the link is read, and no folder there is
+// listed.
 func TestLinkAppears(t *testing.T) {
 	env := environment(t)
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "project:\n  dirs: [in/skills]\n")
@@ -75,8 +76,8 @@ func TestLinkAppears(t *testing.T) {
 	}
 }
 
-// Every project of a client adds its roots, each once, except known ones. The home folder
-// is not a project.
+// TestSeveralProjects checks that every project of a client adds each of its roots once, except
+// known roots. The home folder is not a project.
 func TestSeveralProjects(t *testing.T) {
 	env := environment(t)
 	one, two := filepath.Join(env.Dir, "one"), filepath.Join(env.Dir, "two")

@@ -15,8 +15,8 @@ MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
 -----END PUBLIC KEY-----
 `
 
-// TestTrust reads the rules of the user's file with keys beside it, and of the file of
-// --config.
+// TestTrust checks that the rules come from the user's file with keys beside it, or from the file
+// of --config.
 func TestTrust(t *testing.T) {
 	env := environment(t)
 	if p, err := New(env, "").Trust(); p != nil || err != nil {
@@ -34,7 +34,7 @@ func TestTrust(t *testing.T) {
 	if _, other := p.Rule("oci://r.example/b"); !ok || other || len(r.Keys) != 1 || r.Keys[0].Name != "keys/acme.pub" || !r.Require || r.Where != filepath.ToSlash("~/.config/knack/knack.yaml")+":2" {
 		t.Errorf("%+v", r)
 	}
-	// --config is the only file then, and its keys are beside it.
+	// With --config, no other file is read, and the keys are beside that file.
 	write(t, filepath.Join(env.Dir, "etc", "mine.yaml"), "trust:\n  - {from: \"**\", keys: [b.pub]}\n")
 	write(t, filepath.Join(env.Dir, "etc", "b.pub"), somePublicKey)
 	p, err = New(env, "etc/mine.yaml").Trust()
@@ -43,8 +43,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestBadTrust checks that every unusable key is reported with its place, and that a project's
-// file is ignored.
+// TestBadTrust checks that every unusable key is reported with its place, and that rules in a
+// project's file are refused.
 func TestBadTrust(t *testing.T) {
 	env := environment(t)
 	at := filepath.Join(env.Home, ".config", "knack")

@@ -45,7 +45,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// start starts a server in a bubble, and waits until it has read the file.
+// start starts a server in a synctest bubble, and waits until it has read the file.
 func start(t *testing.T, file string) *server {
 	s := &server{t: t, tally: usage.New(), view: skilltest.View(t, skilltest.Catalog(t, skilltest.Project(map[string]string{"git/SKILL.md": skilltest.Document("git", "Branches.")})))}
 	s.ledger = Open(file, s.tally, slog.New(slog.NewTextHandler(&s.log, nil)))
@@ -263,8 +263,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestTwoServers checks that the second of two servers leaves the file to the first, and adds
-// its counts when that ends.
+// TestTwoServers checks that the second of two servers leaves the file to the first, and adds its
+// counts when the first ends.
 func TestTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "usage.json")
@@ -284,8 +284,8 @@ func TestTwoServers(t *testing.T) {
 	})
 }
 
-// TestChangedByAnother checks that a file which another program writes is left as it is, and
-// that a removed one is made again.
+// TestChangedByAnother checks that a file that another program has written is not overwritten, and
+// that a removed file is created again.
 func TestChangedByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "usage.json")
