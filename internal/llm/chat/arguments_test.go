@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// asked has the model call a tool of another server with these arguments. It returns the
+// asked lets the model call a tool of another server with the given arguments. It returns the
 // question to the user, the arguments sent to the server, and the result for the model.
 func asked(t testing.TB, arguments string) (question, sent, result string) {
 	t.Helper()

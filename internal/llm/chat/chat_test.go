@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// scripted is a model that answers with the next of its replies, and keeps the requests.
+// scripted is a model that answers each request with its next reply, and records the requests.
 type scripted struct {
 	replies  []func(ctx context.Context, text func(string)) (model.Answer, error)
 	requests []model.Request
@@ -36,7 +36,8 @@ func (s *scripted) Answer(ctx context.Context, r model.Request, text func(string
 	return reply(ctx, text)
 }
 
-// says adds a text, and calls adds an answer with calls: a name and its arguments in turn.
+// says adds an answer with a text. calls adds an answer with calls, given as a name and its
+// arguments for each call.
 func (s *scripted) says(text string) *scripted { return s.calls(text) }
 
 func (s *scripted) calls(text string, calls ...string) *scripted {
@@ -52,7 +53,7 @@ func (s *scripted) calls(text string, calls ...string) *scripted {
 	return s
 }
 
-// fails adds an error after a text.
+// fails adds an answer that breaks off with an error after a text.
 func (s *scripted) fails(text string, err error) *scripted {
 	s.replies = append(s.replies, func(_ context.Context, show func(string)) (model.Answer, error) {
 		show(text)
@@ -61,7 +62,7 @@ func (s *scripted) fails(text string, err error) *scripted {
 	return s
 }
 
-// waits adds an answer that says text, tells so, and waits for its end.
+// waits adds an answer that sends a text, signals that, and waits until its context ends.
 func (s *scripted) waits(text string, told chan<- struct{}) *scripted {
 	s.replies = append(s.replies, func(ctx context.Context, show func(string)) (model.Answer, error) {
 		show(text)
@@ -72,7 +73,7 @@ func (s *scripted) waits(text string, told chan<- struct{}) *scripted {
 	return s
 }
 
-// seen is the user's output, and the transcript.
+// seen records the user's output and the transcript.
 type seen struct {
 	text    strings.Builder
 	events  []string
@@ -103,7 +104,7 @@ func options(t testing.TB, m chat.Model, s *seen) chat.Options {
 	}
 }
 
-// say has one turn, and fails the test if its error differs from the wanted one.
+// say runs one turn, and fails the test if the error of the turn differs from the wanted one.
 func say(t testing.TB, c *chat.Conversation, words, want string) {
 	t.Helper()
 	got := ""
@@ -146,7 +147,7 @@ func valid(t testing.TB, r model.Request) {
 
 const read = `{"skill_name":"calculator","file_path":"examples/basic.py"}`
 
-// TestSay has a turn with a call of each kind, and a second turn.
+// TestSay checks a turn with a call of each kind, and a second turn.
 func TestSay(t *testing.T) {
 	m := (&scripted{}).calls("I look. ", "skill", `{"name":"calculator"}`, "read_file_in_skill", read).calls("", "nope", `{}`, "skill", `{"name`).says("Two.").says("Bye.")
 	var s seen
@@ -166,7 +167,7 @@ func TestSay(t *testing.T) {
 	if diff := cmp.Diff(want, s.events); diff != "" || !strings.Contains(loaded, "Run files__delete now.") {
 		t.Error(diff)
 	}
-	for i, n := range []int{1, 3, 5, 7} { // and all of it is sent each time
+	for i, n := range []int{1, 3, 5, 7} { // each request has the whole conversation
 		if r := m.requests[i]; len(r.Messages) != n || string(r.Tools) != string(m.requests[0].Tools) {
 			t.Errorf("request %d has %d messages", i, len(r.Messages))
 		}
@@ -181,7 +182,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// TestRecords compares a transcript.
+// TestRecords checks a transcript.
 func TestRecords(t *testing.T) {
 	m := (&scripted{}).calls("", "read_file_in_skill", read, "skill", `{"name`).says("Two.").says("Bye.").fails("", errors.New("it is down"))
 	var s seen
@@ -230,7 +231,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestLimits checks that each limit ends a turn, and that the next one can begin.
+// TestLimits checks that each limit ends a turn, and whether the next turn can begin.
 func TestLimits(t *testing.T) {
 	const other = `{"query":"x%d"}`
 	for name, tt := range map[string]struct {

@@ -56,9 +56,9 @@ func (h hanging) Sub(dir string) (fs.FS, error) { return skilltest.Below(h, dir)
 
 var errStop = errors.New("the user has typed Ctrl-C")
 
-// TestInterrupt ends a turn while text streams, while a tool runs, while a disk hangs, and while the
-// user is asked, each a hundred times in one conversation. Every next request is valid, and no
-// goroutine is left.
+// TestInterrupt interrupts a turn while text streams, while a tool runs, while a disk hangs, and
+// while the user is asked, each a hundred times in one conversation. It checks that every later
+// request is valid, and that no goroutine is left.
 func TestInterrupt(t *testing.T) {
 	const times = 100
 	for name, tt := range map[string]struct {
@@ -141,12 +141,12 @@ func TestInterrupt(t *testing.T) {
 				if len(m.requests) != 2*times {
 					t.Errorf("%d requests", len(m.requests))
 				}
-			}) // which fails if a goroutine is left
+			}) // the bubble fails if a goroutine is left
 		})
 	}
 }
 
-// TestTime checks that the limit of time counts everything but the user's own.
+// TestTime checks that the time limit of a turn does not count the time in which the user is asked.
 func TestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := (&scripted{}).calls("", "files__delete", `{}`)
@@ -303,7 +303,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestQuestion checks that a question shows everything, and cannot be painted over.
+// TestQuestion checks that a question shows all arguments, and no character that could hide them.
 func TestQuestion(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for arguments, want := range map[string]string{

@@ -18,7 +18,7 @@ func library(t testing.TB, files map[string]string) catalog.View {
 	return skilltest.View(t, skilltest.Catalog(t, skilltest.Project(files)))
 }
 
-// pdf returns a skill with further files.
+// pdf returns the skill pdf with further files.
 func pdf(t testing.TB, files map[string]string) *catalog.Entry {
 	t.Helper()
 	all := map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "Fills in forms.")}

@@ -48,7 +48,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// The intervals are Wilson score intervals without a correction, computed by hand.
+// TestRate checks that the intervals are Wilson score intervals without a correction. The wanted
+// values were computed by hand.
 func TestRate(t *testing.T) {
 	for _, tt := range []struct {
 		rate      eval.Rate
@@ -74,8 +75,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestSample checks that a sample has the skill and n others, the same for every skill, and that a
-// skill with others in its folder is not hidden by them.
+// TestSample checks that a sample has the skill and n others, which are the same for every skill,
+// and that a skill with other skills in its folder is not hidden.
 func TestSample(t *testing.T) {
 	files := map[string]string{"s00/inner/SKILL.md": skilltest.Document("inner", "Is in the folder of another.")}
 	for i := range 20 {

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// served is a server over HTTP that notes the headers of its requests.
+// served starts a server over HTTP that records the headers of its requests.
 func served(t *testing.T, answer http.Handler) (at Server, seen func(name string) []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -43,8 +43,8 @@ func served(t *testing.T, answer http.Handler) (at Server, seen func(name string
 	}
 }
 
-// TestAddress lists the tools of a server at an address, and calls them, in both versions of the
-// protocol, with and without sessions.
+// TestAddress checks that the tools of a server at an address are listed and called, in both
+// versions of the protocol, with and without sessions.
 func TestAddress(t *testing.T) {
 	for _, protocol := range []string{"", older} {
 		for _, stateless := range []bool{false, true} {
@@ -164,7 +164,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// answering is a server over HTTP whose calls are answered by hand.
+// answering returns a server over HTTP that answers calls of tools with the given function.
 func answering(call http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -247,7 +247,7 @@ func TestCallsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestGoesOnOverHTTP checks that a bad answer, or a server that has restarted, costs one call, and
+// TestGoesOnOverHTTP checks that a bad answer, or a restart of the server, fails only one call, and
 // that no request is sent after the end.
 func TestGoesOnOverHTTP(t *testing.T) {
 	for name, bad := range map[string]http.HandlerFunc{

@@ -109,7 +109,8 @@ func TestSecretsHiddenDecoded(t *testing.T) {
 	}
 }
 
-// TestStartTime checks that the advice about a server that starts slowly helps.
+// TestStartTime checks that a longer timeout also gives the start of a server more time, as an
+// error about a slow server advises.
 func TestStartTime(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{requestTime: connectTime, time.Second: connectTime, 20 * time.Second: 20 * time.Second, 2 * time.Minute: 2 * time.Minute} {
 		if got := (Server{Timeout: timeout}).startTime(); got != want {

@@ -16,7 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// isAlive reports whether a process runs. One that has ended may wait for its parent.
+// isAlive reports whether a process runs. A process that has ended and waits for its parent does
+// not.
 func isAlive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, ok := bytes.Cut(stat, []byte(") "))
@@ -65,7 +66,7 @@ func TestHurry(t *testing.T) {
 	testwait.Until(t, func() bool { return !isAlive(pid) }, "it is left")
 }
 
-// TestForksAndDies has a program that dies and leaves a child with its pipes.
+// TestForksAndDies checks that a child that keeps the pipes of a program that died is ended.
 func TestForksAndDies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	c := connected(t, as("forks "+file), options(t))
@@ -76,8 +77,8 @@ func TestForksAndDies(t *testing.T) {
 	testwait.Until(t, func() bool { return !isAlive(pid) }, "a process is left")
 }
 
-// TestEscapes has a program that starts a process in another group, which keeps its pipes. That
-// one is not ended, and keeps no one waiting.
+// TestEscapes checks that a process in another group, which keeps the pipes of a program that died,
+// does not delay the error. That process is not ended.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil || testing.Short() {

@@ -21,7 +21,8 @@ import (
 
 const canary = "tok-canary-4f1c9a7e"
 
-// TestProgram lists the tools of a program, and calls them, in both versions of the protocol.
+// TestProgram checks that the tools of a program are listed and called, in both versions of the
+// protocol.
 func TestProgram(t *testing.T) {
 	for _, protocol := range []string{"", older} {
 		t.Run("offers "+protocol, func(t *testing.T) {
@@ -36,7 +37,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// checkTools calls each tool of the server of the official library.
+// checkTools checks the list of tools of the SDK's server, and the result of each.
 func checkTools(t *testing.T, c *Connection) {
 	t.Helper()
 	list, err := c.Tools(t.Context())
@@ -71,8 +72,8 @@ func checkTools(t *testing.T, c *Connection) {
 	}
 }
 
-// TestOlder connects to servers of the older version: some refuse the first request of the
-// newest version, and some end at it.
+// TestOlder checks connections to servers of the older version, of which some refuse the first
+// request of the newest version, and some exit.
 func TestOlder(t *testing.T) {
 	for _, kind := range []string{"legacy", "ends-at-discover"} {
 		t.Run(kind, func(t *testing.T) {
@@ -84,7 +85,8 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestOlderSilent connects to a server of the older version that does not answer the first request.
+// TestOlderSilent checks a connection to a server of the older version that does not answer the
+// first request.
 func TestOlderSilent(t *testing.T) {
 	testwait.Slow(t)
 	o := options(t)
@@ -192,8 +194,8 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestCalls checks the error for each call without a result. A program that is left speaks
-// on.
+// TestCalls checks the error for each call without a result, and that a program that was not ended
+// answers the next call.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	for tool, c := range map[string]struct {
@@ -242,7 +244,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestDeaf ends a program that does not read its input.
+// TestDeaf checks that a program that does not read its input is ended.
 func TestDeaf(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -291,7 +293,7 @@ func TestStandardError(t *testing.T) {
 	}
 }
 
-// TestTwice closes a connection twice, and one that is in use.
+// TestTwice checks that a connection can be closed twice, and during a call.
 func TestTwice(t *testing.T) {
 	c := connected(t, as("legacy"), options(t))
 	called := make(chan error)

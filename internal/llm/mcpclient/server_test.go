@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is a server of a kind.
+// play runs a server of the given kind.
 func play(kind string) {
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	kind, argument, _ := strings.Cut(kind, " ")
@@ -48,10 +48,10 @@ func play(kind string) {
 		fmt.Fprintln(os.Stderr, "Error: no module 'acme'")
 		fmt.Fprintln(os.Stderr, "Version 22")
 		os.Exit(3)
-	case "sleeps": // and obeys nothing
+	case "sleeps": // and ignores SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		<-time.After(time.Hour)
-	case "connects": // to a server that obeys nothing, until it is killed
+	case "connects": // to a server that ignores SIGTERM, until this process is killed
 		_, _ = Connect(context.Background(), Server{Name: "stubborn", Command: []string{os.Args[0]}, Env: map[string]string{asServer: "stubborn " + argument}}, Options{Getenv: os.Getenv})
 		<-time.After(time.Hour)
 	case "stubborn":
@@ -201,7 +201,7 @@ func listed(kind, cursor string) string {
 	return `{"tools":[` + t + `]}`
 }
 
-// noted writes a number into a file, whole or not at all.
+// noted writes a number into a file, either completely or not at all.
 func noted(file string, n int) {
 	if err := os.WriteFile(file+".new", fmt.Append(nil, n), 0o600); err != nil {
 		panic(err)
@@ -211,7 +211,7 @@ func noted(file string, n int) {
 	}
 }
 
-// tools is a server of the official library, for both versions of the protocol.
+// tools returns a server of the SDK, for both versions of the protocol.
 func tools(canary string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
 	add := func(name string, do func(json.RawMessage) *mcp.CallToolResult) {
@@ -268,7 +268,7 @@ func options(t *testing.T) Options {
 	}
 }
 
-// as returns the test binary as a server.
+// as returns a server of the given kind, which is the test binary.
 func as(kind string) Server {
 	return Server{Name: "files", Command: []string{os.Args[0]}, Env: map[string]string{asServer: kind}}
 }

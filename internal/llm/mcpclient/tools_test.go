@@ -42,7 +42,7 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestNames checks that tools that a model could not call are refused by name.
+// TestNames checks that tools that a model could not call are refused, with their names.
 func TestNames(t *testing.T) {
 	tool := func(server, own string) Tool { return Tool{Name: nameFor(server, own), Server: server, Own: own} }
 	long := strings.Repeat("a", MaxName-len("files__"))

@@ -14,7 +14,7 @@ const (
 	messagesTools = `[{"name":"skill","description":"Load <one>","input_schema":{"type":"object"}}]`
 )
 
-// conversation is a request with everything that a message can have.
+// conversation returns a request with everything that a message can have.
 func conversation() Request {
 	return Request{System: "You help.", Tools: json.RawMessage(chatTools), MaxTokens: 99, Messages: []Message{
 		{Role: User, Text: "Two <b>skills</b>, please"},
@@ -78,8 +78,8 @@ func TestBodyExtra(t *testing.T) {
 	}
 }
 
-// TestBack: an answer is sent back unchanged, without the fields that strict endpoints
-// refuse.
+// TestBack checks that an answer is sent back unchanged, and that another endpoint gets it without
+// the fields that strict endpoints refuse.
 func TestBack(t *testing.T) {
 	for _, f := range []struct {
 		name   string
@@ -145,7 +145,7 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// decodedText writes JSON in the one form that encoding/json has for it.
+// decodedText returns JSON in the form in which encoding/json writes it.
 func decodedText(raw []byte) []byte {
 	var v any
 	_ = json.Unmarshal(raw, &v)
@@ -153,7 +153,8 @@ func decodedText(raw []byte) []byte {
 	return out
 }
 
-// TestUsage: the endpoint's report counts; without one, 4 characters are a token.
+// TestUsage checks that the endpoint's report of tokens is used. Without a report, 4 characters
+// count as a token.
 func TestUsage(t *testing.T) {
 	a, err := ask(t, Endpoint{}, &script{replies: []reply{{body: stream(delta(`{"content":"Hello"}`), stopped("stop"), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}`, "[DONE]")}}})
 	if err != nil {
@@ -167,7 +168,7 @@ func TestUsage(t *testing.T) {
 	diff(t, "an estimate", a.Usage, Usage{Input: (len(s.requests()[0].body) + 3) / 4, Output: 4, Estimated: true})
 }
 
-// TestModels reads lists as endpoints write them.
+// TestModels checks that lists of models are read in each form that endpoints write.
 func TestModels(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"object":"list","data":[{"id":"a"},{"id":"b"}]}`: "a b",
@@ -197,7 +198,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Without the name of a model, the error names the available models, at most 20.
+// TestNoModel checks that the error about a missing model name lists the available models, at most
+// 20.
 func TestNoModel(t *testing.T) {
 	ask := func(body string) string {
 		c := New(Endpoint{URL: listen(t, &script{replies: []reply{{body: body}}})}, Options{})

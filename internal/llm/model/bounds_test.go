@@ -22,13 +22,13 @@ func endless(text string, n *int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// TestBounds: the client ends every endless answer.
+// TestBounds checks that the client ends every endless answer.
 func TestBounds(t *testing.T) {
 	testwait.Slow(t)
 	for _, f := range []struct {
 		name, begin, text string
 		status            int
-		most              int // MiB that may be on their way
+		most              int // MiB that the endpoint may send
 		category          Category
 		says              string
 	}{

@@ -129,7 +129,8 @@ func written(calls []Call) (all []string) {
 	return all
 }
 
-// TestStreams reads each stream, also with other line ends, with comments, and cut at each byte.
+// TestStreams checks the answer of each stream, also with other line ends, with comments, and cut
+// at each byte.
 func TestStreams(t *testing.T) {
 	for _, s := range streams {
 		t.Run(s.name, func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// Generated ids differ from the ids of earlier calls.
+// TestMadeIDs checks that generated ids differ from the ids of earlier calls.
 func TestMadeIDs(t *testing.T) {
 	a, _, err := taken(chat{}, stream(streams[6].events...))
 	if err != nil {
@@ -197,7 +198,7 @@ func TestMadeIDs(t *testing.T) {
 	}
 }
 
-// Bad streams cause an error that describes the bad event.
+// TestBadStreams checks that each bad stream gives an error that describes the bad event.
 func TestBadStreams(t *testing.T) {
 	many := make([]string, maxCalls+1)
 	for i := range many {

@@ -13,8 +13,8 @@ import (
 
 var lineEnd = regexp.MustCompile("\r\n|\n|\r")
 
-// eventsOf is the definition of a stream, written in another way: it splits all lines
-// first, and then groups them into events.
+// eventsOf returns the events of a stream, computed in another way: it splits all lines first, and
+// then groups them into events.
 func eventsOf(body string) (all []string) {
 	var data []string
 	lines := lineEnd.Split(body, -1)
@@ -36,7 +36,8 @@ func eventsOf(body string) (all []string) {
 	return all
 }
 
-// FuzzEvents: the events of a stream are as the definition says, in whatever pieces it comes.
+// FuzzEvents checks that the events of a stream are the events that eventsOf returns, however the
+// stream is split.
 func FuzzEvents(f *testing.F) {
 	f.Add("data: a\n\ndata:b\r\ndata: c\r\r: d\rdata", byte(3))
 	f.Add("data\n\nevent: x\ndata:  y\nid: 7\n\n\n\ndata: z", byte(0))
@@ -60,7 +61,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// pieces is a reader that gives at most n bytes at once.
+// pieces is a reader that returns at most n bytes for each read.
 type pieces struct {
 	from io.Reader
 	n    int
@@ -68,8 +69,9 @@ type pieces struct {
 
 func (p pieces) Read(b []byte) (int, error) { return p.from.Read(b[:min(len(b), p.n)]) }
 
-// FuzzCalls: an answer of Chat Completions is refused, or has calls with names, arguments and
-// unique ids; and the message that is sent back is read as the same answer.
+// FuzzCalls checks that an answer of Chat Completions is refused, or has calls with names,
+// arguments and unique ids. It also checks that the message that is sent back is read as the same
+// answer.
 func FuzzCalls(f *testing.F) {
 	for _, s := range streams {
 		f.Add([]byte(stream(s.events...)))
@@ -85,7 +87,7 @@ func FuzzTurns(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { checkAnswer(t, messages{}, body) })
 }
 
-// checkAnswer reads an answer, and then the message that is sent back for it.
+// checkAnswer reads an answer, and then the message that is sent back for it, and compares both.
 func checkAnswer(t *testing.T, w wire, body []byte) {
 	used := map[string]bool{"call_1": true}
 	shown := ""

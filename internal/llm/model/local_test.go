@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// machine is a machine on which handlers listen, by port.
+// machine returns options for a machine on which the given handlers listen, by port.
 func machine(t *testing.T, ports map[string]http.Handler) Options {
 	t.Helper()
 	dial := map[string]func(context.Context, string, string) (net.Conn, error){}
@@ -30,7 +30,7 @@ func machine(t *testing.T, ports map[string]http.Handler) Options {
 	return Options{Transport: transport}
 }
 
-// says answers one path.
+// says returns a handler that answers one path.
 func says(path, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path || r.Header.Get("Authorization") != "" {
@@ -41,7 +41,7 @@ func says(path, body string) http.Handler {
 	})
 }
 
-// TestLocal finds servers by the form of their answer, within 300 milliseconds.
+// TestLocal checks that servers are found by the form of their answer, within 300 milliseconds.
 func TestLocal(t *testing.T) {
 	silent := http.HandlerFunc(waits)
 	trickles := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

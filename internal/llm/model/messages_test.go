@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// block writes the events of one block of Messages.
+// blockOf returns the events of one block of Messages.
 func blockOf(index int, start string, deltas ...string) (events []string) {
 	events = append(events, fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, start))
 	for _, d := range deltas {
@@ -60,7 +60,7 @@ var turns = []struct {
 	{"refused", blockOf(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"No."}`), "refusal", "No.", nil, StopRefused, `[{"type":"text","text":"No."}]`},
 }
 
-// TestTurns reads each stream, also cut at each byte.
+// TestTurns checks the answer of each stream, also cut at each byte.
 func TestTurns(t *testing.T) {
 	for _, s := range turns {
 		t.Run(s.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsWhole reads answers that are not streamed.
+// TestTurnsWhole checks answers that are not streamed.
 func TestTurnsWhole(t *testing.T) {
 	for _, f := range []struct{ wire, body, raw, stop string }{
 		{"openai", `{"id":"x","choices":[{"index":7,"message":{"role":"assistant","content":null,"reasoning_content":"Hm","tool_calls":[{"id":"a","type":"function","function":{"name":"skill","arguments":"{}"},"extra_content":{"google":{"thought_signature":"AbC+/="}}}]},"finish_reason":"stop"},{"message":{"content":"other"}}],"usage":{"prompt_tokens":15,"completion_tokens":20}}`,
@@ -116,7 +116,8 @@ func TestTurnsWhole(t *testing.T) {
 	}
 }
 
-// The wire's headers, and its paths below an address with or without the version.
+// TestMessagesRequest checks the headers of the wire, and its paths below an address with or
+// without the version.
 func TestMessagesRequest(t *testing.T) {
 	for _, path := range []string{"", "/", "/v1", "/v1/", "/proxy", "/proxy/v1"} {
 		s := &script{replies: []reply{{body: `{"type":"message","content":[{"type":"text","text":"Hi"}]}`}, {body: `{"data":[{"type":"model","id":"claude"}],"has_more":false}`}}}

@@ -18,8 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script is an endpoint that answers each request with the next of its replies, and the last
-// one again and again.
+// script is an endpoint that answers each request with its next reply, and repeats the last reply.
 type script struct {
 	replies []reply
 	mu      sync.Mutex
@@ -91,7 +90,7 @@ func ask(t *testing.T, e Endpoint, h http.Handler) (Answer, error) {
 // hello is a request for tests that are not about requests.
 var hello = Request{System: "You help.", Messages: []Message{{Role: User, Text: "Hello"}}}
 
-// within has an in-memory network, for tests in a bubble of synctest.
+// within returns options with an in-memory network, for tests in a synctest bubble.
 func within(t *testing.T, h http.Handler) Options {
 	t.Helper()
 	conns := pipes{make(chan net.Conn), make(chan struct{})}
@@ -113,7 +112,7 @@ func within(t *testing.T, h http.Handler) Options {
 	return Options{Transport: transport, Jitter: func() float64 { return 0.5 }}
 }
 
-// pipes is the listener of such a network.
+// pipes is the listener of an in-memory network.
 type pipes struct {
 	dialled chan net.Conn
 	closed  chan struct{}
@@ -145,7 +144,7 @@ func delta(d string) string {
 	return `{"choices":[{"index":0,"delta":` + d + `,"finish_reason":null}]}`
 }
 
-// stopped writes its last chunk.
+// stopped writes the last chunk of Chat Completions.
 func stopped(reason string) string {
 	return `{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`
 }
@@ -178,7 +177,7 @@ func diff(t *testing.T, what string, got, want any) {
 	}
 }
 
-// decoded is a JSON value, for comparisons.
+// decoded decodes a JSON value, for comparisons.
 func decoded(t *testing.T, raw []byte) (v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCanaries: an endpoint that repeats the key and the request in each of its answers gets
-// neither into an error, nor into a printed value that has the key.
+// TestCanaries checks that no error, and no printed value with the key, contains the key or the
+// request, even if an endpoint repeats both in each of its answers.
 func TestCanaries(t *testing.T) {
 	const (
 		key      = "sk-canary-7f3a9b2c4d5e6f708192"

@@ -96,13 +96,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A message has at most 500 characters, in one line.
+// TestLongMessage checks that a message has at most 500 characters, in one line.
 func TestLongMessage(t *testing.T) {
 	_, err := ask(t, Endpoint{}, &script{replies: []reply{{status: 400, body: jsonError(strings.Repeat(`å\n`, 300))}}})
 	diff(t, "the message", failed(t, err, Refused).Message, strings.Repeat("å ", 249)+"å…")
 }
 
-// TestTries: a request with a transient failure is sent three times.
+// TestTries checks that a request with a transient failure is sent up to three times.
 func TestTries(t *testing.T) {
 	bad := func(status int, header string) reply {
 		return reply{status: status, header: header, body: jsonError("Wait")}
@@ -169,7 +169,7 @@ func TestTries(t *testing.T) {
 // waits keeps a connection open and sends nothing.
 func waits(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// A slow answer does not count as silence.
+// TestSlow checks that a slow answer does not count as silence.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Endpoint{URL: "http://host/v1", Model: "m"}, within(t, &script{replies: []reply{{then: func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +188,8 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestInterrupted: the context's cause comes back, with the text so far.
+// TestInterrupted checks that the error is the context's cause, and that the text so far is
+// returned.
 func TestInterrupted(t *testing.T) {
 	why := errors.New("the user has had enough")
 	for _, r := range []reply{
@@ -214,7 +215,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// The waits vary randomly by up to a quarter.
+// TestJitter checks that the waits vary by up to a quarter.
 func TestJitter(t *testing.T) {
 	for jitter, want := range map[float64]time.Duration{0: 2250 * time.Millisecond, 1: 3750 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -296,7 +297,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestRedirects: neither the request nor the key goes to another host.
+// TestRedirects checks that neither the request nor the key goes to another host.
 func TestRedirects(t *testing.T) {
 	other := &script{replies: []reply{{body: answered}}}
 	elsewhere := listen(t, other)
@@ -344,7 +345,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A field that an endpoint refuses once is not sent again.
+// TestDropped checks that a field that an endpoint has refused is not sent again.
 func TestDropped(t *testing.T) {
 	s := &script{replies: []reply{{body: answered}}}
 	c := New(Endpoint{URL: listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -381,8 +382,8 @@ func TestDropped(t *testing.T) {
 	sameJSON(t, "the fifth body", s.asked[4].body, want)
 }
 
-// An endpoint that always refuses the same is not asked again and again, and fields of the
-// user stay in.
+// TestNotDropped checks that an endpoint that repeats its refusal is not asked a third time, and
+// that fields of the user stay in the request.
 func TestNotDropped(t *testing.T) {
 	s := &script{replies: []reply{{status: 400, body: jsonError("stream_options is not supported")}}}
 	_, err := ask(t, Endpoint{}, s)

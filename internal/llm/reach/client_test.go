@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// counted is a server that counts all requests, and those with a token.
+// counted starts a server that counts all requests, and the requests with a token.
 func counted(t *testing.T, answer http.HandlerFunc) (at *url.URL, requests, withToken *atomic.Int32) {
 	t.Helper()
 	requests, withToken = new(atomic.Int32), new(atomic.Int32)
@@ -29,7 +29,7 @@ func counted(t *testing.T, answer http.HandlerFunc) (at *url.URL, requests, with
 
 func quiet(http.ResponseWriter, *http.Request) {}
 
-// The token is sent to the checked host and to no other, even after a redirect.
+// TestTokenForOneHost checks that the token is sent to its host and to no other.
 func TestTokenForOneHost(t *testing.T) {
 	here, _, hereToken := counted(t, quiet)
 	there, _, thereToken := counted(t, quiet)
@@ -53,7 +53,8 @@ func TestTokenForOneHost(t *testing.T) {
 	}
 }
 
-// A redirect is not followed, with or without a token, to another host or to the same.
+// TestNoRedirect checks that a redirect is not followed, with or without a token, to another host
+// or to the same host.
 func TestNoRedirect(t *testing.T) {
 	for _, token := range []string{"", "secret"} {
 		there, requests, _ := counted(t, quiet)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// No secret of a URL is in the text of a failure, in whatever form the error repeats it.
+// TestFailed checks that the text of a failure has no secret of the URL, in whatever form the error
+// repeats it.
 func TestFailed(t *testing.T) {
 	for at, want := range map[string]string{
 		"http://127.0.0.1/mcp":                   "http://127.0.0.1/mcp: it failed at http://127.0.0.1/mcp",

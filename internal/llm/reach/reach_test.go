@@ -62,7 +62,8 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// failureOf asks a server as a client of MCP does, and returns the words for its failure.
+// failureOf sends a server the requests of an MCP client, and returns the explanation of its
+// failure.
 func failureOf(t *testing.T, address, token string, tr http.RoundTripper) (what, fix string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -195,7 +196,7 @@ func TestNoAnswer(t *testing.T) {
 
 func day(after time.Duration) string { return time.Now().Add(after).UTC().Format(time.DateOnly) }
 
-// listener writes a greeting to each connection, and closes it.
+// listener starts a server that writes a greeting to each connection, and closes it.
 func listener(t *testing.T, greeting string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -219,7 +220,7 @@ func listener(t *testing.T, greeting string) string {
 	return "http://" + ln.Addr().String()
 }
 
-// quiet is a server that writes no log.
+// quiet returns a server that writes no log.
 func quiet(t *testing.T) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
