@@ -325,7 +325,7 @@ func (s *Site) apiSkill(r *request) error {
 	if err != nil {
 		return err
 	}
-	_, e, err = v.Read(r.Context(), e) // as it is on disk now
+	_, e, err = v.Read(r.Context(), e) // the state on disk now
 	if err != nil {
 		return readFault(err)
 	}

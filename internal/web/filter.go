@@ -172,8 +172,8 @@ func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) filterR
 	return out
 }
 
-// Two stand-ins for the number of a value: anyValue turns a filter off, and noValue selects
-// nothing because no skill has the value. A skill without a value has -1.
+// Special numbers of a value: anyValue turns a filter off, and noValue selects nothing, because no
+// skill has it. The number of a skill without a value is -1.
 const (
 	anyValue = -2
 	noValue  = -3

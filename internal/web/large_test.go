@@ -49,8 +49,8 @@ func TestFolderWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestManyLines checks that a page shows the first lines of a file that has 300,000, and
-// says that there are more.
+// TestManyLines checks that a page shows the first lines of a file of 300,000 lines, and says that
+// there are more.
 func TestManyLines(t *testing.T) {
 	text := "---\nname: git\ndescription: d\n---\n" + strings.Repeat("\n", 300_000)
 	f := open(t, map[string]string{"one/git/SKILL.md": text, "one/git/lines.txt": strings.Repeat("\n", 300_000), "two/git/SKILL.md": text + "end"})

@@ -23,9 +23,9 @@ const (
 	discoverySchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 )
 
-// discoverable reports whether the index lists the skill. It lists skills that answer to their own
-// name and have a SKILL.md that follows the specification exactly. A skill whose files cannot be
-// packed, because they are too many or too large, is listed with only SKILL.md.
+// discoverable reports whether the index lists the skill. The index has the skills that are loaded
+// by their own name, and whose SKILL.md follows the specification exactly. A skill whose files
+// cannot be packed, because they are too many or too large, is listed with only SKILL.md.
 func discoverable(e *catalog.Entry) bool {
 	return e.Status == catalog.Available && e.Publishable && e.IsNamedByURI()
 }

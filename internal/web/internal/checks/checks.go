@@ -48,8 +48,8 @@ type result struct {
 	seen  time.Time // when the files were last seen in that state
 }
 
-// round is one check of the skills of a snapshot. It checks skills without a result first, and
-// then, if again is set, the others whose files have changed.
+// round is one check of the skills of a snapshot. It checks skills without a result first. Then, if
+// again is set, it checks the skills with a result whose files have changed.
 type round struct {
 	of    *catalog.Snapshot
 	again bool
@@ -72,13 +72,14 @@ const (
 	checkAge = 2 * checkRestMost
 	// checkTime limits the wait for the disk of one skill.
 	checkTime = DiskTime
-	// maxFindings limits the findings that are kept, to about 20 MB. The findings of further
-	// skills are only counted, and such a skill is checked again when a client asks for them.
+	// maxFindings is the maximum number of cached findings, which take about 20 MB. The findings of
+	// further skills are only counted, and such a skill is checked again when a client asks for
+	// them.
 	maxFindings = 50_000
 )
 
-// New returns the checks of a catalogue by a judge, and starts the first round as soon as a
-// snapshot exists.
+// New returns the checks of a catalogue, which the judge makes, and starts the first round as soon
+// as a snapshot exists.
 func New(c *catalog.Catalog, j judgement.Judge) *Checks {
 	k := &Checks{catalog: c, judge: j, results: map[*skill.Skill]*result{}, most: maxFindings}
 	c.Subscribe(func(catalog.Diff) { k.begin(false) })
@@ -246,8 +247,8 @@ func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, ag
 	return now.report, err
 }
 
-// keep keeps a result. If there are too many findings, it keeps a copy with only those findings
-// that keep the skill out of the Skills extension's lists.
+// keep caches a result. If there are too many findings, it caches a copy with only those findings
+// that exclude the skill from the lists of the Skills extension.
 func (c *Checks) keep(s *skill.Skill, now *result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

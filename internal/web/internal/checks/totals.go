@@ -129,7 +129,7 @@ func (c *Checks) Kept(e *catalog.Entry) (d *judgement.Verdict, cut judgement.Tal
 	return judgement.InPlace(e, r.report, by), r.cut
 }
 
-// Verdict returns the verdict on the present files of a skill. The error is the context's, or says
+// Verdict returns the verdict on the current files of a skill. The error is the context's, or means
 // that the disk does not answer.
 func (c *Checks) Verdict(ctx context.Context, v catalog.View, e *catalog.Entry) (*judgement.Verdict, error) {
 	var by skill.Position
