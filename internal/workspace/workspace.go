@@ -59,8 +59,8 @@ type Options struct {
 	HTTP      string   // --http of a server, which has an operator
 	Tools     *Tools   // of a command that offers tools
 
-	// Patience bounds how long a person who is typing waits for a root. If it is set, folders are
-	// not checked and no progress is shown. Zero waits for every disk that answers.
+	// Patience bounds the wait for a root while a person is typing a command. If it is set, folders
+	// are not checked and no progress is shown. Zero waits for every disk that answers.
 	Patience time.Duration
 	// Warn, if not nil, is called with each warning for people.
 	Warn func(text string)

@@ -265,7 +265,7 @@ func TestFindMany(t *testing.T) {
 	}
 }
 
-// TestFindLate checks that a client whose disk does not answer delays no other one.
+// TestFindLate checks that a client whose disk does not answer delays no other client.
 func TestFindLate(t *testing.T) {
 	home := t.TempDir()
 	put(t, home, map[string]string{".qwen/extensions/q/qwen-extension.json": "{}"})

@@ -96,7 +96,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) cre
 	return credentials{headers, func() error { _, err := named(); return err }, hint}
 }
 
-// Named is a source of a configuration file, for a command that asks it as a server would.
+// Named is a source that a configuration file names, for a command that reads it as a server would.
 type Named struct {
 	Ref   origin.Ref
 	Fetch httpfetch.Options        // with the credentials of the source

@@ -315,8 +315,8 @@ func ReadNamed(file string, most int64) ([]byte, error) {
 // Dir returns the folder of the file.
 func (f *File) Dir() string { return filepath.Dir(f.Path) }
 
-// Resolve returns a path that the file names. A relative path starts at the file's folder, and an
-// empty path stays empty.
+// Resolve returns the absolute form of a path that the file names. A relative path starts at the
+// file's folder, and an empty path stays empty.
 func (f *File) Resolve(path string) string {
 	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
 		return path

@@ -42,7 +42,7 @@ func (s Seen) Same(now Seen) bool {
 	return true
 }
 
-// patience is the number of intervals for which [Watch] waits for a file that goes on changing.
+// patience is the number of intervals for which [Watch] waits for a file that keeps changing.
 const patience = 5
 
 // Watch calls changed after each change of a file since it was seen, until the context ends. It

@@ -192,8 +192,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestUnusable checks that a server counts on without its file, says so once, and writes the
-// file when it can.
+// TestUnusable checks that a server continues to count without its file, logs that once, and writes
+// the file when it can.
 func TestUnusable(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil, mend func(t *testing.T, file string)
