@@ -208,8 +208,9 @@ func (c *Conversation) keep(m model.Message) {
 	c.messages = append(c.messages, m)
 }
 
-// broken records an answer that was cut short. The user's words stay if the model said something
-// or the user ended the turn; otherwise the caller sends them again.
+// broken records an answer that was cut short. The user's words stay in the conversation if a part
+// of an answer or a call has come, or if the user ended the turn. Otherwise the caller sends them
+// again.
 func (c *Conversation) broken(ctx context.Context, answer model.Answer, err error) error {
 	text := answer.Message.Text
 	if text != "" {

@@ -250,8 +250,8 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestSkillAsks checks that a skill that asks for a call does not avoid the question to the
-// user, and that the skill tools need no question.
+// TestSkillAsks checks that the user is also asked about a call that a skill demands, and that the
+// skill tools need no question.
 func TestSkillAsks(t *testing.T) {
 	m := (&scripted{}).calls("", "skill", `{"name":"calculator"}`).calls("", "files__delete", `{"path":"a"}`).says("No.")
 	var s seen

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// First is the number of first hits of a search that count as found.
+// First is the number of hits of a search among which a skill counts as found.
 const First = 3
 
 // Ranked is a case with the rank of its skill in a search.

@@ -16,7 +16,7 @@ import (
 const (
 	// Rounds bounds the requests to a model in one run.
 	Rounds = 3
-	// longest bounds a run. A model that has loaded no skill by then has chosen none.
+	// longest bounds a run. A model that has loaded no skill by then has not chosen any.
 	longest = 5 * time.Minute
 )
 

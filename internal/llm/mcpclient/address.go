@@ -60,7 +60,7 @@ func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 	return a, nil
 }
 
-// sender adds the server's headers to requests and keeps the status of the last answer.
+// sender adds the server's headers to requests, and records the status of the last answer.
 type sender struct {
 	headers http.Header
 	next    http.RoundTripper

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// group starts the program in a session of its own: it has no terminal for questions, and an
+// group starts the program in a new session. So the program has no terminal for questions, and an
 // interrupt from the keyboard does not reach it. The program ends with knack, even if knack is
 // killed.
 func group(cmd *exec.Cmd) {

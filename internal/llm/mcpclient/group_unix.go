@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// group starts the program in a session of its own: it has no terminal for questions, and an
+// group starts the program in a new session. So the program has no terminal for questions, and an
 // interrupt from the keyboard does not reach it.
 func group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

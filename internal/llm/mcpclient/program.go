@@ -226,7 +226,7 @@ func (p *program) run(cmd *exec.Cmd, in, out, stderr *os.File) {
 	close(p.ended)
 }
 
-// listen passes on the lines of the program's standard error. It keeps the line that may explain
+// listen passes on the lines of the program's standard error. It records the line that may explain
 // the program's end: the last line with an error, or else the last line.
 func (p *program) listen(stderr *os.File) {
 	defer close(p.heard)

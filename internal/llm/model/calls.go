@@ -105,7 +105,7 @@ func (s *slot) isNext(name string) bool {
 // complete reports whether the arguments are complete JSON.
 func (s *slot) complete() bool { return json.Valid([]byte(s.text())) }
 
-// keep adds a piece to its call, and remembers its id and index.
+// keep adds a piece to its call, and records the id and the index of the piece.
 func (c *calls) keep(s *slot, p piece) {
 	if c.ids == nil {
 		c.ids, c.index = map[string]*slot{}, map[string]*slot{}
@@ -125,7 +125,8 @@ func (c *calls) keep(s *slot, p piece) {
 	s.arguments.add("arguments", p.arguments, false)
 }
 
-// take keeps those members of a piece that the client does not interpret.
+// take adds the members of a piece to the value in. It skips the members that read lists, which the
+// client interprets.
 func (s *slot) take(in *value, d members, read ...string) {
 next:
 	for key, p := range d {

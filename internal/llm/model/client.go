@@ -153,9 +153,9 @@ func (c *Client) Body(r Request) ([]byte, error) {
 	return body, nil
 }
 
-// Answer asks the model, and calls show, if not nil, with each part of the answer's text as it
-// arrives. The error is an [*Error], or the context's cause if it has ended. If the answer had
-// begun, it is returned with the text so far and without calls.
+// Answer requests an answer from the model, and calls show, if not nil, with each part of the
+// answer's text as it arrives. The error is an [*Error], or the context's cause if it has ended. If
+// the answer had begun, it is returned with the text so far and without calls.
 func (c *Client) Answer(ctx context.Context, r Request, show func(string)) (Answer, error) {
 	switch {
 	case c.bad != nil:
@@ -174,8 +174,7 @@ func (c *Client) Answer(ctx context.Context, r Request, show func(string)) (Answ
 	return a, err
 }
 
-// nameless returns the error of an endpoint without a model's name. It lists the names to choose
-// from.
+// nameless returns the error for a missing model name. It lists the models to choose from.
 func (c *Client) nameless(ctx context.Context) error {
 	names, err := c.Models(ctx)
 	var e *Error

@@ -106,7 +106,7 @@ type Call struct {
 // Result is the result of a call.
 type Result struct {
 	CallID, Name, Text string
-	// IsError is true if the call failed. Only Anthropic's wire tells the model.
+	// IsError is true if the call failed. Only Anthropic's wire sends it to the model.
 	IsError bool
 }
 
@@ -129,7 +129,8 @@ const DefaultMaxTokens = 8192
 // Usage counts the tokens of one turn.
 type Usage struct {
 	Input, Output int
-	// Estimated is true if the endpoint reports no usage, so that a token counts as 4 characters.
+	// Estimated is true if the endpoint reports no usage. The tokens are then counted as 4
+	// characters each.
 	Estimated bool
 }
 

@@ -29,8 +29,8 @@ const (
 	failurePatience = 5 * time.Second
 	// tries is the number of requests for a turn before the first byte of an answer arrives.
 	tries = 3
-	// maxWait is the longest wait before another attempt. If an endpoint asks for a longer wait, an
-	// earlier attempt would be in vain, so there is none.
+	// maxWait is the longest wait before another attempt. If an endpoint asks for a longer wait,
+	// there is no other attempt, since an earlier one would be in vain.
 	maxWait = time.Minute
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// value is a JSON value assembled from pieces. A single piece keeps its bytes.
+// value is a JSON value assembled from pieces. The bytes of a single piece stay unchanged.
 type value struct {
 	raw     []byte // unused if it has members or items
 	members map[string]*value

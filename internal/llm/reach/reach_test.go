@@ -25,8 +25,8 @@ import (
 	"github.com/knack-dev/knack/internal/llm/reach"
 )
 
-// TestListening checks the words for an address that cannot be listened on, and that the advice
-// keeps the host that the user gave.
+// TestListening checks the explanation for an address that cannot be listened on, and that the
+// advice keeps the host that the user gave.
 func TestListening(t *testing.T) {
 	for _, tt := range []struct {
 		listen string
@@ -228,8 +228,8 @@ func quiet(t *testing.T) *httptest.Server {
 	return server
 }
 
-// certified starts a server with a certificate for other names that is valid in a span from now,
-// and adds it to the roots.
+// certified starts a server with a certificate for other names, and adds the certificate to the
+// roots. It is valid between two times, which are given relative to now.
 func certified(t *testing.T, roots *x509.CertPool, from, until time.Duration) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Watched passes requests on, and keeps the properties of the last answer that explain why a
+// Watched passes requests on, and records the properties of the last answer that explain why a
 // client does not understand it.
 type Watched struct {
 	Next http.RoundTripper
@@ -38,7 +38,7 @@ type answer struct {
 // maxExplanation bounds the part of a refusal that is read for its reason.
 const maxExplanation = 512
 
-// RoundTrip sends a request and keeps the properties of its answer.
+// RoundTrip sends a request and records the properties of its answer.
 func (w *Watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.Next.RoundTrip(r)
 	if err != nil || r.Method != http.MethodPost { // the DELETE after a failed session explains nothing
