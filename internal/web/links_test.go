@@ -100,7 +100,7 @@ func TestUnfiltered(t *testing.T) {
 	}
 }
 
-// turning is a folder whose file has other bytes each time that it is opened.
+// turning is a folder whose file has other bytes each time it is opened.
 type turning struct{ opens *atomic.Int64 }
 
 func (f turning) Open(name string) (fs.File, error) {

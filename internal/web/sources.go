@@ -22,8 +22,8 @@ func (s *Site) sourcesIn(v catalog.View) (all []follow.Status) {
 	return all
 }
 
-// sourceRows returns the rows of these sources. Reasons may name files of the server, so clients
-// from which rules could hide a skill do not get them.
+// sourceRows returns a row for each source of [Site.sourcesIn]. Reasons may name files of the
+// server, so only clients that see every skill get them.
 func (s *Site) sourceRows(v catalog.View) (rows []sources.Row) {
 	for _, source := range s.sourcesIn(v) {
 		row := sources.RowOf(source, v.Whole())

@@ -117,7 +117,7 @@ func TestUsageViews(t *testing.T) {
 }
 
 // TestUsageHidesSkills checks that a client sees no figure of a skill that a rule hides from
-// it, also not among names that were not found.
+// it, not even among names that were not found.
 func TestUsageHidesSkills(t *testing.T) {
 	f := open(t, files)
 	whole := f.view()

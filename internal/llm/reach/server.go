@@ -41,7 +41,7 @@ const maxExplanation = 512
 // RoundTrip sends a request and records the properties of its answer.
 func (w *Watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.Next.RoundTrip(r)
-	if err != nil || r.Method != http.MethodPost { // the DELETE after a failed session explains nothing
+	if err != nil || r.Method != http.MethodPost { // not the DELETE that ends a session
 		return resp, err
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")

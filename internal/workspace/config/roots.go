@@ -113,8 +113,8 @@ func decodeRoots(d *decoder, v frontmatter.Value) (all []Root) {
 	return all
 }
 
-// Folder returns the absolute path of the root's folder, for a configuration file in the folder
-// beside.
+// Folder returns the absolute path of the root's folder. A relative path starts at beside, the
+// folder of the configuration file.
 func (r Root) Folder(beside string) string {
 	if filepath.IsAbs(r.Dir.Text) {
 		return filepath.Clean(r.Dir.Text)

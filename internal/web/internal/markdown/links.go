@@ -122,7 +122,7 @@ func sign(words string) ast.Node {
 
 func swap(old, with ast.Node) { old.Parent().ReplaceChild(old.Parent(), old, with) }
 
-// adopt moves the children of a node below another.
+// adopt moves the children of n below parent.
 func adopt(parent, n ast.Node) {
 	for n.HasChildren() {
 		parent.AppendChild(parent, n.FirstChild())

@@ -31,7 +31,7 @@ type index[T any] struct {
 	weight int
 }
 
-// maxIndexes is the largest number of snapshots.
+// maxIndexes is the maximum number of cached indexes.
 const maxIndexes = 8
 
 // Get returns the index of a snapshot. It calls make if the index is missing or old. Callers of
