@@ -25,7 +25,7 @@ type Request struct {
 	Pin     bool
 }
 
-// PlanAdd plans to add skills. The error concerns all of them.
+// PlanAdd plans to add the requested skills. An error concerns the whole request.
 func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	p := &Plan{}
 	asked := map[string]bool{}
@@ -33,7 +33,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	for _, text := range q.Sources {
 		if ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home); err == nil {
 			if sources[ref.String()] {
-				continue // it is there twice
+				continue // this source is listed twice
 			}
 			sources[ref.String()] = true
 		}
@@ -41,7 +41,7 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 			p.Steps = append(p.Steps, failed(cmp.Or(Short(text), "''"), "", err))
 		}
 	}
-	for _, s := range p.Steps { // SOURCE SKILL, as other installers take it
+	for _, s := range p.Steps { // the source and its skill as two arguments, as other installers take them
 		if s.Problem != nil && s.Problem.Usage && slices.Contains(p.names, s.Name) {
 			s.Problem.Fix = "if you mean the skill of the other source: --skill " + s.Name
 		}
@@ -64,8 +64,8 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	return p, nil
 }
 
-// NoteOnlyHere notes the sources of new entries that only this machine has: other clones of the project
-// cannot follow its lock to them.
+// NoteOnlyHere adds a note about the sources of new entries that exist only on this machine. Other
+// clones of the project cannot reach a source that the lock names so.
 func (in *Installer) NoteOnlyHere(p *Plan) {
 	var only []string
 	fix := "add it from a repository that they can reach"
@@ -75,7 +75,7 @@ func (in *Installer) NoteOnlyHere(p *Plan) {
 			continue
 		}
 		source := s.Entry.Source
-		if source[0] == '.' && realpath.Inside(in.o.Root, ref.Location) || slices.Contains(only, source) { // as the lock spells it
+		if source[0] == '.' && realpath.Inside(in.o.Root, ref.Location) || slices.Contains(only, source) { // as the lock has it
 			continue
 		}
 		if only = append(only, source); ref.Kind != origin.Git {
@@ -87,7 +87,7 @@ func (in *Installer) NoteOnlyHere(p *Plan) {
 	}
 }
 
-// fixOfNear proposes the nearest of some names, or returns "".
+// fixOfNear returns the fix that proposes the nearest of some names, or "".
 func fixOfNear(name string, names []string) string {
 	if near := typo.Nearest(name, names); near != "" {
 		return "did you mean " + display.Echo(near) + "?"
@@ -95,7 +95,7 @@ func fixOfNear(name string, names []string) string {
 	return ""
 }
 
-// fixOfName is the fix for a name that no skill of the sources has.
+// fixOfName returns the fix for a name that no skill of the sources has.
 func fixOfName(name string, names []string) string {
 	if near := fixOfNear(name, names); near != "" {
 		return near
@@ -112,7 +112,7 @@ func fixOfName(name string, names []string) string {
 	return "the source has " + firstNames(names)
 }
 
-// Short bounds the text of a source for a message, and hides its user name and password.
+// Short shortens the text of a source for a message, and hides its user name and password.
 func Short(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		before := text[:at]
@@ -129,8 +129,8 @@ func Short(text string) string {
 	return display.Echo(text)
 }
 
-// otherSource leaves a skill that is installed from another source with other files, without
-// --overwrite.
+// otherSource leaves a skill in its place if it was installed from another source and has other
+// files, unless --overwrite is set.
 func (in *Installer) otherSource(s *Step) {
 	if s.Was == nil || s.Was.Source == s.Entry.Source || s.Do != Replace || in.o.Overwrite {
 		return
@@ -143,7 +143,7 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 	if err != nil {
 		return refProblem(text, err)
 	}
-	l, err := in.open(ctx, ref, origin.Revision{}, false) // resolves it, and reads an archive once
+	l, err := in.open(ctx, ref, origin.Revision{}, false) // also resolves the reference, so that an archive is read only once
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (in *Installer) addFrom(ctx context.Context, p *Plan, q Request, text strin
 
 // addChosen plans to add some of the skills of a source.
 func (in *Installer) addChosen(ctx context.Context, p *Plan, q Request, l *library, ref origin.Ref, skills, chosen []origin.Skill) error {
-	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s origin.Skill) bool { // before the store has its files
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s origin.Skill) bool { // before their files are fetched into the store
 		left := in.ownFolder(ref, s.Path)
 		if left != nil {
 			p.Steps = append(p.Steps, left)
@@ -220,8 +220,8 @@ func (in *Installer) addChosen(ctx context.Context, p *Plan, q Request, l *libra
 	return nil
 }
 
-// byName groups skills by their target folder. The first of a group is the shallowest, then the
-// first by path.
+// byName groups skills by their target folder. Each group is sorted: the shallowest path first,
+// then by path.
 func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
 	of := map[skill.Key]int{}
 	for _, s := range skills {
@@ -241,8 +241,8 @@ func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
 	return groups
 }
 
-// stepOf returns the step for the skills of one name. Identical copies are one skill; among others
-// the user has to choose.
+// stepOf returns the step for the skills of one name, and a step for each error among them.
+// Identical copies count as one skill. If the files of the skills differ, the user has to choose.
 func (in *Installer) stepOf(same []origin.Skill, fetched map[string]got, ref origin.Ref, at origin.Revision, pin bool, complete func(*Step, got)) (steps []*Step) {
 	var paths []string
 	var first *got
@@ -274,14 +274,14 @@ func (in *Installer) stepOf(same []origin.Skill, fetched map[string]got, ref ori
 	return steps
 }
 
-// notInstalled returns the skills of a source that are not there only because they were installed
-// into it, as into the root of a project. The user selects such a skill by naming its folder.
+// notInstalled returns the skills of a source without those that were installed into it, for
+// example into the root of a project. The user can still select such a skill by naming its folder.
 func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origin.Skill {
 	if ref.Kind != origin.Folder {
 		return skills
 	}
 	source := realpath.Of(ref.Location)
-	if in.installedAt(ref, ".") != "" { // the skills within it are files of it
+	if in.installedAt(ref, ".") != "" { // the source is an installed skill, and the skills within it are its files
 		skills = slices.DeleteFunc(skills, func(s origin.Skill) bool { return s.Path != "." })
 	}
 	installed := map[string]bool{}
@@ -304,8 +304,8 @@ func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origi
 	})
 }
 
-// installedAt returns the key of the skill whose own folder is a folder of a source, or "". A folder
-// among the installed skills has a key also if it is not locked.
+// installedAt returns the key of the skill that is installed in a folder of a source, or "". A
+// folder directly below To has a key even if the lock has no such skill.
 func (in *Installer) installedAt(ref origin.Ref, path string) string {
 	if ref.Kind != origin.Folder {
 		return ""
@@ -320,8 +320,9 @@ func (in *Installer) installedAt(ref origin.Ref, path string) string {
 	return ""
 }
 
-// ownFolder leaves a locked skill that would be taken from the folder in which it is installed, since
-// its source would be lost. With --overwrite, the folder becomes its source.
+// ownFolder returns a step that leaves a locked skill, if the skill would be added from the very
+// folder in which it is installed. Otherwise it returns nil. The step keeps the skill's source,
+// which would be lost. With --overwrite, the folder becomes its source.
 func (in *Installer) ownFolder(ref origin.Ref, path string) *Step {
 	key := in.installedAt(ref, path)
 	was, locked := in.lock.Skills[key]
@@ -351,14 +352,16 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	return s
 }
 
-// choose returns the requested skills: every skill with a requested name.
+// choose returns the skills that a request selects: those with a requested name, or else all skills
+// with --all, a source's only skill, or the skill in the folder that the source names. It returns
+// nil if it selects no skill.
 func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool, m *market) (chosen []origin.Skill) {
 	switch {
 	case len(q.Skills) > 0:
 	case q.All, len(skills) == 1:
 		return skills
 	default:
-		for _, s := range skills { // the folder that was named is a skill itself
+		for _, s := range skills { // the named folder is a skill itself
 			if s.Path == ref.Sub && ref.Sub != "" {
 				return []origin.Skill{s}
 			}
@@ -426,7 +429,8 @@ func refuseTwins(steps []*Step) (left []*Step) {
 	return left
 }
 
-// lastOf returns the last part of a source's name, for a skill that is the whole source.
+// lastOf returns the last part of a source's location, as the name of a skill that is the whole
+// source.
 func lastOf(r origin.Ref) string {
 	base := path.Base(filepath.ToSlash(strings.TrimRight(r.Location, "/")))
 	if i := strings.LastIndexByte(base, ':'); i >= 0 {

@@ -22,34 +22,34 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Changes are the paths in which two states of a skill differ.
+// Changes lists the paths in which two states of a skill differ.
 type Changes struct {
 	Added, Changed, Removed []string
 }
 
-// Any reports whether there is one.
+// Any reports whether there are any changes.
 func (c Changes) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) > 0 }
 
 // content is the content of a skill's folder.
 type content struct {
 	missing bool
-	odd     string // why it is not a folder: "a link"
+	odd     string // why the place is not a folder: "a link"
 	files   []lockfile.File
 	digest  skill.Digest
-	extra   []string // dot-entries, links and others that are in no skill
+	extra   []string // dot-entries, links and special files, which are no part of a skill
 }
 
 const aLink = "a link"
 
-// maxOwn bounds the entries of a folder that is looked at.
+// maxOwn bounds the entries that look reads of a folder.
 const maxOwn = 100_000
 
-// look reads the content of a place. It reads only a folder with a bounded number of files.
+// look reads the content of a skill's folder. It fails if the folder has more than maxOwn entries.
 func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(place, false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// It may be a dangling link, or a file: the folder above tells.
+		// place may be missing, a dangling link or a file. Only the folder above it can tell.
 		return in.absent(ctx, place)
 	case err != nil:
 		if c, err := in.absent(ctx, place); err == nil && !c.missing {
@@ -68,7 +68,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 		switch {
 		case e.Mode.IsDir() && !hidden:
 			return nil
-		case path.Base(e.Path) == ".DS_Store": // the Finder's, which may be lost
+		case path.Base(e.Path) == ".DS_Store": // a file of the Finder, which may be lost
 			return nil
 		case e.Mode.IsDir():
 			c.extra = append(c.extra, e.Path+"/")
@@ -95,7 +95,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	return c, nil
 }
 
-// absent tells a missing place from one that is not a folder.
+// absent distinguishes a missing place from a place that is not a folder.
 func (in *Installer) absent(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(filepath.Dir(place), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func (in *Installer) absent(ctx context.Context, place string) (*content, error)
 	return c, nil
 }
 
-// buffers are for hashing: most files are smaller than a buffer.
+// buffers has the buffers for hashing. Most files are smaller than a buffer.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
@@ -151,14 +151,14 @@ func (c *content) is(d skill.Digest) bool {
 	return !c.missing && c.odd == "" && len(c.extra) == 0 && c.digest == d
 }
 
-// drift returns how the folder differs from the files that were locked.
+// drift returns the changes from the locked files to the folder.
 func (c *content) drift(locked []lockfile.File) Changes {
 	d := compare(locked, c.files)
 	d.Added = append(d.Added, c.extra...)
 	return d
 }
 
-// compare returns the changes from one list of files to another; scripts first.
+// compare returns the changes from one list of files to another. Scripts come first.
 func compare(from, to []lockfile.File) (c Changes) {
 	was := make(map[string]lockfile.File, len(from))
 	for _, f := range from {
@@ -197,8 +197,8 @@ func lostExec(locked []lockfile.File, c *content) (lost []string) {
 	return lost
 }
 
-// Warned returns the warnings. One lists the parts that are not installed: if short is set, it has the number
-// and the first.
+// Warned returns the warnings of the step. The first lists the entries that are not installed; if
+// short is set, it has only their number and the first of them.
 func (s *Step) Warned(short bool) []string {
 	n := len(s.dropped)
 	if n == 0 {
@@ -216,10 +216,10 @@ func shortList(paths []string) string {
 	return strings.Join(paths[:min(len(paths), shownPaths)], ", ") + more(len(paths))
 }
 
-// shownPaths bounds the paths of a list.
+// shownPaths is the number of paths that shortList lists.
 const shownPaths = 5
 
-// more returns the words for the entries of n that a list leaves out.
+// more returns the text for the paths that shortList leaves out of n, or "".
 func more(n int) string {
 	if n <= shownPaths {
 		return ""
@@ -238,13 +238,14 @@ func scriptsFirst(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// A skill over the limits of SEP-2640 is installed and served, but not published.
+// A skill beyond these limits of SEP-2640 is installed, and the tools offer it, but the Skills
+// extension does not.
 const (
 	publishedFiles = 512
 	publishedSize  = 16 << 20
 )
 
-// warn notes warnings for new content that is not offered, or not installed.
+// warn sets the step's warnings about new content that is not offered, or not installed.
 func (s *Step) warn(files []lockfile.File, of origin.Skill) {
 	var out []string
 	var size int64

@@ -21,10 +21,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Do does exactly the steps of the plan, and then records them in the lock. A step that fails gets
-// a problem, and the others are done. The error is the lock's; if the lock cannot be written, the
-// plan loses its steps and nothing is done. A dry run only finds the steps that a link blocks, or
-// that the lock cannot record.
+// Do carries out the steps of the plan, and then records them in the lock. A step that fails gets a
+// problem, and the other steps go on. If the lock cannot be written, or a disk has no room, Do
+// returns an error, the plan loses its steps and nothing is done. A dry run only marks the steps
+// that a finding or a link blocks, or that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.scan(ctx, p); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (in *Installer) Do(ctx context.Context, p *Plan) error {
 		in.takeBack(ctx, s)
 	}
 	in.writeAll(ctx, writes)
-	for chunk := range slices.Chunk(replaces, 32) { // each has four open descriptors
+	for chunk := range slices.Chunk(replaces, 32) { // each step holds four open descriptors
 		in.replaceAll(ctx, chunk)
 	}
 	for _, s := range append(writes, replaces...) {
@@ -142,8 +142,8 @@ func (in *Installer) fail(s *Step, err error) {
 	s.Do = Fail
 }
 
-// forbidden returns the folder without write permission: the parent of the step's place, or of the
-// folder for new trees.
+// forbidden returns the folder that lacks write permission. It is the parent of the step's place,
+// or of the folder for new trees.
 func (in *Installer) forbidden(s *Step, err error) string {
 	beside := in.beside(s.place)
 	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path == beside {
@@ -152,8 +152,8 @@ func (in *Installer) forbidden(s *Step, err error) string {
 	return filepath.Dir(s.place)
 }
 
-// writeAll writes the skills whose places are empty. It writes all of them beside their places,
-// syncs them together, and then moves each.
+// writeAll writes the skills whose places are empty. It first writes all of them beside their
+// places, then syncs them together, and then moves each into its place.
 func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 	trees := map[string]*edit.Tree{}
 	defer func() {
@@ -203,7 +203,7 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 		if err == nil {
 			err = trees[in.beside(s.place)].MovePart(part[s], s.place)
 		}
-		if errors.Is(err, edit.ErrExists) { // an empty folder, or something new
+		if errors.Is(err, edit.ErrExists) { // the place is an empty folder, or something new is there
 			err = in.replaceEmpty(ctx, s)
 		}
 		if err != nil {
@@ -212,7 +212,7 @@ func (in *Installer) writeAll(ctx context.Context, steps []*Step) {
 	}
 }
 
-// replaceEmpty replaces a folder without files with a skill.
+// replaceEmpty puts a skill in the place of a folder that has no files.
 func (in *Installer) replaceEmpty(ctx context.Context, s *Step) error {
 	now, err := in.look(ctx, s.place)
 	if err != nil {
@@ -312,9 +312,9 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 	}
 }
 
-// swap puts the tree into the step's place, or removes the folder there. Before the old folder
-// is removed, it is compared with its planned state: files saved in the meantime are
-// preserved.
+// swap exchanges the tree with the folder at the step's place, or takes that folder away. Before it
+// removes the old folder, it compares that folder with the planned state. If files were saved in
+// the meantime, the old folder is kept.
 func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 	var err error
 	if s.Do == Delete {

@@ -22,23 +22,25 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// eachLocked makes a step for each locked skill of these keys, in their order, on every processor.
+// eachLocked calls step for the locked skill of each key, on all processors. The steps have the
+// order of the keys.
 func (in *Installer) eachLocked(keys []string, step func(key string, was lockfile.Skill) *Step) []*Step {
 	steps := make([]*Step, len(keys))
 	limit.Parallel(runtime.GOMAXPROCS(0), len(keys), func(i int) { steps[i] = step(keys[i], in.lock.Skills[keys[i]]) })
 	return steps
 }
 
-// got is a skill that was fetched.
+// got is a fetched skill, or the error of its fetch.
 type got struct {
 	source  origin.Skill
 	skill   store.Skill
 	verdict trust.Verdict
-	others  []string // folders of its name, if it is gone
+	others  []string // if it is gone: the folders of the source that have a skill of its name
 	err     error
 }
 
-// fetch gets skills of a locked source into the store, by path.
+// fetch fetches the skills at some paths of a locked source into the store. The result is keyed by
+// path.
 func (in *Installer) fetch(ctx context.Context, source, want string, at origin.Revision, paths []string) (map[string]got, error) {
 	ref, err := origin.Locked(source, want, in.o.Root, in.o.Home)
 	if err != nil {
@@ -66,7 +68,7 @@ func (in *Installer) fetch(ctx context.Context, source, want string, at origin.R
 // errGone is the error of a skill that is not in its source.
 var errGone = errors.New("its source has no skill in this folder any more")
 
-// take gets skills of an open library into the store.
+// take fetches skills of an open library into the store. The result is keyed by path.
 func (in *Installer) take(ctx context.Context, l *library, skills []origin.Skill) (map[string]got, error) {
 	out := map[string]got{}
 	for _, s := range skills {
@@ -118,7 +120,7 @@ func (in *Installer) unserved(s store.Skill) string {
 		}
 		f, err := in.o.Store.Open(s.Digest, name)
 		if err != nil {
-			return "" // it fails when it is written
+			return "" // writing the skill reports the error
 		}
 		defer f.Close()
 		data, err := readMain(f)
@@ -140,8 +142,8 @@ func refProblem(text string, err error) error {
 	return err
 }
 
-// KeysOf returns the locked folders that a name means: the folder with this path, or else, sorted,
-// the folders of skills with this name or folder name.
+// KeysOf returns the keys of the locked skills that a name selects. It is the folder with this
+// path, or else the folders of the skills with this name or folder name, sorted.
 func (in *Installer) KeysOf(name string) (keys []string) {
 	if _, is := in.lock.Skills[name]; is {
 		return []string{name}
@@ -155,7 +157,8 @@ func (in *Installer) KeysOf(name string) (keys []string) {
 	return keys
 }
 
-// named returns the folders of the named skills, or all folders, and a step for each unknown name.
+// named returns the keys of the named skills, or all keys if names is empty. It also returns a
+// failed step for each unknown name.
 func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 	var all []string
 	for key, e := range in.lock.Skills {
@@ -199,7 +202,8 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 	return keys, missing
 }
 
-// namesFrom returns the names of the locked skills that are in a folder, or from a source.
+// namesFrom returns the names of the locked skills that come from a source, or that are installed
+// in its folder.
 func (in *Installer) namesFrom(text string) (names []string) {
 	ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home)
 	if err != nil {
@@ -214,8 +218,8 @@ func (in *Installer) namesFrom(text string) (names []string) {
 	return names
 }
 
-// unlockedKey returns the key of a folder of this name among the installed skills, or "". Its skill is not
-// in the lock.
+// unlockedKey returns the key that a folder of this name among the installed skills would have, or
+// "" if there is no such folder. The lock has no skill of this name.
 func (in *Installer) unlockedKey(name string) string {
 	rel, err := filepath.Rel(in.o.Root, in.o.To)
 	if err != nil || !skill.ValidName(name) {
@@ -230,7 +234,7 @@ func (in *Installer) unlockedKey(name string) string {
 	return key
 }
 
-// HowToAdd is the fix for a folder without locked skills.
+// HowToAdd returns the fix for a folder without locked skills.
 func (in *Installer) HowToAdd() string {
 	fix := in.command("add", "SOURCE") + " installs a skill and records it there"
 	if !in.o.AtHome {
@@ -239,7 +243,7 @@ func (in *Installer) HowToAdd() string {
 	return fix
 }
 
-// namesOf is the fix for a name that a lock does not have.
+// namesOf returns the fix for a name that the lock does not have.
 func (in *Installer) namesOf(all []string) string {
 	if len(all) == 0 {
 		return in.HowToAdd()
@@ -247,7 +251,7 @@ func (in *Installer) namesOf(all []string) string {
 	return "it names " + firstNames(all)
 }
 
-// firstNames lists the first of some names in order.
+// firstNames lists the first ten of some names, sorted.
 func firstNames(all []string) string {
 	const most = 10
 	all = slices.Compact(slices.Sorted(slices.Values(all)))
@@ -261,8 +265,8 @@ func firstNames(all []string) string {
 	return strings.Join(all, ", ") + more
 }
 
-// nameOf returns the name of a skill's folder: the frontmatter's name if it is valid, else the
-// name of its folder in the source.
+// nameOf returns the name of the folder in which a skill is installed. It is the name in the
+// frontmatter if that is valid, or else the name of the skill's folder in the source.
 func nameOf(s origin.Skill, r origin.Ref) string {
 	if skill.ValidName(s.Name) {
 		return s.Name
@@ -273,7 +277,7 @@ func nameOf(s origin.Skill, r origin.Ref) string {
 	return lastOf(r)
 }
 
-// entryOf returns a lock's entry for a fetched skill.
+// entryOf returns the lock entry of a fetched skill.
 func (in *Installer) entryOf(g got, r origin.Ref, at origin.Revision, pinned bool) lockfile.Skill {
 	low := r.Below(in.o.Root, in.o.Home)
 	name := g.source.Name

@@ -31,9 +31,9 @@ type takeover struct {
 	err error
 }
 
-// PlanFrom plans to take over the record of another installer. Each skill is fetched from its
-// source and compared with the disk. If they are equal, it is locked; if the place is empty, it is
-// written; else it is left. base is the folder to which the entries' folders are relative.
+// PlanFrom plans to take over the skills that another installer recorded. It fetches each skill
+// from its source and compares it with the disk. An equal skill is locked, a skill whose place is
+// empty is written, and any other skill is left. The folders of the entries are relative to base.
 func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entries []foreign.Skill, base string) *Plan {
 	p := &Plan{}
 	var open []*takeover
@@ -46,8 +46,8 @@ func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entrie
 		}
 	}
 	p.Steps = refuseTwins(p.Steps)
-	// The recorded state comes first, then the source's present state, then its versions: many
-	// installers record no state.
+	// Try the recorded revision first, then the present one, then the tagged versions, since many
+	// installers record no revision.
 	for _, round := range []func(context.Context, []*takeover, foreign.Format){in.tryRecorded, in.tryNow, in.tryVersions} {
 		open = slices.DeleteFunc(open, func(t *takeover) bool { return t.step.Do != "" })
 		round(ctx, open, format)
@@ -84,7 +84,7 @@ func (in *Installer) locate(ctx context.Context, t *takeover, base string) {
 			break
 		}
 		if i < len(folders)-1 {
-			s.Do, s.Problem = "", nil // such a folder is not the skill's
+			s.Do, s.Problem = "", nil // not the skill's folder
 		}
 	}
 	switch {
@@ -100,7 +100,7 @@ func (in *Installer) locate(ctx context.Context, t *takeover, base string) {
 	}
 }
 
-// tryRecorded tries the states that the other installer recorded.
+// tryRecorded tries the revisions that the other installer recorded.
 func (in *Installer) tryRecorded(ctx context.Context, open []*takeover, format foreign.Format) {
 	type state struct{ source, want, revision string }
 	groups, order := map[state][]*takeover{}, []state(nil)
@@ -117,7 +117,7 @@ func (in *Installer) tryRecorded(ctx context.Context, open []*takeover, format f
 	}
 }
 
-// bySource groups takeovers by their request to a source.
+// bySource groups takeovers by the source and the version that they ask for.
 func bySource(open []*takeover) (groups [][]*takeover) {
 	at := map[[2]string]int{}
 	for _, t := range open {
@@ -133,7 +133,7 @@ func bySource(open []*takeover) (groups [][]*takeover) {
 	return groups
 }
 
-// tryNow tries the present state of the sources.
+// tryNow tries the present revisions of the sources.
 func (in *Installer) tryNow(ctx context.Context, open []*takeover, format foreign.Format) {
 	for _, group := range bySource(open) {
 		in.resolveAndTry(ctx, group, format, group[0].ref)
@@ -155,10 +155,10 @@ func (in *Installer) resolveAndTry(ctx context.Context, group []*takeover, forma
 	in.try(ctx, group, format, at)
 }
 
-// mostVersions bounds the versions that are compared with a skill.
+// mostVersions bounds the versions of a source that a skill is compared with.
 const mostVersions = 10
 
-// tryVersions tries the highest versions of the sources that have tags.
+// tryVersions tries the highest tagged versions of Git sources.
 func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format foreign.Format) {
 	open = slices.DeleteFunc(slices.Clone(open), func(t *takeover) bool {
 		return t.step.Do != "" || t.ref.Kind != origin.Git || t.err != nil && !errors.Is(t.err, errGone)
@@ -196,15 +196,15 @@ func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format f
 			in.resolveAndTry(ctx, group, format, ref)
 			for i, t := range group {
 				if t.step.Do == "" {
-					*t.step, t.err = was[i], errs[i] // the comparison that counts is with the source's present state
+					*t.step, t.err = was[i], errs[i] // keep the comparison with the present revision
 				}
 			}
 		}
 	}
 }
 
-// try fetches skills of one source at one revision, and completes the steps of skills whose copies
-// on the disk are equal.
+// try fetches skills of one source at one revision. It decides the steps of the skills whose places
+// are empty, or whose copies on the disk are equal.
 func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.Format, at origin.Revision) {
 	fetched, at, err := in.fetchChosen(ctx, group, at)
 	for i, t := range group {
@@ -233,7 +233,8 @@ func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.
 	}
 }
 
-// fetchChosen gets a skill for each of a group into the store.
+// fetchChosen fetches into the store the skills of a group of takeovers, which have the same
+// source. The result has one element for each takeover, in their order.
 func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at origin.Revision) ([]got, origin.Revision, error) {
 	ref := group[0].ref
 	l, err := in.open(ctx, ref, at, false)
@@ -275,7 +276,8 @@ func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at orig
 	return out, at, err
 }
 
-// named returns the skills of a source that an entry may mean.
+// named returns the skills of a source that match an entry of another installer: by the entry's
+// path, or by its name if it has no path.
 func named(skills []origin.Skill, e foreign.Skill) (found []origin.Skill) {
 	for _, s := range skills {
 		switch {
@@ -288,8 +290,8 @@ func named(skills []origin.Skill, e foreign.Skill) (found []origin.Skill) {
 	return found
 }
 
-// sameButInstaller reports whether a skill on the disk differs from the author's only by the other
-// installer's changes. Then the author's files take nothing away.
+// sameButInstaller reports whether a skill on the disk differs from its author's only by the other
+// installer's changes. If so, nothing of the user's is lost when the author's files replace it.
 func (in *Installer) sameButInstaller(s *Step, format foreign.Format) bool {
 	c := s.found
 	if c.odd != "" || len(c.extra) > 0 {
@@ -297,9 +299,9 @@ func (in *Installer) sameButInstaller(s *Step, format foreign.Format) bool {
 	}
 	d := compare(s.Entry.Files, c.files)
 	switch format {
-	case foreign.Project, foreign.Global: // npx skills leaves files out
+	case foreign.Project, foreign.Global: // npx skills leaves some files out
 		return len(d.Added)+len(d.Changed) == 0 && !slices.ContainsFunc(d.Removed, func(p string) bool { return !foreign.LeftOut(p) })
-	case foreign.GitHub: // gh writes into SKILL.md
+	case foreign.GitHub: // gh adds fields to SKILL.md
 		if len(d.Added)+len(d.Removed) > 0 || len(d.Changed) != 1 || !slices.Contains(skill.EntryNames[:], d.Changed[0]) {
 			return false
 		}
@@ -331,7 +333,8 @@ func readMain(r io.Reader) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// notTaken leaves a skill that matches no state of its source, or replaces it on request.
+// notTaken decides the step of a skill that differs from its source at every revision tried. It
+// leaves the skill, or replaces it with --overwrite.
 func (in *Installer) notTaken(t *takeover) {
 	s := t.step
 	switch {
@@ -352,8 +355,8 @@ func (in *Installer) notTaken(t *takeover) {
 	}
 }
 
-// ghFolders returns the folders into which gh skill installs for a project, relative to it. The
-// table has all agents that gh skill knows.
+// ghFolders returns the folders, relative to a project, into which gh skill installs. The table of
+// agents has all agents that gh skill supports.
 func ghFolders() []string {
 	folders := []string{agents.SkillsFolder}
 	for _, p := range agents.Pairs() {
@@ -385,7 +388,8 @@ func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Skill, error) {
 	return found, nil
 }
 
-// ghEntries looks at each folder in one folder. A link does not count as a folder.
+// ghEntries returns the skills that gh has installed in the subfolders of one folder. It follows no
+// links.
 func ghEntries(ctx context.Context, at, folder string) (found []foreign.Skill, err error) {
 	t, err := dir.OpenTree(at, false)
 	if err != nil {

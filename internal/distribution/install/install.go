@@ -27,13 +27,13 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Options say where skills go, and how they are fetched.
+// Options configures an [Installer].
 type Options struct {
 	Root string // the folder of the lock, absolute
 	To   string // the folder that gets new skills: Root, or below it
 	Dir  string // the base of relative source paths
 	Home string // the user's home folder, or ""
-	// Getenv returns the values of the variables that move a client's folder; nil for none.
+	// Getenv returns the value of a variable that moves a client's folder; if nil, none is set.
 	Getenv func(string) string
 	// AtHome is set if the skills are for all projects, so that clients get them at home.
 	AtHome bool
@@ -47,10 +47,10 @@ type Options struct {
 	// Origins returns the reader of a kind of source.
 	Origins func(origin.Kind) (origin.Origin, error)
 	Store   *store.Store
-	// CheckTarget returns an error if a server that the user named may not lead to an address. nil
-	// lets every address pass.
+	// CheckTarget returns an error if a server that the user named must not lead to an address, for
+	// example by a redirect. If nil, every address is allowed.
 	CheckTarget func(ctx context.Context, named, to string) error
-	// Trust has the rules about signatures; nil has none.
+	// Trust has the rules about signatures. The zero value has none.
 	Trust trust.Rules
 	// AcceptSigner accepts a skill with another signer than the locked one, or without a
 	// signature.
@@ -58,26 +58,26 @@ type Options struct {
 	// AllowDowngrade accepts a lower version than the locked one, and a release under the tag of
 	// another version.
 	AllowDowngrade bool
-	// Scan, if not nil, scans a skill. Allow lists the rules whose findings to enforce do not stop
-	// a command.
+	// Scan, if not nil, scans a skill. A finding to enforce stops the command unless Allow lists
+	// its rule.
 	Scan  func(context.Context, *skill.Bundle) ([]Finding, error)
 	Allow []string
 	// Overwrite replaces files that were changed by hand, and moves them to Kept.
 	Overwrite bool
 	Offline   bool
-	DryRun    bool // nothing is written but into the store
+	DryRun    bool // writes nothing except into the store
 	Now       func() time.Time
 	// Warn, if not nil, gets warnings that do not end the command.
 	Warn func(text string)
-	// Room tells the space of the file system of a folder; nil is [edit.RoomOf].
+	// Room returns the free space of a folder's file system; nil is [edit.RoomOf].
 	Room func(dir string) (s edit.Space, known bool)
 	// Link makes a link to a folder; nil is [edit.Link].
 	Link func(path, target string) error
-	// Shown formats a path for people, and Command a knack command for this lock, quoted for a
-	// shell. Without them, both are plain.
+	// Shown formats a path for people. Command formats a knack command for this lock, quoted for a
+	// shell. If they are nil, the text stays unchanged.
 	Shown   func(path string) string
 	Command func(words ...string) string
-	// Progress, if not nil, gets each installed skill, from any goroutine.
+	// Progress, if not nil, is called for each installed skill, from any goroutine.
 	Progress origin.Progress
 }
 
@@ -85,8 +85,8 @@ type Options struct {
 type Problem struct {
 	Err error
 	Fix string
-	// No is set if the answer is no, and Usage if the user has to write something else; without
-	// both, the command could not run.
+	// No is set if the command ran and refuses. Usage is set if the user has to write something
+	// else. If neither is set, the command could not run.
 	No, Usage bool
 }
 
@@ -100,7 +100,7 @@ func problem(fix, format string, args ...any) *Problem {
 	return &Problem{Err: fmt.Errorf(format, args...), Fix: fix}
 }
 
-// ProblemOf returns an error of a source, the store or the network as a problem, with its fix.
+// ProblemOf converts an error of a source, the store or the network into a problem with its fix.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.Is(err, context.Canceled) {
@@ -123,7 +123,7 @@ func ProblemOf(err error) *Problem {
 	return &Problem{Err: err, Fix: fixOf(err)}
 }
 
-// fixOf returns the fix for refused content, by the category of the error.
+// fixOf returns the fix for refused content, depending on the kind of the error.
 func fixOf(err error) string {
 	switch {
 	case errors.Is(err, archive.ErrRefused):
@@ -148,18 +148,20 @@ func (interruption) Is(target error) bool { return target == context.Canceled }
 // Installer plans and does the work of one command.
 type Installer struct {
 	o      Options
-	real   string // Root without links
+	real   string // Root with its links resolved
 	lock   *lockfile.Lock
-	old    []byte // the lock's bytes; nil if there is none
+	old    []byte // the bytes of the lock; nil if the file does not exist
 	unlock func()
 
-	keys func() map[string]string // the locked folders by their paths without links, while planning
+	keys func() map[string]string // for planning: the key of each locked folder by its resolved path
 
 	mu      sync.Mutex
-	parents map[string]parent // the folders of skills, by their paths
+	parents map[string]parent // the parent folders of skills, by path
 }
 
-// Open reads the lock. The caller closes the installer. An error is a [*Problem].
+// Open reads the lock. If changes is set, it also locks Guard, checks that the lock can be written,
+// and removes the leftovers of killed commands. The caller closes the installer. An error is a
+// [*Problem].
 func Open(o Options, changes bool) (_ *Installer, err error) {
 	in := &Installer{o: o, real: realpath.Of(o.Root)}
 	in.keys = sync.OnceValue(func() map[string]string {
@@ -201,7 +203,7 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 	return in, nil
 }
 
-// Close ends the command.
+// Close releases the lock on Guard.
 func (in *Installer) Close() {
 	if in.unlock != nil {
 		in.unlock()
@@ -211,13 +213,13 @@ func (in *Installer) Close() {
 // LockFile returns the path of the lock.
 func (in *Installer) LockFile() string { return filepath.Join(in.o.Root, lockfile.Name) }
 
-// realLock is LockFile with its links resolved, the path that is written.
+// realLock returns the path that is written: LockFile with its links resolved.
 func (in *Installer) realLock() string { return filepath.Join(in.real, lockfile.Name) }
 
-// HasLock reports whether there is a lock. It may name no skills.
+// HasLock reports whether the lock exists. It may list no skills.
 func (in *Installer) HasLock() bool { return in.old != nil }
 
-// Locked returns the lock's entries by folder. The caller does not change them.
+// Locked returns the lock's entries by folder. The caller must not change them.
 func (in *Installer) Locked() map[string]lockfile.Skill { return in.lock.Skills }
 
 // Folder returns the absolute path of an entry's folder.
@@ -225,7 +227,7 @@ func (in *Installer) Folder(key string) string {
 	return filepath.Join(in.o.Root, filepath.FromSlash(key))
 }
 
-// readLock returns the bytes of the lock, or nil without one.
+// readLock returns the bytes of the lock, or nil if it does not exist.
 func (in *Installer) readLock() ([]byte, error) {
 	t, err := dir.OpenTree(in.real, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -240,7 +242,7 @@ func (in *Installer) readLock() ([]byte, error) {
 		return nil, problem(bad.Fix, "%s %s", in.lockShown(), bad.Reason)
 	}
 	if err != nil {
-		return nil, nil // there is none
+		return nil, nil // the file does not exist
 	}
 	return data, nil
 }
@@ -276,8 +278,8 @@ func (in *Installer) with(changed map[string]*lockfile.Skill) *lockfile.Lock {
 	return l
 }
 
-// writeLock records the changed entries. If another program changed other entries meanwhile, both
-// changes are preserved.
+// writeLock records the changed entries. If another program changed other entries in the meantime,
+// the lock has both changes.
 func (in *Installer) writeLock(changed map[string]*lockfile.Skill) error {
 	for range 5 {
 		l := in.with(changed)
@@ -308,7 +310,8 @@ func (in *Installer) writeLock(changed map[string]*lockfile.Skill) error {
 	return problem("run the command again", "%s keeps changing, so it was not written", in.lockShown())
 }
 
-// reread merges a lock that another program wrote, unless it changed the same skills.
+// reread reads the lock that another program wrote. It returns an error if that program changed one
+// of the same entries.
 func (in *Installer) reread(changed map[string]*lockfile.Skill) error {
 	data, err := in.readLock()
 	if err != nil {
@@ -329,7 +332,7 @@ func (in *Installer) reread(changed map[string]*lockfile.Skill) error {
 	return nil
 }
 
-// sameEntry reports whether two entries are written alike.
+// sameEntry reports whether two entries have the same text in a lock.
 func sameEntry(a, b lockfile.Skill) bool {
 	one := func(e lockfile.Skill) []byte {
 		return (&lockfile.Lock{Skills: map[string]lockfile.Skill{"x": e}}).Bytes()
@@ -337,9 +340,10 @@ func sameEntry(a, b lockfile.Skill) bool {
 	return bytes.Equal(one(a), one(b))
 }
 
-// sweep removes the leftovers of killed commands. Files that they had removed go to Kept.
+// sweep removes the leftovers of killed commands. It moves folders that these commands had taken
+// away to Kept.
 func (in *Installer) sweep() {
-	_ = edit.SweepFiles(in.real) // of a lock that was not replaced
+	_ = edit.SweepFiles(in.real) // leftovers of writing the lock
 	seen := map[string]bool{}
 	sweep := func(at string) {
 		if !seen[at] {
@@ -386,7 +390,7 @@ func (in *Installer) keptPath(name string) string {
 	return filepath.Join(in.o.Kept, in.o.Now().UTC().Format("20060102T150405.000000000Z")+"-"+name)
 }
 
-// cause returns the system's reason.
+// cause returns the operating system's error, without the operation and the path.
 func cause(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -394,7 +398,8 @@ func cause(err error) error {
 	return err
 }
 
-// origin returns the reader of a source. Offline, it refuses a source that needs the network.
+// origin returns the reader of a source. If knack is offline, it refuses a source that needs the
+// network.
 func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -84,7 +84,8 @@ func (s *Step) judge() {
 	}
 }
 
-// unreadable is the problem of a lock that is not written because it could not be read again.
+// unreadable returns the problem of a new lock that is not written because it could not be read
+// again.
 func unreadable(err error) *Problem {
 	fix := "report this as a bug of knack"
 	bad := (*jsonfile.Error)(nil)
@@ -94,8 +95,8 @@ func unreadable(err error) *Problem {
 	return problem(fix, "the new %s could not be read again (%w), so it was not written", lockfile.Name, err)
 }
 
-// noLinks refuses a link at the folder for new trees, which a clone can have. It also refuses a
-// link that appeared above a place after the place was resolved.
+// noLinks refuses a link at the folder for new trees, since a clone can bring such a link. It also
+// refuses a link that appeared above a place after the place was resolved.
 func (in *Installer) noLinks(place string) error {
 	for _, dir := range []string{in.beside(place), filepath.Dir(place)} {
 		if links := realpath.Links(dir); len(links) > 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// Contents are the skills of a source, and the plugins that it lists with theirs.
+// Contents lists the skills of a source, and the plugins of a marketplace with their skills.
 type Contents struct {
 	Source      string
 	Revision    origin.Revision
-	Marketplace string // its name, if the source lists plugins
+	Marketplace string // its name, or "" if the source lists no plugins
 	Plugins     []Plugin
 	Skills      []Choice // outside of plugins
-	Unread      []string // the places in which no skills are looked for, see [origin.Aside]
+	Unread      []string // the places in which knack does not look for skills, see [origin.Aside]
 }
 
 // Plugin is a plugin that a source lists.
@@ -28,7 +28,7 @@ type Plugin struct {
 	Err                        error // why its skills are not known
 }
 
-// mostOpened bounds the plugins from elsewhere whose skills are listed.
+// mostOpened bounds the plugins of other sources whose skills are listed.
 const mostOpened = 100
 
 // List returns the skills of a source and of its plugins. Nothing is installed.

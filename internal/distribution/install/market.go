@@ -43,7 +43,7 @@ func readMarket(ctx context.Context, l *library, ref origin.Ref) *market {
 	return nil
 }
 
-// plugin returns the plugin of PLUGIN:SKILL, or nil.
+// plugin returns the plugin in a name of the form PLUGIN:SKILL, or nil.
 func (m *market) plugin(name string) *plugin.Offer {
 	name, _, ok := strings.Cut(name, ":")
 	if m == nil || !ok {
@@ -57,14 +57,15 @@ func (m *market) plugin(name string) *plugin.Offer {
 	return nil
 }
 
-// named returns the names of the form PLUGIN:SKILL.
+// named returns the names that have the form PLUGIN:SKILL with a plugin of the marketplace.
 func (m *market) named(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return m.plugin(name) == nil })
 }
 
-// skillsOf returns the skills of a plugin in the marketplace's own source: the skills that the
-// entry names, or else the skills in the plugin's folder, also linked ones, except skills in
-// another plugin's folder within it.
+// skillsOf returns the skills of a plugin in the marketplace's own source, including linked ones.
+// If the entry lists skills, it has these, and a strict entry also the skills in the plugin's
+// folder for skills. Otherwise, it has all skills in the plugin's folder, except skills in another
+// plugin's folder within it.
 func (m *market) skillsOf(e *plugin.Offer, skills []origin.Skill) (found []origin.Skill) {
 	base := path.Join(m.at, e.Source.Path)
 	inner := func(at string) bool {
@@ -89,7 +90,7 @@ func (m *market) skillsOf(e *plugin.Offer, skills []origin.Skill) (found []origi
 	return found
 }
 
-// isBelow reports whether a path of a source is a folder or in it.
+// isBelow reports whether a path in a source is the folder itself or within it.
 func isBelow(folder, at string) bool {
 	return folder == "." || at == folder || strings.HasPrefix(at, folder+"/")
 }
@@ -104,7 +105,7 @@ func (m *market) find(skills []origin.Skill, name string) []origin.Skill {
 	return pick(m.skillsOf(e, skills), of)
 }
 
-// pick returns the skills with a name, or else those in a folder of this name.
+// pick returns the skills with a name, or else the skills in a folder of this name.
 func pick(skills []origin.Skill, name string) []origin.Skill {
 	for _, by := range []func(origin.Skill) bool{
 		func(s origin.Skill) bool { return s.Name != "" && skill.KeyOf(s.Name) == skill.KeyOf(name) },
@@ -129,7 +130,8 @@ func (m *market) names(skills []origin.Skill, ref origin.Ref) (names []string) {
 	return names
 }
 
-// where says where a plugin is.
+// where returns the place of a plugin for people: a path in the marketplace's source or another
+// source, or the reason why it cannot be installed.
 func (in *Installer) where(m *market, e *plugin.Offer) string {
 	if e.Source.Kind == plugin.Local && !e.Skipped {
 		return "./" + strings.TrimPrefix(path.Join(m.at, e.Source.Path), ".")
@@ -141,7 +143,7 @@ func (in *Installer) where(m *market, e *plugin.Offer) string {
 	return ref.String()
 }
 
-// outside lists the plugins that are elsewhere, with their places.
+// outside lists the plugins that come from other sources, or all plugins, each with its place.
 func (m *market) outside(in *Installer, all bool) (names []string) {
 	for i := range m.Plugins {
 		if e := &m.Plugins[i]; all || e.Source.Kind != plugin.Local {
@@ -154,7 +156,7 @@ func (m *market) outside(in *Installer, all bool) (names []string) {
 // mostPlugins bounds the plugins that a message names.
 const mostPlugins = 20
 
-// none returns the error for a marketplace without skills of its own.
+// none returns the error for a marketplace whose own source has no skills.
 func (m *market) none(in *Installer, ref origin.Ref) error {
 	return &Problem{
 		Err: fmt.Errorf("%s has no skill itself; it lists %s: %s", ref, display.Count(len(m.Plugins), "plugin"), display.First(m.outside(in, true), mostPlugins)),
@@ -162,7 +164,8 @@ func (m *market) none(in *Installer, ref origin.Ref) error {
 	}
 }
 
-// elsewhere notes the plugins of a marketplace that are not in its own source, unless skills are named.
+// elsewhere returns a note about the plugins that come from other sources, unless the request names
+// skills.
 func (m *market) elsewhere(in *Installer, ref origin.Ref, q Request) []string {
 	names := m.outside(in, false)
 	if len(names) == 0 || len(q.Skills) > 0 {
@@ -171,7 +174,7 @@ func (m *market) elsewhere(in *Installer, ref origin.Ref, q Request) []string {
 	return []string{fmt.Sprintf("%s of %s are elsewhere: %s; --skill PLUGIN:SKILL chooses a skill of one", display.Count(len(names), "plugin"), ref, display.First(names, mostPlugins))}
 }
 
-// fault returns the reason that an entry cannot be installed.
+// fault returns the reason why an entry cannot be installed.
 func (m *market) fault(e *plugin.Offer) *Problem {
 	i := slices.IndexFunc(m.Plugins, func(o plugin.Offer) bool { return o.Span == e.Span })
 	field := fmt.Sprintf("plugins[%d]", i)
@@ -183,7 +186,8 @@ func (m *market) fault(e *plugin.Offer) *Problem {
 	return &Problem{Err: errors.New("the marketplace does not say where it is"), Fix: "ask the author of the marketplace", No: true}
 }
 
-// refOf returns the source of a plugin that is elsewhere, and whether the marketplace pins it.
+// refOf returns the source of a plugin that comes from another source, and whether the marketplace
+// pins it.
 func (in *Installer) refOf(m *market, e *plugin.Offer) (ref origin.Ref, pinned bool, err error) {
 	s := e.Source
 	if e.Skipped {
@@ -225,12 +229,13 @@ func (in *Installer) refOf(m *market, e *plugin.Offer) (ref origin.Ref, pinned b
 	return ref, s.SHA != "" || s.Kind == plugin.NPM && s.Version != "" || s.SHA256 != "", err
 }
 
-// apartFrom is a server without plugins, for marketplaces that do not come from a server.
+// apartFrom is used as the server of a marketplace that does not come from a server. It is equal to
+// no plugin's server.
 const apartFrom = "https://marketplace.invalid/"
 
-// openPlugin opens the source of a plugin that is elsewhere. A marketplace is text of another
-// person, so it leads only to its own server and to the public network, and to the registry that
-// the user configured for npm.
+// openPlugin opens the source of a plugin that comes from another source. A marketplace is not
+// trusted: it may lead only to its own server, to the public network, and to the npm registry that
+// the user configured.
 func (in *Installer) openPlugin(ctx context.Context, from origin.Ref, m *market, e *plugin.Offer) (*library, origin.Ref, bool, error) {
 	ref, pinned, err := in.refOf(m, e)
 	if err != nil {
@@ -260,7 +265,8 @@ func (in *Installer) openPlugin(ctx context.Context, from origin.Ref, m *market,
 	return l, ref, pinned, nil
 }
 
-// addressOf returns the address of a source's server, or "" if the user configured it.
+// addressOf returns the URL of a source's server, or "" for the npm registry that the user
+// configured.
 func addressOf(ref origin.Ref) string {
 	at := ref.Location
 	if ref.Kind == origin.NPM {
@@ -288,7 +294,7 @@ func pluginSkills(ctx context.Context, l *library, ref origin.Ref, e *plugin.Off
 	return slices.DeleteFunc(skills, func(s origin.Skill) bool {
 		at := s.Path
 		if ref.Kind == origin.NPM {
-			_, at, _ = strings.Cut(at, "/") // the archive's own folder
+			_, at, _ = strings.Cut(at, "/") // without the archive's top folder
 		}
 		listed := len(e.Skills) == 0 || e.Strict || slices.ContainsFunc(e.Skills, func(named string) bool {
 			return strings.HasSuffix("/"+s.Path, "/"+named) || strings.HasSuffix("/"+path.Dir(s.Path), "/"+named)
@@ -297,7 +303,7 @@ func pluginSkills(ctx context.Context, l *library, ref origin.Ref, e *plugin.Off
 	}), err
 }
 
-// addPlugin plans to add a skill of a plugin that is elsewhere. name is PLUGIN:SKILL.
+// addPlugin plans to add a skill of a plugin that comes from another source. name is PLUGIN:SKILL.
 func (in *Installer) addPlugin(ctx context.Context, p *Plan, q Request, from origin.Ref, m *market, e *plugin.Offer, name string) error {
 	l, ref, pinned, err := in.openPlugin(ctx, from, m, e)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// follow looks for a locked skill that is no longer in its folder of the source. It returns the
-// skill of the same name that shares most of its content, or else the folders of all skills of
-// that name.
+// follow looks for a locked skill that is no longer in its folder of the source. found is the skill
+// of the same name that shares the most content with it, and more than half; it is nil if there is
+// no such skill. others lists the folders of all skills of that name.
 func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Skill, was lockfile.Skill) (found *got, others []string, err error) {
 	taken := map[string]bool{}
 	for _, e := range in.lock.Skills {
@@ -44,8 +44,8 @@ func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Ski
 	return found, others, nil
 }
 
-// share returns the part of a skill that is equal in two states, from 0 to 1. It counts equal
-// files, and equal lines of other files if the store has the locked state.
+// share returns the fraction of a skill that is equal in two states, from 0 to 1. It counts equal
+// files, and the equal lines of changed files if the store has the locked state.
 func (in *Installer) share(was lockfile.Skill, now got) float64 {
 	var same, all int64
 	before := map[string]lockfile.File{}
@@ -83,7 +83,7 @@ func (in *Installer) stored(d skill.Digest, path string) []byte {
 	return text
 }
 
-// commonLines returns the number of bytes in those lines of a text that another text has too.
+// commonLines returns the number of bytes in the lines that two texts have in common.
 func commonLines(a, b []byte) (n int64) {
 	lines := map[string]int{}
 	for line := range bytes.Lines(a) {

@@ -14,7 +14,8 @@ import (
 // A skill's folder can contain further skills. Their files are files of the skill around them, so
 // they are installed, locked and removed with it.
 
-// within reports whether a fetched skill's files are all files of a skill around it.
+// within reports whether a fetched skill's files are all among the files of a fetched skill around
+// it.
 func within(fetched map[string]got, at string) bool {
 	inner := fetched[at]
 	if inner.err != nil || at == "." {
@@ -38,7 +39,8 @@ func below(folder, at string) string {
 	return strings.TrimPrefix(at, folder+"/")
 }
 
-// holds reports whether a skill has files below a folder, with the same bytes. Files are by path.
+// holds reports whether outer has all the files in one of its folders, with the same bytes. outer
+// is sorted by path.
 func holds(outer []lockfile.File, folder string, files []lockfile.File) bool {
 	for _, f := range files {
 		at, ok := find(outer, folder+"/"+f.Path)
@@ -49,12 +51,12 @@ func holds(outer []lockfile.File, folder string, files []lockfile.File) bool {
 	return true
 }
 
-// find returns the place of a file among files by path.
+// find returns the index of a file in a list that is sorted by path.
 func find(files []lockfile.File, name string) (at int, ok bool) {
 	return slices.BinarySearchFunc(files, name, func(f lockfile.File, name string) int { return strings.Compare(f.Path, name) })
 }
 
-// nested returns the names of the skills inside a fetched one.
+// nested returns the names of the skills inside a fetched skill.
 func nested(skills []origin.Skill, ref origin.Ref, outer got) (names []string) {
 	for _, s := range skills {
 		if s.Path == outer.source.Path || outer.source.Path != "." && !strings.HasPrefix(s.Path, outer.source.Path+"/") {
@@ -67,8 +69,8 @@ func nested(skills []origin.Skill, ref origin.Ref, outer got) (names []string) {
 	return names
 }
 
-// apart refuses a folder inside an installed skill's folder, or around one: a lock assigns each
-// file to one skill.
+// apart returns an error for a folder inside or around an installed skill's folder, since a lock
+// assigns each file to one skill.
 func (in *Installer) apart(key string) error {
 	for other, e := range in.lock.Skills {
 		switch {

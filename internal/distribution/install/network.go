@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// networkProblem words a network error that no kind of source has worded, or returns nil.
+// networkProblem explains a network error that no kind of source has explained. It returns nil for
+// any other error.
 func networkProblem(err error) *Problem {
 	const again = "check the address, your network and proxy, and try again"
 	var (

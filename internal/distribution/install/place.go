@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// place returns the path, without links, of a skill's folder. It refuses a link that leads out
-// of the project.
+// place returns the path of a skill's folder, with the links above it resolved. It refuses a link
+// that leads out of the project, and a folder within a .git folder.
 func (in *Installer) place(key string) (string, error) {
 	at := in.Folder(key)
 	parent, err := in.parent(filepath.Dir(at))
@@ -27,8 +27,8 @@ func (in *Installer) place(key string) (string, error) {
 	return place, nil
 }
 
-// parent returns the path, without links, of a folder of skills. It is cached, since most skills
-// share one. noLinks finds links that appear later.
+// parent returns the resolved path of a folder of skills. It is cached, since most skills share one
+// folder. noLinks finds links that appear later.
 func (in *Installer) parent(dir string) (string, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -42,7 +42,8 @@ func (in *Installer) parent(dir string) (string, error) {
 	return p.real, p.err
 }
 
-// parent is a folder of skills without links, or the reason why it cannot hold skills.
+// parent is the resolved path of a folder of skills, or the reason why knack installs no skill
+// there.
 type parent struct {
 	real string
 	err  error
@@ -67,7 +68,8 @@ func (in *Installer) resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// beside returns the folder for new trees: beside the folder that agents scan, never below it.
+// beside returns the folder for new trees. It is beside the folder of skills, which agents scan, or
+// in that folder if the place beside it is outside of Root.
 func (in *Installer) beside(place string) string {
 	parent := filepath.Dir(filepath.Dir(place))
 	if parent != in.real && !strings.HasPrefix(parent, in.real+string(filepath.Separator)) {

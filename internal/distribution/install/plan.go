@@ -26,7 +26,7 @@ type Action string
 
 // The actions.
 const (
-	Nothing Action = "unchanged" // it is as it should be
+	Nothing Action = "unchanged" // nothing to do
 	Write   Action = "added"     // nothing is in its place
 	Replace Action = "replaced"  // another state of it is in its place
 	Record  Action = "locked"    // only the lock changes: the right files are in place
@@ -37,43 +37,43 @@ const (
 	Differs Action = "differs"  // disk and lock differ (verify)
 	Matches Action = "verified" // disk and lock agree (verify)
 	Pinned  Action = "pinned"   // update leaves it
-	Gone    Action = "gone"     // its source has it no longer; it stays
+	Gone    Action = "gone"     // its source no longer has it; the folder stays
 	Newer   Action = "outdated" // there is an update (update --check)
 )
 
 // Step is the planned action for one skill, and later its result.
 type Step struct {
 	Name  string
-	Key   string // its folder, relative to the lock's; "" if it has none
+	Key   string // its folder, relative to the folder of the lock, or ""
 	Do    Action
-	Entry lockfile.Skill  // as it is recorded afterwards
+	Entry lockfile.Skill  // the lock's entry afterwards
 	Was   *lockfile.Skill // the lock's entry before
-	// Changes are the skill's own changes, from the lock to the new state.
+	// Changes are the skill's changes in its source, from the locked to the new state.
 	Changes Changes
 	// Signature is the verdict on the signatures of its source, if they were judged.
 	Signature trust.Verdict
-	// Latest is the highest version of its source if only --latest takes it (update), or "".
+	// Latest is the highest version of its source if only update --latest takes it, or "".
 	Latest string
-	// Drift are the changes made by hand since the lock.
+	// Drift are the changes that were made by hand since the skill was locked.
 	Drift Changes
-	// Problem says why it is left or failed.
+	// Problem is the reason why the skill was left or failed.
 	Problem *Problem
-	// Kept is the folder with the former content of its place.
+	// Kept is the folder to which the former content of its place was moved, or "".
 	Kept     string
 	Warnings []string
 	Findings []Finding // in new content
 	With     []string  // the names of the skills within it
-	Withheld bool      // a warning says why no model gets it by its name
-	Same     []string  // the folders of its source with the same files
-	Spots    []*Spot   // in the folders of clients
+	Withheld bool      // knack does not offer it; a warning has the reason
+	Same     []string  // further folders of its source with the same files
+	Spots    []*Spot   // its places in the folders of clients
 
-	dropped []string // files that are not installed, each with the reason
+	dropped []string // entries that are not installed, each with the reason
 
 	place string
 	from  string   // the folder that the files are copied from; "" for the store
 	found *content // the content of place at planning time
-	keep  bool     // it was changed or is its own source, and is kept when it is replaced or removed
-	stays bool     // the former content of its place is in a tree, which stays
+	keep  bool     // keep the former files: they were changed by hand, or are the source itself
+	stays bool     // the tree must not be removed: it has the former content of place
 }
 
 // New reports whether the step brings new content into its place.
@@ -98,10 +98,10 @@ type Plan struct {
 	// Choices are the skills among which the user has to choose, source by source.
 	Choices []Choice
 
-	// Notes are warnings about the plan as a whole, for after its steps.
+	// Notes are warnings about the plan as a whole, printed after its steps.
 	Notes []string
 
-	// Unlocked are the folders of skills beside locked ones that the lock does not have (verify).
+	// Unlocked lists skills beside locked skills that the lock does not have. Only verify sets it.
 	Unlocked []string
 
 	names []string // of all skills that the sources have
@@ -113,12 +113,12 @@ type Outcome uint8
 // The outcomes, from the best to the worst.
 const (
 	Done    Outcome = iota
-	No              // something was left, differs, is missing a choice, or has an update
+	No              // a skill was left, differs or has an update, or the user has to choose
 	Misused         // a source is malformed
 	Failed          // something could not be done
 )
 
-// Outcome returns the worst of the steps.
+// Outcome returns the worst outcome of the plan's steps.
 func (p *Plan) Outcome() Outcome {
 	worst := Done
 	if p.Choices != nil {
@@ -189,8 +189,8 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 	}
 }
 
-// replaceOdd says how a skill takes the place of something that is no folder. A link may be the only way
-// to its source.
+// replaceOdd returns the fix for a place that has something other than a folder. If it is a link
+// through which the skill's source is reached, the fix adds the link's target.
 func (in *Installer) replaceOdd(s *Step) string {
 	at := in.Folder(s.Key)
 	ref, err := origin.Locked(s.Entry.Source, s.Entry.Want, in.o.Root, in.o.Home)
@@ -201,7 +201,7 @@ func (in *Installer) replaceOdd(s *Step) string {
 	return "remove it by hand, then run the command again"
 }
 
-// see reads the content of a step's place.
+// see reads the content of a step's place. If that fails, it fails the step and returns false.
 func (in *Installer) see(ctx context.Context, s *Step) bool {
 	var err error
 	if s.place, err = in.place(s.Key); err == nil {
@@ -236,9 +236,10 @@ func (in *Installer) leave(s *Step) {
 	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 }
 
-// changed returns why a locked skill has other files, and the fix; with keep, also the fix that keeps
-// them. A change of line ends comes from Git, and would come again; it mostly concerns all skills, so
-// that its fix has restoreAll.
+// changed returns the reason why a locked skill's files differ, and the fix. restore is the fix
+// that brings the locked files back; if keep is set, there is also a fix that keeps the present
+// files. If only line ends differ, Git changed them and would do so again. That mostly concerns all
+// skills, so the fix then has restoreAll.
 func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (why, fix string) {
 	why, fix = "it was changed since it was locked", restore
 	switch extra := s.found.extra; {
@@ -267,8 +268,8 @@ func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (wh
 		fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside knack.lock; %s", path.Dir(s.Key), restoreAll)
 }
 
-// The problem of a state that knack fetched and the lock does not have: a command was killed
-// before it wrote the lock, or the lock was restored.
+// notRecorded is the problem of a folder with files that knack fetched and the lock does not have.
+// A command was killed before it wrote the lock, or an older lock was restored.
 const notRecorded = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
 
 func (in *Installer) updateRecords(key string) string {
@@ -284,7 +285,7 @@ func (in *Installer) fetched(c *content) bool {
 	return err == nil
 }
 
-// PlanRemove plans to remove the named skills. A name is a skill's, or its folder's.
+// PlanRemove plans to remove the named skills. A name is the name of a skill or its folder.
 func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
@@ -319,8 +320,8 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// PlanVerify compares the named skills, or all, with the disk. Of all, it also finds the skills that
-// are not locked.
+// PlanVerify compares the named skills with the disk. Without names, it compares all skills, and
+// also finds skills beside them that are not locked.
 func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
@@ -341,7 +342,8 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// unlocked returns the folders of skills that are in the folders of locked skills, and not locked.
+// unlocked returns the keys of skills that are in the same folders as locked skills, but not in the
+// lock.
 func (in *Installer) unlocked(ctx context.Context) (keys []string) {
 	parents := map[string]bool{}
 	for key := range in.lock.Skills {
@@ -407,8 +409,8 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	return false
 }
 
-// matchesThroughLink reports whether the skill's place is a link that leads to the locked files.
-// Such a skill is served, so verify must agree; the commands that write leave it.
+// matchesThroughLink reports whether the skill's place is a link to a folder with the locked files.
+// Such a skill is served, so verify accepts it. Commands that write leave the link.
 func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 	if s.found.odd != aLink {
 		return false
@@ -425,7 +427,7 @@ func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 	return true
 }
 
-// PlanSync plans to restore the named skills, or all, to their locked state.
+// PlanSync plans to restore the named skills, or all skills, to their locked state.
 func (in *Installer) PlanSync(ctx context.Context, names []string) *Plan {
 	keys, missing := in.named(names)
 	p := &Plan{Steps: append(missing, in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
@@ -443,7 +445,7 @@ func (in *Installer) PlanSync(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// fetchLocked fetches the content that the steps write into the store.
+// fetchLocked fetches into the store the content that the steps write.
 func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	type from struct{ source, want, revision string }
 	needed := map[from][]*Step{}
@@ -483,10 +485,10 @@ func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	}
 }
 
-// mayHave describes places that may still have locked files that the source has lost.
+// mayHave names the places that may still have locked files that the source has lost.
 const mayHave = "another clone of the project, or the author, may still have the locked files"
 
-// takesNow says which command installs the present state of a locked skill's source.
+// takesNow returns the fix that installs the present state of a locked skill's source.
 func (in *Installer) takesNow(key string) string {
 	command := in.command("update", in.word(key))
 	switch e := in.lock.Skills[key]; {

@@ -15,7 +15,7 @@ import (
 type Release struct {
 	Source    string // as typed
 	Revision  origin.Revision
-	Signature trust.Verdict // its State is "" if the source has none by its kind
+	Signature trust.Verdict // its State is "" if a source of this kind has no signatures
 	Skills    []Verified
 }
 
@@ -38,9 +38,10 @@ func (r Release) Faults() (n int) {
 	return n
 }
 
-// VerifySource judges the signatures of a source's present state, and fetches all of it into the
-// store, which checks the digests. If the signatures refuse it, the release has its revision and
-// their verdict, and nothing is fetched. The error is a [*Problem], or converts to one.
+// VerifySource judges the signatures of a source's present state, and fetches all its skills into
+// the store, which checks the digests. If the signatures are refused, it fetches nothing, and the
+// release has only the revision and the verdict. The error is a [*Problem], or [ProblemOf] converts
+// it.
 func (in *Installer) VerifySource(ctx context.Context, text string) (Release, error) {
 	ref, err := origin.ParseTyped(text, in.o.Dir, in.o.Home)
 	if err != nil {

@@ -23,8 +23,9 @@ type Finding struct {
 	Message      string
 }
 
-// scan scans the new content of the steps. It stops the plan at a finding to enforce that the user
-// does not allow: it drops the steps without one, so that nothing is written.
+// scan scans the new content of the steps. A finding to enforce that the user does not allow stops
+// the plan: scan fails the steps with such findings and drops the other steps that write, so that
+// nothing is written.
 func (in *Installer) scan(ctx context.Context, p *Plan) error {
 	if in.o.Scan == nil {
 		return nil
@@ -76,8 +77,8 @@ func (in *Installer) scanStep(ctx context.Context, s *Step) error {
 	return err
 }
 
-// forbiddenRules returns the rules of the enforce lane that a step breaks and the user does not
-// allow.
+// forbiddenRules returns the rules of a step's findings to enforce, except the rules that the user
+// allows.
 func (in *Installer) forbiddenRules(s *Step) (rules []string) {
 	for _, f := range s.Findings {
 		if rule := string(f.Rule); f.Enforce && !slices.Contains(in.o.Allow, rule) && !slices.Contains(rules, rule) {
@@ -87,7 +88,7 @@ func (in *Installer) forbiddenRules(s *Step) (rules []string) {
 	return rules
 }
 
-// bundle returns a skill of the store in the form that a source of skills gives it.
+// bundle returns a skill of the store as a bundle, the form in which sources yield skills.
 func (in *Installer) bundle(at string, d skill.Digest, files []lockfile.File) (*skill.Bundle, error) {
 	fsys, err := dir.FS(in.o.Store.Folder(d))
 	if err != nil {
@@ -102,8 +103,8 @@ func (in *Installer) bundle(at string, d skill.Digest, files []lockfile.File) (*
 	return b, nil
 }
 
-// Bundles fetches all skills of a source into the store, and returns them in the form that a
-// source of skills gives them. Nothing is installed. left lists the skills that are unavailable.
+// Bundles fetches all skills of a source into the store, and returns their bundles. It installs
+// nothing. left lists the skills that cannot be fetched, with the reasons.
 func (in *Installer) Bundles(ctx context.Context, text string) (bundles []*skill.Bundle, left []Verified, err error) {
 	r, err := in.VerifySource(ctx, text)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// library is a library whose signatures are judged.
+// library is an open source with the verdict on its signatures.
 type library struct {
 	origin.Library
 	verdict  trust.Verdict
 	at       origin.Revision
-	misnamed error // of a requested tag, or nil
+	misnamed error // why the requested tag does not fit the version, or nil
 }
 
 // Revision returns the library's revision, with the version that its signature covers.
 func (l *library) Revision() origin.Revision { return l.at }
 
-// skills returns the skills of the library, and its places with other skills.
+// skills returns the skills of the library, and the links and submodules outside of them.
 func (l *library) skills(ctx context.Context) ([]origin.Skill, origin.Aside, error) {
 	skills, err := l.Skills(ctx)
 	if p, ok := l.Library.(origin.Parted); ok && err == nil {
@@ -31,8 +31,8 @@ func (l *library) skills(ctx context.Context) ([]origin.Skill, origin.Aside, err
 	return skills, origin.Aside{}, err
 }
 
-// checkTag refuses a library whose tag is another version than its content states, unless the user
-// accepts that.
+// checkTag refuses a library whose requested tag names another version than its content, unless the
+// user accepts that.
 func (in *Installer) checkTag(l *library) error {
 	if l.misnamed == nil || in.o.AllowDowngrade {
 		return nil
@@ -40,8 +40,8 @@ func (in *Installer) checkTag(l *library) error {
 	return &Problem{Err: l.misnamed, Fix: "ask its publisher whether the tag was moved; --allow-downgrade of add and update takes it, as the version that it says", No: true}
 }
 
-// keepVersion leaves a skill whose source now has a lower version, unless the user accepts that. A
-// missing version is lower for a signed skill. It reports whether the step continues.
+// keepVersion leaves a skill whose source now has a lower version, unless the user accepts that.
+// For a signed skill, a missing version counts as lower. It reports whether the step continues.
 func (in *Installer) keepVersion(s *Step) bool {
 	if s.Do == Fail || s.Do == Leave || s.Was == nil || in.o.AllowDowngrade || s.Was.Source != s.Entry.Source || s.Was.Want != s.Entry.Want {
 		return true
@@ -59,9 +59,10 @@ func (in *Installer) keepVersion(s *Step) bool {
 	return false
 }
 
-// open reads a source at a revision, and judges its signatures before it fetches anything else. If
-// the revision is locked, its digests are known, so that only a rule is a reason to ask. A library
-// refused by its signatures is closed, and has only its revision.
+// open opens a source at a revision, and judges its signatures before anything else is fetched. The
+// digests of a locked revision are known, so its signatures are judged only if a rule applies to
+// the source. If they are refused, open returns the error and a closed library, which has only the
+// revision and the verdict.
 func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revision, locked bool) (*library, error) {
 	o, err := in.origin(ctx, ref)
 	if err != nil {
@@ -85,13 +86,14 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 		in.warn("%s", v.Reason)
 	}
 	if _, can := l.(origin.Signed); !can {
-		v = trust.Verdict{} // no verdict on a source that cannot be signed
+		v = trust.Verdict{} // this kind of source cannot be signed
 	}
 	j.verdict = v
 	return j, nil
 }
 
-// ofArchive adds another way to the error of a server that does not give an archive.
+// ofArchive adds a fix to the error of a server that does not return an archive: a download with a
+// browser.
 func ofArchive(ref origin.Ref, err error) error {
 	if ref.Kind != origin.Archive || filepath.IsAbs(ref.Location) {
 		return err
@@ -103,8 +105,8 @@ func ofArchive(ref origin.Ref, err error) error {
 	return p
 }
 
-// sign sets the verdict on the signatures of a step's source. Of several trusted signers, the
-// locked one stays.
+// sign sets the verdict and the signer of a step. If several trusted signers signed the source, the
+// locked signer stays.
 func (in *Installer) sign(s *Step, v trust.Verdict) {
 	if was, ok := in.lock.Skills[s.Key]; ok {
 		v = v.By(was.Signer)
@@ -134,8 +136,8 @@ func (in *Installer) keepSigner(s *Step) bool {
 	return false
 }
 
-// requireSigner sets the step's action to do if a rule requires a signature that the lock's entry
-// does not have. The signature has to be by one of the rule's keys.
+// requireSigner checks the signer of a lock's entry against the rules. If a rule requires a
+// signature by other keys, the step gets the action do and the problem.
 func (in *Installer) requireSigner(s *Step, do Action) {
 	var r *trust.Refusal
 	if errors.As(in.o.Trust.Locked(s.Entry.Source, s.Entry.Signer), &r) {
@@ -143,8 +145,9 @@ func (in *Installer) requireSigner(s *Step, do Action) {
 	}
 }
 
-// lookForSigners asks for the signatures of unchanged skills. It does so if a rule for their
-// source came after they were locked, or if the source was not signed then.
+// lookForSigners fetches the signatures of unchanged skills if a rule for their source does not
+// trust the locked signer. The rule may be newer than the lock, or the source may have been
+// unsigned then.
 func (in *Installer) lookForSigners(ctx context.Context, steps []*Step) {
 	type state struct{ source, want, revision string }
 	groups, order := map[state][]*Step{}, []state(nil)
@@ -169,7 +172,7 @@ func (in *Installer) lookForSigners(ctx context.Context, steps []*Step) {
 				continue
 			}
 			if v.State != trust.Signed {
-				continue // it is as it was when it was locked
+				continue // still no trusted signature
 			}
 			in.sign(s, v)
 			if in.keepSigner(s) && s.Do == Pinned && s.Entry.Signer != s.Was.Signer {

@@ -18,31 +18,31 @@ import (
 // Spot is the place of an installed skill in the folder of a client that does not read the skill's
 // own folder: a link to the skill, or a copy.
 type Spot struct {
-	Client string        // its id
+	Client string        // its ID
 	Name   string        // its name, for people
-	Path   string        // absolute, without links on the way
-	Form   lockfile.Form // as the lock has it afterwards; "" if the lock does not have it
+	Path   string        // absolute, with the links above it resolved
+	Form   lockfile.Form // the form in the lock afterwards, or ""
 	Do     Action        // Write, Replace, Nothing, Delete, Leave, Fail, Differs or Matches
-	// Problem says why it is left, failed, or differs.
+	// Problem is the reason why the place is left, failed, or differs.
 	Problem *Problem
-	Kept    string // the folder with the former content of its place
+	Kept    string // the folder with the former content of its place, or ""
 	Copied  bool   // a copy was made because the system has no links
 	Reads   bool   // the client reads the skill's own folder, so there is nothing to do
 
 	found *content
-	text  string // of the link in its place
+	text  string // the target of the link in its place
 	keep  bool
 }
 
-// Clients are the clients that a command puts skills into the folders of.
+// Clients are the clients into whose folders a command puts skills, and how.
 type Clients struct {
 	IDs  []string
 	Form lockfile.Form
 }
 
-// Settle puts the installed skills of a plan into the folders of the clients that the lock names,
-// and of the given ones, which it then records. held returns for the folders of skills why they are
-// held back: such a skill is in no client's folder.
+// Settle puts the installed skills of a plan into the folders of clients: of the clients that the
+// lock names, and of the given clients, which it records in the lock. held returns the reasons for
+// which skills are held back, by folder. Settle removes such a skill from the folders of clients.
 func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held func(folders []string) map[string]string) error {
 	var steps []*Step
 	var folders []string
@@ -108,7 +108,7 @@ func (in *Installer) holdSpot(ctx context.Context, s *Step, spot *Spot, why stri
 	spot.Do, spot.Problem = Leave, &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, why), Fix: "see knack doctor " + s.Name + "; then run the command again", No: true}
 }
 
-// takeBack removes a skill that is being removed from the folders of clients.
+// takeBack removes a skill from the folders of clients, if the step removes the skill.
 func (in *Installer) takeBack(ctx context.Context, s *Step) {
 	if s.Do != Delete && s.Do != Drop {
 		return
@@ -136,10 +136,10 @@ func (in *Installer) verifySpots(ctx context.Context, s *Step) {
 }
 
 // planSpots plans the places of a skill in the folders of the clients that the lock names, and of
-// others. want returns the form that a client shall get, or "" for none.
+// the other given clients. want returns the form that a client shall get, or "" for none.
 func (in *Installer) planSpots(ctx context.Context, s *Step, want func(id string) lockfile.Form, others ...string) {
 	entry := s.Entry
-	if entry.Source == "" && s.Was != nil { // it is removed
+	if entry.Source == "" && s.Was != nil { // the step removes the skill
 		entry = *s.Was
 	}
 	ids := map[string]bool{}
@@ -218,7 +218,8 @@ func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
 	if spot.Do != Write && spot.Do != Replace && spot.Do != Delete {
 		return
 	}
-	// The step moves the files, with the same care as the files of an installed skill.
+	// moving is the step that moves the files, with the same care as the files of an installed
+	// skill.
 	place, err := in.place(s.Key)
 	moving := &Step{Name: s.Name, Key: s.Key, Entry: s.Entry, Do: spot.Do, place: spot.Path, from: place, found: spot.found, keep: spot.keep}
 	fail := func(err error) bool {
@@ -261,7 +262,7 @@ func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
 		spot.Copied, moving.Do = true, Write
 	}
 	switch {
-	case moving.Do == Write && wants == Delete: // the link is gone
+	case moving.Do == Write && wants == Delete: // the link was removed above
 	case moving.Do == Write:
 		if fail(in.fit([]*Step{moving})) {
 			return
@@ -278,7 +279,8 @@ func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
 	}
 }
 
-// scope returns the folder of the project whose clients get the skills, or "" for those at home.
+// scope returns the homes of agents, and the folder of the project whose clients get the skills.
+// The project is "" if the clients at home get them.
 func (in *Installer) scope() (homes agents.Homes, project string) {
 	if !in.o.AtHome {
 		project = in.o.Root
@@ -286,14 +288,14 @@ func (in *Installer) scope() (homes agents.Homes, project string) {
 	return agents.Homes{Home: in.o.Home, Getenv: in.o.Getenv}, project
 }
 
-// Reads reports whether an agent reads the folder that a skill is in.
+// Reads reports whether an agent reads the folder that contains a skill.
 func (in *Installer) Reads(a *agents.Agent, key string) bool {
 	homes, project := in.scope()
 	at := filepath.Dir(in.Folder(key))
 	return slices.ContainsFunc(slices.Concat(homes.Folders(a, project), homes.Folders(a, "")), func(folder string) bool { return realpath.Same(filepath.FromSlash(folder), at) })
 }
 
-// spotPath returns the path, without links on the way, of a skill in an agent's own folder.
+// spotPath returns the path of a skill in an agent's own folder, with the links above it resolved.
 func (in *Installer) spotPath(key string, a *agents.Agent) (string, error) {
 	if a == nil {
 		return "", errors.New("there is no such client")
@@ -307,7 +309,7 @@ func (in *Installer) spotPath(key string, a *agents.Agent) (string, error) {
 	return filepath.Join(real, filepath.Base(in.Folder(key))), err
 }
 
-// keyAt returns the key that a lock's entry for this path has.
+// keyAt returns the key that a skill at this path has in the lock.
 func (in *Installer) keyAt(path string) string {
 	rel, err := filepath.Rel(in.real, path)
 	if err != nil {
@@ -316,7 +318,7 @@ func (in *Installer) keyAt(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// leadsTo reports whether the link in a client's folder leads to a skill, also to one that is
+// leadsTo reports whether the link in a client's folder leads to a skill's folder, even if that is
 // missing.
 func (in *Installer) leadsTo(spot *Spot, key string) bool {
 	folder, err := dir.OpenTree(filepath.Dir(spot.Path), false)

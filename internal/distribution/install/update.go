@@ -24,29 +24,30 @@ type UpdateRequest struct {
 	Unpin  bool
 }
 
-// news is the present state of a locked source.
+// news is the present state of a locked source, or the error of asking for it.
 type news struct {
 	ref  origin.Ref
 	at   origin.Revision
-	tags *versions // that were looked at, or nil
+	tags *versions // the tags that were compared, or nil
 	err  error
 }
 
-// versions are the tags of a source that follows versions.
+// versions has the tags of a source whose entry follows versions.
 type versions struct {
 	now    semver.Version
 	all    []string
 	latest bool
-	wrong  int // of the tags that were named and taken out, since their releases are other versions
+	wrong  int // the number of tags that were removed because their releases have other versions
 }
 
-// wrongMost bounds the requests for releases of one source whose tags name other versions.
+// wrongMost bounds the tags of one source that are tried although they name releases of other
+// versions.
 const wrongMost = 16
 
-// sourcesAtOnce bounds the sources that are asked concurrently.
+// sourcesAtOnce bounds the sources that are queried concurrently.
 const sourcesAtOnce = 16
 
-// PlanUpdate asks the sources of the locked skills for their present state, and plans to install
+// PlanUpdate queries the sources of the locked skills for their present state, and plans to install
 // the changes.
 func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 	keys, steps := in.named(q.Skills)
@@ -84,7 +85,7 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 		})
 	}
 	wg.Wait()
-	// Groups with the same present revision are read once.
+	// Read the groups that have the same present revision together.
 	var done []int
 	for i := range order {
 		if slices.Contains(done, i) {
@@ -107,12 +108,12 @@ func (in *Installer) PlanUpdate(ctx context.Context, q UpdateRequest) *Plan {
 	in.lookForSigners(ctx, p.Steps)
 	in.unlessChanged(ctx, p.Steps, q)
 	if q.Check {
-		_ = in.scan(ctx, p) // every failure is a step's
+		_ = in.scan(ctx, p) // scan reports every failure in its step
 	}
 	return p
 }
 
-// unlessChanged looks at the disk for the skills without news: their folders may be missing, or
+// unlessChanged checks the folders of skills without an update, since they may be missing or
 // changed by hand.
 func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateRequest) {
 	var same []*Step
@@ -135,7 +136,8 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 	}
 }
 
-// tellNews says of a skill that was changed by hand whether its source has news.
+// tellNews adds to the problem of a skill that was changed by hand whether its source has an
+// update.
 func (s *Step) tellNews(text string) {
 	if s.Do == Leave && s.Was != nil && s.Drift.Any() {
 		s.Problem.Err = fmt.Errorf("%w; %s", s.Problem.Err, text)
@@ -151,7 +153,8 @@ func fixed(e lockfile.Skill) bool {
 	return hex && strings.HasPrefix(e.Revision, "git:"+e.Want)
 }
 
-// ask resolves a locked source again. A full version moves to the highest of its major version.
+// ask resolves a locked source again. A full version moves to the highest version with the same
+// major version, or with latest to the highest of all.
 func (in *Installer) ask(ctx context.Context, source, want, version string, latest bool) news {
 	ref, err := origin.Locked(source, want, in.o.Root, in.o.Home)
 	if err != nil {
@@ -167,7 +170,7 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		if err != nil {
 			return news{err: err}
 		}
-		if is, ok := semver.Parse(version); ok { // the version that it moved to before
+		if is, ok := semver.Parse(version); ok { // the version that an update moved to before
 			is.Prefix = now.Prefix
 			now = is
 		}
@@ -176,7 +179,8 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 	return n.resolve(ctx, o)
 }
 
-// beyond returns the highest version of a source that only --latest takes, or "". It asks for nothing.
+// beyond returns the highest version of a source that only --latest takes, or "". It makes no
+// request.
 func (n news) beyond() string {
 	if n.err != nil || n.tags == nil || n.tags.latest {
 		return ""
@@ -189,7 +193,7 @@ func (n news) beyond() string {
 	return v.String()
 }
 
-// resolve finds the revision of the highest version.
+// resolve resolves the reference, or the tag of the highest version if the entry follows versions.
 func (n news) resolve(ctx context.Context, o origin.Origin) news {
 	moved := ""
 	if n.tags != nil {
@@ -203,7 +207,8 @@ func (n news) resolve(ctx context.Context, o origin.Origin) news {
 	return n
 }
 
-// below returns the news of the next lower version, after a tag that names the release of another one.
+// below returns the news at the next lower version, if the tag of n names a release of another
+// version. It returns false if there is no lower version.
 func (in *Installer) below(ctx context.Context, n news) (news, bool) {
 	if n.tags == nil || n.tags.wrong == wrongMost {
 		return news{}, false
@@ -226,7 +231,7 @@ func (n news) is(was lockfile.Skill) bool {
 	return n.at.ID != "" && n.at.ID == was.Revision && (n.ref.Kind != origin.OCI || n.tags == nil || semver.Names(n.ref.Want, was.Version))
 }
 
-// plan plans for skills of one source.
+// plan plans the updates of skills that have the same source.
 func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRequest) {
 	if n.err != nil {
 		for _, s := range steps {
@@ -309,12 +314,12 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 			continue
 		}
 		if q.Check && (s.Do == Write || s.Do == Replace || s.Do == Record || s.Do == Leave && s.Drift.Any()) {
-			s.Do = Newer // one that was changed by hand keeps its problem
+			s.Do = Newer // a skill that was changed by hand keeps its problem
 		}
 	}
 }
 
-// moved reports whether the tag of a version names another state than before.
+// moved reports whether the tag of a version names another revision than the locked one.
 func moved(tag string, at origin.Revision, was lockfile.Skill) bool {
 	is, full := semver.Parse(tag)
 	before, had := semver.Parse(was.Version)

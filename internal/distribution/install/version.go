@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// FollowedRange returns the versions within which update moves an entry, such as "1.x" or "0.4.x". It is
-// "" for an entry that stays, or that follows something else than versions.
+// FollowedRange returns the versions within which update moves an entry, such as "1.x" or "0.4.x".
+// It is "" for an entry that is pinned or fixed, or that does not follow versions.
 func FollowedRange(e lockfile.Skill) string {
 	v, full := semver.Parse(e.Want)
 	if !full || e.Pinned || fixed(e) {
@@ -18,7 +18,7 @@ func FollowedRange(e lockfile.Skill) string {
 	return v.Range()
 }
 
-// Later says which command takes the versions of a plan's sources that only --latest takes.
+// Later returns the commands that take the versions of a plan's sources that only --latest takes.
 func (in *Installer) Later(p *Plan) (out []string) {
 	words := map[string][]string{}
 	for _, s := range p.Steps {
@@ -32,9 +32,9 @@ func (in *Installer) Later(p *Plan) (out []string) {
 	return out
 }
 
-// newest returns the tag of the highest version that is not below is, or "". Unless latest is set,
-// it has the same major version, or for 0.x the same minor version. A release never moves to a
-// pre-release.
+// newest returns the tag of the highest version that is not lower than is, or "". Unless latest is
+// set, the tag has the same major version, or for 0.x the same minor version. A release never moves
+// to a pre-release.
 func newest(is semver.Version, tags []string, latest bool) (best string) {
 	high := is
 	for _, tag := range tags {

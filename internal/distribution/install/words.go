@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// shown writes a path for people.
+// shown formats a path for people.
 func (in *Installer) shown(path string) string {
 	if in.o.Shown == nil {
 		return path
@@ -20,7 +20,7 @@ func (in *Installer) shown(path string) string {
 	return in.o.Shown(path)
 }
 
-// lockShown is the path of the lock, for people.
+// lockShown returns the path of the lock, for people.
 func (in *Installer) lockShown() string { return in.shown(in.LockFile()) }
 
 // command returns a command that concerns this lock, to be pasted into a shell.
@@ -45,7 +45,7 @@ func (in *Installer) word(key string) string {
 	return name
 }
 
-// keep says which command makes the present files of a skill's folder its locked state.
+// keep returns the fix that makes the present files of a skill's folder its locked state.
 func (in *Installer) keep(key string) string {
 	was, locked := in.lock.Skills[key]
 	if locked && in.isOwn(key) {
@@ -80,8 +80,8 @@ func (in *Installer) isSource(key string, e lockfile.Skill) bool {
 	return err == nil && in.installedAt(r, e.Path) == key
 }
 
-// isLost reports whether the files of an entry are nowhere on this machine, since its source is its own
-// folder, which has other ones.
+// isLost reports whether the locked files of a step are nowhere on this machine. Its source is its
+// own folder, whose files have changed, and the store does not have them.
 func (in *Installer) isLost(s *Step) bool {
 	if !in.isSource(s.Key, s.Entry) || s.found.digest == s.Entry.Digest {
 		return false
@@ -90,13 +90,13 @@ func (in *Installer) isLost(s *Step) bool {
 	return err != nil
 }
 
-// drops says which command gives up a skill whose files are lost.
+// drops returns the fix that gives up a skill whose files are lost.
 func (in *Installer) drops(key string) string {
 	return in.command("remove", in.word(key)) + " drops it from the lock; " + mayHave
 }
 
-// sourceProblem returns the problem of a locked skill whose source cannot be read. If the source is its
-// own folder, and missing, the skill can only be dropped.
+// sourceProblem returns the problem of a locked skill whose source cannot be read. If the source is
+// the skill's own folder, and is missing, the user can only drop the skill.
 func (in *Installer) sourceProblem(key string, err error) *Problem {
 	p := ProblemOf(err)
 	if in.isOwn(key) && errors.Is(dir.Check(in.Folder(key)), fs.ErrNotExist) {
@@ -114,8 +114,8 @@ func (in *Installer) addAt(key, path string) string {
 	return in.addFromSource(key, in.source(in.lock.Skills[key]), path)
 }
 
-// addAsked returns the command that adds a locked skill again at the reference of NAME@REFERENCE, or ""
-// if the text is no such thing, or if its source has no references.
+// addAsked returns the command for NAME@REFERENCE, which adds a locked skill again at that
+// reference. It returns "" for any other text, or if the source takes no reference.
 func (in *Installer) addAsked(text string) string {
 	name, want, _ := strings.Cut(text, "@")
 	keys := in.KeysOf(name)
@@ -151,7 +151,7 @@ func (in *Installer) source(e lockfile.Skill) string {
 	case filepath.IsAbs(r.Location) && r.Kind != origin.Git:
 		r.Source = in.typed(r.Location)
 		if r.Kind == origin.Folder {
-			r.Source += "/" // also if it is called as an archive is
+			r.Source += "/" // even if its name ends like an archive's
 		}
 	case r.Kind == origin.OCI:
 		r.Want, _, _ = strings.Cut(e.Want, "@")
