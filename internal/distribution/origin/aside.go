@@ -10,21 +10,22 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Aside has the places of a source where skills are expected and that are not folders with files.
+// Aside has the links and submodules of a source in which a user may expect skills.
 type Aside struct {
-	// Links are the links to folders with skills of the source, by the link's path.
+	// Links maps the path of each link to the folder of the source to which it leads. The folder
+	// has skills.
 	Links map[string]string
-	// Unread says for each place in which no skills are looked for what it is.
+	// Unread describes the links and submodules in which knack does not look for skills.
 	Unread []string
 }
 
 // Parted is a [Library] whose source may have submodules and links between folders.
 type Parted interface {
-	// Aside is called after Skills.
+	// Aside returns the links and submodules that Skills met. It must be called after Skills.
 	Aside() Aside
 }
 
-// skillsFolder is the name of the folders in which a link is expected to lead to a skill.
+// skillsFolder is the name of a folder in which a link probably leads to a skill.
 const skillsFolder = "skills"
 
 // MayLeadToSkills reports whether an entry is a link whose location suggests that it
@@ -38,7 +39,7 @@ func MayLeadToSkills(e Node) bool {
 }
 
 // AsideOf returns the links and submodules of a source outside of its skills. addresses has the
-// addresses of submodules by path.
+// URLs of submodules by path.
 func AsideOf(entries []Node, skills []Skill, addresses map[string]string) Aside {
 	if !slices.ContainsFunc(entries, func(e Node) bool { return e.Type == Submodule || MayLeadToSkills(e) }) {
 		return Aside{}
@@ -93,10 +94,10 @@ func AsideOf(entries []Node, skills []Skill, addresses map[string]string) Aside 
 	return a
 }
 
-// mostUnread bounds the places that are named.
+// mostUnread bounds the places that Unread describes.
 const mostUnread = 20
 
-// Through returns the paths by which a skill is reached: its own, and those through links.
+// Through returns the paths by which a skill is reached: its own path, and the paths through links.
 func (a Aside) Through(skill string) []string {
 	paths := []string{skill}
 	for link, to := range a.Links {
@@ -109,7 +110,7 @@ func (a Aside) Through(skill string) []string {
 	return paths
 }
 
-// ParseModules returns the addresses of submodules by their paths, from the text of a .gitmodules.
+// ParseModules returns the URLs of submodules by path, from the text of a .gitmodules.
 func ParseModules(text string) map[string]string {
 	addresses := map[string]string{}
 	var at, url string

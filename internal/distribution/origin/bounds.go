@@ -11,8 +11,8 @@ import (
 const (
 	// MaxSkills is five times the skills of the largest libraries in use, which have 10,000.
 	MaxSkills = 50_000
-	// MaxEntries bounds the files and folders of these skills: enough for 50,000 usual skills, and 1 GiB
-	// of disk in blocks of 4 KiB if the files are minimal.
+	// MaxEntries bounds the files and folders of these skills. It is enough for 50,000 usual
+	// skills, and for 1 GiB on the disk if each file takes only one block of 4 KiB.
 	MaxEntries = 1 << 18
 )
 
@@ -26,11 +26,12 @@ func Sound(skills []Skill) (sound []Skill) {
 	return sound
 }
 
-// Bounded returns the extent of skills that are to be taken from one source. It fails if they are more
-// than is taken; the error is an [ErrLimit]. Unknown properties of a skill are left out.
+// Bounded returns the total extent of skills that are to be fetched from one source. It fails with
+// an [ErrLimit] if they are more than knack fetches from one source. It does not count sizes that
+// are unknown.
 func Bounded(skills []Skill) (all edit.Extent, err error) {
 	for _, s := range skills {
-		all.Add(edit.Extent{Entries: max(s.Extent.Entries, 2), Bytes: s.Extent.Bytes}) // a folder with a main file
+		all.Add(edit.Extent{Entries: max(s.Extent.Entries, 2), Bytes: s.Extent.Bytes}) // at least a folder with a main file
 	}
 	if len(skills) > MaxSkills {
 		return all, TooManySkills(len(skills))
@@ -43,7 +44,7 @@ func TooManySkills(n int) error {
 	return Mark(ErrLimit, fmt.Errorf("there are %s skills, and at most %s are taken from one source: publish them in parts", display.Thousands(n), display.Thousands(MaxSkills)))
 }
 
-// BoundEntries fails if n files and folders are more than one source may have.
+// BoundEntries returns an error if n files and folders are more than one source may have.
 func BoundEntries(n int) error {
 	if n <= MaxEntries {
 		return nil

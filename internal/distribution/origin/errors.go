@@ -2,15 +2,15 @@ package origin
 
 import "errors"
 
-// Categories of the errors about a source that answers, but without an acceptable library. An
-// error without one of them may be gone at the next attempt.
+// Categories of the errors about a source that answers, but has no acceptable library. Any other
+// error may be temporary.
 var (
 	ErrGone     = errors.New("the source does not have it")
 	ErrNoSkills = errors.New("it is not a library of skills")
 	ErrLimit    = errors.New("it is larger than knack takes")
 )
 
-// Mark returns err with a category in addition. Its text stays.
+// Mark adds a category to err, and keeps its text.
 func Mark(category, err error) error {
 	if err == nil {
 		return nil

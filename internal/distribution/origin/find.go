@@ -42,14 +42,15 @@ type Node struct {
 	Target string
 }
 
-// Find returns the skills among the entries of a source, by path. It looks into every folder below
-// sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out .git and
-// node_modules, as a scan of folders does. Links have the same meaning as in a folder on the disk,
-// see [dir.Links]. The order of the entries decides only which fault a skill has.
+// Find returns the skills among the entries of a source, sorted by path. It looks into every folder
+// below sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out .git
+// and node_modules, as a scan of folders does. Links have the same meaning as in a folder on the
+// disk, see [dir.Links]. If a skill has several faults, the order of the entries decides which one
+// is reported.
 func Find(entries []Node, sub string) []Skill { return FindAt("", entries, sub) }
 
-// FindAt is [Find] for a source at an absolute path, through which links may name the source's
-// files.
+// FindAt is [Find] for a source that is at an absolute path on the disk. A link may name a file of
+// the source by that path.
 func FindAt(at string, entries []Node, sub string) []Skill {
 	found := map[string]*finding{}
 	for _, e := range entries {
@@ -109,14 +110,14 @@ func SortSkills(skills []Skill) {
 // finding is a skill that is being found.
 type finding struct {
 	Skill
-	spellings []string // of its main file
-	folder    bool     // one of them is a folder
+	spellings []string // the spellings of its main file
+	folder    bool     // one of the spellings is a folder
 	files     int
 	size      int64
 	paths     Paths
 	hidden    map[string]bool // the outermost dot-entries
 	linked    bool            // it has links
-	entries   []dir.Member    // all, if it has links
+	entries   []dir.Member    // all entries, if it has links
 	sizes     map[string]int64
 	mains     []string // main files that are regular files
 }
@@ -213,12 +214,12 @@ func (f *finding) take(e Node) {
 	}
 }
 
-// drop leaves an entry out.
+// drop records that an entry is not installed, and why.
 func (f *finding) drop(path, why string) {
 	f.Dropped = append(f.Dropped, display.Quote(path)+": "+why)
 }
 
-// note keeps an entry of a skill with links.
+// note records an entry of a skill that has links, for resolveLinks.
 func (f *finding) note(e Node) {
 	path := below(f.Path, e.Path)
 	if HiddenPart(path) != "" || e.Type == Submodule || e.Type == Other {
@@ -255,7 +256,7 @@ func (f *finding) resolveLinks(at string) error {
 	if at != "" {
 		below = path.Join(filepath.ToSlash(at), f.Path)
 	}
-	seen := map[string]bool{} // whether it is a link
+	seen := map[string]bool{} // whether the path is a link
 	for _, e := range f.entries {
 		link := e.Mode != 0
 		if was, twice := seen[e.Path]; twice && (was || link) {
@@ -299,7 +300,8 @@ func (f *finding) resolveLinks(at string) error {
 	return nil
 }
 
-// hasMain reports whether the main file is one that is installed.
+// hasMain reports whether the main file can be installed: it is a regular file, or a link that is
+// copied.
 func (f *finding) hasMain() bool {
 	return slices.Contains(f.mains, f.Main) || f.At(f.Main) != path.Join(f.Path, f.Main)
 }
@@ -340,8 +342,8 @@ func HiddenPart(path string) string {
 	return ""
 }
 
-// choose sets the main file, the first existing one of [skill.EntryNames]. The skill's own folder
-// needs a plain path too, since a lock records it.
+// choose sets the main file: the first of [skill.EntryNames] that exists. It also checks the path
+// of the skill's folder, since a lock records it.
 func (f *finding) choose() {
 	for _, name := range slices.Backward(skill.EntryNames[:]) {
 		if slices.Contains(f.spellings, name) {
@@ -398,9 +400,9 @@ func (s Selection) Has(skill string) bool {
 	return has
 }
 
-// Holders yields each selected skill that contains a file, outermost first, with the file's path
-// below it, and again for each copy. A file of a nested skill is a file of the skills around it
-// too. Dot-entries belong to no skill.
+// Holders yields each selected skill that contains a file, outermost first, with the file's path in
+// that skill. It yields the skill again for each copy of the file. A file of a nested skill is also
+// a file of the skills around it. Dot-entries belong to no skill.
 func (s Selection) Holders(path string) iter.Seq2[string, string] {
 	return func(yield func(skill, file string) bool) {
 		for folder := range foldersOf(path) {

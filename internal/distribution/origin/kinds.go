@@ -9,8 +9,8 @@ import (
 // Properties are the facts about a kind of source that other packages need.
 type Properties struct {
 	Kind     Kind
-	Prefix   string // begins a source that has a scheme and no "://", or ""
-	Revision string // begins the ID of a [Revision]; "" for a kind without IDs
+	Prefix   string // the beginning of a source that has a scheme and no "://", or ""
+	Revision string // the beginning of the ID of a [Revision]; "" for a kind without IDs
 	Access   string // why a source needs no credentials of knack, or "" if it gets them
 }
 
@@ -33,7 +33,7 @@ func HasScheme(text string) bool {
 	})
 }
 
-// RevisionPrefixes returns the ways in which the ID of a [Revision] begins.
+// RevisionPrefixes returns the prefixes that the ID of a [Revision] can have.
 func RevisionPrefixes() (all []string) {
 	for _, p := range Kinds {
 		if p.Revision != "" && !slices.Contains(all, p.Revision) {

@@ -16,7 +16,7 @@ import (
 const (
 	MaxFiles = 4096
 	MaxSize  = 64 << 20 // of all files of a skill together, in bytes
-	MaxPath  = 1024     // of a path, in bytes; systems allow 4,096 with the folder that it is put into
+	MaxPath  = 1024     // of a path, in bytes; systems allow 4,096 for it and the folder above it together
 	MaxName  = 255      // of one name in a path, in bytes: the limit of the file systems in use
 )
 

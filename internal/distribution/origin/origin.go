@@ -1,5 +1,5 @@
 // Package origin defines the sources from which skills are installed: their spelling, and the
-// operations of each kind of source. The packages below it are the kinds.
+// operations of each kind of source. The packages below it implement the kinds.
 package origin
 
 import (
@@ -38,21 +38,22 @@ type Ref struct {
 	Want string
 	// Digest is the manifest digest at the end of an oci:// reference, or "".
 	Digest string
-	// Location is the argument of an Origin: an absolute path, or a URL. Source may be relative to
-	// the lock's folder; Location is not.
+	// Location is the place that an [Origin] reads: an absolute path, or a URL. Unlike Source, it
+	// is never relative to the lock's folder.
 	Location string
 }
 
 // Revision is the state of a source at one moment.
 type Revision struct {
-	// ID is the Revision of the kind's row in [Kinds], and a commit, a manifest digest, a package's
-	// integrity, or the SHA-256 of an archive, or over the digests of an index or of a server's list. It
-	// is "" for a source without a common revision, such as a folder.
+	// ID identifies the state. It begins with the Revision of the kind's row in [Kinds], followed
+	// by a commit, a manifest digest, a package's integrity, or a SHA-256. The SHA-256 is the hash
+	// of an archive, or of the digests in an index or in a server's list. ID is "" for a source
+	// without a common revision, such as a folder.
 	ID string
 	// Version is the tag or annotation that names a version, or "".
 	Version string
-	// Said is the version in the content itself, which a signature covers, or "". Everyone with
-	// push access can move a tag.
+	// Said is the version that the content itself states, or "". A signature covers it, whereas
+	// anyone with push access can move a tag.
 	Said string
 }
 
@@ -65,36 +66,36 @@ func (g *Gone) Error() string { return g.Message }
 // Skill is one skill of a library.
 type Skill struct {
 	Path string // its folder within the source, slash-separated, "." for the source itself
-	// Name and Description are the frontmatter's, or "". A source may know them without reading a
-	// skill.
+	// Name and Description are the fields of the frontmatter, or "". Some sources list them, so
+	// that the skill need not be read.
 	Name, Description string
-	// Digest is the source's own digest over all files of the skill, which Fetch verifies; ""
-	// without one.
+	// Digest is the source's own digest over all files of the skill, which Fetch verifies, or "".
 	Digest string
-	// Main is the main file in the source's spelling, "SKILL.md" or "skill.md"; "" if the skill
-	// has none that is served.
+	// Main is the main file in the source's spelling, "SKILL.md" or "skill.md". It is "" if the
+	// skill has no main file that can be served.
 	Main string
 	// Left counts the entries that are not installed: entries whose names begin with a dot, each
 	// folder as one, and submodules.
 	Left int
-	// Copies maps the path of a file to the paths of its copies, which links within the skill
-	// make. All are below the skill's folder.
+	// Copies has the files that are installed again in the place of links within the skill that
+	// lead to them. All paths are relative to the skill's folder.
 	Copies Copies
 	// Dropped lists the links and devices that are not installed, each with the reason.
 	Dropped []string
-	// Unserved says why knack does not offer an installable skill: no frontmatter, no description.
-	// It is "" if knack offers it, or if that is not known yet.
+	// Unserved is the reason why knack does not offer an installable skill, such as a missing
+	// frontmatter or description. It is "" if knack offers it, or if that is not known yet.
 	Unserved string
-	// Extent has the files and folders of the skill, as far as they are known before they are fetched.
+	// Extent is the size of the skill, as far as it is known before the fetch.
 	Extent edit.Extent
-	// Fault says why the skill cannot be installed: no main file, too many files, no name.
+	// Fault is the reason why the skill cannot be installed, such as a missing main file or too
+	// many files.
 	Fault error
 }
 
-// Copies are paths of copies of files, by the file's path.
+// Copies maps the path of a file to the paths of its copies.
 type Copies map[string][]string
 
-// At returns the path within the source of the bytes of a file of the skill.
+// At returns the path in the source of the bytes of one of the skill's files.
 func (s *Skill) At(file string) string {
 	for from, copies := range s.Copies {
 		if slices.Contains(copies, file) {
@@ -117,14 +118,14 @@ type Sink interface {
 	// File receives one file of the skill with this path. An error refuses only that skill; its
 	// further files need not be sent.
 	File(skill string, f File, content io.Reader) error
-	// Fail says that a skill is unavailable, even if some of its files arrived.
+	// Fail reports that a skill is unavailable, even if some of its files arrived.
 	Fail(skill string, err error)
 }
 
 // Library is a source at one revision.
 type Library interface {
 	Revision() Revision
-	// Skills returns the skills of the source below the requested folder, by path.
+	// Skills returns the skills of the source below the requested folder, sorted by path.
 	Skills(ctx context.Context) ([]Skill, error)
 	// Fetch sends each file of these skills to the sink, in any order. Its error concerns all of
 	// them; an error of one skill goes to Sink.Fail. Entries that start with a dot are not sent.
@@ -152,18 +153,18 @@ func (e *Outage) Unwrap() error { return e.Err }
 
 // Reader is a [Library] that also reads single files, such as a list of plugins.
 type Reader interface {
-	// ReadFile returns a regular file of the source. It fails with [fs.ErrNotExist] if there is none,
-	// and reads at most one byte more than most.
+	// ReadFile returns a regular file of the source. It fails with [fs.ErrNotExist] if there is no
+	// such file, and reads at most one byte more than most.
 	ReadFile(ctx context.Context, path string, most int64) ([]byte, error)
 }
 
 // Origin reads sources of one kind. Its methods may be called from several goroutines.
 type Origin interface {
-	// Resolve returns the revision that a reference names now, as cheaply as the kind allows. Only
-	// the resolved state is in the revision's ID; it may be "" for a kind without one.
+	// Resolve returns the revision that a reference names now, as cheaply as the kind allows. The
+	// revision's ID is always of the resolved state; it may be "" for a kind without IDs.
 	Resolve(ctx context.Context, ref Ref) (Revision, error)
-	// Versions returns the tags of the source that may name versions, or nil if the kind has
-	// none.
+	// Versions returns the tags of the source that may name versions, or nil if the kind has no
+	// tags.
 	Versions(ctx context.Context, ref Ref) ([]string, error)
 	// Open reads the source at a revision, which may be an older one. With an empty ID it reads
 	// the present revision of the reference.
@@ -174,7 +175,7 @@ type Origin interface {
 type Spool interface {
 	io.ReadWriteSeeker
 	io.ReaderAt
-	io.WriterAt // for several parts at once
+	io.WriterAt // for several parts concurrently
 	io.Closer
 }
 

@@ -8,7 +8,7 @@ type Pack struct {
 	Size   int64  // in bytes
 }
 
-// Counter is a sink that learns of skills before their files are sent. An error refuses them all.
+// Counter is a sink that gets the list of skills before their files. An error refuses all of them.
 type Counter interface {
 	Sink
 	Expect(skills []Skill) error
@@ -21,7 +21,8 @@ type Packed interface {
 	// Packs returns the packs, or nil if the library can only be fetched whole.
 	Packs() []Pack
 	// Unpack fetches a pack, sends the files of its skills to the sink, and returns the skills by
-	// path. Names and descriptions are not set. moved gets the number of bytes that arrive or, as
-	// a negative number, of bytes that were wrong. Several packs may be unpacked concurrently.
+	// path. Names and descriptions are not set. moved is called with the number of bytes that
+	// arrive, and with a negative number to take back bytes that were wrong. Several packs may be
+	// unpacked concurrently.
 	Unpack(ctx context.Context, p Pack, moved func(n int64), to Counter) ([]Skill, error)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// RefError says why a text is not a source, and gives the fix. It never quotes a part of the text
-// that may be a secret.
+// RefError is the error of a text that is not a source, with the fix. It never quotes a part of the
+// text that may be a secret.
 type RefError struct {
 	Message string
 	Fix     string
@@ -33,24 +33,24 @@ func refuse(fix, format string, args ...any) error {
 // maxRef bounds the text of a source, in bytes.
 const maxRef = 4096
 
-// forges are the hosts whose addresses are repositories, without .git at their end.
+// forges are the hosts at which a URL names a repository even without .git at its end.
 var forges = []string{"github.com", "gitlab.com", "codeberg.org", "bitbucket.org"}
 
-// registries are hosts of images, without git repositories.
+// registries are the hosts of images at which no URL names a git repository.
 var registries = []string{"ghcr.io", "docker.io", "quay.io", "registry.gitlab.com", "public.ecr.aws"}
 
 // forms is the fix for a text in no known form.
 const forms = "write OWNER/REPO for GitHub, HOST/PATH for another git server, ./FOLDER, oci://REGISTRY/REPO, npm:NAME, mcp:https://HOST/mcp, or the https:// address of an archive or a site"
 
 // Parse reads a source as a person writes it. dir is the base of relative paths, and home the
-// user's home folder, or "". An error is a [*RefError]. The disk is not read: a text with the
-// ending of an archive is one, and a folder of such a name needs a slash at its end.
+// user's home folder, or "". An error is a [*RefError]. Parse does not read the disk: a path with
+// the extension of an archive is an archive, and a folder of such a name needs a slash at its end.
 func Parse(text, dir, home string) (Ref, error) {
 	r, err := Ref{}, error(nil)
 	if len(text) <= maxRef {
 		r, err = parse(text, dir, home)
 	}
-	if len(text) > maxRef || len(r.String()) > maxRef { // as a lock has it, it can be longer
+	if len(text) > maxRef || len(r.String()) > maxRef { // the spelling of a lock can be longer
 		return Ref{}, refuse(forms, "the source has more than %d bytes", maxRef)
 	}
 	return r, err
@@ -64,7 +64,7 @@ func parse(text, dir, home string) (Ref, error) {
 		return Ref{}, refuse("write it again by hand", "the source has control or invisible characters in it, or is not UTF-8")
 	case text[0] == '-':
 		return Ref{}, refuse("a folder of this name is written with ./ in front", "a source cannot begin with a hyphen")
-	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // it may have a password; on Windows it is a folder of the network
+	case strings.HasPrefix(text, "//") && filepath.Separator == '/': // the text may have a password; on Windows, it is a network folder
 		return Ref{}, refuse("write https:// in front of a server, or one slash in front of a folder", "a source cannot begin with two slashes")
 	case text[0] == '.' && !isLocal(text):
 		return Ref{}, refuse("write ./ in front of a folder", "the name of an owner or a host cannot begin with a dot")
@@ -107,8 +107,7 @@ func parse(text, dir, home string) (Ref, error) {
 	return Ref{}, refuse("for git over ssh write git@HOST:PATH; else "+forms, "'%s:' is no kind of source that is known", short(scheme))
 }
 
-// Locked returns the source of an entry of a lock in dir, from its source and its requested
-// reference.
+// Locked parses the source and the requested reference of an entry of the lock in dir.
 func Locked(source, want, dir, home string) (Ref, error) {
 	r, err := Parse(source, dir, home)
 	switch {
@@ -133,7 +132,7 @@ func Locked(source, want, dir, home string) (Ref, error) {
 	return Ref{}, refuse("remove the skill and add it again", "the lock asks for a reference of a source that has none")
 }
 
-// Asked returns the reference as a lock says it, or "".
+// Asked returns the reference as a lock records it, or "".
 func (r Ref) Asked() string {
 	if r.Want != "" && r.Digest != "" {
 		return r.Want + "@" + r.Digest
@@ -141,7 +140,7 @@ func (r Ref) Asked() string {
 	return r.Want + r.Digest
 }
 
-// String returns the source in one spelling, which [Parse] reads as the same source.
+// String returns the normal spelling of the source, which [Parse] reads as the same source.
 func (r Ref) String() string {
 	s := r.Source
 	if r.Sub != "" {
@@ -160,8 +159,8 @@ func (r Ref) String() string {
 	return s
 }
 
-// Below returns the source as a lock in dir spells it. A path below dir is relative to it, and a
-// path below home begins with ~.
+// Below returns the source in the spelling of a lock in dir. A path below dir is relative to dir,
+// and a path below home begins with ~.
 func (r Ref) Below(dir, home string) Ref {
 	if (r.Kind == Folder || r.Kind == Archive) && filepath.IsAbs(r.Location) {
 		r.Source = spellPath(r.Location, dir, home)
@@ -189,13 +188,13 @@ func spellPath(path, dir, home string) string {
 	return filepath.ToSlash(path)
 }
 
-// unsafe reports whether no source may have the character: a control, or one that hides or
-// reorders text.
+// unsafe reports whether a source must not have the character: a control character, or one that
+// hides or reorders text.
 func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
-// short bounds a word of a text for a message.
+// short shortens a word of a text for a message.
 func short(s string) string {
 	if len(s) > 40 {
 		return strings.ToValidUTF8(s[:40], "") + "…"
@@ -249,7 +248,7 @@ func parseFile(rest, dir, home string) (Ref, error) {
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
 		after = strings.TrimPrefix(after, "localhost")
 		path, err := url.PathUnescape(after)
-		// Behind two slashes there may be a host with a password.
+		// After two slashes, there may be a host with a password.
 		if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsFunc(path, unsafe) || !utf8.ValidString(path) {
 			return Ref{}, refuse("write file:///PATH, or the path alone", "the file: address names no path of this machine")
 		}
@@ -392,7 +391,8 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// setPath sets the path of an address. A slash that is written as %2F stays so.
+// setPath sets the path of a URL from its escaped form. A slash that is written as %2F stays
+// escaped.
 func setPath(u *url.URL, escaped string) {
 	u.Path, _ = url.PathUnescape(escaped)
 	u.RawPath = escaped
@@ -408,8 +408,8 @@ func startsWithPort(rest string) bool {
 	return ok && port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == ""
 }
 
-// ofPage returns the address of a page of a forge without the parts that only its browser uses, such
-// as ?tab=readme-ov-file and #usage. Another address stays as it is.
+// ofPage returns the address of a forge's page without the parts that only its browser uses, such
+// as ?tab=readme-ov-file and #usage. It returns any other address unchanged.
 func ofPage(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.RawQuery == "" && u.Fragment == "" {
@@ -456,7 +456,7 @@ func parseWeb(scheme, rest string) (Ref, error) {
 	case want != "":
 		return Ref{}, refuse("for a repository leave out https://, or write .git at its end", "the address has a reference in it, but is not the address of a repository")
 	}
-	for before := "-"; before != u.Path; { // a name may occur twice, and the result is parsed again
+	for before := "-"; before != u.Path; { // a name may occur twice, and Parse of the result must return the same
 		before = u.Path
 		for _, index := range []string{"/index.json", "/agent-skills", "/skills", "/.well-known"} {
 			at, ok := strings.CutSuffix(u.EscapedPath(), index)

@@ -14,8 +14,8 @@ import (
 )
 
 // cutGit splits the text after a scheme into repository, folder and reference. The folder follows
-// //. The reference follows the first @ that does not begin a part of the path, since references
-// may have an @ too: pkg@1.0.0.
+// //. The reference follows the first @ that is not at the start of a part of the path. It may
+// contain a further @, as in pkg@1.0.0.
 func cutGit(text string) (base, sub, want string) {
 	for i := 1; i < len(text); i++ {
 		if text[i] == '@' && text[i-1] != '/' {
@@ -29,8 +29,8 @@ func cutGit(text string) (base, sub, want string) {
 
 const gitFix = "write OWNER/REPO, HOST/PATH, git@HOST:PATH or ssh://git@HOST/PATH; then //FOLDER and @REFERENCE if you mean one"
 
-// parseGit parses a repository's address with https, http or ssh. Without a scheme it may be
-// at GitHub.
+// parseGit parses the address of a repository at https, http or ssh. Without a scheme, it may be a
+// repository at GitHub.
 func parseGit(scheme, text string) (Ref, error) {
 	host, rest, ok := strings.Cut(text, "/")
 	user, host, hasUser := cutUser(host)
@@ -100,7 +100,7 @@ func parseGit(scheme, text string) (Ref, error) {
 		r.Location = "http://" + host + "/" + base
 		r.Source = "git+" + r.Location
 	case !strings.ContainsAny(host, ".:"), host[0] == '[', isScheme(host), isArchive(base) && !slices.Contains(forges, host), slices.Contains(registries, host), strings.Contains(path.Base(base), ":"):
-		r.Source = "git+" + r.Location // without the scheme it would be another form
+		r.Source = "git+" + r.Location // without the scheme, Parse would read another kind of source
 	}
 	return finish(r, sub, want)
 }
@@ -119,7 +119,7 @@ func hostOnly(host string) string {
 	return u.Hostname()
 }
 
-// cutUser parts a user name from a host.
+// cutUser splits USER@HOST into the user name and the host.
 func cutUser(host string) (user, rest string, ok bool) {
 	if i := strings.LastIndexByte(host, '@'); i >= 0 {
 		return host[:i], host[i+1:], true
@@ -127,7 +127,7 @@ func cutUser(host string) (user, rest string, ok bool) {
 	return "", host, false
 }
 
-// plainUser reports whether a user name is one such as git, which is not a secret.
+// plainUser reports whether a user name is plain, such as git, and no secret.
 func plainUser(user string) bool {
 	for _, c := range user {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
@@ -203,7 +203,7 @@ func finish(r Ref, sub, want string) (Ref, error) {
 }
 
 // plainPath refuses a path with an empty part, ".", "..", or a part that begins with a hyphen. It
-// also refuses one whose end would be read as an empty reference.
+// also refuses a path that ends with @, which would be read as an empty reference.
 func plainPath(p string) error {
 	if strings.HasSuffix(p, "@") {
 		return refuse(gitFix, "the path is not plain")
@@ -232,7 +232,7 @@ func checkSub(sub string) error {
 func CheckWant(want string) error {
 	bad := want == "" || len(want) > 255 || want[0] == '-' || want[0] == '/' || strings.HasSuffix(want, "/") || strings.HasSuffix(want, ".") ||
 		strings.HasSuffix(want, ".lock") || strings.ContainsAny(want, " ~^:?*[\\") || strings.Contains(want, "..") ||
-		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || strings.HasSuffix(want, "@") // as an empty reference is written
+		strings.Contains(want, "@{") || strings.Contains(want, "//") || strings.ContainsFunc(want, unsafe) || !utf8.ValidString(want) || strings.HasSuffix(want, "@") // an @ at the end is an empty reference
 	if bad {
 		return refuse("write a branch, tag or commit as git names it", "the reference behind the @ is not the name of a branch, tag or commit")
 	}

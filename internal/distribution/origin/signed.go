@@ -13,15 +13,15 @@ import (
 
 // Signed is a [Library] that may have signatures beside it.
 type Signed interface {
-	// Signatures returns all signatures, unjudged. If there may be more, the error gives the
-	// reason.
+	// Signatures returns all signatures, before any is verified. The error, if any, is the reason
+	// why there may be more.
 	Signatures(ctx context.Context) ([]trust.Signature, error)
 }
 
-// Verify asks a library for its signatures, and verifies them by the rules for its source. It
-// fetches nothing else. The error is a [*trust.Refusal] if the library must be refused. A registry that
-// cannot list the signatures is an error only if a rule exists and the signatures at hand have no
-// trusted key.
+// Verify fetches the signatures of a library, and nothing else, and verifies them by the rules for
+// its source. The error is a [*trust.Refusal] if the library must be refused. If the registry
+// cannot list all signatures, that is an error only if a rule exists and no signature that was
+// fetched has a trusted key.
 func Verify(ctx context.Context, rules trust.Rules, ref Ref, l Library) (trust.Verdict, error) {
 	var found []trust.Signature
 	var failed error
@@ -45,8 +45,9 @@ func Verify(ctx context.Context, rules trust.Rules, ref Ref, l Library) (trust.V
 	return trust.Verdict{State: trust.Unclear, Reason: failed.Error()}, nil
 }
 
-// Version returns the version of a library whose signatures were judged: for a signed one, the
-// signed version. The error is a [*Misnamed] if the requested tag is another version.
+// Version returns the version of a library whose signatures were judged. For a signed library, it
+// is the version that the signature covers. The error is a [*Misnamed] if the requested tag names
+// another version.
 func Version(ref Ref, l Library, v trust.Verdict) (string, error) {
 	at := l.Revision()
 	if v.State == trust.Signed {
@@ -66,8 +67,8 @@ func (m *Misnamed) Error() string {
 	return fmt.Sprintf("the tag %s names a release that says it is version %s", display.Echo(m.Tag), display.Echo(m.Version))
 }
 
-// unclear says why the signatures of a release are unknown. It hides the category of its cause
-// from [errors.Is]: a signature that is too large says nothing about the size of the release.
+// unclear is the error of a release whose signatures are unknown. It hides the category of its
+// cause from [errors.Is]: the size of a signature, for example, is not the size of the release.
 type unclear struct {
 	ref Ref
 	err error
@@ -77,5 +78,5 @@ func (u *unclear) Error() string {
 	return fmt.Sprintf("it is not known whether %s is signed: %v", u.ref, u.err)
 }
 
-// As finds the type of the cause, such as an answer that says how long to wait.
+// As finds the cause by its type, such as an answer that has the time to wait.
 func (u *unclear) As(target any) bool { return errors.As(u.err, target) }

@@ -13,9 +13,9 @@ import (
 )
 
 // ParseTyped reads a source from a command line, as [Parse] does. It refuses a repository whose
-// text is also the path of a file or folder below dir: the user may mean either. The fix of a text in
-// no known form names the file or folder with that path. It also refuses a missing folder whose name
-// is a repository on this machine with a reference behind it.
+// text is also the path of a file or folder below dir, since the user may mean either. If a text in
+// no known form is such a path, the fix names that path. ParseTyped also refuses a missing folder
+// PATH@REFERENCE if PATH is in a repository on this machine.
 func ParseTyped(text, dir, home string) (Ref, error) {
 	r, err := Parse(text, dir, home)
 	if bad := (*RefError)(nil); errors.As(err, &bad) && dir != "" && filepath.IsLocal(text) && exists(filepath.Join(dir, text)) {
@@ -39,8 +39,8 @@ func ParseTyped(text, dir, home string) (Ref, error) {
 		"%s names a repository, and it is here too", display.Quote(text))
 }
 
-// refuseReference refuses a missing folder PATH@REFERENCE if PATH is in a git repository, which is
-// written with git+file. It returns nil for any other folder.
+// refuseReference refuses a missing folder PATH@REFERENCE if PATH is in a git repository. The fix
+// is the source in the form git+file. It returns nil for any other folder.
 func refuseReference(r Ref) error {
 	base, _, want := cutGit(r.Source)
 	if want == "" || exists(r.Location) || !exists(filepath.FromSlash(base)) {
@@ -64,7 +64,7 @@ func refuseReference(r Ref) error {
 	}
 }
 
-// isRepository reports whether a folder is a git repository, also one without a work tree.
+// isRepository reports whether a folder is a git repository, with or without a work tree.
 func isRepository(folder string) bool {
 	return exists(filepath.Join(folder, ".git")) || exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects"))
 }
