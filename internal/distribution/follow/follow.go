@@ -23,7 +23,7 @@ import (
 type Source struct {
 	Name        string
 	Ref         origin.Ref
-	ForwardOnly bool   // to no lower version than was served
+	ForwardOnly bool   // never serves a lower version than before
 	MinVersion  string // or ""
 }
 
@@ -32,20 +32,21 @@ type Options struct {
 	Puller release.Puller
 	Store  *store.Store
 	Every  time.Duration // between two polls
-	Host   string        // this machine; it spreads the replicas' requests within a second
-	// Serve serves a release from now on, and counts the differences.
+	Host   string        // the name of this machine, which spreads the requests of replicas over a second
+	// Serve makes r the served release, and returns its differences from the previous one.
 	Serve func(r store.Release) release.Change
-	// Lack, if not nil, gets the reason why nothing is served yet, after a failed attempt.
+	// Lack, if not nil, is called after a failed attempt, with the reason why nothing is served
+	// yet.
 	Lack func(*skill.UnreachableError)
-	// Alone is set for a process that is not a replica. It asks and swaps at its own times, and
-	// calls Lack before the first attempt too, so that no list waits for it.
+	// Alone is set for a process that is not a replica. It polls and swaps at its own times, and
+	// calls Lack before the first attempt too, so that no list waits for the first release.
 	Alone bool
 	// Clean, if not nil, removes the source's credentials from the text of an error.
 	Clean func(text string) string
-	// Admit, if not nil, says why a release of the store must not be served: its signature was
-	// judged under another configuration.
+	// Admit, if not nil, returns an error if a release of the store must not be served: its
+	// signature may have been judged under another configuration.
 	Admit func(r store.Release) error
-	// Trusts reports whether a signer may sign releases of the source. nil trusts all.
+	// Trusts reports whether a signer may sign releases of the source. If nil, every signer may.
 	Trusts func(signer string) bool
 	Event  func(Event)      // may be nil
 	Now    func() time.Time // the wall clock, which may jump
@@ -59,32 +60,32 @@ type Follower struct {
 	source  Source
 	o       Options
 	asked   chan struct{}
-	news    chan struct{} // the source says that it has changed
+	news    chan struct{} // the source has reported a change
 	changed chan struct{} // a skill is damaged
 
-	// Of the goroutine of Run.
+	// Only the goroutine of Run uses these fields.
 	served    store.Release // its Skills are nil
 	pending   *store.Release
-	started   bool   // the last served release is known
-	judged    bool   // the served release was judged since the start
+	started   bool   // start has succeeded
+	judged    bool   // the signatures of the served release were judged since the start
 	harmed    bool   // the store lacks a skill of the served release
 	refused   string // the revision that was refused for good
 	reason    error  // the reason for refused
-	failures  int    // polls in a row
+	failures  int    // the number of consecutive failed polls
 	logged    time.Time
-	wait      time.Duration          // that the source asked for, after its last answer
+	wait      time.Duration          // the pause that the source asked for in its last answer
 	byRequest bool                   // a person asked for this poll
 	hurried   time.Time              // when the source was last asked because of its own news
-	head      store.Head             // that the store is to remember; its Release is empty while nothing is served. Highest has the versions that were served
-	unsaved   bool                   // the store could not be told
+	head      store.Head             // to record in the store; its Release is empty while nothing is served, its Highest has the versions that were served
+	unsaved   bool                   // the head could not be recorded
 	lack      skill.UnreachableError // the last argument of Lack
 
 	mu      sync.Mutex
 	status  Status
-	damaged map[skill.Digest]string // to be removed
+	damaged map[skill.Digest]string // the paths of damaged skills, to be removed from the store
 }
 
-// New returns a follower that has not begun.
+// New returns a follower that does nothing before Run.
 func New(s Source, o Options) *Follower {
 	return &Follower{
 		source: s, o: o, asked: make(chan struct{}, 1), news: make(chan struct{}, 1), changed: make(chan struct{}, 1), damaged: map[skill.Digest]string{},
@@ -107,11 +108,11 @@ func (f *Follower) update(change func(s *Status)) {
 	change(&f.status)
 }
 
-// Ask makes the follower ask its source at once.
+// Ask makes the follower poll its source immediately.
 func (f *Follower) Ask() { poke(f.asked) }
 
-// Changed tells the follower that the source says that it has changed. It is asked soon, but not more
-// often than every 10 s.
+// Changed tells the follower that the source has reported a change. The follower polls the source
+// soon, but at most every 10 s.
 func (f *Follower) Changed() { poke(f.news) }
 
 func poke(c chan struct{}) {
@@ -147,7 +148,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// until waits for the next poll, and polls. It also does earlier events.
+// until handles events until the next poll is due, and then polls.
 func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
 	var soon <-chan time.Time
 	for {
@@ -187,8 +188,8 @@ func (f *Follower) untilMoment() time.Duration {
 	return at.Sub(now)
 }
 
-// start serves the last served release of the store. With forward-only, the error says why that
-// release is unknown.
+// start serves the release of the store that was served last. With forward-only, it returns an
+// error if the store cannot tell which release that was.
 func (f *Follower) start() error {
 	h, err := f.o.Store.Head(f.source.Ref.String())
 	switch {
@@ -202,15 +203,15 @@ func (f *Follower) start() error {
 	if err != nil {
 		return nil
 	}
-	f.head.Highest = release.Highest(h) // also if the release itself is lost
+	f.head.Highest = release.Highest(h) // even if the release itself is lost
 	r, err := f.o.Store.Release(h.Release)
 	if err != nil {
-		return nil // it is fetched again
+		return nil // the first poll fetches it again
 	}
 	r = h.Of(r)
 	words := "the release that was served last is served"
 	why := f.admit(r)
-	if why != nil { // a knack pull beside the server sets the head, too
+	if why != nil { // a knack pull with the same store sets the head, too
 		f.o.Log.Warn("the release that was served last is not served any more", "source", f.source.Name, "release", r.Digest, "reason", why.Error())
 		last, ok := release.Last(f.o.Store, h, f.admit)
 		if !ok {
@@ -242,7 +243,7 @@ func (f *Follower) rules() release.Rules {
 	return release.Rules{ForwardOnly: f.source.ForwardOnly, MinVersion: f.source.MinVersion, Trusts: f.o.Trusts}
 }
 
-// admit returns why a release of the store is not served at the start, or nil.
+// admit returns an error if a release of the store must not be served at the start.
 func (f *Follower) admit(r store.Release) error {
 	if err := f.rules().Check(r, f.head.Highest, true); err != nil || f.o.Admit == nil {
 		return err
@@ -250,7 +251,7 @@ func (f *Follower) admit(r store.Release) error {
 	return f.o.Admit(r)
 }
 
-// serving records the served release.
+// serving records r as the served release.
 func (f *Follower) serving(r store.Release, since time.Time) {
 	skills := 0
 	for _, m := range r.Skills {
@@ -284,7 +285,7 @@ func (f *Follower) drop() {
 	}
 }
 
-// swap serves the release that waits.
+// swap serves the pending release, if any.
 func (f *Follower) swap() {
 	if f.pending == nil {
 		return
@@ -292,7 +293,7 @@ func (f *Follower) swap() {
 	f.serve(*f.pending)
 }
 
-// serve serves a release from now on, and remembers it.
+// serve serves a release from now on, and records that in the store.
 func (f *Follower) serve(r store.Release) {
 	before, now := f.served, f.o.Now()
 	c := f.o.Serve(r)
@@ -322,7 +323,7 @@ func (f *Follower) serve(r store.Release) {
 	f.event(e)
 }
 
-// remember sets the head of the source.
+// remember records the head of the source in the store.
 func (f *Follower) remember(h store.Head) {
 	f.head = h
 	err := f.o.Store.SetHead(f.source.Ref.String(), h)
@@ -331,7 +332,7 @@ func (f *Follower) remember(h store.Head) {
 	}
 }
 
-// keep sets the head again if that failed, or if the head was lost with the store.
+// keep records the head again if the store could not record it, or has lost it.
 func (f *Follower) keep() {
 	if f.head.Release == "" {
 		return

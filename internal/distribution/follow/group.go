@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Group is the sources of one server.
+// Group has the followers of one server's sources.
 type Group []*Follower
 
 // Run follows all sources until the context ends and all have stopped.
@@ -17,7 +17,7 @@ func (g Group) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Ask makes the server ask all of its sources at once.
+// Ask makes all followers poll their sources immediately.
 func (g Group) Ask() {
 	for _, f := range g {
 		f.Ask()
@@ -34,7 +34,7 @@ func (g Group) Status() []Status {
 }
 
 // Waits returns the first source whose first release is still being fetched, and a text that says
-// so. Both are empty if there is none. A source whose poll failed does not count.
+// so. Both are empty if there is no such source. A source whose poll failed does not count.
 func (g Group) Waits() (name, why string) {
 	for _, f := range g {
 		switch s := f.Status(); {

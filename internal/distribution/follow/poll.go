@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// poll asks the source once, and fetches new or missing content.
+// poll polls the source: it asks for the present release, and fetches new or missing content.
 func (f *Follower) poll(ctx context.Context) {
 	f.drop()
 	f.update(func(s *Status) { s.Asked = f.o.Now() })
@@ -73,7 +73,7 @@ type cleanError struct {
 func (e cleanError) Error() string { return e.text }
 func (e cleanError) Unwrap() error { return e.error }
 
-// causeOf returns why a poll brought no release.
+// causeOf returns the reason why a poll brought no release.
 func causeOf(outcome Outcome, err error) skill.Lack {
 	switch {
 	case outcome == Refused:
@@ -97,8 +97,8 @@ func (f *Follower) lacks(cause skill.Lack, now time.Time) {
 	f.o.Lack(&lack)
 }
 
-// record tells the store about a failure, if it is a new one, or that it has ended. Another process
-// with the same store may have recorded one since.
+// record records a new failure of the source in the store, or removes a failure that has ended.
+// Another process with the same store may have recorded a failure in the meantime.
 func (f *Follower) record(err error, now time.Time) {
 	source := f.source.Ref.String()
 	was := f.o.Store.Failure(source)
@@ -117,10 +117,10 @@ func (f *Follower) record(err error, now time.Time) {
 	_ = f.o.Store.SetFailure(source, is) // the next poll tries it again
 }
 
-// hourly is how often a failure that lasts is logged.
+// hourly is the interval at which a lasting failure is logged.
 const hourly = time.Hour
 
-// say logs the result of a poll: changes at once, and lasting failures once an hour.
+// say logs the result of a poll: a change immediately, and a lasting failure once an hour.
 func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	is := f.Status()
 	about := []any{"source", f.source.Name}
@@ -150,8 +150,8 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	f.o.Log.Warn(words, append(about, "reason", err.Error())...)
 }
 
-// ask asks the source, and fetches its release if it is new. The error is not nil if the outcome is
-// [Failed] or [Refused].
+// ask asks the source for its release, and fetches it if it is new. The error is not nil if the
+// outcome is [Failed] or [Refused].
 func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	if !f.started {
 		if err := f.start(); err != nil {
@@ -164,7 +164,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 			}
 		}
 	}
-	var lacking error // the tag may name another release, which is complete
+	var lacking error // why the served release is damaged; the tag may name another, complete one
 	mended := false
 	if f.harmed && f.served.Revision != "" {
 		if lacking = f.repair(ctx); errors.Is(lacking, errAsked) {
@@ -181,7 +181,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 		return f.failed(ctx, err, "")
 	case err != nil:
 		return f.failed(ctx, err, u.At.ID)
-	case u.Same && u.Release.Digest == "": // it waits for its moment
+	case u.Same && u.Release.Digest == "": // the release is pending already
 		return Unchanged, nil
 	case u.Same:
 		f.forget()
@@ -208,8 +208,8 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	return Pulled, nil
 }
 
-// yielding is how long the first request of a person's server waits. Until then the server answers its
-// client's first requests, which take a few milliseconds and share the processors with it.
+// yielding delays the first request of a server that is not a replica. Meanwhile the server answers
+// its client's first requests, which take a few milliseconds, without sharing the processors.
 const yielding = 50 * time.Millisecond
 
 // yield waits before the first request, unless a person requests it.
@@ -226,7 +226,8 @@ func (f *Follower) yield(ctx context.Context) error {
 	return nil
 }
 
-// state returns the present state for an update. lacking is why damaged skills could not be fetched.
+// state returns the present state for an update. lacking is the error of fetching damaged skills,
+// or nil.
 func (f *Follower) state(lacking error) release.State {
 	s := release.State{
 		Head: f.head, Release: f.served, Whole: !f.harmed,
@@ -235,7 +236,7 @@ func (f *Follower) state(lacking error) release.State {
 			switch {
 			case revision == f.served.Revision:
 				return lacking
-			case revision == f.refused && !f.byRequest: // a person may know that the source lied
+			case revision == f.refused && !f.byRequest: // a person may know that the source was at fault
 				return f.reason
 			}
 			return nil
@@ -247,7 +248,7 @@ func (f *Follower) state(lacking error) release.State {
 	return s
 }
 
-// polling is a follower as the puller of an update.
+// polling makes a follower the [release.Puller] of its updates.
 type polling struct{ f *Follower }
 
 // Resolve implements [release.Puller].
@@ -279,10 +280,11 @@ func (p polling) Look(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	return r, report, err
 }
 
-// silence is how long the first request waits for an answer before the source counts as unreachable.
+// silence is the time after which a source that has not answered the first request counts as
+// unreachable.
 const silence = 10 * time.Second
 
-// silent tells that the source does not answer the first request.
+// silent records that the source does not answer the first request.
 func (f *Follower) silent() {
 	was, now := f.Status(), f.o.Now()
 	err := errors.New("it has not answered for 10 s; see whether it can be reached from this machine")
@@ -297,7 +299,7 @@ var errAsked = errors.New("the source is asked again")
 
 // away runs do, which waits for the source. Meanwhile a release that was fetched before is served
 // at its moment. If a person requests a poll, the error is [errAsked]: the bytes received stay in
-// the store. At silent, the source counts as unreachable.
+// the store. When silent fires, the source counts as unreachable.
 func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -326,8 +328,8 @@ func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ct
 	}
 }
 
-// recordSignature notes that the source has the served release, whose signatures may have been judged
-// differently before the start.
+// recordSignature records the verdict on the served release, which the source still has. Before the
+// start, its signatures may have been judged differently.
 func (f *Follower) recordSignature(r store.Release) {
 	f.judged = true
 	if r.Judged == f.served.Judged {
@@ -341,7 +343,7 @@ func (f *Follower) recordSignature(r store.Release) {
 	f.remember(h)
 }
 
-// forget drops a release that waits: the source no longer has it.
+// forget drops the pending release, since the source no longer has it.
 func (f *Follower) forget() {
 	f.pending = nil
 	f.update(func(s *Status) { s.Pending, s.At = "", time.Time{} })
@@ -357,8 +359,8 @@ func (f *Follower) repair(ctx context.Context) error {
 	return err
 }
 
-// mend restores the missing files of the served release and serves it again. It need not
-// wait for the common moment.
+// mend serves the served release again, after its missing files were fetched. It need not wait for
+// the common moment.
 func (f *Follower) mend(r store.Release) {
 	f.harmed = false
 	f.o.Serve(r)
@@ -388,7 +390,8 @@ func (f *Follower) pull(ctx context.Context, at origin.Revision) (store.Release,
 	return r, report, err
 }
 
-// failed records why there is no release. id is the requested revision.
+// failed returns the outcome of a poll that brought no release, and records a refusal. id is the
+// requested revision.
 func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, error) {
 	if f.o.Clean != nil && !errors.Is(err, errAsked) {
 		err = cleanError{err, f.o.Clean(err.Error())}

@@ -23,7 +23,7 @@ type Refusal string
 const (
 	Gone      Refusal = "gone"      // the source no longer has the tag, or the release
 	NoSkills  Refusal = "no-skills" // the source has no release of skills
-	Signature Refusal = "signature" // its signature is not one that the section trust asks for
+	Signature Refusal = "signature" // its signature is not one that the section trust requires
 	Version   Refusal = "version"   // lower than forward-only or min-version allow
 	Limit     Refusal = "limit"     // larger than knack takes
 	Disk      Refusal = "disk"      // the store has no room for it, or cannot be read or written
@@ -38,25 +38,26 @@ type Status struct {
 	Name string // the label of the source's root
 	From string // the source with its tag, as people write it
 
-	// The served release. Release is empty until one is served.
+	// The served release. Release is empty until a release is served.
 	Release   string    // the digest of the release: "sha256:…"
 	Version   string    // or ""
 	Signer    string    // "key:" and the digest of the public key, or ""
 	Signature string    // the state of the signature, as package trust words it, or ""
 	Since     time.Time // when this replica began to serve it
-	Skills    int       // that it has
+	Skills    int       // the number of its skills
 
 	// Pending is the digest of the release that is served from At on, or empty.
 	Pending string
 	At      time.Time
 
-	Asked    time.Time // when the source was last asked; zero if it was not yet
-	Answered time.Time // when it last answered; zero if it did not since the start
+	Asked    time.Time // when the source was last asked; zero before the first poll
+	Answered time.Time // when it last answered; zero if it has not since the start
 	Next     time.Time // the time of the next request
 	Pulling  bool      // a pull is under way
 
-	// Failure says why the source did not answer at the last poll, and the fix. It is empty if the
-	// source answered. FailingSince is the time of the first failed poll since the last answer.
+	// Failure is the reason why the source did not answer the last poll, and the fix. It is empty
+	// if the source answered. FailingSince is the time of the first failed poll since the last
+	// answer.
 	Failure      string
 	FailingSince time.Time
 
@@ -84,11 +85,11 @@ const (
 	ActionPull     Action = "pull"
 	ActionSwap     Action = "swap"
 	ActionRefuse   Action = "refuse"
-	ActionRollBack Action = "roll-back" // a swap to a lower version, or to the release before
-	ActionDamage   Action = "damage"    // a skill of the store is not as its digest says
+	ActionRollBack Action = "roll-back" // a swap to a lower version, or to the previous release
+	ActionDamage   Action = "damage"    // a skill of the store does not match its digest
 )
 
-// Event is one action. A poll without news makes no event.
+// Event is one action. A poll that changes nothing causes no event.
 type Event struct {
 	Time                    time.Time
 	Action                  Action

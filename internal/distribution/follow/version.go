@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Bounds of the moments.
+// Bounds of the times of polls and swaps.
 const (
-	swapAfter  = 10 * time.Second // after a multiple of the interval: by then most have fetched a release
-	spreadMost = time.Second      // the replicas' requests are spread over it
+	swapAfter  = 10 * time.Second // after a multiple of the interval: by then most replicas have fetched a release
+	spreadMost = time.Second      // the time over which the requests of replicas are spread
 	pauseMost  = 5 * time.Minute  // between two polls of a source that fails
-	waitMost   = time.Hour        // that a source may ask for
-	newsEvery  = 10 * time.Second // a source that says that it has changed is asked no more often
+	waitMost   = time.Hour        // the longest pause that a source may ask for
+	newsEvery  = 10 * time.Second // the shortest time between polls of a source that reports changes
 )
 
 // multiple returns the first multiple of the interval after a time.
@@ -35,7 +35,7 @@ func (f *Follower) next() time.Time {
 	spread := time.Duration(float64(min(spreadMost, every/10)) * float64(h.Sum32()) / math.MaxUint32)
 	pause := f.wait
 	if f.failures > 0 && f.served.Digest != "" {
-		// Without anything to serve, it asks on: clients wait.
+		// If nothing is served yet, failures do not delay the next poll, since clients wait.
 		longest := max(pauseMost, every)
 		doubled := longest
 		if f.failures < 16 {
@@ -52,8 +52,8 @@ func (f *Follower) next() time.Time {
 	return multiple(now, every).Add(spread)
 }
 
-// soon returns the time until a source that says that it has changed is asked. The sessions that
-// hear of it at the same moment are spread.
+// soon returns the time until the poll of a source that has reported a change. It is spread over a
+// second, since many replicas hear of the change at the same moment.
 func (f *Follower) soon() time.Duration {
 	rest := min(newsEvery-f.o.Now().Sub(f.hurried), newsEvery) // a clock may be set back
 	return max(rest, f.wait, time.Duration(float64(spreadMost)*f.o.Random()))
