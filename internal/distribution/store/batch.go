@@ -28,9 +28,9 @@ type Batch struct {
 	parts    int
 	count    int         // skills that were announced
 	expected edit.Extent // of the skills that were announced
-	coming   edit.Extent // the part of it that is not written yet
-	entries  int         // that have come
-	failed   error       // the store cannot accept more
+	coming   edit.Extent // the part of expected that is not written yet
+	entries  int         // files and folders received so far
+	failed   error       // why the store cannot accept more, or nil
 	closed   bool
 }
 
@@ -71,8 +71,9 @@ func (b *Batch) received(path string) *received {
 	return t
 }
 
-// Expect fails if the announced skills, with the earlier ones, exceed the limits of a source or the
-// free space of the disk. Nothing of them is written then. See [origin.Counter].
+// Expect announces skills. It fails if they and the skills announced before exceed the limits of a
+// source or the free space of the disk. It fails before any of their files is written. See
+// [origin.Counter].
 func (b *Batch) Expect(skills []origin.Skill) error {
 	next, err := origin.Bounded(skills)
 	if err != nil {
@@ -188,7 +189,7 @@ func (b *Batch) Finish(path string) (Skill, error) {
 	}
 	lockfile.Sort(t.files)
 	k := Skill{lockfile.Digest(t.files), t.files}
-	for range 3 { // until no other process removes or creates the same skill
+	for range 3 { // another process may remove or create the same skill
 		if _, err = b.s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}

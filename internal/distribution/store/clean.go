@@ -59,9 +59,9 @@ func (s *Store) Collect() error {
 	return s.share()
 }
 
-// collect removes heads, releases, layers, skills and repositories, in this order. It removes
-// those that the earlier kinds do not need and that were not used for long. The caller holds s.mu
-// and the lock of all processes.
+// collect removes heads, releases, layers, skills and repositories, in this order. Of each kind, it
+// removes those that were not used for long and that no remaining record of an earlier kind needs.
+// The caller holds s.mu and the lock of all processes.
 func (s *Store) collect(now time.Time) {
 	s.known = nil
 	old := func(path string, keep time.Duration) bool {
@@ -120,7 +120,7 @@ func (s *Store) collect(now time.Time) {
 	}
 }
 
-// unservedHead is the minimum time that a source's head stays although no process requests it.
+// unservedHead is the minimum time for which a source's head stays after the last request for it.
 const unservedHead = 30 * 24 * time.Hour
 
 // records yields the names of the records in a folder. It skips names that the store does not

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
-// Failure is why a server could not ask a source, or did not take its release, the last time. It is
-// beside the head for the commands that ask no source.
+// Failure is the reason why a server could not reach a source at the last poll, or refused its
+// release. It is recorded beside the head, for commands that do not connect to the source.
 type Failure struct {
 	Source string    `json:"source"`
 	Reason string    `json:"reason"` // in words, with the fix

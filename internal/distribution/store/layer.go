@@ -75,7 +75,7 @@ func (b *Batch) Layer(l Layer) error {
 	if _, _, err := b.tree.File(part, false, bytes.NewReader(data), maxRecord); err != nil {
 		return b.s.fault(err)
 	}
-	for range 3 { // until no other process records the same layer
+	for range 3 { // another process may record the same layer
 		if err = edit.Remove(edit.Named(at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}

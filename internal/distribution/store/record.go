@@ -199,7 +199,7 @@ func (s *Store) keep(at string, v record) error {
 	if len(data) > maxRecord {
 		return fmt.Errorf("a record of the store has more than %d MiB: the source has too many skills", maxRecord>>20)
 	}
-	for range 3 { // until no other process writes it too
+	for range 3 { // another process may write the same record
 		old, failed := os.ReadFile(at)
 		switch {
 		case errors.Is(failed, fs.ErrNotExist):

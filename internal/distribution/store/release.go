@@ -50,7 +50,7 @@ type Judged struct {
 type Member struct {
 	Path  string // within the release, "." for the release itself
 	Skill skill.Digest
-	// Main is the skill's main file as spelt there, and MainDigest its digest, so that a starting
+	// Main is the name of the skill's main file, and MainDigest its digest, so that a starting
 	// server reads only this file. Both are zero if no main file is served.
 	Main       string
 	MainDigest skill.Digest
@@ -59,7 +59,7 @@ type Member struct {
 	Fault string
 }
 
-// Member returns the skill as a member of a release, in a folder.
+// Member returns the skill as the member of a release at path.
 func (k Skill) Member(path string) Member {
 	m := Member{Path: path, Skill: k.Digest}
 	for _, name := range skill.EntryNames {
@@ -78,8 +78,8 @@ type Head struct {
 	Previous string    `json:"previous,omitempty"` // the release served before
 	Since    time.Time `json:"since"`
 	Judged             // about the release
-	// Highest has the highest served version by signer; the key is "" for releases without a
-	// verified signature.
+	// Highest maps each signer to the highest version that was served; the key is "" for releases
+	// without a verified signature.
 	Highest map[string]string `json:"highest,omitempty"`
 	// Past has the earlier releases, newest first. One of them is served if the rules refuse the
 	// head.
@@ -92,7 +92,7 @@ type Past struct {
 	Judged
 }
 
-// Of returns the release with its judgement for the head's source.
+// Of returns the release with the judgement that the head of its source has.
 func (h Head) Of(r Release) Release {
 	r.Judged = h.Judged
 	return r
@@ -120,7 +120,8 @@ func (s *Store) Whole(r Release) bool {
 // Dir returns the store's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Fit fails if the store's file system has no room for files of this extent, if the system tells it.
+// Fit returns an error if the store's file system has no room for files of this extent. If the free
+// space is unknown, it returns nil.
 func (s *Store) Fit(e edit.Extent) error {
 	if room, known := s.o.Room(s.dir); known {
 		return s.fault(room.Fit(e))
@@ -129,8 +130,8 @@ func (s *Store) Fit(e edit.Extent) error {
 }
 
 // Release returns the record of a release. If it is missing or unreadable, the error is an
-// [fs.ErrNotExist]. The folders of its skills are not checked. A source's judgement is with its
-// head: see [Head.Of].
+// [fs.ErrNotExist]. The folders of its skills are not checked. The head of a source has the
+// judgement of the release: see [Head.Of].
 func (s *Store) Release(digest string) (r Release, err error) {
 	s.read()
 	at, err := s.releaseFile(digest)
@@ -200,7 +201,7 @@ func (s *Store) Record(r Release) error {
 	return nil
 }
 
-// isRecorded reports whether a recorded release names a skill, which was synced then.
+// isRecorded reports whether a recorded release names a skill. Such a skill has been synced.
 func (s *Store) isRecorded(d skill.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -320,7 +321,8 @@ func (s *Store) Remove(d skill.Digest) error {
 	return s.fault(err)
 }
 
-// Files calls visit for each file of a skill, by path. It hashes nothing: the caller compares.
+// Files calls visit for each file of a skill, in the order of paths. It does not check the digest
+// of the skill.
 func (s *Store) Files(d skill.Digest, visit func(path string, exec bool, size int64, content io.Reader) error) error {
 	s.read()
 	root, err := os.OpenRoot(s.folder(d))
