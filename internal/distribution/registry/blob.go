@@ -14,16 +14,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// further is the number of new bytes after which a failed attempt does not count. A broken
-// connection then still completes a layer, but a registry that sends a byte at a time is given
-// up.
+// further is the number of new bytes after which a failed attempt does not count. A connection that
+// breaks often can thus still transfer a layer, but knack gives up on a registry that sends a byte
+// at a time.
 const further = 1 << 20
 
 // blob is a blob in transfer.
 type blob struct {
 	repo  *Repository
 	want  Descriptor
-	what  string // in words
+	what  string // the name of the blob in messages
 	to    io.WriterAt
 	have  int64 // number of received bytes
 	hash  hash.Hash

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// Attempts of one request, and the first wait between them.
+// Limits of the attempts of one request, and of the waits between them.
 const (
 	attempts  = 8
 	firstWait = 100 * time.Millisecond
@@ -43,9 +43,8 @@ func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 // Error names the failed request and a fix.
 func (e *StatusError) Error() string { return e.message }
 
-// try calls f until it succeeds, fails permanently, or has failed 8 times in a row, or 3 times
-// with timeouts. f reports whether it made progress before it failed; attempts count from
-// there.
+// try calls f until it succeeds, fails permanently, or has failed 8 times in a row, or 3 times with
+// timeouts. f reports whether it made progress before it failed; if so, try begins to count again.
 func (c *Client) try(ctx context.Context, f func() (further bool, err error)) error {
 	for n := 0; ; n++ {
 		further, err := f()
@@ -150,7 +149,7 @@ func (r *Repository) refused(ctx context.Context, resp *http.Response, what stri
 	}
 	switch code := resp.StatusCode; {
 	case from != r.registry.address():
-		// Each redirect is different, since they expire.
+		// Each redirect is different, since its address expires.
 		return &temporary{failure("%s, to which %s redirects for %s of %s, answers %q: try again later", from, host, what, r.path, status)}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return failure("%s", r.denied(ctx, status))
@@ -164,7 +163,7 @@ func (r *Repository) refused(ctx context.Context, resp *http.Response, what stri
 	return failure("%s answers %q when it is asked for %s of %s: is it a registry?", host, status, what, r)
 }
 
-// denied names the insufficient credentials.
+// denied returns the message about missing or insufficient credentials.
 func (r *Repository) denied(ctx context.Context, status string) string {
 	all := r.registry.all
 	what := "access to " + r.path
@@ -194,8 +193,8 @@ func (r *Repository) signIn(ctx context.Context, e *signInError) error {
 	return &StatusError{Code: e.code, message: r.denied(ctx, status)}
 }
 
-// retryAfter returns the wait that the registry asks for, or 0. A date is relative to the
-// answer's.
+// retryAfter returns the wait that the registry asks for, or 0. A date is compared with the date of
+// the answer.
 func retryAfter(resp *http.Response) time.Duration {
 	now, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {

@@ -25,7 +25,7 @@ type Descriptor struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 }
 
-// Manifest is an image, an artifact, or an index of manifests.
+// Manifest is the manifest of an image or artifact, or an index of manifests.
 type Manifest struct {
 	SchemaVersion int               `json:"schemaVersion"`
 	MediaType     string            `json:"mediaType"` // or the Content-Type of the answer
@@ -55,8 +55,8 @@ func tooLarge(format string, args ...any) error {
 	return origin.Mark(origin.ErrLimit, &ManifestError{fmt.Errorf(format, args...)})
 }
 
-// ParseManifest parses a manifest with this digest. It checks its digests and the sizes of its
-// layers.
+// ParseManifest parses the manifest that has this digest. It checks the digests in the manifest,
+// and the sizes of its layers.
 func ParseManifest(data []byte, digest string) (*Manifest, error) {
 	m := &Manifest{Digest: digest, Data: data}
 	if err := jsonfile.Unmarshal(data, m); err != nil {

@@ -43,8 +43,8 @@ func (r *Repository) Has(ctx context.Context, digest string) (bool, error) {
 }
 
 // Upload sends a blob, and calls moved with each change of the number of sent bytes. If from, a
-// repository of the same registry, has the blob, the registry may mount it instead: then taken is
-// true. from may be nil.
+// repository of the same registry, has the blob, the registry may mount it instead. If it does,
+// taken is true. from may be nil.
 func (r *Repository) Upload(ctx context.Context, d Descriptor, what string, content io.ReaderAt, from *Repository, moved func(n int64)) (taken bool, err error) {
 	select {
 	case r.registry.sending <- struct{}{}:
@@ -74,7 +74,7 @@ type upload struct {
 	moved   func(n int64)
 	// Atomic: the connection may still read a body after its answer came.
 	sent   atomic.Int64
-	unread atomic.Pointer[error] // of the content
+	unread atomic.Pointer[error] // the error of reading the content
 }
 
 func (u *upload) attempt(ctx context.Context) (taken bool, err error) {

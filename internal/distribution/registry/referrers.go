@@ -41,7 +41,7 @@ func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(D
 	listed := err == nil
 	tagged, err := r.fallenBack(ctx, digest)
 	if _, unreadable := errors.AsType[*ManifestError](err); unreadable && listed {
-		return found, nil // the tag is of something else
+		return found, nil // the tag belongs to something else
 	}
 	return append(tagged, slices.DeleteFunc(found, func(d Descriptor) bool { return has(tagged, d.Digest) })...), err
 }

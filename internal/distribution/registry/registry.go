@@ -44,7 +44,7 @@ type Client struct {
 	login   login.Config
 
 	mu         sync.Mutex
-	registries map[string]*registry // by the host that the person named, and the registry's
+	registries map[string]*registry // by the host that the person named, and the host of the registry
 }
 
 // New returns a client.

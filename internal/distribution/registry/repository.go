@@ -27,7 +27,7 @@ type registry struct {
 	named string // the host of the source, which the person named
 	host  string // the host as sources spell it
 
-	unreached error // why no request is sent
+	unreached error // why no request can be sent, or nil
 	client    *http.Client
 	mu        sync.Mutex
 	session   *session // until the registry refuses it
@@ -258,7 +258,7 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (digest string, er
 	if _, bad := skill.ParseDigest(digest); bad == nil {
 		return digest, nil
 	}
-	// Some registries send no digest with HEAD. The digest of the bytes is as good.
+	// Some registries send no digest with HEAD. Compute it from the bytes of the manifest.
 	m, err := r.Manifest(ctx, tag)
 	if err != nil {
 		return "", err
@@ -266,7 +266,7 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (digest string, er
 	return m.Digest, nil
 }
 
-// Manifest returns the manifest with a tag or a digest. It verifies a digest.
+// Manifest returns the manifest with a tag or a digest. It checks that the bytes have the digest.
 func (r *Repository) Manifest(ctx context.Context, name string) (*Manifest, error) {
 	_, notDigest := skill.ParseDigest(name)
 	what := "the tag " + display.Quote(name)
@@ -349,7 +349,7 @@ func (r *Repository) Tags(ctx context.Context) ([]string, error) {
 	return tags, nil
 }
 
-// nextPage returns the path of the next page, or "". The host never changes.
+// nextPage returns the path of the next page, or "". A next page at another host is an error.
 func nextPage(resp *http.Response) (string, error) {
 	link, rest, ok := strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")
 	if !ok || !strings.Contains(rest, "next") {

@@ -71,7 +71,7 @@ func (r *registry) renew(ctx context.Context, refused *session, code int) *sessi
 	return next
 }
 
-// refusal returns the status of the registry or its sign-in that refuses the session, or 0.
+// refusal returns the status with which the registry or its sign-in refuses the session, or 0.
 func (r *Repository) refusal(resp *http.Response, err error) int {
 	var sign *signInError
 	code := 0

@@ -23,7 +23,7 @@ const maxToken = 128 << 10
 // configured.
 var errNoCredentials = errors.New("no credentials")
 
-// signInError is the status of a sign-in that refuses a token.
+// signInError is the error of a sign-in that issues no token, with its status.
 type signInError struct{ code int }
 
 func (e *signInError) Error() string { return "the sign-in answers " + http.StatusText(e.code) }
@@ -53,7 +53,7 @@ type asking struct {
 	done chan struct{} // closed when the other fields are set
 	got  *authorization
 	err  error
-	left bool // its caller was cancelled
+	left bool // the caller of the request was cancelled
 }
 
 // challenge is a registry's demand after it refuses a request.
@@ -87,7 +87,7 @@ func (s *session) do(req *http.Request, scopes []string) (*http.Response, error)
 	} else {
 		next, err = s.bearer(req.Context(), c, key, sent)
 	}
-	if err == nil && next == sent { // it was refused
+	if err == nil && next == sent { // the sign-in has no other authorization than the refused one
 		return resp, nil
 	}
 	resp.Body.Close()
@@ -139,8 +139,9 @@ func (s *session) basic(ctx context.Context) (string, error) {
 	return s.given.basic, nil
 }
 
-// bearer returns a new token for the scopes that replaces the sent one. It is the same token if
-// the sign-in has no other. Concurrent requests for the same scopes share one sign-in.
+// bearer returns the authorization header with a new token for the scopes, after the registry
+// refused the header sent. The two are equal if the sign-in has no other token. Concurrent requests
+// for the same scopes share one sign-in.
 func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (string, error) {
 	a := &s.given
 	flight := key + "\n" + c.scope
@@ -200,7 +201,8 @@ func (s *session) ask(ctx context.Context, own *asking, c challenge, key string,
 }
 
 // token requests a token from the sign-in, as the distribution specifications define it. It uses
-// OAuth 2 with an identity token, else a name and a password, or neither.
+// OAuth 2 if there is an identity token. Otherwise, it sends a name and a password, if there are
+// any.
 func (s *session) token(ctx context.Context, c challenge, scopes []string) (*authorization, error) {
 	found, err := s.credentials(ctx)
 	if err != nil {
@@ -322,7 +324,7 @@ func challengeOf(headers []string) challenge {
 			}
 			word := strings.ToLower(rest[:end])
 			rest = strings.TrimLeft(rest[end:], " \t")
-			if !strings.HasPrefix(rest, "=") { // it begins a challenge
+			if !strings.HasPrefix(rest, "=") { // the word begins a challenge
 				if c.scheme != "" {
 					break
 				}
