@@ -28,7 +28,7 @@ type image struct {
 	manifest *registry.Manifest
 	label    string // for progress
 
-	mu      sync.Mutex // held while it is read
+	mu      sync.Mutex // held while the image is read
 	spool   origin.Spool
 	layers  []layer // nil until they are fetched
 	entries []origin.Node
@@ -47,7 +47,7 @@ type layer struct {
 	folder  bool // its publisher marks it for unpacking
 }
 
-// fetch brings the layers here, several at once.
+// fetch fetches the layers, several of them concurrently.
 func (m *image) fetch(ctx context.Context) error {
 	if m.layers != nil {
 		return nil
@@ -133,7 +133,7 @@ func (l *layer) walk(ctx context.Context, yield func(file) error) error {
 		return archive.Walk(ctx, l.bytes, l.bytes.Size(), func(e origin.Node, content io.Reader) error {
 			return yield(file{e, content})
 		})
-	case l.title == "": // as the empty layer of an artifact without content
+	case l.title == "": // such as the empty layer of an artifact without content
 		return nil
 	}
 	title := strings.TrimPrefix(l.title, "./")
@@ -145,7 +145,7 @@ func (l *layer) walk(ctx context.Context, yield func(file) error) error {
 
 var errWhiteout = errors.New("it removes files of the layers below (a whiteout), which knack does not do: ask the publisher for a single layer")
 
-// read finds the skills.
+// read fetches the layers and finds the skills in them.
 func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,8 +197,8 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 	return skills, nil
 }
 
-// add adds an entry. It replaces an entry of the layers below. A path that one layer has twice
-// makes the skill refused.
+// add adds an entry, which replaces an entry of a lower layer with the same path. If one layer has
+// a path twice, both entries stay, and the skill is refused for that.
 func (m *image) add(layer int, f file) error {
 	f.Path = strings.Clone(f.Path)
 	if was, ok := m.at[f.Path]; ok && m.from[was] != layer {

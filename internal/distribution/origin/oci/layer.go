@@ -31,7 +31,7 @@ func packingOf(r *io.SectionReader) packing {
 	return single
 }
 
-// firstBlock returns the first block, or less at the end.
+// firstBlock returns the first 512 bytes, or fewer if there are no more.
 func firstBlock(r io.Reader) []byte {
 	head := make([]byte, 512)
 	n, _ := io.ReadFull(r, head)

@@ -69,7 +69,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 				err = m.send(ctx, origin.Select([]origin.Skill{only}), func(string) string { return c.path }, to)
 			}
 			if m != nil {
-				err = errors.Join(err, m.close()) // before the next ones take files too
+				err = errors.Join(err, m.close()) // before the next image opens its files
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -83,8 +83,8 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return group.Wait()
 }
 
-// child reads a skill of a collection and returns it with its image, which is nil if it was not
-// reached.
+// child reads a skill of a collection and returns it with its image. The image is nil if the
+// skill's manifest could not be read.
 func (l *library) child(ctx context.Context, c child) (m *image, only origin.Skill, err error) {
 	if c.fault != nil {
 		return nil, only, c.fault

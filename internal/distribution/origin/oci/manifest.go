@@ -97,8 +97,8 @@ func (o *Origin) children(r *registry.Repository, m *registry.Manifest) ([]child
 	return children, nil
 }
 
-// within returns the repository that an annotation names. A tag alone, and an empty annotation,
-// mean the collection's own; a name without a registry is at Docker Hub, as for docker.
+// within returns the repository that an annotation names. A tag alone, or an empty annotation,
+// means the collection's own repository. A name without a registry is at Docker Hub, as for docker.
 func (o *Origin) within(r *registry.Repository, ref string) (*registry.Repository, error) {
 	ref = strings.TrimPrefix(ref, "oci://")
 	ref, _, _ = strings.Cut(ref, "@")

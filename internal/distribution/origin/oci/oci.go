@@ -1,6 +1,6 @@
-// Package oci reads skills from repositories of OCI registries. They are images, artifacts of the
-// tools that publish skills, and collections of them. It detects the format of layers by their
-// bytes, since tools disagree about the media types.
+// Package oci reads skills from repositories of OCI registries: from images, from artifacts of
+// tools that publish skills, and from collections of these. It detects the format of layers by
+// their bytes, since tools disagree about the media types.
 package oci
 
 import (
@@ -23,7 +23,7 @@ const (
 // Options are the settings of an [Origin]. All except Progress and the helpers are required.
 type Options struct {
 	registry.Options
-	// Spool returns a file for a layer on its way.
+	// Spool returns a temporary file for layers.
 	Spool func() (origin.Spool, error)
 	// Progress is called with the bytes of layers.
 	Progress origin.Progress

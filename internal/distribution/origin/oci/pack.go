@@ -81,13 +81,13 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 	return skills, u.send(ctx, origin.Select(sound), to)
 }
 
-// unpacked is a pack whose files lie one after the other in a spool, so that it is decompressed
-// only once. Which of them are in a skill is known only at its end.
+// unpacked is a pack that was decompressed once: a spool has the bytes of its files, one after the
+// other. It is only known at the end of the pack which of the files belong to skills.
 type unpacked struct {
 	files   origin.Spool
-	out     *bufio.Writer // to files, past any ReadFrom: most files are smaller than its buffer
+	out     *bufio.Writer // to files without their ReadFrom: most files are smaller than the buffer
 	entries []origin.Node
-	starts  []int64 // where the bytes of each entry are
+	starts  []int64 // the offset of each entry's bytes
 	size    int64
 }
 

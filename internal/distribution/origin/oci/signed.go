@@ -14,8 +14,8 @@ import (
 )
 
 // Signatures implements [origin.Signed]. It returns bundles among the referrers of the manifest,
-// then the signatures of cosign before version 3, which have their own tag. It fetches only
-// content with the media type of a signature, and no more of it than counts.
+// then the signatures of cosign before version 3, which have their own tag. It fetches only content
+// with the media type of a signature, and at most [trust.MaxFound] signatures of each kind.
 func (l *library) Signatures(ctx context.Context) ([]trust.Signature, error) {
 	repo := l.origin.target(l.ref).repo
 	digest := strings.TrimPrefix(l.at.ID, "oci:")
@@ -25,8 +25,8 @@ func (l *library) Signatures(ctx context.Context) ([]trust.Signature, error) {
 	return w.found, w.err
 }
 
-// maxFailures bounds the failed requests for signatures before no more are sent: each is tried
-// several times.
+// maxFailures is the number of failed requests for signatures after which no more are sent, since
+// each request is tried several times.
 const maxFailures = 3
 
 // beside collects the signatures of a manifest.
@@ -38,8 +38,9 @@ type beside struct {
 	failures int
 }
 
-// failed records that a signature is unavailable; s is its stand-in. A signature that the registry
-// no longer has is left out, and an unreadable one is invalid.
+// failed records that a signature is unavailable. It leaves out a signature that the registry no
+// longer has. In the place of an unreadable signature, it adds s, which is invalid without its
+// data.
 func (w *beside) failed(err error, s trust.Signature) {
 	var unreadable *registry.ManifestError
 	switch {
@@ -99,7 +100,7 @@ func isAboutSigning(d registry.Descriptor) bool {
 // emptyType is the media type of the empty configuration.
 const emptyType = "application/vnd.oci.empty.v1+json"
 
-// predicateKey is cosign's annotation for the subject of a bundle's statement.
+// predicateKey is cosign's annotation for the predicate type of a bundle's statement.
 const predicateKey = "dev.sigstore.bundle.predicateType"
 
 // older fetches the signatures of cosign before version 3.
