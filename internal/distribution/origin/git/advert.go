@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// maxAdvert bounds a server's answer about its refs, in bytes. A line has 100.
+// maxAdvert bounds a server's answer about its refs, in bytes. A ref takes about 100 bytes.
 const maxAdvert = 128 << 20
 
 // direct reports whether a place's address alone determines the connection to its server, so that
@@ -28,9 +28,9 @@ func (g *Origin) direct(s *setup, at place) bool {
 const infoRefs = "/info/refs?service=git-upload-pack"
 
 // advertised requests a server's refs by HTTP, in the first version of the protocol. A run of git
-// makes two requests and costs a hundred times as much. It also resolves redirects, since git
-// would follow one into a private network. Without refs and an error, the caller must run git: a
-// login is needed, the server is unreachable, or its answer is unexpected.
+// makes two requests and costs a hundred times as much. advertised also resolves redirects, since
+// git would follow one into a private network. If it returns neither refs nor an error, the caller
+// must run git: a login is needed, the server is unreachable, or its answer is unexpected.
 func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error) {
 	s, err := g.start()
 	if err != nil || !g.direct(s, at) {
@@ -104,8 +104,8 @@ func (r *refs) parse(from io.Reader) error {
 	}
 }
 
-// packet reads a line (gitprotocol-common, pkt-line). It returns nil at the end of a part. The
-// line is valid until the next call.
+// packet reads a line (gitprotocol-common, pkt-line). It returns nil at a flush line. The line is
+// valid until the next call.
 func packet(in *bufio.Reader) ([]byte, error) {
 	head, err := in.Peek(4)
 	if err != nil {

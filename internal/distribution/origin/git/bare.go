@@ -27,8 +27,9 @@ const remote = "knack-source"
 // maxReceived bounds the bytes of one fetch, like the bound of an archive.
 const maxReceived = 4 << 30
 
-// bare returns a place's repository for fetched objects. Callers increment n if the repository is
-// damaged or another process writes to it, so that no run waits or repairs.
+// bare returns a place's repository for fetched objects, the first one or with n a further one.
+// Callers increment n if a repository is damaged or another process writes to it, so that no run
+// waits for it or repairs it.
 func (g *Origin) bare(ctx context.Context, at place, key string, n int, sha256 bool) (*bare, error) {
 	if n > 0 {
 		key += " " + strconv.Itoa(n)
@@ -103,12 +104,12 @@ func (b *bare) fetch(ctx context.Context, config []string, stdin io.Reader, args
 // errDamaged is the error of an unreadable repository in the store.
 var errDamaged = errors.New("the fetched files cannot be read again")
 
-// maxHeld is the size up to which a file is read completely before it is passed on, so that a
-// damaged file is not.
+// maxHeld is the size up to which a file is read completely before it is passed on, so that no part
+// of a damaged file is passed on.
 const maxHeld = 1 << 20
 
-// read calls take for each file in the repository. It returns the indexes in ids of the missing
-// files.
+// read calls take with each file that the repository has. It returns the indexes in ids of the
+// missing files.
 func (b *bare) read(ctx context.Context, ids []string, take func(i int, size int64, content io.Reader) error) (missing []int, err error) {
 	next, refused := 0, error(nil)
 	err = b.local(ctx, strings.NewReader(strings.Join(ids, "\n")+"\n"), func(out io.Reader) error {

@@ -23,8 +23,8 @@ type Options struct {
 	// Env is the environment of the process, as NAME=VALUE. git gets it without variables that
 	// point to another repository.
 	Env []string
-	// Dir returns the folder of the bare repository for a key. The folder need not exist, but its
-	// contents stay for the next call. Deleting it is safe.
+	// Dir returns the folder of the bare repository for a key. The folder need not exist yet. Later
+	// calls use its contents again; deleting it is safe.
 	Dir func(key string) (string, error)
 	// Terminal allows git and ssh to ask for a password on the terminal.
 	Terminal bool
@@ -34,7 +34,7 @@ type Options struct {
 	// requests branches and tags in a hundredth of the time of a git run, and follows redirects.
 	// git is used if its settings or the answer require it.
 	HTTP func(address string) (*http.Client, error)
-	// CheckTarget, if set, returns an error if a server that the user named may not lead to an
+	// CheckTarget, if set, returns an error if a server that the user named must not lead to an
 	// address. Without it, git follows no redirect.
 	CheckTarget func(ctx context.Context, named, to string) error
 	// Progress, if set, is called while bytes arrive.
@@ -50,7 +50,7 @@ type Options struct {
 // one command.
 type Origin struct {
 	opts     Options
-	start    func() (*setup, error) // examines the program, once
+	start    func() (*setup, error) // examines the program at the first call
 	slots    chan struct{}          // for concurrent requests to repositories
 	mu       sync.Mutex
 	asked    map[string]*question   // by location
@@ -81,13 +81,13 @@ func New(o Options) *Origin {
 // ErrOffline is the error of a request to a server that the caller forbids.
 var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
 
-// question is a repository's answer.
+// question is a request to a repository, with the answer.
 type question struct {
 	first  sync.Once
 	at     place // after redirects
-	advert *refs // nil if git must ask
+	advert *refs // nil if git must send the request
 	no     error
-	asked  bool // git has asked, with the error said
+	asked  bool // git has sent the request; said is its error
 	said   error
 
 	then sync.Once
@@ -118,7 +118,7 @@ func (g *Origin) question(ctx context.Context, at place) *question {
 	return q
 }
 
-// inSlot calls do when fewer than mostAtOnce requests are running.
+// inSlot calls do as soon as fewer than mostAtOnce requests are running.
 func (g *Origin) inSlot(ctx context.Context, do func() error) error {
 	select {
 	case g.slots <- struct{}{}:
@@ -194,7 +194,7 @@ func (g *Origin) ask(ctx context.Context, at place) (*refs, error) {
 	return r, err
 }
 
-// Open fetches a commit without its files, unless the repository has it.
+// Open fetches a commit without its files, unless the local repository has it.
 func (g *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (origin.Library, error) {
 	where, err := locate(ref.Location)
 	if err != nil {

@@ -182,7 +182,7 @@ func (l *library) Aside() origin.Aside {
 	return origin.AsideOf(l.tree.entries, l.found, l.modules)
 }
 
-// The file with the addresses of submodules, and its read bytes.
+// modulesFile is the file with the URLs of submodules. At most maxModules bytes of it are read.
 const (
 	modulesFile = ".gitmodules"
 	maxModules  = 64 << 10
@@ -253,7 +253,8 @@ const (
 
 func short(commit string) string { return commit[:7] }
 
-// blobs passes on files by their hashes, in any order, and fetches missing ones.
+// blobs calls take with the content of each file, given by its hash, in any order. It fetches
+// missing files.
 func (l *library) blobs(ctx context.Context, ids []string, take func(i int, size int64, content io.Reader) error) error {
 	left := make([]int, len(ids))
 	for i := range left {

@@ -18,9 +18,9 @@ const maxLeads = 5
 var errElsewhere = errors.New("its server leads to another address, which is not a repository")
 
 // askFollowing runs git to request a server's refs, since the user's settings determine the
-// connection. git follows no redirect itself, because one could lead into a private network. Each
-// redirect is checked here, and git asks again at its target. said is the error of git, and err
-// the reason why the server may not be asked.
+// connection. git follows no redirect itself, because one could lead into a private network.
+// Instead, askFollowing checks each redirect, and git sends a request to its target. said is the
+// error of git, and err the reason why the server must not be asked.
 func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, said, err error) {
 	for range maxLeads {
 		r, said = g.ask(ctx, at)
@@ -47,7 +47,7 @@ func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, 
 // leadsTo returns the repository that a place redirects to, after checking it. It is "" if git
 // does not report the target.
 func (g *Origin) leadsTo(ctx context.Context, at place) (string, error) {
-	var from strings.Builder // after insteadOf of the user's settings
+	var from strings.Builder // the address after the user's insteadOf settings
 	args := []string{"ls-remote", "--quiet", "--get-url", "--", at.url}
 	if err := g.run(ctx, call{dir: noRepository, args: args, stdout: func(r io.Reader) error {
 		_, err := io.Copy(&from, io.LimitReader(r, maxLine))

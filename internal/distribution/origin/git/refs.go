@@ -24,7 +24,7 @@ func revision(commit, version string) origin.Revision {
 }
 
 // refs has the branches and tags of a repository by name, with their commits. An annotated tag is
-// an object of its own; here it has the tagged commit.
+// an object itself; refs has the commit that it tags.
 type refs struct {
 	head           string
 	branches, tags map[string]string
@@ -79,7 +79,8 @@ func (r *refs) add(commit, name string) error {
 	return nil
 }
 
-// put skips names that git itself refuses, since a tag's name becomes a version.
+// put adds a branch or tag. It skips a name that git itself refuses, since a tag's name becomes a
+// version.
 func (r *refs) put(to map[string]string, name, commit string) {
 	if origin.CheckWant(name) != nil {
 		r.skipped++
@@ -101,8 +102,8 @@ var (
 func isCommit(text string) bool { return longHex().MatchString(text) }
 
 // pick returns the commit that a reference names. A tag takes precedence over a branch, as in git.
-// sub is the folder behind it: in the address of a page, the name of a branch with a slash cannot
-// be told from a folder.
+// sub is the folder that follows the reference. In the address of a page, a branch name with a
+// slash looks the same, so the error proposes such a branch.
 func (r *refs) pick(source, want, sub string) (origin.Revision, error) {
 	if want == "" || want == "HEAD" {
 		switch {

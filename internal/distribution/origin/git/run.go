@@ -28,7 +28,8 @@ var oldest = [2]int{2, 29}
 // useArchive is the advice for a user without a suitable git.
 const useArchive = "or name an archive of the repository, such as https://HOST/OWNER/REPO/archive/REF.tar.gz, which needs no git"
 
-// noRepository keeps git from searching for a repository around the working directory.
+// noRepository is a --git-dir that keeps git from searching for a repository around the working
+// directory.
 const noRepository = "/dev/null"
 
 var versionLine = lazyregexp.New(`^git version ([0-9]+)\.([0-9]+)`)
@@ -103,8 +104,8 @@ var elsewhere = []string{
 	"GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH", "GIT_NO_REPLACE_OBJECTS", "GIT_LITERAL_PATHSPECS", "LC_ALL", "LANGUAGE",
 }
 
-// environment returns the environment of every run of git: the user's, with credentials and
-// proxies.
+// environment returns the environment of every run of git. It is the user's, with credentials and
+// proxies, but without the variables in elsewhere.
 func (g *Origin) environment(s *setup) []string {
 	env := make([]string, 0, len(g.opts.Env)+8)
 	for _, v := range g.opts.Env {
@@ -141,7 +142,7 @@ func (s *setup) protocols(at place) string {
 // objects without a branch.
 var always = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "fetch.fsckObjects=true", "submodule.recurse=false",
-	// Harmless faults that old programs wrote.
+	// Ignore harmless faults that old programs wrote.
 	"fetch.fsck.zeroPaddedFilemode=ignore", "fetch.fsck.badTimezone=ignore", "fetch.fsck.missingSpaceBeforeDate=ignore",
 	"fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false", "gc.auto=0", "maintenance.auto=false",
 	"protocol.version=2", "color.ui=false", "init.defaultBranch=main",
@@ -169,8 +170,8 @@ type call struct {
 // errLate is the error of a run of git that contacted a server and took too long.
 var errLate = errors.New("the server was not done after an hour: it is too slow, or sends without end")
 
-// endTime is the time for git to end after it was asked to. A program that it started may keep
-// its streams open for as long.
+// endTime is the time that git has to end after it was told to. A program that git started may keep
+// git's streams open for as long.
 const endTime = 2 * time.Second
 
 // run runs git. The error explains git's failure in plain words.
