@@ -22,9 +22,9 @@ const (
 	maxDeep      = 4
 )
 
-// Copy publishes the content of a tag or a digest byte for byte. It copies it to another
-// repository with all referrers, such as signatures, or gives it a new tag in the same
-// repository.
+// Copy publishes the content of a tag or a digest byte for byte. For another repository, it copies
+// the content with all referrers, such as signatures. In the same repository, it only sets a new
+// tag.
 func (p *Publisher) Copy(ctx context.Context, from *registry.Repository, name string, to Target) (*Result, error) {
 	m, err := from.Manifest(ctx, name)
 	if err != nil {
@@ -207,8 +207,8 @@ func holds(m, other *registry.Manifest) bool {
 	return len(other.Layers) > 0
 }
 
-// late is a blob that is fetched when its first byte is read: never, if the registry mounts it
-// from the other repository.
+// late is a blob that is fetched when its first byte is read. It is not fetched if the registry
+// mounts it from the other repository.
 type late struct {
 	ctx context.Context
 	*copying

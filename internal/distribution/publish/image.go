@@ -40,7 +40,8 @@ type image struct {
 	Annotations   map[string]string     `json:"annotations,omitempty"`
 }
 
-// imageOf returns an image. Equal images have equal bytes, since encoding/json sorts maps.
+// imageOf returns the manifest of an image. Equal images have equal bytes, since encoding/json
+// sorts maps.
 func imageOf(m image) (artifact, error) {
 	m.SchemaVersion, m.MediaType = 2, registry.ImageType
 	if m.Subject != nil {

@@ -35,8 +35,8 @@ type file struct {
 	at   int64  // in the spool
 }
 
-// read reads the files of a library. A skill that cannot be published makes it fail, since a
-// release without the skill would remove it from clients that follow the tag.
+// read reads the files of a library. It fails if a skill cannot be published, since a release
+// without the skill would remove it from clients that follow the tag.
 func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, err error) {
 	skills, err := lib.Skills(ctx)
 	if err != nil {
@@ -125,7 +125,8 @@ func within(folders map[string]bool, folder string) bool {
 	return false
 }
 
-// relativeTo returns the path of a file relative to a folder, and whether it is below it.
+// relativeTo returns the path of a file relative to a folder, and whether the file is in the
+// folder.
 func relativeTo(folder, path string) (string, bool) {
 	if folder == "." {
 		return path, true
@@ -189,7 +190,7 @@ func (s *sink) Fail(folder string, err error) {
 	}
 }
 
-// twice warns about names that several skills have, or returns "".
+// twice returns a warning about names that several skills have, or "".
 func (c *contents) twice() string {
 	by := map[string]int{}
 	for _, s := range c.skills {

@@ -43,7 +43,7 @@ type Publisher struct {
 // Target is the destination of a publication.
 type Target struct {
 	Repository *registry.Repository // a writable one
-	Tags       []string             // the first is the last release's
+	Tags       []string             // the first that exists is the tag of the last release
 }
 
 // Kind is the kind of published content.
@@ -72,7 +72,7 @@ type Result struct {
 	To        string // the repository
 	Digest    string // of the manifest
 	Tags      []string
-	Replaced  map[string]string // the previous digests of full version tags, if different
+	Replaced  map[string]string // by full version tag: the digest that it had before, if different
 	Unchanged bool              // all of it existed under these tags, and nothing was sent
 	Signed    bool
 	Skills    []Skill // by path; empty for a copy
@@ -169,7 +169,7 @@ func (p *Publisher) push(ctx context.Context, to Target, a artifact, near *regis
 // changed reports whether the push added content to the registry.
 func (r *Result) changed() bool { return r.added || r.Statements > 0 || r.Sent > 0 }
 
-// blobs sends the blobs that the repository lacks, several at once.
+// blobs sends the blobs that the repository lacks, several of them concurrently.
 func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []blob, near *registry.Repository, r *Result) error {
 	missing := make([]bool, len(all))
 	group, within := errgroup.WithContext(ctx)

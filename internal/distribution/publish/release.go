@@ -34,9 +34,9 @@ const (
 	packSize = 1 << 20
 )
 
-// Library publishes a folder of skills as a release, or its only skill as an artifact. lock,
-// which may be nil, has the origins of its skills by their folders in the library. The warning,
-// if not "", is about names.
+// Library publishes a folder of skills as a release, or its only skill as an artifact. lock, which
+// may be nil, has the origins of its skills by their folders in the library. The warning, if not
+// "", is about names that several skills have.
 func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[string]lockfile.Skill, to Target) (r *Result, warning string, err error) {
 	c, err := p.read(ctx, lib)
 	if err != nil {
@@ -219,7 +219,7 @@ func (l *pack) close() {
 	}
 }
 
-// pack makes the layers, as many at once as there are processors.
+// pack makes the layers, as many concurrently as there are processors.
 func (p *Publisher) pack(ctx context.Context, c *contents, layers []pack, last last, to Target) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -276,7 +276,7 @@ func (l *pack) make(ctx context.Context, p *Publisher, c *contents) (err error) 
 	return nil
 }
 
-// takeOver replaces a layer by the last release's layer with the same content but another
+// takeOver replaces a layer with the last release's layer that has the same content in another
 // compression. Clients with that layer then need not fetch it again. The release may claim false
 // digests, so the layer is fetched and compared.
 func (l *pack) takeOver(ctx context.Context, p *Publisher, from *registry.Repository, was registry.Descriptor) error {
