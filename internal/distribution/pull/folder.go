@@ -29,8 +29,8 @@ type Folder struct {
 	Store *store.Store
 }
 
-// ErrForeign is the category of the errors about a folder with files that knack did not write, or
-// that changed since.
+// ErrForeign is the category of the errors about a folder that has files which knack did not write,
+// or which were changed since.
 var ErrForeign = errors.New("the folder has something that knack did not write")
 
 // Check fails if the folder's content prevents unpacking a release of this source. Its error is
@@ -44,7 +44,7 @@ func (f Folder) Check(ctx context.Context, ref origin.Ref) error {
 // folder changes atomically. If it is up to date, nothing is written, and Unpack returns false.
 func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (changed bool, err error) {
 	beside := filepath.Join(filepath.Dir(f.Dir), ".knack")
-	if err := edit.Sweep(beside, func(at string) error { // of a command that was killed
+	if err := edit.Sweep(beside, func(at string) error { // the leftovers of a killed command
 		_, err := look(ctx, at, "")
 		return err
 	}); err != nil {
@@ -84,7 +84,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 	if err := tree.Exchange(f.Dir); err != nil {
 		return false, err
 	}
-	// Files saved in the old folder meanwhile are restored.
+	// If files were saved in the old folder meanwhile, put it back.
 	if _, err := look(context.WithoutCancel(ctx), tree.Path(), ref.Source); err != nil {
 		if back := tree.Exchange(f.Dir); back != nil {
 			stays = true
@@ -104,7 +104,7 @@ func (f Folder) fit(r store.Release) error {
 	var need edit.Extent
 	for _, m := range r.Skills {
 		if m.Fault == "" {
-			if one, err := f.Store.Extent(m.Skill); err == nil { // else it is found damaged
+			if one, err := f.Store.Extent(m.Skill); err == nil { // fill reports a damaged skill
 				need.Add(one)
 			}
 		}
@@ -128,8 +128,9 @@ func (c content) equals(other content) bool {
 	return true
 }
 
-// look returns the content of a folder, or nil if it does not exist. All of it must match its
-// lock, and the lock must name only this source, unless source is "". Missing files are allowed.
+// look returns the content of a folder, or nil if it does not exist. All of its files must match
+// its lock, and the lock must name only this source, unless source is "". Missing files are
+// allowed.
 func look(ctx context.Context, at, source string) (content, error) {
 	tree, err := dir.OpenTree(at, false)
 	switch {
@@ -262,7 +263,8 @@ func (f Folder) fill(ctx context.Context, tree *edit.Tree, ref origin.Ref, r sto
 	return all, nil
 }
 
-// folderOf returns the folder of a skill. A skill that is the whole source gets its own folder.
+// folderOf returns the folder of a skill. A skill that is the whole source gets a folder with the
+// name of the source.
 func folderOf(skillPath string, ref origin.Ref) string {
 	if skillPath == "." {
 		return path.Base(filepath.ToSlash(ref.Source))

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	atOnce = 8 // packs under way
-	// skillsAtOnce is the number of skills of a server or a site that are fetched concurrently:
-	// with 500 of two files each, at 50 ms an answer, 8 at once take 4.5 s and 12 take 3.2.
+	atOnce = 8 // packs that are fetched concurrently
+	// skillsAtOnce is the number of skills of a server or a site that are fetched concurrently.
+	// With 500 skills of two files each and 50 ms for an answer, 8 take 4.5 s and 12 take 3.2 s.
 	skillsAtOnce = 12
 	// unpacked is the assumed number of bytes on disk for one packed byte, when free space is
 	// checked before a download. Real skills need 4, and small files a block each. The real need
@@ -98,7 +98,7 @@ func (w *work) packs(ctx context.Context, lib origin.Packed, packs []origin.Pack
 
 // pack fetches one pack into the store, and records its content.
 func (w *work) pack(ctx context.Context, lib origin.Packed, p origin.Pack, batch *store.Batch) (store.Layer, error) {
-	part := part{batch, p.Digest + "/"} // a hostile release has one skill in two packs
+	part := part{batch, p.Digest + "/"} // a hostile release may have one skill in two packs
 	skills, err := lib.Unpack(ctx, p, func(n int64) { w.update(func(r *Report) { r.Bytes += n }) }, part)
 	if err != nil {
 		return store.Layer{}, err

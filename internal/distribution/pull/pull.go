@@ -26,7 +26,7 @@ type Puller struct {
 	// Trust has the rules about signatures, which are judged before anything else of a library is
 	// fetched; nil has none.
 	Trust trust.Rules
-	// AllowDowngrade takes a release under the tag of another version.
+	// AllowDowngrade accepts a release under the tag of another version.
 	AllowDowngrade bool
 	// Clean, if not nil, removes the source's credentials from the reason of a fault.
 	Clean func(text string) string
@@ -47,7 +47,7 @@ type Report struct {
 	Skills       int // of the release, at the end
 }
 
-// Resolve returns the source's present revision. It asks a registry with one HEAD.
+// Resolve returns the source's present revision. For a registry, it sends one HEAD request.
 func (p *Puller) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	o, err := p.Origins(ref.Kind)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 		whole := true
 		r.Skills, whole, err = w.fetchLibrary(ctx, ref, lib, batch)
 		if r.Revision = lib.Revision().ID; !whole {
-			r.Revision = "" // the next poll tries the faulty ones again
+			r.Revision = "" // the next poll tries the faulty skills again
 		}
 	}
 	if err != nil {
@@ -227,9 +227,9 @@ func checkCount(skills []store.Member, source string) error {
 	return nil
 }
 
-// digestOf returns the name of a release: the digest of its manifest if it has one. Otherwise it
-// is a digest of its source, its revision and its skills. The words of a fault do not count: they
-// may have a digest or a number that differs each time.
+// digestOf returns the digest that identifies a release: the digest of its manifest if it has one.
+// Otherwise it is a digest of its source, its revision and its skills. It does not cover the words
+// of a fault, which may contain a digest or a number that differs each time.
 func digestOf(ref origin.Ref, r store.Release) string {
 	if digest, ok := strings.CutPrefix(r.Revision, "oci:"); ok {
 		return digest

@@ -16,8 +16,8 @@ type Reason string
 const (
 	Gone      Reason = "gone"      // the source does not have the tag or the release
 	NoSkills  Reason = "no-skills" // the source is not a library of skills
-	Signature Reason = "signature" // its signature is not one that is trusted
-	Version   Reason = "version"   // its tag is another version than it has
+	Signature Reason = "signature" // it has no trusted signature
+	Version   Reason = "version"   // its tag names another version
 	Limit     Reason = "limit"     // it is larger than a release may be
 	Disk      Reason = "disk"      // the store has no room for it
 )

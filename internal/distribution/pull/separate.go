@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The bounds of how often one pull opens its source again, which lists all skills each time. A source
-// that needs more is not asked until the next poll.
+// Bounds of the number of times that one pull opens its source again, which lists all skills each
+// time. Beyond them, knack sends the source no request until the next poll.
 const (
 	maxInVain   = 64   // while no skill arrives
 	maxReopened = 1000 // in all
@@ -29,16 +29,16 @@ type separately struct {
 	batch *store.Batch
 
 	mu       sync.Mutex
-	lib      origin.Separate  // that answers
+	lib      origin.Separate  // the library that answered last
 	reopened []origin.Library // to be closed
-	times    int              // that the source was opened again
-	inVain   int              // since a skill arrived last
-	outage   error            // the first one that is a fault of a skill
+	times    int              // how often the source was opened again
+	inVain   int              // how often since a skill arrived last
+	outage   error            // the first outage that counts as a fault of a skill
 }
 
-// fetch fetches the skills, several at once. A skill that the store has by the digest of its source
-// is not fetched, and one that is fetched is in the store at once, so that an interrupted pull can
-// be continued. A faulty skill is a member with its fault.
+// fetch fetches the skills, several of them concurrently. It does not fetch a skill with a digest
+// that the store has. A fetched skill is immediately in the store, so that an interrupted pull can
+// be continued. A faulty skill becomes a member with its fault.
 func (f *separately) fetch(ctx context.Context, skills []origin.Skill) (members []store.Member, whole bool, err error) {
 	members = make([]store.Member, len(skills))
 	var missing []origin.Skill
@@ -143,7 +143,7 @@ func (f *separately) from(ctx context.Context, lib origin.Separate, s origin.Ski
 	return k, err
 }
 
-// reopen opens the source again, and returns its present entry of a skill, or nil.
+// reopen opens the source again. It returns the library with its present entry of a skill, or nil.
 func (f *separately) reopen(ctx context.Context, path string) (origin.Separate, origin.Skill) {
 	f.mu.Lock()
 	f.times, f.inVain = f.times+1, f.inVain+1
