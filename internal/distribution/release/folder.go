@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// folder is the folder of one skill as a file system. A read to the end of a file returns the
-// bytes of its digest, or fails.
+// folder is the folder of one skill as a file system. A read to the end of a file fails unless the
+// bytes have the file's digest.
 type folder struct {
 	source       *Source
 	path         string // of the skill within the release
@@ -22,7 +22,7 @@ type folder struct {
 	entry, fault string
 }
 
-// inner returns the folder as it is on the disk.
+// inner returns the folder on the disk, whose files are not verified.
 func (f *folder) inner() (fs.FS, error) {
 	shelf, err := f.source.open()
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	if name == "." {
 		prefix = ""
 	}
-	want := map[string]bool{} // whether it is a folder
+	want := map[string]bool{} // by name, whether the entry is a folder
 	for _, k := range files {
 		if rest, below := strings.CutPrefix(k.Path, prefix); below {
 			first, _, isFolder := strings.Cut(rest, "/")

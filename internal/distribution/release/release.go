@@ -5,8 +5,8 @@
 // that would complete wrong bytes fails. The skill is then skipped, and the caller is told and
 // fetches it again.
 //
-// [Update] resolves and fetches a release for knack pull and for servers. [Rules] decide whether it
-// may follow the one before: by signer, version and direction.
+// [Update] resolves and fetches a release for knack pull and for servers. [Rules] decide by signer,
+// version and direction whether a release may follow the previous one.
 package release
 
 import (
@@ -49,12 +49,12 @@ type Source struct {
 	root  *skill.Root
 	first chan struct{} // closed by the first Set or Lack
 	begun sync.Once     // closes first
-	poked chan struct{} // capacity 1: the release is another one, or a skill is damaged
+	poked chan struct{} // capacity 1: signals another release or a damaged skill
 
 	mu      sync.Mutex
 	release string         // the digest of the served release
 	lack    error          // why there is no release, after a first attempt
-	members []store.Member // of a release that was not scanned yet, else nil
+	members []store.Member // of a release that was not scanned yet, or nil
 	placed  []*placedSkill // of the last scan, by path
 	scan    skill.Scan     // the last one; its version is 0 if it is outdated
 	damaged map[skill.Digest]bool
@@ -63,7 +63,7 @@ type Source struct {
 	manuals manifests
 }
 
-// versions numbers the scans of all sources, since one may replace another.
+// versions numbers the scans of all sources, since one source may replace another.
 var versions atomic.Uint64
 
 // New returns a source without a release.
@@ -78,9 +78,9 @@ func (s *Source) Root() skill.Root { return s.o.Root }
 // Change counts the skills that differ between two releases.
 type Change struct{ Added, Changed, Removed int }
 
-// Set serves another release from the next scan on, which it requests. Its skills are sorted by
-// path. A skill that the previous release had in the same place is not read again, unless it was
-// damaged. Open files stay the previous release's.
+// Set serves another release from the next scan on, and requests that scan. The skills of r are
+// sorted by path. A skill that the previous release had in the same place is not read again, unless
+// it was damaged. A file that is open keeps the bytes of the previous release.
 func (s *Source) Set(r store.Release) Change {
 	s.mu.Lock()
 	before, at := s.current(), 0
@@ -161,7 +161,8 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 	}
 }
 
-// placedSkill is a skill in its place, with its file system. It is one object because there are many.
+// placedSkill is a skill at its place in the release, with its file system. Both are in one object,
+// since there are many of them.
 type placedSkill struct {
 	skill.Bundle
 	folder folder
@@ -220,7 +221,8 @@ func membersOf(before []*placedSkill) []store.Member {
 	return members
 }
 
-// placeSkills returns the skills in their places, and the skills that it read.
+// placeSkills returns all skills at their places, and the skills that it read. It reads only skills
+// that the last scan did not have.
 func (s *Source) placeSkills(ctx context.Context, members []store.Member, before []*placedSkill, broken map[skill.Digest]bool) ([]*placedSkill, []*skill.Skill, error) {
 	shelf, err := s.open()
 	if err != nil {
@@ -271,7 +273,7 @@ func (s *Source) placeSkills(ctx context.Context, members []store.Member, before
 	return now, skills, nil
 }
 
-// skill returns a skill in its place, not yet read.
+// skill returns a member of the release as a placed skill, without reading it.
 func (s *Source) skill(m store.Member, broken bool) *placedSkill {
 	p := &placedSkill{folder: folder{source: s, path: m.Path, main: m.MainDigest, digest: m.Skill, entry: m.Main, fault: m.Fault}}
 	p.Path, p.In, p.Entry, p.FS = m.Path, s.root, m.Main, &p.folder
@@ -290,7 +292,7 @@ func (p *placedSkill) sound() bool { return p.Extra == nil }
 
 var errDamaged = &skill.StoreError{Damaged: true, Message: "it is damaged in the store, and will be fetched again", Fix: "wait for the next poll of its source; if it stays so, look at the disk of the store"}
 
-// damage notes that a skill is not as its digest says.
+// damage records that a skill does not match its digest.
 func (s *Source) damage(d skill.Digest, path string) {
 	s.mu.Lock()
 	known := s.damaged[d]
@@ -334,7 +336,7 @@ func (s *Source) below(d skill.Digest) string {
 	return strings.TrimPrefix(filepath.ToSlash(rest), "/")
 }
 
-// manifests keeps the files of skills that were read last.
+// manifests caches the lists of files of the skills that were read.
 type manifests struct {
 	mu  sync.Mutex
 	all map[skill.Digest][]lockfile.File
@@ -349,7 +351,7 @@ func (m *manifests) forget(d skill.Digest) {
 	delete(m.all, d)
 }
 
-// files returns the files of a skill that is completely stored.
+// files returns the files of a skill, after checking that the store has all of it.
 func (m *manifests) files(d skill.Digest, in Shelf) ([]lockfile.File, error) {
 	m.mu.Lock()
 	files, ok := m.all[d]

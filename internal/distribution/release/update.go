@@ -15,12 +15,12 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
-// Rules say which releases of a source may become its head. knack pull and servers apply the same
-// rules.
+// Rules decide which releases of a source may become its head. knack pull and servers apply the
+// same rules.
 type Rules struct {
-	ForwardOnly bool   // to no lower version than was served
+	ForwardOnly bool   // no lower version than was served before
 	MinVersion  string // or ""
-	// Trusts reports whether a signer may sign releases of the source. nil trusts all.
+	// Trusts reports whether a signer may sign releases of the source. If nil, every signer may.
 	Trusts func(signer string) bool
 }
 
@@ -33,9 +33,9 @@ type TooLow struct {
 // Error names the version and the fix.
 func (l *TooLow) Error() string { return l.message }
 
-// Check returns why the version of a release is too low, as a [*TooLow], or nil. highest has the
-// highest served versions, by signer. With only ForwardOnly, the release that the store has at
-// the start may lack a version, if no served release had one.
+// Check returns a [*TooLow] if the version of a release is too low, or nil. highest has the highest
+// served versions, by signer. stored is set for the release that the store has at the start. With
+// only ForwardOnly, that release may lack a version, if no served release had one.
 func (u Rules) Check(r store.Release, highest map[string]string, stored bool) error {
 	most, known := u.highest(highest, r.Signer)
 	if u.MinVersion == "" && (!u.ForwardOnly || stored && !known) {
@@ -75,7 +75,7 @@ func short(digest string) string { return digest[:min(len(digest), 19)] }
 // maxPast bounds the releases that a head remembers.
 const maxPast = 4
 
-// Next returns the head of a source after a release has replaced the one before.
+// Next returns the head of a source after r has replaced the release of the head was.
 func Next(was store.Head, r store.Release, since time.Time) store.Head {
 	h := store.Head{Release: r.Digest, Since: since, Judged: r.Judged, Highest: Highest(was)}
 	if h.Previous = was.Release; was.Release == r.Digest {
@@ -123,7 +123,7 @@ func Last(s *store.Store, h store.Head, admit func(store.Release) error) (store.
 	return store.Release{}, false
 }
 
-// Puller asks sources and brings their releases into the store. [pull.Puller] implements it.
+// Puller resolves sources and brings their releases into the store. [pull.Puller] implements it.
 type Puller interface {
 	Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error)
 	Pull(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
@@ -137,8 +137,8 @@ type Request struct {
 	// AllowDowngrade accepts a lower version than the head's. The rules hold nevertheless.
 	AllowDowngrade bool
 	DryRun         bool // only look
-	// Have returns the present state. It is asked for when the source has answered, and again when
-	// its release was fetched.
+	// Have returns the present state. Update calls it when the source has answered, and again when
+	// the release was fetched.
 	Have func() (State, error)
 	// Set, if not nil, makes a release the source's head. Without it, the caller does so later.
 	Set func(store.Head) error
@@ -157,7 +157,7 @@ type State struct {
 
 // Updated is the result of [Update].
 type Updated struct {
-	At              origin.Revision // that the source has; its ID is empty if the source did not answer
+	At              origin.Revision // the revision that the source has; its ID is empty if the source did not answer
 	Release, Before store.Release   // Before is zero if there was none; Release is zero if one waits
 	Same            bool            // the head stays, or the release already waits
 	Report          pull.Report
@@ -178,7 +178,7 @@ func Update(ctx context.Context, p Puller, q Request) (u Updated, err error) {
 	if q.DryRun {
 		bring = p.Look
 	}
-	switch known := at.ID != "" && at.ID == have.Release.Revision; { // without an ID, only its skills tell
+	switch known := at.ID != "" && at.ID == have.Release.Revision; { // without an ID, only the skills show whether the release is new
 	case at.ID != "" && at.ID == have.Waits:
 		u.Same = true
 		return u, nil
@@ -224,8 +224,9 @@ func (q Request) check(r, before store.Release, head store.Head) error {
 	return nil
 }
 
-// Stored returns the state of a source in the store, for [Request.Have]. It reads the store during
-// the request to the source: usually the store has all content already.
+// Stored returns the function for [Request.Have] that returns the state of a source in the store.
+// It reads the store during the request to the source, since the store usually has all content
+// already.
 func Stored(p *pull.Puller, ref origin.Ref) func() (State, error) {
 	var s State
 	var err error
