@@ -181,8 +181,8 @@ func find64(in io.ReaderAt, locator int64, l []byte, start, length, count int64)
 	return int64(start64), int64(length64), int64(count64), at, nil
 }
 
-// differs reports whether a short field contradicts a long one. A field of all ones refers to the
-// long one.
+// differs reports whether a short field contradicts a long one. A short field of all ones means
+// that only the long one counts.
 func differs(short, long, ones uint64) bool { return short != ones && short != long }
 
 // readCentral reads one entry of the directory through a buffer, and returns its length.
@@ -248,15 +248,15 @@ func (f *zipped) extra(b []byte, fields ...*int64) error {
 	return nil
 }
 
-// zipType returns the type of an entry from the system that wrote it and its attributes. A link
-// counts for any system, since programs differ about that.
+// zipType returns the type of an entry from the system that wrote it and its attributes. A link is
+// a link whatever the system is, since programs differ about that.
 func zipType(system byte, attributes uint32) origin.NodeType {
 	mode := attributes >> 16
 	switch mode & 0o170000 {
 	case 0o120000:
 		return origin.Link
 	case 0, 0o100000:
-	default: // a folder too, if its name does not end like one
+	default: // also a folder whose name does not end with a slash
 		if system == 3 || system == 19 {
 			return origin.Other
 		}
@@ -287,8 +287,9 @@ func (f *zipped) checkSupported() error {
 	return nil
 }
 
-// readHeaders reads the local headers. The files must lie without gaps from the archive's first byte to
-// its directory. Overlapping files could turn a small archive into a large one.
+// readHeaders reads the local headers. The files must follow each other without gaps from the
+// archive's first byte to its directory. Overlapping files could turn a small archive into a large
+// one.
 func readHeaders(in io.ReaderAt, files []zipped, directory int64) error {
 	order := make([]*zipped, len(files))
 	for i := range files {
@@ -325,8 +326,8 @@ func readHeaders(in io.ReaderAt, files []zipped, directory int64) error {
 	return nil
 }
 
-// readDescriptor compares the n bytes after a file's content with the directory. Programs that
-// read from a stream trust them.
+// readDescriptor compares the n bytes after a file's content with the directory. Programs that read
+// from a stream trust these bytes.
 func (f *zipped) readDescriptor(in io.ReaderAt, n int64) error {
 	if n < 0 || n > maxDescriptor {
 		return refuse("files overlap behind %s, or there is something between them", display.Quote(f.name))
@@ -376,7 +377,7 @@ func (f *zipped) readLocal(in io.ReaderAt, directory int64) error {
 	}
 	flags := uint16(u16(h[6:]))
 	if flags&flagDescriptor != 0 && crc == 0 && packed == 0 && size == 0 {
-		crc, packed, size = f.crc, f.packed, f.size // they follow the file
+		crc, packed, size = f.crc, f.packed, f.size // the values follow the file
 	}
 	if (flags^f.flags)&(flagEncrypted|flagDescriptor) != 0 || uint16(u16(h[8:])) != f.method || crc != f.crc || packed != f.packed || size != f.size {
 		return refuse("%s has two sizes or methods: its header and the directory differ", display.Quote(f.name))
@@ -430,7 +431,7 @@ func (i *inflated) Read(p []byte) (int, error) {
 	return n, i.err
 }
 
-// readAt fills p.
+// readAt fills p with the bytes at an offset.
 func readAt(in io.ReaderAt, p []byte, at int64) error {
 	if at < 0 {
 		return refuse("it is damaged")
