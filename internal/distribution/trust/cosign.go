@@ -7,15 +7,16 @@ import "github.com/knack-dev/knack/internal/base/jsonfile"
 const (
 	// SimpleSigning is the media type of such a layer.
 	SimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
-	// SimpleValue is the annotation of a layer with the signature in base64.
+	// SimpleValue is the layer annotation that has the signature in base64.
 	SimpleValue = "dev.cosignproject.cosign/signature"
-	// SimpleCertificate is the annotation of a layer that was signed without a key.
+	// SimpleCertificate is the layer annotation of a signature that was made with a certificate
+	// instead of a key.
 	SimpleCertificate = "dev.sigstore.cosign/certificate"
 
 	simpleType = "cosign container image signature"
 )
 
-// simple is the payload of such a signature.
+// simple is the payload of a signature in this format.
 type simple struct {
 	Critical struct {
 		Image struct {

@@ -65,7 +65,8 @@ func (p Pattern) Fits(source string) bool {
 	return p.text != "" && fits(strings.Split(p.text, "/"), strings.Split(reference.Normal(source), "/"))
 }
 
-// fits backtracks only to the last **: the length of an earlier match does not matter.
+// fits reports whether a pattern matches the parts of a source. It backtracks only to the last **,
+// since the length of an earlier match does not matter.
 func fits(pattern, parts []string) bool {
 	last, back := -1, 0
 	p := 0
