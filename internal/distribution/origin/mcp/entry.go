@@ -25,8 +25,9 @@ type entry struct {
 
 type file struct{ path, uri string }
 
-// maxFoldersAbove bounds the folders above a skill. Of servers that follow each other, each puts a
-// label before the address: an old version that circulates is dropped there.
+// maxFoldersAbove bounds the folders above a skill. If servers follow each other in a circle, each
+// adds a label in front of the path, and an old version of a skill would circulate. This bound ends
+// that.
 const maxFoldersAbove = 8
 
 // entryOf judges an entry of a server's list. The skill has a fault if it cannot be installed.

@@ -28,12 +28,12 @@ const (
 // atOnce bounds the files requested concurrently. Each may be 16 MiB.
 const atOnce = 4
 
-// library is a server that is connected to.
+// library is a connection to a server.
 type library struct {
 	ref     origin.Ref
 	opts    Options
 	client  *skillsext.Client
-	folders bool // it lists folders
+	folders bool // the server can list folders
 
 	entries  map[string]entry
 	paths    []string
@@ -167,7 +167,8 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-// answers reports whether the server has answered each request, and with the status of success.
+// answers reports whether the server has answered the last request, and no request with an error
+// status.
 func (l *library) answers() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +183,8 @@ func (l *library) arrive(n int) int64 {
 	return l.arrived
 }
 
-// errRefused says that the sink refuses the further files of a skill. The sink knows the reason.
+// errRefused stops the fetch of a skill whose further files the sink refuses. The sink knows the
+// reason.
 var errRefused = errors.New("refused by the sink")
 
 // fetch sends the files of one skill.

@@ -15,19 +15,19 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// maxEvents bounds the bytes of one stream of notifications, and maxEvent a line of it. A server that
-// sends more is listened to again later.
+// maxEvents bounds the bytes of one stream of notifications, and maxEvent a line of it. If a server
+// sends more, the stream ends; it is opened again later.
 const (
 	maxEvents = 1 << 20
 	maxEvent  = 64 << 10
 )
 
-// listening asks for a stream of notifications (SEP-2575).
+// listening is the request for a stream of notifications (SEP-2575).
 const listening = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"knack","version":"1"}},"notifications":{"resourcesListChanged":true}}}`
 
-// Listen calls changed each time the server says that its list of resources has changed, until the
-// stream ends. The error is an [errors.ErrUnsupported] if the server has no such stream: servers of
-// older revisions, which would need a session that stays open, are only polled.
+// Listen calls changed each time the server reports that its list of resources has changed, until
+// the stream ends. The error is an [errors.ErrUnsupported] if the server has no such stream:
+// servers of older revisions, which would need a session that stays open, are only polled.
 func (o *Origin) Listen(ctx context.Context, ref origin.Ref, changed func()) error {
 	if o.opts.Offline {
 		return errors.ErrUnsupported

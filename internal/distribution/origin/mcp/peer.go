@@ -1,5 +1,5 @@
-// Package mcp reads skills from servers that have the Skills extension of MCP (SEP-2640). Each
-// file is held to the digest in the server's own list.
+// Package mcp reads skills from servers that have the Skills extension of MCP (SEP-2640). It checks
+// each file against the digest in the server's list.
 package mcp
 
 import (
@@ -19,15 +19,16 @@ import (
 
 // Options are the settings of an [Origin].
 type Options struct {
-	// HTTP returns the client for a server. Its answers are bounded here.
+	// HTTP returns the client for a server. This package bounds the client's answers.
 	HTTP func(address string) (*http.Client, error)
-	// Offline forbids to ask a server.
+	// Offline forbids requests to servers.
 	Offline bool
 	// Progress, if set, is called while bytes arrive.
 	Progress origin.Progress
-	// Login follows the message of a server that refuses access; "" says that knack has no login.
+	// Login is added to the message about a server that refuses access. If it is "", the message
+	// says that knack has no login.
 	Login string
-	// Warn, if set, gets the warnings about an installed skill.
+	// Warn, if set, is called with warnings about an installed skill.
 	Warn func(text string)
 
 	listTime time.Duration // for a list of skills or of the folders of one; zero is an hour
@@ -75,7 +76,7 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return l.Revision(), nil
 }
 
-// Versions returns nil: a server has none.
+// Versions returns nil, since a server has no versions.
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
 // Open connects to a server.
@@ -106,8 +107,8 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	return l, nil
 }
 
-// watched remembers the last answer that was a refusal or a web page. The SDK's own error says
-// less, and varies: it depends on which of its readers ends first.
+// watched records the last answer that was a refusal or a web page. The error of the SDK says less,
+// and varies: it depends on which of its readers ends first.
 type watched struct {
 	next http.RoundTripper
 	of   *library
@@ -115,7 +116,7 @@ type watched struct {
 
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header["Idempotency-Key"] = nil // not sent: a request that only reads is repeated if its server has closed the connection
+	r.Header["Idempotency-Key"] = nil // not sent: with it, net/http repeats a request, which only reads, if the server has closed the connection
 	resp, err := w.next.RoundTrip(r)
 	w.of.unreached(err)
 	if err == nil && resp.StatusCode >= 400 {
@@ -147,7 +148,7 @@ type accessError struct{ message string }
 func (e *accessError) Error() string        { return e.message }
 func (e *accessError) Is(target error) bool { return target == httpfetch.ErrAccess }
 
-// reason says in plain words why a server did not answer.
+// reason returns an error that explains in plain words why a server did not answer.
 func (l *library) reason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
