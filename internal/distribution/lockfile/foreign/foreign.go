@@ -1,6 +1,6 @@
-// Package foreign reads the records of other installers, for knack to take over their skills.
-// These are their lock files, and the fields that GitHub's command line writes into a SKILL.md. It
-// changes none of them.
+// Package foreign reads the records of other installers, so that knack can take over their skills.
+// The records are lock files, and the fields that GitHub's command line writes into a SKILL.md. The
+// package changes none of them.
 package foreign
 
 import (
@@ -26,13 +26,13 @@ const (
 	GitHub   Format = "gh"                 // of gh skill: fields of each SKILL.md
 )
 
-// MaxSize is the most bytes that [Parse] reads.
+// MaxSize bounds the bytes that [Parse] reads.
 const MaxSize = 8 << 20
 
 // Skill is a skill that another installer has installed.
 type Skill struct {
 	Name string
-	Line int // of the lock, or of the SKILL.md
+	Line int // its line in the lock, or in the SKILL.md
 	// Folders are the possible folders of the skill, most likely first: slash-separated, relative
 	// to the project's folder, and for a [Global] lock to the home folder.
 	Folders []string
@@ -44,8 +44,8 @@ type Skill struct {
 	Revision string
 	Tree     string // the hash of the folder as a tree of git, or ""
 	Version  string
-	Pinned   bool // its user asked for exactly this
-	// Err says why the skill cannot be taken over: knack cannot read its source.
+	Pinned   bool // its user asked for exactly this version
+	// Err is the reason why the skill cannot be taken over: knack cannot read its source.
 	Err error
 }
 
@@ -251,7 +251,7 @@ func (r *reader) npx(e *Skill, v frontmatter.Value, global bool) {
 	}
 }
 
-// folder spells a path so that it is one to [origin.Parse].
+// folder spells a path so that [origin.Parse] reads it as one.
 func folder(p string) string {
 	if p == "" || p[0] == '.' || p[0] == '/' || p[0] == '~' || strings.Contains(p, ":") {
 		return p
@@ -307,7 +307,8 @@ func (r *reader) toolhive(e *Skill, v frontmatter.Value) {
 	name := sanitized(e.Name)
 	e.Folders = []string{".claude/skills/" + name, ".agents/skills/" + name}
 	e.Version = r.text(v, "version")
-	// A source may be a name in ToolHive's own registry; then only the resolved one is an address.
+	// A source may be a name in ToolHive's own registry; then only the resolved reference is an
+	// address.
 	for _, text := range []string{asked, resolved} {
 		if rest, ok := strings.CutPrefix(text, "git://"); ok {
 			rest, sub, _ := strings.Cut(rest, "#")
@@ -340,12 +341,12 @@ func word(s string) string {
 	return display.Quote(s)
 }
 
-// isHash reports a full hash of git: a SHA-1, or a SHA-256 without a prefix.
+// isHash reports whether a text is a full hash of git: a SHA-1, or a SHA-256 without a prefix.
 func isHash(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// sanitized returns the folder's name that npx skills gives a skill.
+// sanitized returns the name that npx skills gives the folder of a skill.
 func sanitized(name string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(name) {

@@ -10,11 +10,11 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// ghPrefix begins the fields of metadata that gh skill writes into a SKILL.md.
+// ghPrefix is the prefix of the fields of metadata that gh skill writes into a SKILL.md.
 const ghPrefix = "github-"
 
 // Installed reads the fields that gh skill wrote into a SKILL.md in the given folder,
-// slash-separated. ok is false if there are none.
+// slash-separated. ok is false if there are no such fields.
 func Installed(folder string, data []byte) (e Skill, ok bool) {
 	doc := frontmatter.Parse(data)
 	f, ok := doc.Field("metadata")
@@ -85,7 +85,7 @@ func withoutGitHub(v frontmatter.Value) frontmatter.Value {
 	return v
 }
 
-// same compares values, ignoring the order of fields.
+// same reports whether two values are equal, ignoring the order of fields.
 func same(a, b frontmatter.Value) bool {
 	if a.Kind != b.Kind || a.Text != b.Text || len(a.Items) != len(b.Items) || len(a.Fields) != len(b.Fields) {
 		return false
