@@ -1,5 +1,5 @@
-// Package lockfile reads and writes knack.lock, the record of the installed skills. It has the
-// source of each skill, and the digest of each of its files.
+// Package lockfile reads and writes knack.lock, the record of the installed skills. The lock has
+// the source of each skill, and the digest of each of its files.
 package lockfile
 
 import (
@@ -27,8 +27,8 @@ func Sort(files []File) {
 	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
 }
 
-// Extent returns how many files and folders a skill with these files has, with its own folder, and their
-// bytes.
+// Extent returns the number of files and folders of a skill with these files, including its own
+// folder, and the number of bytes.
 func Extent(files []File) edit.Extent {
 	folders := map[string]bool{".": true}
 	all := edit.Extent{Entries: len(files)}

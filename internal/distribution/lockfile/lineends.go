@@ -11,9 +11,9 @@ import (
 // largestText bounds the file in which OnlyLineEnds looks for line ends.
 const largestText = 16 << 20
 
-// OnlyLineEnds reports whether files differ from the locked ones only in line ends, as Git
-// changes them with core.autocrlf. open opens one of the files; it is called only for one that
-// differs, until one differs otherwise.
+// OnlyLineEnds reports whether files differ from the locked ones only in line ends, as Git changes
+// them with core.autocrlf. open opens one of the files. It is called only for files that differ,
+// until a file differs in more than line ends.
 func OnlyLineEnds(locked, now []File, open func(path string) (io.ReadCloser, error)) bool {
 	if len(locked) != len(now) {
 		return false

@@ -21,7 +21,8 @@ const version = 1
 
 // Lock is the content of a knack.lock.
 type Lock struct {
-	// Skills has the installed skills by folder: relative to the lock's own, slash-separated.
+	// Skills maps the folder of each installed skill to the skill. The folder is slash-separated
+	// and relative to the folder of the lock.
 	Skills map[string]Skill
 }
 
@@ -35,13 +36,14 @@ type Skill struct {
 	Version  string // the tag or annotation that names a version, or ""
 	Pinned   bool   // update leaves it
 	Signer   string // "key:" and the SHA-256 of the key whose signature was verified, or ""
-	// Clients says in which form the skill is in the folders of these clients too, by their ids.
+	// Clients maps the IDs of clients to the form in which their folders have the skill too.
 	Clients map[string]Form
 	Digest  skill.Digest
 	Files   []File // by path
 }
 
-// Form is the form in which a skill is in the folder of a client that does not read the skill's own.
+// Form is the form in which the folder of a client has a skill, if the client does not read the
+// skill's own folder.
 type Form string
 
 // The forms.
@@ -50,7 +52,7 @@ const (
 	Copy Form = "copy" // a folder with the same files
 )
 
-// Bytes returns the canonical text: equal locks are equal bytes. It does not validate the lock.
+// Bytes returns the canonical text: equal locks have equal bytes. It does not validate the lock.
 // [Parse] does, so a program parses a lock before it writes it.
 func (l *Lock) Bytes() []byte {
 	b := append([]byte(nil), "{\n  \"lockVersion\": 1,\n  \"skills\": {"...)

@@ -18,7 +18,7 @@ var (
 	fileFields  = []string{"digest", "size", "exec"}
 )
 
-// The fixes for a lock that no part of knack has written.
+// The fixes for a lock that knack did not write.
 const (
 	restore = "restore the file from version control"
 	again   = "remove this entry and add the skill again"
@@ -36,7 +36,7 @@ func Parse(data []byte) (lock *Lock, err error) {
 	return lock, nil
 }
 
-// form words the faults of a lock.
+// form has the words for the faults of a lock.
 var form = jsonfile.Options{
 	MaxSize: MaxSize, TooLarge: "lock fewer skills in one folder", Restore: restore,
 	Empty:    restore + ", or delete it if no skill is installed",
@@ -46,7 +46,7 @@ var form = jsonfile.Options{
 // reader reads a lock.
 type reader struct {
 	*jsonfile.Reader
-	paths map[string]int // of the files of the entry, folded, with their places
+	paths map[string]int // of the files of the entry: their offsets, by folded path
 }
 
 func (r *reader) lock() *Lock {
@@ -149,7 +149,7 @@ func (r *reader) entry(key string, at int) (e Skill) {
 	return e
 }
 
-// files reads the files of an entry, whose key is at.
+// files reads the files of the entry whose key is at the offset entry.
 func (r *reader) files(entry int) (files []File) {
 	clear(r.paths)
 	r.Members("files", func(path string, at int) {
@@ -191,7 +191,7 @@ func (r *reader) files(entry int) (files []File) {
 	return files
 }
 
-// requireUnique checks that a path occurs only once, also on a disk that ignores case or Unicode
+// requireUnique checks that a path occurs only once, even on a disk that ignores case or Unicode
 // composition.
 func (r *reader) requireUnique(paths map[string]int, what, path string, at int) {
 	fold := skill.Fold(path)
@@ -201,7 +201,7 @@ func (r *reader) requireUnique(paths map[string]int, what, path string, at int) 
 	paths[fold] = at
 }
 
-// kind checks how a value begins.
+// kind checks that a value begins with one of the prefixes.
 func (r *reader) kind(field, value string, prefixes ...string) {
 	for _, p := range prefixes {
 		if rest, ok := strings.CutPrefix(value, p); ok && rest != "" {

@@ -8,18 +8,18 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// UnreadableError reports a knack.lock that exists and cannot be read.
+// UnreadableError is the error of a knack.lock that exists and cannot be read.
 type UnreadableError struct {
-	Reason string // follows its name: "is a link, which knack does not follow there"
+	Reason string // follows the name of the file: "is a link, which knack does not follow there"
 	Fix    string
 }
 
 // Error returns the reason after the name of the file.
 func (e *UnreadableError) Error() string { return Name + " " + e.Reason }
 
-// Read returns the knack.lock of a folder and its stamp, and no data if it has the stamp known. It
-// follows no link and waits for no pipe: anything but a regular file is an [UnreadableError].
-// Without a lock the error is [fs.ErrNotExist].
+// Read returns the knack.lock of a folder and its stamp. If the stamp is equal to known, it returns
+// no data. It follows no link and waits for no pipe: anything but a regular file is an
+// [UnreadableError]. Without a lock the error is [fs.ErrNotExist].
 func Read(folder *dir.Tree, known skill.Stamp) (data []byte, stamp skill.Stamp, err error) {
 	f, err := folder.Open(Name)
 	if errors.Is(err, skill.ErrUnstable) {
@@ -44,8 +44,8 @@ func Read(folder *dir.Tree, known skill.Stamp) (data []byte, stamp skill.Stamp, 
 	return nil, skill.Stamp{}, Unreadable(err)
 }
 
-// Unreadable returns the error for a lock that cannot be read because of err, an error about it or
-// its folder.
+// Unreadable returns the error for a lock that cannot be read because of err. err is about the lock
+// or its folder.
 func Unreadable(err error) *UnreadableError {
 	fix := "let the user who runs knack read the file"
 	switch {
