@@ -56,7 +56,7 @@ func (l *indexEntry) UnmarshalJSON(data []byte) error {
 type index struct {
 	signed  bool // version 0.2.0, whose entries have digests
 	entries []entry
-	named   map[string]int // the place of each name's first entry
+	named   map[string]int // the index of the first entry with each name
 	twice   map[string]bool
 }
 
@@ -169,7 +169,7 @@ func (e *entry) locate(at *url.URL, signed bool) {
 	e.sum, _ = skill.ParseDigest(e.Digest)
 }
 
-// fault says why the skill of an entry cannot be had.
+// fault returns the reason why the skill of an entry cannot be fetched, or nil.
 func (x *index) fault(e *entry) error {
 	switch {
 	case x.twice[e.Name]:
@@ -191,7 +191,7 @@ func (x *index) fault(e *entry) error {
 	return nil
 }
 
-// files returns the list of files of version 0.1.0.
+// files returns the entry's list of files, as an index of version 0.1.0 has it.
 func (e *entry) files() ([]indexEntry, error) {
 	d := json.NewDecoder(bytes.NewReader(e.Files))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {

@@ -1,6 +1,7 @@
 // Package wellknown reads the skills that a site offers in its index,
 // /.well-known/agent-skills/index.json of version 0.2.0, or /.well-known/skills/index.json of
-// version 0.1.0. In version 0.2.0 every skill has a digest, and nothing else than that is taken.
+// version 0.1.0. In version 0.2.0 every skill has a digest, and only bytes with this digest are
+// accepted.
 package wellknown
 
 import (
@@ -32,9 +33,9 @@ type Options struct {
 	Fetch *httpfetch.Fetcher
 	// Spool returns a file for the bytes of an archive.
 	Spool func() (origin.Spool, error)
-	// Offline forbids to ask a server.
+	// Offline forbids requests to servers.
 	Offline bool
-	// Progress is called while bytes arrive, or nil.
+	// Progress, if not nil, is called while bytes arrive.
 	Progress origin.Progress
 }
 
@@ -61,11 +62,11 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return l.revision, nil
 }
 
-// Versions returns nil: an index has one state.
+// Versions returns nil, since an index has only one state.
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
-// Open reads the present index. A site keeps no older ones: the revision of the library is the
-// index's own.
+// Open reads the present index. A site keeps no older ones, so the library has the revision of the
+// present index.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	l, err := o.open(ctx, ref)
 	if err != nil {
@@ -165,7 +166,7 @@ func (l *library) Skills(context.Context) ([]origin.Skill, error) {
 	return skills, nil
 }
 
-// Fetch asks for the skills, one after the other.
+// Fetch requests the skills, one after the other.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
 	for i, s := range skills {
 		if err := ctx.Err(); err != nil {
@@ -216,7 +217,7 @@ func (l *library) otherBytes(at *url.URL) error {
 	return fmt.Errorf("%s has other bytes than the index says. The site may be changing: try again, and tell its owner if it stays so", httpfetch.Shown(at))
 }
 
-// get asks for a file of at most limit bytes.
+// get requests a file of at most limit bytes.
 func (l *library) get(ctx context.Context, at *url.URL, limit int64) ([]byte, error) {
 	a, err := l.client.Get(ctx, at, "")
 	if err != nil {
@@ -233,7 +234,7 @@ func (l *library) get(ctx context.Context, at *url.URL, limit int64) ([]byte, er
 	return data, nil
 }
 
-// files asks for each file that version 0.1.0 lists.
+// files requests each file that an index of version 0.1.0 lists.
 func (l *library) files(ctx context.Context, e *entry, to origin.Sink) error {
 	files, err := e.files()
 	if err != nil {
@@ -281,7 +282,7 @@ func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
 		return body.reason(e.at)
 	}
 	if err != nil {
-		return &origin.Outage{Err: err} // of the disk
+		return &origin.Outage{Err: err} // an error of the disk
 	}
 	if skill.Digest(body.sum.Sum(nil)) != e.sum {
 		return l.otherBytes(e.at)
@@ -292,7 +293,7 @@ func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
 	return nil
 }
 
-// unpack sends the files of the skill at the archive's top.
+// unpack sends the files of the skill that has its SKILL.md at the archive's top.
 func unpack(ctx context.Context, r io.ReaderAt, size int64, name string, to origin.Sink) error {
 	var entries []origin.Node
 	err := packed.Walk(ctx, r, size, func(e origin.Node, _ io.Reader) error {
@@ -335,7 +336,7 @@ type limited struct {
 	err error
 }
 
-// reason returns the error of a read: the bound, or an [origin.Outage].
+// reason returns the error of a read: that the limit was exceeded, or an [origin.Outage].
 func (l *limited) reason(at *url.URL) error {
 	err := fmt.Errorf("%s: %w", httpfetch.Shown(at), httpfetch.Plain(l.err))
 	if *l.left < 0 {
