@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Limits of the bytes of an archive as it is packed.
+// Limits of the packed bytes of an archive.
 const (
 	MaxRemote = 64 << 20
 	MaxLocal  = packed.MaxUnpacked
@@ -41,7 +41,7 @@ type Options struct {
 	Spool func() (origin.Spool, error)
 	// Offline forbids requests to servers. Archives on a disk are still readable.
 	Offline bool
-	// Progress is called while bytes arrive, or nil.
+	// Progress, if not nil, is called while bytes arrive.
 	Progress origin.Progress
 	// Shown formats the path of an archive on a disk for people. If nil, the path stays unchanged.
 	Shown func(path string) string
@@ -70,12 +70,12 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 	return l.Revision(), l.Close()
 }
 
-// Versions returns nil: an archive has one state.
+// Versions returns nil, since an archive has only one state.
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
-// Open copies the present archive. Its revision differs from the requested one if the archive has
-// changed since. Only the skills' digests tell whether they have changed: some servers pack the
-// same files into other bytes from time to time.
+// Open copies the present archive. If the archive has changed, the library's revision differs from
+// the requested one. Only the digests of the skills tell whether they have changed: some servers
+// pack the same files into other bytes from time to time.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	in, size, limit, err := o.reader(ctx, ref)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	return l, nil
 }
 
-// reader opens the archive. Errors name it.
+// reader opens the archive. Errors name the archive.
 func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, size, limit int64, err error) {
 	u, err := url.Parse(ref.Location)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
@@ -141,8 +141,8 @@ func (o *Origin) file(path string) (io.ReadCloser, int64, error) {
 }
 
 // Copy copies at most limit bytes into a spool, and returns their number and SHA-256. size is the
-// announced number, or -1. Another number is an error: the source was cut off or changed
-// meanwhile.
+// announced number, or -1. If another number arrives, Copy returns an error: the source was cut off
+// or changed meanwhile.
 func Copy(in io.Reader, size, limit int64, open func() (origin.Spool, error), progress func(done int64)) (_ origin.Spool, n int64, sum [32]byte, err error) {
 	over := fmt.Errorf("it is larger than %s MiB", display.Thousands(int(limit>>20)))
 	if size > limit {
@@ -168,7 +168,7 @@ func Copy(in io.Reader, size, limit int64, open func() (origin.Spool, error), pr
 	return spool, n, sum, nil
 }
 
-// meter reports how many bytes have passed, once a MiB.
+// meter reports how many bytes have passed, once per MiB.
 type meter struct {
 	n, told int64
 	report  func(int64)
@@ -221,7 +221,7 @@ func (l *library) ReadFile(ctx context.Context, path string, most int64) ([]byte
 	return ReadFile(ctx, l.spool, l.size, path, most)
 }
 
-// ReadFile reads a regular file of an archive, as [origin.Reader] says.
+// ReadFile reads a regular file of an archive, as [origin.Reader] defines it.
 func ReadFile(ctx context.Context, r io.ReaderAt, size int64, path string, most int64) (data []byte, err error) {
 	found := false
 	err = packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) (err error) {
