@@ -8,11 +8,11 @@ import (
 // public is the registry of npm without settings.
 const public = "https://registry.npmjs.org"
 
-// Config has the settings of npm that say where packages come from.
+// Config has the settings of npm that determine where packages come from.
 type Config struct {
 	// Registry is the value of npm_config_registry, or "".
 	Registry string
-	lines    [][2]string // of the user's .npmrc, by key
+	lines    [][2]string // the keys and values of the user's .npmrc
 }
 
 // ParseConfig reads a user's .npmrc. env returns the variables that it may name as ${NAME}. A
@@ -63,8 +63,8 @@ func (c Config) registry(name string) string {
 	return public
 }
 
-// token returns the token for a registry: the one of the longest address in the user's file
-// that is a prefix of the registry's.
+// token returns the token for a registry. Of the addresses in the user's file that are prefixes of
+// the registry's address, the longest one has the token.
 func (c Config) token(at *url.URL) (token string) {
 	longest := 0
 	for _, line := range c.lines {

@@ -1,5 +1,6 @@
-// Package npm reads skills from packages of npm registries, without the program npm. The integrity
-// that the registry names is the revision of a package, and its bytes are compared with it.
+// Package npm reads skills from packages of npm registries, without the program npm. The revision
+// of a package is the integrity that the registry states, and the package's bytes are compared with
+// it.
 package npm
 
 import (
@@ -250,7 +251,8 @@ func (p *Origin) open(ctx context.Context, ref origin.Ref, where place, m metada
 	return l, nil
 }
 
-// hashes are the algorithms of an integrity, the strongest last.
+// algorithms lists the hash algorithms of an integrity, the strongest last. hashes has their
+// functions.
 var (
 	algorithms = []string{"sha256", "sha384", "sha512"}
 	hashes     = map[string]func() hash.Hash{"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
