@@ -1,4 +1,4 @@
-// Package folder is the kind of source that is a folder on a disk.
+// Package folder reads the skills of a folder on a disk.
 package folder
 
 import (
@@ -24,7 +24,7 @@ const MaxEntries = 1_000_000
 
 // Origin reads folders. It has no state.
 type Origin struct {
-	// Progress is called while files are read, or nil.
+	// Progress, if not nil, is called while files are read.
 	Progress origin.Progress
 	// Shown formats the path of a folder for people. If nil, the path stays unchanged.
 	Shown func(path string) string
@@ -46,7 +46,7 @@ func (o Origin) Resolve(_ context.Context, ref origin.Ref) (origin.Revision, err
 	return origin.Revision{}, t.Close()
 }
 
-// Versions returns nil.
+// Versions returns nil, since a folder has no versions.
 func (o Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
 // Open lists the folder. If a file changes before it is read, its skill fails.
@@ -85,7 +85,7 @@ type library struct {
 	label    string // its path, for people
 	progress origin.Progress
 	entries  []origin.Node
-	listed   []dir.TreeEntry // at the same places
+	listed   []dir.TreeEntry // with the same indexes
 	found    []origin.Skill
 }
 
@@ -94,7 +94,7 @@ func (l *library) list(ctx context.Context) error {
 		t, target := origin.Regular, ""
 		switch {
 		case e.Mode.IsDir() && e.Path[strings.LastIndexByte(e.Path, '/')+1:] == ".git":
-			// Of a repository's own folder only its name counts, as a dot-entry.
+			// The folder .git counts only by its name, as a dot-entry.
 			l.add(origin.Node{Path: e.Path, Type: t}, e)
 			return fs.SkipDir
 		case e.Mode.IsDir():
@@ -243,10 +243,10 @@ func (l *library) send(holder, file string, i int, to origin.Sink, fail func(str
 // errLength is the error of a file that became longer or shorter after it was listed.
 var errLength = errors.New("it " + meanwhile)
 
-// reader remembers an error of the file that it reads.
+// reader records an error of the file that it reads.
 type reader struct {
 	r    io.Reader
-	left int64 // bytes that it is expected to have
+	left int64 // bytes that the file should still have
 	err  error
 }
 
