@@ -18,9 +18,9 @@ const most = 256 << 10
 // errLate is the error of a slow helper: it may wait for input on a hidden prompt.
 var errLate = errors.New("it did not answer within a minute")
 
-// Helper returns a function for [Config.Run]. It starts programs from the folders in path, with
-// the environment env and a limit of one minute. It does not search relative folders, which would
-// be the project's.
+// Helper returns a function for [Config.Run]. It starts programs from the folders in path, with the
+// environment env and a limit of one minute. It does not search relative folders, which could
+// belong to the project.
 func Helper(path string, env []string) func(ctx context.Context, program, input string) ([]byte, error) {
 	return helper(path, env, time.Minute)
 }

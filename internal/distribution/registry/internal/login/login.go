@@ -122,7 +122,7 @@ func (c Config) read(e entry, key string) (Credentials, error) {
 	return found, nil
 }
 
-// absent lists the messages of helpers without credentials for a registry.
+// absent lists the messages with which helpers report that they have no credentials for a registry.
 var absent = []string{"credentials not found in native keychain", "no credentials server URL", "The specified item could not be found in the keychain"}
 
 // ask gets the credentials from a helper.
