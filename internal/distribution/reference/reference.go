@@ -18,7 +18,7 @@ func IsRepository(name string) bool { return repository().MatchString(name) }
 // defaults are the default ports of the schemes.
 var defaults = map[string]string{"oci": "443", "https": "443", "http": "80", "ssh": "22"}
 
-// hub is Docker Hub, and hubs its other hosts.
+// hub is the name of Docker Hub, and hubs has all of its hosts.
 const hub = "docker.io"
 
 var hubs = map[string]bool{hub: true, "index.docker.io": true, "registry-1.docker.io": true}
@@ -99,7 +99,7 @@ func Host(scheme, host string) string {
 		}
 	}
 	standard := defaults[scheme]
-	if scheme == "oci" && hosts.IsLoopback(name) { // which answers http
+	if scheme == "oci" && hosts.IsLoopback(name) { // a registry on this machine answers http
 		standard = defaults["http"]
 	}
 	if scheme == "oci" && hubs[name] && (port == "" || port == standard) {
@@ -112,8 +112,8 @@ func Host(scheme, host string) string {
 }
 
 // IsOddAddress reports whether a host, with or without a port, is an IP address in another spelling
-// than the usual one, such as 127.1, 0x7f000001 or 0177.0.0.1. Some programs connect to it, and no
-// rule for the address fits it. No other host ends in a number.
+// than the usual one, such as 127.1, 0x7f000001 or 0177.0.0.1. Some programs connect to that
+// address, and no rule for its usual spelling fits. No other host ends in a number.
 func IsOddAddress(host string) bool {
 	name, _, _ := strings.Cut(host, ":")
 	if inner, ok := strings.CutPrefix(host, "["); ok {
@@ -141,7 +141,7 @@ func isHost(text string) bool {
 	return has && port != "" && strings.Trim(port, "0123456789") == "" || !has && strings.Contains(text, ".")
 }
 
-// scp parts git@HOST:PATH.
+// scp splits git@HOST:PATH into its parts.
 func scp(source string) (user, host, path string, ok bool) {
 	before, path, ok := strings.Cut(source, ":")
 	user, host, at := strings.Cut(before, "@")
