@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// crowd is an origin of folders with more skills than the limit of one source.
+// crowd is an origin whose libraries list more skills than one source may have.
 type crowd struct{ origin.Origin }
 
 type crowded struct {
@@ -35,7 +35,8 @@ func (c crowded) Skills(context.Context) (all []origin.Skill, err error) {
 	return all, nil
 }
 
-// TestAddBounds checks that a source with too many skills causes one refusal, before any download.
+// TestAddBounds checks that a source with too many skills causes a single refusal, before any
+// download.
 func TestAddBounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "folder")
@@ -60,7 +61,8 @@ func TestAddBounds(t *testing.T) {
 	}
 }
 
-// TestNoRoom checks that the free space for all skills is checked before the first one is written.
+// TestNoRoom checks that the free space for all skills is checked before the first skill is
+// written.
 func TestNoRoom(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// otherDisk returns a folder on another file system than the tests' own.
+// otherDisk returns a folder on another file system than the temporary folders of tests.
 func otherDisk(t *testing.T) string {
 	t.Helper()
 	at, err := os.MkdirTemp("/dev/shm", "knack")
@@ -29,8 +29,8 @@ func otherDisk(t *testing.T) string {
 	return filepath.Join(at, "kept")
 }
 
-// Removed files can be kept on another file system, with their links, and after a command was
-// killed. A pipe cannot be kept, and is named.
+// TestKeptOnAnotherDisk checks that removed files can be kept on another file system, with their
+// links, even after a command was killed. A pipe cannot be kept, and the error names it.
 func TestKeptOnAnotherDisk(t *testing.T) {
 	w := newWorld(t, "folder")
 	o := w.options()

@@ -32,8 +32,8 @@ func (w *world) lock() *lockfile.Lock {
 	return l
 }
 
-// If the locked commit is gone upstream, sync names the command that takes the present commit, for
-// each way in which a skill was added. That command works.
+// TestCommitGone checks that sync, if the locked commit is gone upstream, names the command that
+// takes the present commit, for each way to add a skill. That command works.
 func TestCommitGone(t *testing.T) {
 	w := newWorld(t, "git")
 	repo := strings.TrimPrefix(w.source, "git+file://")
@@ -71,7 +71,7 @@ func TestCommitGone(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(w.dir, c.name), []byte(files(t, w.project())[lockfile.Name]), 0o644))
 	}
 
-	// A commit cannot be unpinned, and that is said.
+	// A commit cannot be unpinned, and the problem has a fix.
 	p := w.request(install.UpdateRequest{})
 	if s := p.Steps[0]; s.Do != install.Pinned || p.Outcome() != install.Done {
 		t.Errorf("update of a commit: %+v", s)
@@ -111,8 +111,8 @@ func TestCommitGone(t *testing.T) {
 	}
 }
 
-// If the branch that a skill follows is gone upstream, update names the command that follows the
-// present default branch.
+// TestBranchGone checks that update, if the followed branch is gone upstream, names the command
+// that follows the present default branch.
 func TestBranchGone(t *testing.T) {
 	w := newWorld(t, "git")
 	w.publish(old)
@@ -128,8 +128,8 @@ func TestBranchGone(t *testing.T) {
 	}
 }
 
-// A skill that is gone upstream is reported and kept. That is neither a failure nor an update,
-// since no command would bring one.
+// TestSkillGone checks that update reports and keeps a skill that is gone upstream. The outcome is
+// neither a failure nor an update, since no command could bring the skill back.
 func TestSkillGone(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -147,7 +147,7 @@ func TestSkillGone(t *testing.T) {
 	if after := files(t, w.project()); len(after) != len(before) {
 		t.Errorf("it was not kept: %v", after)
 	}
-	// It can be removed, but not restored.
+	// The skill can be removed, but not restored.
 	must(t, os.RemoveAll(w.place()))
 	must(t, os.RemoveAll(filepath.Join(w.dir, "store")))
 	p, err := w.sync(w.options())

@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// Commands without changes write nothing: every file and folder of the project, and the
-// lock, keeps its inode and times.
+// TestNoNewsNoWrites checks that commands without changes write nothing: every file and folder of
+// the project, including the lock, keeps its inode and times.
 func TestNoNewsNoWrites(t *testing.T) {
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestNoNewsNoWrites(t *testing.T) {
 	}
 }
 
-// Offline, a deleted project is restored from the store, and no request is sent, even if the
-// store is gone.
+// TestOffline checks that sync restores a deleted project from the store when knack is offline, and
+// that no request is sent, even if the store is gone.
 func TestOffline(t *testing.T) {
 	w := newWorld(t, "well-known")
 	w.publish(old)
@@ -86,7 +86,7 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// Add reads the index of a site and an archive once each.
+// TestAddAsksOnce checks that add requests the index of a site and an archive only once each.
 func TestAddAsksOnce(t *testing.T) {
 	w := newWorld(t, "well-known")
 	w.publish(old)
@@ -98,8 +98,8 @@ func TestAddAsksOnce(t *testing.T) {
 	}
 }
 
-// An editor saves a file at any moment of an update. Its version is in place afterwards, or
-// is kept. KNACK_SAVES sets how often; the long form has 1,000.
+// TestEditorSaves checks that a file that an editor saves at any moment of an update is in place
+// afterwards, or is kept. KNACK_SAVES sets the number of saves; the long form has 1,000.
 func TestEditorSaves(t *testing.T) {
 	saves := 40
 	if n, err := strconv.Atoi(os.Getenv("KNACK_SAVES")); err == nil {
@@ -161,8 +161,8 @@ func TestEditorSaves(t *testing.T) {
 	}
 }
 
-// While a command changes a project, a second one fails with a hint; a lock that another program
-// wrote meanwhile is merged, or the command reports it.
+// TestTwoCommands checks that a second command on the same project fails with a hint. If another
+// program changes the lock meanwhile, the changes are merged, or the command reports a conflict.
 func TestTwoCommands(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -201,7 +201,8 @@ func TestTwoCommands(t *testing.T) {
 	}
 }
 
-// No file is written through a link that leads out of the project, and no link is replaced.
+// TestLinksInTheWay checks that add writes no file through a link that leads out of the project,
+// and replaces no link.
 func TestLinksInTheWay(t *testing.T) {
 	for _, at := range []string{".agents", ".agents/skills", ".agents/skills/pdf"} {
 		for _, over := range []bool{false, true} {
@@ -242,8 +243,8 @@ func TestLinksInTheWay(t *testing.T) {
 	}
 }
 
-// A lock or a link in a clone cannot make knack write a skill into the .git folder, where git
-// would run a file of it.
+// TestNothingBelowGit checks that a lock or a link in a clone cannot make knack write a skill into
+// the .git folder, where git would run one of its files.
 func TestNothingBelowGit(t *testing.T) {
 	for _, key := range []string{".git/hooks", ".GIT/hooks", "sub/.git/hooks", "way/hooks", "way/x/pdf", "way2/hooks"} {
 		for _, command := range []string{"sync", "add"} {
@@ -255,7 +256,7 @@ func TestNothingBelowGit(t *testing.T) {
 			must(t, err)
 			must(t, os.RemoveAll(w.place()))
 			must(t, os.MkdirAll(filepath.Join(w.project(), ".git"), 0o755))
-			// Some disks take a name with an unseen character for the one without.
+			// Some disks treat a name with an unseen character like the same name without it.
 			unseen := ".g\u200cit"
 			must(t, os.MkdirAll(filepath.Join(w.project(), unseen), 0o755))
 			for way, to := range map[string]string{"way": ".git", "way2": unseen} {
@@ -284,8 +285,8 @@ func TestNothingBelowGit(t *testing.T) {
 	}
 }
 
-// TestTwins checks that skills of one name with different files cause one refusal, with advice
-// how to choose, and that other skills are installed.
+// TestTwins checks that skills with one name and different files cause one refusal, which tells how
+// to choose, and that the other skills are installed.
 func TestTwins(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -321,7 +322,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// A lock that cannot be read is named with its position, and nothing is written.
+// TestDamagedLock checks that the error of an unreadable lock has the position of the fault, and
+// that nothing is written.
 func TestDamagedLock(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -353,7 +355,7 @@ func TestDamagedLock(t *testing.T) {
 	}
 }
 
-// If files changed by hand cannot be kept, they stay in place.
+// TestNotKept checks that files changed by hand stay in place if they cannot be kept.
 func TestNotKept(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -376,8 +378,8 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
-// If files changed by hand can neither be kept nor be put back, they stay in the folder for new
-// trees, which the message names.
+// TestNotPutBack checks that files changed by hand stay in the folder for new trees if they can be
+// neither kept nor put back. The message names that folder.
 func TestNotPutBack(t *testing.T) {
 	for _, name := range []string{"sync", "remove"} {
 		w := newWorld(t, "folder")
@@ -389,7 +391,7 @@ func TestNotPutBack(t *testing.T) {
 		must(t, os.WriteFile(file, nil, 0o644))
 		o := w.options()
 		o.Overwrite, o.Kept = true, filepath.Join(file, "kept")
-		o.Now = func() time.Time { // another program is at work
+		o.Now = func() time.Time { // another program interferes
 			must(t, os.RemoveAll(w.place()))
 			must(t, os.WriteFile(w.place(), nil, 0o644))
 			return w.clock
@@ -403,7 +405,8 @@ func TestNotPutBack(t *testing.T) {
 	}
 }
 
-// A read-only folder or lock is named, and the project stays unchanged.
+// TestReadOnly checks that the error names a read-only folder or lock, and that the project stays
+// unchanged.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -433,7 +436,7 @@ func TestReadOnly(t *testing.T) {
 		t.Error(diff)
 	}
 	must(t, os.Chmod(filepath.Join(w.project(), ".agents"), 0o755))
-	must(t, os.Chmod(w.project(), 0o555)) // the lock cannot be written, and the skills could
+	must(t, os.Chmod(w.project(), 0o555)) // the lock cannot be written, but the skills could be
 	defer os.Chmod(w.project(), 0o755)
 	if _, err := w.update(w.options()); err == nil || !strings.Contains(err.Error(), "nothing was done") {
 		t.Errorf("a read-only folder of the lock: %v", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// spoilt is an origin whose versions are texts that no lock has.
+// spoilt is an origin whose bad source has a version that no lock may record.
 type spoilt struct{ origin.Origin }
 
 func (o spoilt) Open(ctx context.Context, r origin.Ref, at origin.Revision) (origin.Library, error) {
@@ -31,8 +31,8 @@ func (l spoiltLibrary) Revision() origin.Revision {
 	return origin.Revision{ID: l.Library.Revision().ID, Version: "1.0.0+\x1b[31mhello"}
 }
 
-// Only a skill that the lock cannot record fails, before it is written, also in a dry run.
-// The other skills of the command are installed and locked.
+// TestNotRecorded checks that only the skill that the lock cannot record fails, before it is
+// written, and in a dry run too. The other skills of the command are installed and locked.
 func TestNotRecorded(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		w := newWorld(t, "folder")
@@ -65,8 +65,8 @@ func TestNotRecorded(t *testing.T) {
 	}
 }
 
-// A skill whose folder differs from a locked one only in capitals is refused, and the installed
-// files stay.
+// TestTwinOfTheLock checks that a skill is refused if its folder differs from a locked one only in
+// capitals, and that the installed files stay.
 func TestTwinOfTheLock(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -81,7 +81,7 @@ func TestTwinOfTheLock(t *testing.T) {
 			return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, Skills: []string{"PDF"}})
 		})
 		must(t, err)
-		// A disk that does not tell capitals apart has another skill in its place.
+		// A disk that ignores case has the locked skill in the place of the new one.
 		if s := p.Steps[0]; p.Outcome() != install.No || s.Do != install.Leave && !strings.Contains(s.Problem.Error(), "only in capitals") {
 			t.Errorf("%+v %v", s, s.Problem)
 		}

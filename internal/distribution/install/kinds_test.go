@@ -22,7 +22,8 @@ import (
 	source "github.com/knack-dev/knack/source/dir"
 )
 
-// registry is a source in a registry whose tag moves.
+// registry returns a source in a registry whose tag moves, and a function that publishes files
+// there.
 func registry(t *testing.T, _ string) (string, func(map[string]string)) {
 	var layer []byte
 	manifest := ""
@@ -54,7 +55,8 @@ func registry(t *testing.T, _ string) (string, func(map[string]string)) {
 	}
 }
 
-// peer is a source on a server with the Skills extension.
+// peer returns a source on a server with the Skills extension, and a function that publishes files
+// there.
 func peer(t *testing.T, dir string) (string, func(map[string]string)) {
 	var now atomic.Pointer[mcpserver.HTTP]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }))

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// Nothing is written, moved or removed through a link of a clone at the folder for new skills,
-// or in it.
+// TestLinksBeside checks that commands write, move and remove nothing through a link of a clone
+// that is at the folder for new trees, or in it.
 func TestLinksBeside(t *testing.T) {
 	temp := ".knack-" + strings.Repeat("A", 26)
 	commands := map[string]func(*world, install.Options) (*install.Plan, error){
@@ -77,7 +77,7 @@ func TestLinksBeside(t *testing.T) {
 	}
 }
 
-// takeOver takes the skill over from another installer's lock.
+// takeOver takes the skill over from the lock of another installer.
 func (w *world) takeOver(o install.Options) (*install.Plan, error) {
 	w.t.Helper()
 	ref, err := origin.Parse(w.source, w.dir, "")
@@ -88,8 +88,8 @@ func (w *world) takeOver(o install.Options) (*install.Plan, error) {
 	})
 }
 
-// A dangling link that would lead out of the project once another skill is in place is not
-// followed.
+// TestLinkThatLeadsOutLater checks that sync does not follow a dangling link that would lead out of
+// the project once another skill is in place.
 func TestLinkThatLeadsOutLater(t *testing.T) {
 	for _, first := range []string{"a", "d"} {
 		w := newWorld(t, "folder")

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// A version's tag that names another commit than before is named in a warning, before and when
-// it is installed. A higher version has none.
+// TestMovedTag checks that update warns of a version's tag that names another commit than before,
+// both with --check and when it installs that commit. For a higher version, it gives no warning.
 func TestMovedTag(t *testing.T) {
 	w := newWorld(t, "git")
 	tag := func(files map[string]string, name string) {

@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// A skill within another one is installed with it: --all does not install it again, and
-// commands that name it tell where it is. It can be installed separately, elsewhere.
+// TestNested checks that a skill within another skill is installed with it. --all does not install
+// the inner skill again, and commands that name it tell which skill contains it. It can be
+// installed separately, in another folder.
 func TestNested(t *testing.T) {
 	w := newWorld(t, "folder")
 	main := func(name string) string { return "---\nname: " + name + "\ndescription: Does it.\n---\n" }
@@ -62,7 +63,7 @@ func TestNested(t *testing.T) {
 	}
 	put(t, skills, map[string]string{"outer/sub/inner/x": "x"})
 
-	// Folders of a lock are not within each other.
+	// A folder of the lock is never within another one.
 	o := w.options()
 	o.To = filepath.Join(skills, "outer")
 	if p := add(o, install.Request{Skills: []string{"inner"}}); p.Outcome() != install.No || !strings.Contains(p.Steps[0].Problem.Error(), "would be within that of the installed skill outer") {

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// A project as a source has its own skills, and not those that are installed in it. An installed
-// skill does not count as a source of itself; a skill that is not locked does.
+// TestProjectAsSource checks that a project as a source has its own skills, but not the skills that
+// are installed in it. An installed skill is no source of itself, unless it is not locked.
 func TestProjectAsSource(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
@@ -50,7 +50,8 @@ func TestProjectAsSource(t *testing.T) {
 	}
 }
 
-// Remove keeps the files of a skill whose source is its own folder, since they are nowhere else.
+// TestRemoveKeepsOwnSkill checks that remove keeps the files of a skill whose source is its own
+// folder, since no other copy of them exists.
 func TestRemoveKeepsOwnSkill(t *testing.T) {
 	for _, source := range []string{".agents/skills/pdf", ".agents/skills"} {
 		w := newWorld(t, "folder")
@@ -70,7 +71,8 @@ func TestRemoveKeepsOwnSkill(t *testing.T) {
 	}
 }
 
-// Another source in place of a skill that is its own source keeps its files too.
+// TestReplaceKeepsOwnSkill checks that the files of a skill that is its own source are kept too
+// when another source replaces it.
 func TestReplaceKeepsOwnSkill(t *testing.T) {
 	w := newWorld(t, "folder")
 	put(t, w.place(), old)
@@ -94,8 +96,8 @@ func TestReplaceKeepsOwnSkill(t *testing.T) {
 	}
 }
 
-// Sync makes a script executable again, says so, and then has nothing to do. A file that the
-// user made executable stays.
+// TestSyncMakesExecutable checks that sync makes a script executable again, with a warning, and
+// then has nothing to do. A file that the user made executable stays so.
 func TestSyncMakesExecutable(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no executable bits")

@@ -63,7 +63,8 @@ func (c *client) folders() (skill, spot string) {
 	return filepath.Join(c.options().To, "pdf"), filepath.Join(filepath.FromSlash(homes.Own(agents.Find(c.id), project)), "pdf")
 }
 
-// do runs a command, and returns the action for the client's place and the problem with it.
+// do runs a command, and returns the action and the problem of the skill's place in the client's
+// folder.
 func (c *client) do(command string, overwrite bool) (action install.Action, problem string, p *install.Plan) {
 	c.t.Helper()
 	o := c.options()
@@ -101,8 +102,8 @@ func (c *client) do(command string, overwrite bool) (action install.Action, prob
 	return action, problem, p
 }
 
-// state returns the state of the client's place: "link", "copy" of the present skill, "none" or
-// "other".
+// state returns the state of the skill's place in the client's folder: "link", "copy" of the
+// present skill, "none" or "other".
 func (c *client) state() string {
 	at, spot := c.folders()
 	info, err := os.Lstat(spot)
@@ -123,8 +124,8 @@ func (c *client) state() string {
 	return "other"
 }
 
-// TestClients runs the commands on the places of a skill in the folders of all clients that do not
-// read the folder of installed skills.
+// TestClients runs commands on a skill's place in the client's folder. It does so for all clients
+// that do not read the folder of installed skills.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -154,7 +155,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// lives is the life of a link or a copy: it is made, lost, restored, updated and removed.
+// lives runs the commands in the life of a link or a copy, which is made, lost, restored, updated
+// and removed.
 func lives(c *client) {
 	c.t.Helper()
 	_, spot := c.folders()
@@ -188,8 +190,8 @@ func lives(c *client) {
 	}
 }
 
-// TestClientPlaces has the action and the resulting state for each state of the client's place,
-// form and command.
+// TestClientPlaces checks the action and the resulting state for each state of the client's place,
+// each form and each command.
 func TestClientPlaces(t *testing.T) {
 	const mine = "---\nname: pdf\ndescription: Mine.\n---\n"
 	before := map[string]func(c *client, at, spot string){
@@ -276,7 +278,7 @@ func TestClientPlaces(t *testing.T) {
 	}
 }
 
-// TestClientHeld checks that a held-back skill is not put into a client's folder, and is
+// TestClientHeld checks that a held-back skill is not put into a client's folder, and that it is
 // removed from there.
 func TestClientHeld(t *testing.T) {
 	t.Parallel()
@@ -302,7 +304,8 @@ func TestClientHeld(t *testing.T) {
 	}
 }
 
-// TestNoLinks checks that, on a system without links, a copy replaces the link that the lock names.
+// TestNoLinks checks that, on a system without links, knack makes a copy in the place of the link
+// that the lock names.
 func TestNoLinks(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "claude-code", lockfile.Link, false)
@@ -333,8 +336,8 @@ func TestNoLinks(t *testing.T) {
 	}
 }
 
-// TestClientForeign checks that files of another program in the client's folder stay, and skills
-// there that knack installed itself.
+// TestClientForeign checks that files of another program in the client's folder stay, and so does a
+// skill that knack itself installed there.
 func TestClientForeign(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "claude-code", lockfile.Link, false)
@@ -356,7 +359,7 @@ func TestClientForeign(t *testing.T) {
 	if got, problem, _ := c.do("add", true); got != install.Leave || !strings.Contains(problem, "another installed skill") {
 		t.Errorf("%s, %s", got, problem)
 	}
-	// A client's folder that is a link to the folder of the skills needs nothing.
+	// If the client's folder is a link to the folder of the skills, there is nothing to do.
 	c = newClient(t, "claude-code", lockfile.Copy, false)
 	at, spot := c.folders()
 	must(t, os.MkdirAll(filepath.Dir(at), 0o755))
@@ -365,7 +368,7 @@ func TestClientForeign(t *testing.T) {
 	if got, problem, _ := c.do("add", true); got != install.Nothing || problem != "" || strings.Contains(files(t, c.project())[lockfile.Name], "clients") {
 		t.Errorf("%s, %s", got, problem)
 	}
-	// One that is a link out of the project gets nothing.
+	// If it is a link out of the project, it gets no skill.
 	c = newClient(t, "claude-code", lockfile.Copy, false)
 	must(t, os.MkdirAll(filepath.Join(c.project(), ".claude"), 0o755))
 	must(t, os.Symlink(t.TempDir(), filepath.Join(c.project(), ".claude", "skills")))

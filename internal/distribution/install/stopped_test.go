@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// interrupted makes the remains of a command that was killed between exchanging a skill
-// and recording it: old files beside the project's, new ones in place, and the old lock.
+// interrupted leaves the remains of a command that was killed between exchanging a skill and
+// recording it. The new files are in place, the old files in the folder for new trees, and the lock
+// is the old one. It returns the path of the old files.
 func interrupted(w *world) (swap string) {
 	w.t.Helper()
 	w.publish(old)
@@ -31,7 +32,7 @@ func interrupted(w *world) (swap string) {
 	return swap
 }
 
-// keptAs returns the files of the only kept folder.
+// keptAs returns the files of the only kept folder with this name.
 func keptAs(t *testing.T, kept, name string) map[string]string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(kept, "*-"+name))
@@ -42,8 +43,8 @@ func keptAs(t *testing.T, kept, name string) map[string]string {
 	return files(t, found[0])
 }
 
-// After a command was killed before it wrote the lock, the next one names the old folder, and
-// the others advise update, which records the new one.
+// TestInterrupted checks the commands after one that was killed before it wrote the lock. The next
+// command names the old folder, and sync and verify advise update, which records the new files.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t, "folder")
 	interrupted(w)
@@ -71,7 +72,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil || p.Outcome() != install.Done || p.Steps[0].Do != install.Record {
 		t.Errorf("update: %v %+v", err, p.Steps[0])
 	}
-	// A change by hand is another matter.
+	// For a change by hand, sync does not advise update.
 	put(t, w.place(), map[string]string{"SKILL.md": "mine"})
 	p, err = w.sync(w.options())
 	if err != nil || p.Outcome() != install.No || strings.Contains(p.Steps[0].Problem.Fix, "knack update") {
@@ -79,7 +80,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A folder that cannot be kept and a project that cannot be locked are reported.
+// TestTold checks that a command warns of a folder that cannot be kept, and of a project that
+// cannot be locked.
 func TestTold(t *testing.T) {
 	w := newWorld(t, "folder")
 	swap := interrupted(w)

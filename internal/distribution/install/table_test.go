@@ -34,10 +34,10 @@ func with(files map[string]string, changes ...string) map[string]string {
 
 var old, newer = skillFiles("one"), skillFiles("two")
 
-// cells map the state of a place to the action of each command there.
+// cells map each state of a skill's place to the state after each command.
 var cells = []struct {
 	name     string
-	unlocked bool // the lock does not have it
+	unlocked bool // the lock does not have the skill
 	there    map[string]string
 	// The state of the place afterwards: "new", "old" (as locked), "same" (as before),
 	// "none".
@@ -83,8 +83,8 @@ func TestTable(t *testing.T) {
 					if command == "sync" || command == "remove" {
 						continue
 					}
-					// Without a new version, add and update act like sync. Only add knows skills that are not
-					// locked.
+					// Without a new version, add and update act like sync. Only add finds a skill
+					// that is not locked.
 					same := c.sync
 					if over {
 						same = c.syncOver
@@ -103,8 +103,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// placed returns a world in which the skill was added, and then the place, the lock and the
-// source are changed. Without news the source stays.
+// placed returns a world in which the skill was added, and then its place, the lock and the source
+// were changed. If news is nil, the source stays as it was.
 func placed(t *testing.T, kind string, there map[string]string, unlocked bool, news map[string]string) *world {
 	t.Helper()
 	w := newWorld(t, kind)
@@ -131,7 +131,8 @@ func placed(t *testing.T, kind string, there map[string]string, unlocked bool, n
 	return w
 }
 
-// A check without a new version reports differences on the disk, and changes nothing.
+// TestCheckSeesTheDisk checks that update --check without a new version reports differences on the
+// disk, and changes nothing.
 func TestCheckSeesTheDisk(t *testing.T) {
 	for _, c := range cells[:10] {
 		w := placed(t, "folder", c.there, false, nil)
@@ -155,7 +156,7 @@ func TestCheckSeesTheDisk(t *testing.T) {
 	}
 }
 
-// cell runs a command and compares the whole project, and the kept files, with the table.
+// cell runs a command, and compares the whole project and the kept files with the table.
 func (w *world) cell(command string, over bool, there map[string]string, want string) {
 	t := w.t
 	o := w.options()
@@ -184,7 +185,7 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 	if diff := cmp.Diff(expected, after); diff != "" {
 		t.Errorf("the place: %s", diff)
 	}
-	// No byte that knack did not write is gone.
+	// Every file that knack did not write still exists.
 	kept := map[string]string{}
 	for name, text := range files(t, w.kept()) {
 		_, name, _ = strings.Cut(name, "/")
@@ -200,7 +201,7 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 			t.Errorf("kept: %s", diff)
 		}
 	}
-	// Nothing else is there, and the lock records the files in place, or is unchanged.
+	// The project has no other files, and the lock records the files in place, or is unchanged.
 	for name := range files(t, w.project()) {
 		if name != lockfile.Name && !strings.HasPrefix(name, ".agents/skills/pdf/") {
 			t.Errorf("%s is left", name)
@@ -224,7 +225,7 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 			t.Errorf("the lock has %+v", e)
 		}
 	}
-	// The command answers no if something was left.
+	// The outcome is No if something was left.
 	left := want == "same" && len(p.Steps) > 0
 	if got := p.Outcome(); left != (got == install.No) || got == install.Failed {
 		t.Errorf("outcome %v, %v", got, p.Steps[0].Problem)

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// TestVerifyAllocates checks that a comparison of many skills with the disk allocates little for a
-// file, so that it takes hardly longer than to hash the files.
+// TestVerifyAllocates checks that verify allocates little for each file of many skills, so that it
+// takes hardly longer than hashing the files.
 func TestVerifyAllocates(t *testing.T) {
 	const skills = 200
 	w := newWorld(t, "folder")

@@ -46,7 +46,7 @@ type world struct {
 // asked counts the requests to the sites of all tests.
 var asked atomic.Int64
 
-// kinds has a function for each kind that makes a source in a folder.
+// kinds has a function for each kind of source that makes such a source in a folder.
 var kinds = map[string]func(t *testing.T, dir string) (source string, publish func(map[string]string)){
 	"folder": func(t *testing.T, dir string) (string, func(map[string]string)) {
 		at := filepath.Join(dir, "source")
@@ -126,7 +126,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// fill makes a folder hold exactly these files.
+// fill makes a folder contain exactly these files.
 func fill(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	must(t, os.RemoveAll(dir))
@@ -247,7 +247,7 @@ func (w *world) remove(o install.Options) (*install.Plan, error) {
 	})
 }
 
-// files returns all files below a folder with their contents; links with their targets.
+// files returns all files below a folder with their contents, and links with their targets.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -271,7 +271,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// stamps returns the identity of all files and folders below a folder.
+// stamps returns the times, modes and identities of all files and folders below a folder.
 func stamps(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
