@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// entriesOf lists a folder as a source would.
+// entriesOf lists the entries of a folder as a source does.
 func entriesOf(t testing.TB, root string) []origin.Node {
 	t.Helper()
 	var entries []origin.Node
@@ -54,7 +54,7 @@ func entriesOf(t testing.TB, root string) []origin.Node {
 	return entries
 }
 
-// scanned returns the skills that a scan of the folder finds, "PATH ENTRY" each.
+// scanned returns the skills that a scan of the folder finds, each as "PATH ENTRY".
 func scanned(t testing.TB, root string) []string {
 	t.Helper()
 	scan, err := dir.New(dir.Options{Root: skill.Root{Label: "r", Dir: root}, NoLinks: true, Required: true}).Scan(t.Context())
@@ -76,8 +76,8 @@ func spelt(skills []origin.Skill) []string {
 	return found
 }
 
-// TestFindCorpus compares with a scan of the real skills: the same skills, names and
-// descriptions, and as many files.
+// TestFindCorpus checks that Find and a scan of the real skills find the same skills, with the same
+// names, descriptions and numbers of files.
 func TestFindCorpus(t *testing.T) {
 	root := corpus.Dir(t, "skills")
 	entries := entriesOf(t, root)
@@ -119,7 +119,8 @@ func TestFindCorpus(t *testing.T) {
 	}
 }
 
-// TestFindRandom compares with scans of random trees, below every folder of each.
+// TestFindRandom checks that Find and a scan find the same skills in random trees, below several
+// folders of each.
 func TestFindRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("scans many folders")
@@ -209,7 +210,7 @@ func TestFindFaults(t *testing.T) {
 			t.Errorf("%s: %d left, fault %v, want %d and %q", tt.name, s.Left, s.Fault, tt.left, tt.fault)
 		}
 	}
-	// A fault of a nested skill is one of the skill around it, and of no other.
+	// A fault of a nested skill is also a fault of the skill around it, but of no other skill.
 	skills := origin.Find([]origin.Node{{Path: "SKILL.md"}, {Path: "in/SKILL.md"}, {Path: `in/\x`}, {Path: "beside/SKILL.md"}}, "")
 	var faulty []string
 	for _, s := range skills {
@@ -222,8 +223,8 @@ func TestFindFaults(t *testing.T) {
 	}
 }
 
-// TestFindLinks compares skills with links with the served skills of the same folders: both have
-// the same files with the same bytes.
+// TestFindLinks checks that fetched and served skills with links have the same files with the same
+// bytes.
 func TestFindLinks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes many folders")
@@ -297,7 +298,7 @@ func TestFindLinks(t *testing.T) {
 				}
 			}
 		}
-		for name, data := range served { // a file that differs from another only in case is left out
+		for name, data := range served { // Find leaves out a file that differs from another only in case
 			if in, _, ok := strings.Cut(name, " a.md"); ok && got[name] == "" && got[in+" A.md"] != "" {
 				got[name] = data
 			}

@@ -24,8 +24,8 @@ func at(kind Kind, source, location string) Ref {
 	return Ref{Kind: kind, Source: source, Location: location}
 }
 
-// Every form that a source has, as a person in /srv/p writes it, and as a lock in /srv/p
-// spells it.
+// refForms has every form of a source. Its text is written by a person in /srv/p, and the source is
+// spelled as in a lock in /srv/p.
 var refForms = []struct {
 	text string
 	want Ref
@@ -155,8 +155,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Text that is not a source is refused with a reason and a fix, and no possible secret in it
-// is repeated.
+// TestParseRefuses checks that Parse refuses text that is not a source, with a reason and a fix,
+// and that it repeats no possible secret in the text.
 func TestParseRefuses(t *testing.T) {
 	const secret = "s3cr3t"
 	for text, want := range map[string]string{
@@ -286,8 +286,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// A parsed source has a text that parses to the same source, and that no program can take
-// for an option or a password.
+// FuzzRef checks that the text of a parsed source parses to the same source, and that no program
+// can take any part of it for an option or a password.
 func FuzzRef(f *testing.F) {
 	for _, c := range refForms {
 		f.Add(c.text)
