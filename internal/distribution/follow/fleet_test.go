@@ -17,7 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// session is one of many that ask the same source. It is its own puller, and records when it asks.
+// session is one of many that follow the same source. It is its own puller, and records the times
+// of its requests.
 type session struct {
 	asked []time.Time
 	begun time.Time
@@ -36,9 +37,9 @@ func (s *session) Look(ctx context.Context, ref origin.Ref, at origin.Revision) 
 	return s.Pull(ctx, ref, at)
 }
 
-// TestFleet has 200 sessions with the default interval, which start at the same moment, ask their source at most once a minute
-// each, and after some minutes at different times. After news of the source, they ask soon, but every
-// 10 s at most.
+// TestFleet checks the requests of 200 sessions that start at the same moment with the default
+// interval. Each asks its source at most once a minute, and after some minutes at another time than
+// the others. After news of the source, they ask soon, but at most every 10 s.
 func TestFleet(t *testing.T) {
 	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
 	if err != nil {
@@ -75,7 +76,7 @@ func TestFleet(t *testing.T) {
 		<-ended
 		each := map[int64]int{} // requests, by second
 		for i, s := range sessions {
-			if n := len(s.asked) - polled[i]; n < 3 || n > 4 { // at once, after 10 s and 20 s, and perhaps the usual poll
+			if n := len(s.asked) - polled[i]; n < 3 || n > 4 { // immediately, after 10 s and 20 s, and perhaps the usual poll
 				t.Errorf("session %d has asked %d times after news", i, n)
 			}
 			s.asked = s.asked[:polled[i]]
@@ -98,7 +99,7 @@ func TestFleet(t *testing.T) {
 		for _, n := range each {
 			most = max(most, n)
 		}
-		if most > 20 { // of 200 a minute, 3.3 a second on average
+		if most > 20 { // of 200 requests a minute, 3.3 a second on average
 			t.Errorf("%d requests within a second", most)
 		}
 	})

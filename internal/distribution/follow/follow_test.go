@@ -26,7 +26,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// world is a source that changes, and a replica that follows it. It is the replica's puller.
+// world is a source that changes, and a replica that follows it. The world is also the replica's
+// puller.
 type world struct {
 	t      *testing.T
 	dir    string // of the store
@@ -44,7 +45,7 @@ type world struct {
 	refuse error         // why it cannot be pulled
 	lost   string        // a revision that it no longer has
 	slow   time.Duration // that a pull takes
-	hang   time.Duration // that the source says nothing
+	hang   time.Duration // how long the source does not answer
 	polls  []string      // moments, as seconds since the start
 	pulls  int
 	looks  int
@@ -107,7 +108,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// at returns the present moment, as the replica's timers have it.
+// at returns the present moment on the clock of the replica's timers.
 func (w *world) at() string { return fmt.Sprint(time.Since(w.begun).Round(time.Millisecond)) }
 
 func (w *world) Resolve(ctx context.Context, _ origin.Ref) (origin.Revision, error) {
@@ -196,7 +197,7 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// took returns a list's items, and empties it.
+// took returns the items of a list, and empties the list.
 func (w *world) took(list *[]string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -212,7 +213,8 @@ func (w *world) want(what string, list *[]string, want ...string) {
 	}
 }
 
-// A replica polls at multiples of the interval, and swaps 10 s after one.
+// TestMoments checks that a replica polls at multiples of the interval, and swaps 10 s after one of
+// them.
 func TestMoments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -251,7 +253,7 @@ func TestMoments(t *testing.T) {
 	})
 }
 
-// A replica polls at once on request, and logs it.
+// TestAsk checks that a replica polls immediately on request, and logs it.
 func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -274,7 +276,8 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// A source that fails keeps the last release; the pauses grow, and the log has a line an hour.
+// TestFails checks that the last release stays if the source fails. The pauses between polls grow,
+// and the log gets one line an hour.
 func TestFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -310,13 +313,14 @@ func TestFails(t *testing.T) {
 	})
 }
 
-// busy is the error of a source that asks for no requests for a time.
+// busy is the error of a source that asks to wait for a time before the next request.
 type busy time.Duration
 
 func (b busy) Error() string             { return "busy" }
 func (b busy) RetryAfter() time.Duration { return time.Duration(b) }
 
-// A failure that another process with the same store has recorded ends with the next answer.
+// TestFailureBeside checks that a failure that another process has recorded in the same store ends
+// with the next answer.
 func TestFailureBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -334,7 +338,8 @@ func TestFailureBeside(t *testing.T) {
 	})
 }
 
-// A source is not polled before its Retry-After time, but within an hour.
+// TestRetryAfter checks that a source is not polled before its Retry-After time, but after an hour
+// at the latest.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -351,7 +356,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// A clock that is put back while a release waits does not keep it back.
+// TestClockJumpsBeforeMoment checks that a clock that is set back does not delay a pending release.
 func TestClockJumpsBeforeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -364,7 +369,7 @@ func TestClockJumpsBeforeMoment(t *testing.T) {
 		}
 		w.took(&w.served)
 		w.jump.Add(-int64(26 * time.Hour))
-		w.f.Ask() // as any poll before the moment
+		w.f.Ask() // like any poll before the moment
 		synctest.Wait()
 		if at := w.f.Status().At.Sub(w.begun); at > -25*time.Hour {
 			t.Error("it waits until", at)
@@ -377,7 +382,7 @@ func TestClockJumpsBeforeMoment(t *testing.T) {
 	})
 }
 
-// The end of the server does not wait for a pull.
+// TestEndsInPull checks that the end of the server does not wait for a pull.
 func TestEndsInPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

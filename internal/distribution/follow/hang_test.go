@@ -12,7 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// A source that hangs keeps no release from its moment, and a poll on request does not wait for it.
+// TestHang checks that a source that hangs does not delay a pending release, and that a poll on
+// request does not wait for that source.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -40,8 +41,8 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// A source that accepts the first request and stays silent blocks no caller: after 10 s it counts as
-// unreachable, and its release is served when it answers.
+// TestSilent checks that a source that accepts the first request and does not answer blocks no
+// caller. After 10 s it counts as unreachable, and its release is served when it answers.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -68,7 +69,7 @@ func TestSilent(t *testing.T) {
 		if s := w.f.Status(); s.Failure != "" || !s.FailingSince.IsZero() {
 			t.Errorf("%+v", s)
 		}
-		w.set(func() { w.hang = time.Hour }) // with something to serve, it is only asked again
+		w.set(func() { w.hang = time.Hour }) // while a release is served, it does not count as unreachable
 		testwait.Advance(time.Minute)
 		if s := w.f.Status(); s.Failure != "" || len(w.took(&w.lacks)) > 0 {
 			t.Errorf("%+v", s)
@@ -80,7 +81,7 @@ func TestSilent(t *testing.T) {
 	})
 }
 
-// The served release is recorded again if the store has lost its head.
+// TestHeadIsKept checks that the served release is recorded again if the store has lost its head.
 func TestHeadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -95,7 +96,7 @@ func TestHeadIsKept(t *testing.T) {
 		if err != nil || h.Highest[""] != "1.4.0" {
 			t.Errorf("%+v, %v", h, err)
 		}
-		// The record of the release is lost, too.
+		// Now the record of the release is lost too.
 		if err := os.RemoveAll(filepath.Join(w.dir, "heads")); err != nil {
 			t.Fatal(err)
 		}

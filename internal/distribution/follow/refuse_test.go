@@ -22,8 +22,8 @@ import (
 // pass waits for two polls.
 func (w *world) pass() { testwait.Advance(75 * time.Second) }
 
-// A tag that moves back is refused with forward-only and followed without, and reported in both
-// cases.
+// TestForwardOnly checks that a tag that moves back is refused with forward-only and followed
+// without it, and that both are reported.
 func TestForwardOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -40,7 +40,7 @@ func TestForwardOnly(t *testing.T) {
 		w.pass()
 		w.end()
 
-		// After a restart, with the same store.
+		// Start again with the same store.
 		w.source.ForwardOnly = true
 		w.took(&w.events)
 		w.took(&w.served)
@@ -67,13 +67,13 @@ func TestForwardOnly(t *testing.T) {
 			t.Error("what is refused for good was fetched again")
 		}
 
-		// One without a verified signature, and one without a version.
+		// One release has no verified signature, and the other no version.
 		w.has("1.2.0", "")
 		w.pass()
 		w.has("", "key:a")
 		w.pass()
 		w.want("events", &w.events, "refuse 1.2.0 version", "refuse  version")
-		// Another signer continues from the first one's version.
+		// Another signer has to continue from the version of the first signer.
 		w.has("1.3.9", "key:b")
 		w.pass()
 		w.has("1.4.1", "key:b")
@@ -88,8 +88,8 @@ func TestForwardOnly(t *testing.T) {
 		}
 		w.end()
 
-		// A key that is no longer trusted does not keep releases of other keys back, only unsigned
-		// ones.
+		// A key that is no longer trusted holds back only unsigned releases, not the releases of
+		// other keys.
 		w.trusts = func(signer string) bool { return signer != "key:a" }
 		w.start()
 		w.took(&w.events)
@@ -104,9 +104,9 @@ func TestForwardOnly(t *testing.T) {
 	})
 }
 
-// With forward-only, a replica that cannot read its record of the last served release takes no
-// release until it can, or until the record is removed. Without forward-only, it starts
-// afresh.
+// TestHeadUnread checks a replica that cannot read its record of the last served release. With
+// forward-only, it accepts no release until it can read the record, or until the record is removed.
+// Without forward-only, it starts afresh.
 func TestHeadUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -156,7 +156,7 @@ func TestHeadUnread(t *testing.T) {
 	})
 }
 
-// pulled makes the source's release the head, as knack pull does beside a server.
+// pulled makes the source's release the head, as knack pull does with the store of a server.
 func (w *world) pulled() {
 	w.t.Helper()
 	h, err := w.store.Head(w.source.Ref.String())
@@ -170,9 +170,9 @@ func (w *world) pulled() {
 	}
 }
 
-// With forward-only, a server that starts does not serve an older release that knack pull has set,
-// but the last allowed one. Nor does its source bring it below the release that knack pull brought
-// first.
+// TestPulledBeside checks a server with forward-only that starts after knack pull has set an older
+// release. It serves the last allowed release instead. Its source cannot bring it below the release
+// that knack pull brought first either.
 func TestPulledBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -211,7 +211,7 @@ func TestPulledBeside(t *testing.T) {
 		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
 		w.end()
 	})
-	// The versions that only knack pull has brought count too, however many came after.
+	// Versions that only knack pull has brought count too, even if many others came after them.
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.source.ForwardOnly = true
@@ -247,8 +247,8 @@ func TestPulledBeside(t *testing.T) {
 	}
 }
 
-// The signature that the first poll finds is not recorded for another release that knack pull
-// has set.
+// TestJudgedBeside checks that the signature that the first poll finds is not recorded for another
+// release, which knack pull has set.
 func TestJudgedBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -269,7 +269,7 @@ func TestJudgedBeside(t *testing.T) {
 	})
 }
 
-// min-version applies to a replica without history, and to one with history.
+// TestMinVersion checks that min-version applies to a replica with and without history.
 func TestMinVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -300,7 +300,7 @@ func TestMinVersion(t *testing.T) {
 	})
 }
 
-// Each reason for refusing a release is reported once, and again when it changes.
+// TestRefused checks that each reason for refusing a release is reported once.
 func TestRefused(t *testing.T) {
 	for reason, err := range map[follow.Refusal]error{
 		follow.Gone:     origin.Mark(origin.ErrGone, errors.New("it has no tag prod")),
@@ -336,8 +336,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A release that was refused for good is not fetched again, unless a person asks: the bytes
-// received for its digest may have been the page of a broken proxy.
+// TestRefusedUntilAsked checks that a release that was refused for good is not fetched again,
+// unless a person requests a poll. The bytes received for its digest may have been the page of a
+// broken proxy.
 func TestRefusedUntilAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -362,8 +363,8 @@ func TestRefusedUntilAsked(t *testing.T) {
 	})
 }
 
-// Damaged files of the served release are fetched again even if the tag names a release that
-// is refused.
+// TestDamageBesideRefusal checks that damaged files of the served release are fetched again, even
+// if the tag names a release that is refused.
 func TestDamageBesideRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -390,7 +391,8 @@ func TestDamageBesideRefusal(t *testing.T) {
 	})
 }
 
-// A damaged release that the registry no longer has does not keep the next one from being served.
+// TestDamageAndGone checks that a damaged release that the registry no longer has does not keep the
+// next one from being served.
 func TestDamageAndGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -412,7 +414,7 @@ func TestDamageAndGone(t *testing.T) {
 	})
 }
 
-// A tag that moves and moves back between two polls changes nothing.
+// TestMovesBack checks that nothing changes if a tag moves and moves back between two polls.
 func TestMovesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -434,8 +436,9 @@ func TestMovesBack(t *testing.T) {
 	})
 }
 
-// The first poll after a start judges the signature of the served release again, since the section
-// trust may be another one: a key that is no longer trusted is not shown, a new one is.
+// TestJudgedAgain checks that the first poll after a start judges the signature of the served
+// release again, since the section trust may have changed. The status omits a key that is no longer
+// trusted, and has a new one.
 func TestJudgedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
