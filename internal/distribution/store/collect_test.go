@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Collect keeps the current and the previous release of each source, and releases served lately.
+// TestCollect checks that Collect keeps the current and the previous release of each source, and
+// releases that were served recently.
 func TestCollect(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	now := time.Now()
@@ -63,7 +64,8 @@ func TestCollect(t *testing.T) {
 		t.Error("the layer of a release that is gone stayed")
 	}
 
-	// A head stays as long as its process lives; an unused one is removed after 30 days.
+	// A head stays as long as its process lives. After that, an unused head is removed after 30
+	// days.
 	later(40 * 24 * time.Hour)
 	if !has(1) || !has(2) {
 		t.Error("a release that is served is gone")
@@ -76,7 +78,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// Nothing is removed while the store is filled, or used by another process.
+// TestCollectWaits checks that nothing is removed while the store is filled, or while another
+// process uses it.
 func TestCollectWaits(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	now := time.Now()

@@ -100,7 +100,8 @@ func TestStoreForbidden(t *testing.T) {
 	}
 }
 
-// TestFindUnreadable checks that a skill stays in the store if the system cannot open its files now.
+// TestFindUnreadable checks that a skill stays in the store if the system cannot open its files at
+// the moment.
 func TestFindUnreadable(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	k := put(t, s, "SKILL.md", "sub/a")

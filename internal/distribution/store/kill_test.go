@@ -19,13 +19,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// storeChild is the variable that makes TestKilled the process that is killed. It has the
-// store's folder.
+// storeChild is the variable that makes TestKilled run as the process to be killed. Its value is
+// the store's folder.
 const storeChild = "KNACK_TEST_STORE_CHILD"
 
-// TestKilled kills processes that store skills, at random moments, and checks their remains:
-// all skills are whole, and the next process removes the rest. KNACK_KILLS is how many are
-// killed.
+// TestKilled kills processes that store skills, at random moments, and checks their remains. All
+// skills are whole, and the next process removes the rest. KNACK_KILLS is the number of processes
+// to kill.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv(storeChild); dir != "" {
 		storeForever(t, dir)
@@ -67,7 +67,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// checkWhole counts the skills of a store, after it has compared each with its digest.
+// checkWhole compares each skill of a store with its digest, and returns the number of skills.
 func checkWhole(t *testing.T, dir string) (n int) {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(dir, skillsFolder, "*", "*"))
@@ -106,7 +106,7 @@ func begunChild(t *testing.T, dir string) child {
 	return child{t, cmd, bufio.NewScanner(out)}
 }
 
-// killAfter kills the process at some moment after it has printed so many lines.
+// killAfter kills the process after it has printed this number of lines.
 func (c child) killAfter(lines int) {
 	c.t.Helper()
 	for range lines {
@@ -148,7 +148,7 @@ func storeForever(t *testing.T, dir string) {
 			_, _ = p.Write([]byte("x"))
 			p.Close()
 		}
-		// A skill is removed now and then, so that others are stored.
+		// Remove a skill now and then, so that further skills are stored.
 		folders, _ := fs.Glob(os.DirFS(dir), skillsFolder+"/*/*")
 		if len(folders) > 20 {
 			_ = edit.Discard(filepath.Join(dir, folders[rand.IntN(len(folders))]), s.path(tmpFolder))
