@@ -23,7 +23,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// One request gives the same answer as git, and git is asked if it gives none.
+// TestAdvertised checks that one request gives the same refs as git, and that git is run if it
+// gives none.
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -71,7 +72,7 @@ func TestAdvertised(t *testing.T) {
 			t.Errorf("%.40q: %s", answer, diff)
 		}
 	}
-	// Settings that say how a server is reached leave it to git.
+	// If the user's settings affect connections, git sends all requests.
 	set.to("")
 	before = len(server.asked())
 	for _, settings := range []string{"[http]\n\tproxy =\n", "[http \"http://127.0.0.1/\"]\n\textraHeader = X: y\n", "[url \"https://a/\"]\n\tinsteadOf = https://b/\n"} {
@@ -92,7 +93,7 @@ func TestAdvertised(t *testing.T) {
 	}
 }
 
-// direct reaches servers as a command does.
+// direct returns a function that makes a client for a server, as commands use it.
 func direct(f *httpfetch.Fetcher) func(string) (*http.Client, error) {
 	return func(address string) (*http.Client, error) {
 		c, err := f.For(address)
@@ -103,8 +104,8 @@ func direct(f *httpfetch.Fetcher) func(string) (*http.Client, error) {
 	}
 }
 
-// Both knack's requests and git follow a redirect to the same server and not into a private
-// network, even against the user's settings.
+// TestRedirects checks that requests of both knack and git follow a redirect to the same server,
+// but not into a private network, even if the user's settings allow it.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -187,7 +188,7 @@ func TestRedirects(t *testing.T) {
 			if asked := other.asked(); len(asked) != 0 {
 				t.Errorf("another server of this machine got %q", asked)
 			}
-			// Another page does not count as a repository, nor one that redirects to itself for ever.
+			// Neither another page nor an endless redirect counts as a repository.
 			to.to(base + "/elsewhere/x?")
 			if _, err := g().Resolve(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "leads to another address, which is not a repository") {
 				t.Error(err)
@@ -203,8 +204,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A server may advertise any bytes as a name. Tags that git refuses do not count as versions,
-// and a tag among them does not stop knack from reading the others.
+// TestAdvertisedNames checks the names of an advertisement, which may be any bytes. Tags that git
+// refuses are no versions, but such a tag does not keep knack from reading the others.
 func TestAdvertisedNames(t *testing.T) {
 	commit := strings.Repeat("a", 40)
 	r := newRefs()
@@ -239,8 +240,8 @@ func FuzzAdvertised(f *testing.F) {
 	})
 }
 
-// TestManyRepositories measures the check for updates of 1,000 skills: in one repository, and in
-// as many repositories, by knack, by git ls-remote and by plain requests.
+// TestManyRepositories measures a check for updates of 1,000 skills: in one repository, and in
+// 1,000 repositories by knack, by git ls-remote and by plain requests.
 func TestManyRepositories(t *testing.T) {
 	if !long() {
 		t.Skip("measures; KNACK_LONG=1")

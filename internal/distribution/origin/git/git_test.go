@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// library commits a library with content that must arrive byte for byte: line ends, a
-// byte-order mark, binary bytes, an empty file, an executable one.
+// library commits a library with content that must arrive byte for byte: line ends, a byte-order
+// mark, binary bytes, an empty file and an executable file.
 func (u *upstream) library() string {
 	return u.commit(map[string]string{
 		"README.md":           "a library\n",
@@ -33,8 +33,8 @@ var libraryFiles = map[string]string{
 	"skills/doc:SKILL.md": "---\nname: doc\ndescription: Reads documents.\nmetadata:\n  github-ref: x\n---\n",
 }
 
-// Every file of a skill arrives byte for byte, from a repository on the disk and from servers with
-// and without partial fetches, in one fetch of the tree and one for the files.
+// TestFetch checks that every file of a skill arrives byte for byte. The repository is on the disk,
+// or on a server with or without partial fetches.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -90,7 +90,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// Only the files of the wanted skill are fetched, and of the folder that was named.
+// TestFetchOne checks that only the files of the wanted skill in the named folder are fetched.
 func TestFetchOne(t *testing.T) {
 	u := newUpstream(t)
 	u.library()
@@ -122,8 +122,8 @@ func TestFetchOne(t *testing.T) {
 	}
 }
 
-// A reference is a tag, a branch or a full commit, and one request resolves all references of a
-// repository.
+// TestResolve checks the references to tags, branches and full commits, and that one request
+// resolves all references of a repository.
 func TestResolve(t *testing.T) {
 	u := newUpstream(t)
 	first := u.commit(map[string]string{"a/SKILL.md": pdf})
@@ -163,7 +163,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: %v, %v", want, got, err)
 		}
 	}
-	slash := server.ref("feature") // as of the address of a page
+	slash := server.ref("feature") // as in the address of a page
 	slash.Sub = "x/skills/pdf"
 	if got, err := g.Resolve(t.Context(), slash); err == nil || !strings.Contains(err.Error(), "its name has a slash, so write "+slash.Source+"//skills/pdf@feature/x") {
 		t.Error(got, err)
@@ -174,7 +174,7 @@ func TestResolve(t *testing.T) {
 	if got := server.asked(); len(got) > 2 {
 		t.Errorf("%d requests: %q", len(got), got)
 	}
-	// A commit that no branch names any more is fetched by its hash.
+	// A commit that is on no branch any more is fetched by its hash.
 	u.git("reset", "--hard", "--quiet", first)
 	u.git("branch", "-D", "feature/x")
 	u.git("tag", "-d", "both")
@@ -189,7 +189,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A repository whose hashes are SHA-256 is read as any other.
+// TestSHA256 checks that a repository with SHA-256 hashes is read like any other.
 func TestSHA256(t *testing.T) {
 	u := newUpstream(t)
 	if err := os.RemoveAll(u.dir); err != nil {
@@ -203,8 +203,8 @@ func TestSHA256(t *testing.T) {
 	}
 }
 
-// Two commands that fetch from one repository at the same time both get everything, and so does
-// a command that finds the remains of a killed one.
+// TestConcurrentCommands checks that commands that fetch concurrently from one repository all get
+// every file, and so does a command that finds the remains of a killed one.
 func TestConcurrentCommands(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -239,7 +239,7 @@ func TestConcurrentCommands(t *testing.T) {
 	}
 }
 
-// Damage in the store is passed by.
+// TestDamage checks that knack fetches everything again if the repository in the store is damaged.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

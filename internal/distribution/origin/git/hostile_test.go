@@ -38,8 +38,8 @@ func canary(t *testing.T) (command string, check func()) {
 	}
 }
 
-// hostile commits a library with everything that could run in a checkout, and returns the command
-// that must not run.
+// hostile commits a library with everything that could run in a checkout. check fails the test if a
+// program of the library ran.
 func (u *upstream) hostile() (check func()) {
 	command, check := canary(u.t)
 	u.commit(map[string]string{
@@ -77,12 +77,12 @@ func (u *upstream) hostile() (check func()) {
 	return check
 }
 
-// Nothing of a repository runs, and its files arrive as they are in it.
+// TestNothingRuns checks that no program of a repository runs, and that its files arrive unchanged.
 func TestNothingRuns(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
 	check := u.hostile()
-	// A user's templates and hooks do not act either.
+	// The user's templates and hooks do not run either.
 	command, _ := canary(t)
 	template := filepath.Join(u.home, "template/hooks")
 	if err := os.MkdirAll(template, 0o755); err != nil {
@@ -129,7 +129,8 @@ func TestNothingRuns(t *testing.T) {
 	}
 }
 
-// A location that git would take for an option or a program is refused, before git sees it.
+// TestLocations checks that a location that git would take for an option or a program is refused
+// before git sees it.
 func TestLocations(t *testing.T) {
 	u := newUpstream(t)
 	command, check := canary(t)
@@ -151,7 +152,7 @@ func TestLocations(t *testing.T) {
 		t.Error("git was started")
 	}
 	check()
-	// A user's own setting that leads to another protocol is said.
+	// If the user's own settings lead to another protocol, the error names the setting.
 	if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte("[url \"ext::"+command+" \"]\n\tinsteadOf = https://example.com/\n[protocol]\n\tallow = always\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,8 @@ func TestLocations(t *testing.T) {
 
 func (g *Origin) opened() bool { return len(g.asked)+len(g.occupied) > 0 }
 
-// A tree that would lead out of a folder is refused by git, or its skill by its path.
+// TestTreesThatLeadOut checks that git refuses a tree with a name that would lead out of a folder,
+// or that the skill has a fault for its path.
 func TestTreesThatLeadOut(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"..", ".git", ".GIT", ".", "", "a/../../b", "/etc", "git~1", "a\\..\\b"} {
@@ -192,7 +194,8 @@ func TestTreesThatLeadOut(t *testing.T) {
 	}
 }
 
-// A repository with objects of old programs is read, although git fsck complains.
+// TestOldObjects checks that a repository with objects of old programs is read, although git fsck
+// complains about them.
 func TestOldObjects(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -215,8 +218,8 @@ func (u *upstream) raw(tree string) string {
 	return u.gitIn(tree, "hash-object", "-t", "tree", "-w", "--stdin", "--literally")
 }
 
-// Credentials come from the user's helper, and no error has them, even if the server
-// repeats them.
+// TestCredentials checks that credentials come from the user's helper, and that no error contains
+// them, even if the server repeats them.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -271,7 +274,7 @@ func TestCredentials(t *testing.T) {
 			t.Fatalf("%s: no error", mode)
 		}
 		hideSecrets(t, err, user, password, secret)
-		// A token in the user's own settings.
+		// Put the credentials into the user's own settings.
 		more := string(settings) + "[url \"http://" + user + ":" + password + "@" + server.url[len("http://"):] + "\"]\n\tinsteadOf = " + server.url + "\n"
 		if err := os.WriteFile(filepath.Join(u.home, ".gitconfig"), []byte(more), 0o600); err != nil {
 			t.Fatal(err)
@@ -309,7 +312,8 @@ func hideSecrets(t *testing.T, err error, secrets ...string) {
 	}
 }
 
-// A git that is absent or too old is named, with an alternative.
+// TestProgram checks that the error of a missing or too old git names the program, with an
+// alternative.
 func TestProgram(t *testing.T) {
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("starts a script")
@@ -336,7 +340,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// An interrupt ends git and its children, although a server does not answer.
+// TestInterrupt checks that an interrupt ends git and its children, although a server does not
+// answer.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -359,7 +364,7 @@ func TestInterrupt(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("terminal %v: %v", terminal, err)
 		}
-		if !terminal { // else git's helper notices it after half a minute without a byte
+		if !terminal { // with a terminal, git's helper notices it after half a minute without a byte
 			<-gone
 		}
 		hanging.CloseClientConnections()
@@ -367,7 +372,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// Under strace, only programs of git are started, and only the store is written to.
+// TestPrograms checks, with strace, that only programs of git are started, and that only the store
+// is written to.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(straced) != "" {
@@ -402,8 +408,8 @@ func TestPrograms(t *testing.T) {
 			if m := execLine.FindStringSubmatch(line); m != nil {
 				started[m[1]]++
 				ours := m[1] == git || m[1] == os.Args[0] || filepath.Dir(m[1]) == programs
-				// git reaches a repository of this machine as it reaches one by ssh: by a
-				// shell's command that it makes itself.
+				// git reaches a repository of this machine with a shell command that it makes
+				// itself, as it does over ssh.
 				if shell := location == u.dir && strings.HasPrefix(m[2], `["/bin/sh", "-c", "git-upload-pack '`); !ours && !shell {
 					t.Errorf("started: %s", line)
 				}

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// A request to a server that never finishes is ended after a time, with git's children.
+// TestLimit checks that a request to a server that never finishes ends after the limit, with git's
+// children.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -29,8 +30,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// ssh gives up on a silent server, and does not prompt without a terminal. A program that the
-// user has chosen gets no options.
+// TestSSH checks that ssh gives up on a silent server, and does not prompt without a terminal. A
+// program that the user has set gets no options.
 func TestSSH(t *testing.T) {
 	u := newUpstream(t)
 	if _, err := exec.LookPath("ssh"); err != nil {

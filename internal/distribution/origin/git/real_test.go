@@ -19,8 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// This file has the shared helpers of the tests: real repositories, a real server, and a
-// sink.
+// This file has the shared helpers of the tests: real repositories, a real server, and a sink.
 
 // upstream is a repository that a test makes.
 type upstream struct {
@@ -46,7 +45,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// environ is an environment without settings of the machine that runs the test.
+// environ returns an environment without settings of the machine that runs the test.
 func (u *upstream) environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "GIT_CONFIG_NOSYSTEM=1",
@@ -95,7 +94,7 @@ func (u *upstream) commit(files map[string]string) string {
 	return u.git("rev-parse", "HEAD")
 }
 
-// tree commits a tree that is made without a working tree, each line as git mktree takes it.
+// tree commits a tree that is made without a working tree. Each entry is a line for git mktree.
 func (u *upstream) tree(entries ...string) string {
 	u.t.Helper()
 	tree := u.gitIn(strings.Join(entries, "\x00")+"\x00", "mktree", "-z")
@@ -109,7 +108,7 @@ func (u *upstream) blob(text string) string {
 	return u.gitIn(text, "hash-object", "-w", "--stdin")
 }
 
-// ref is the repository as a file on this machine.
+// ref returns the repository as a source on this machine.
 func (u *upstream) ref(want string) origin.Ref {
 	return origin.Ref{Kind: origin.Git, Source: "git+file://" + u.dir, Location: u.dir, Want: want}
 }
@@ -181,7 +180,7 @@ func (s *setting) now() string {
 	return text
 }
 
-// sink keeps all files sent to it.
+// sink stores all files that are sent to it.
 type sink struct {
 	files map[string]string // by skill and path, with ! in front if executable
 	fails map[string]error

@@ -15,11 +15,11 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// long makes the tests use trees of the full size.
+// long reports whether the tests use trees of the full size.
 func long() bool { return os.Getenv("KNACK_LONG") != "" }
 
-// The skills of a tree that is too large to keep whole are found as in a small one, in bounded
-// memory.
+// TestLargeTree checks that the skills of a tree that is too large to keep whole are found as in a
+// small tree, in bounded memory.
 func TestLargeTree(t *testing.T) {
 	testwait.Slow(t)
 	u := newUpstream(t)
@@ -80,7 +80,8 @@ func TestLargeTree(t *testing.T) {
 	}
 }
 
-// The listing of a few trees that name one another many times is bounded.
+// TestTreeOfTrees checks that the listing is bounded for a few trees that contain each other many
+// times.
 func TestTreeOfTrees(t *testing.T) {
 	if !long() {
 		t.Skip("lists ten million entries; KNACK_LONG=1")
@@ -103,8 +104,8 @@ func TestTreeOfTrees(t *testing.T) {
 	}
 }
 
-// The entries that are kept of a large tree suffice for Find: it finds the same skills as in
-// all entries.
+// TestCandidates checks that the entries kept of a large tree suffice: Find finds the same skills
+// as in all entries.
 func TestCandidates(t *testing.T) {
 	entries := []origin.Node{}
 	for _, p := range []string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Git's output is shown without secrets, and in one line.
+// TestClean checks that a line of git's output is shown without secrets.
 func TestClean(t *testing.T) {
 	const canary = "hunter2hunter2"
 	for line, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// The error of a failed run has plain words, and git's last line.
+// TestReasons checks that the error of a failed run explains the failure, and has git's last line.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]string{
 		"remote: Repository not found.\nfatal: repository 'https://github.com/a/b/' not found\n":                                                       "there is no such repository, or you may not see it: check its name, and that git can log in. git says: repository 'https://github.com/a/b/' not found",
