@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// digestOf returns a digest as a release has it.
+// digestOf returns the digest of a text, in the form that releases have.
 func digestOf(text string) string { return skill.DigestOf([]byte(text)).String() }
 
 // release records a release with skills in the folders a, b and so on.
@@ -85,14 +85,14 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// reseal gives a record that was changed its digest again.
+// reseal gives a changed record the digest of its new text.
 func reseal(record string) string {
 	_, text, _ := strings.Cut(record, "\n")
 	return digestOf(text) + "\n" + text
 }
 
-// A changed byte in any record is found: a release or a layer then counts as missing, and a head
-// returns an error. Pulling replaces each.
+// TestFlippedRecord checks that a changed byte in any record is found. A release or a layer then
+// counts as missing, and a head returns an error. Recording each again replaces it.
 func TestFlippedRecord(t *testing.T) {
 	const source = "oci://x.example/y:prod"
 	dir := filepath.Join(t.TempDir(), "knack")
@@ -140,7 +140,8 @@ func TestFlippedRecord(t *testing.T) {
 	}
 }
 
-// A record that a crash has cut, or that is of something else, is as if it were missing.
+// TestDamagedRecord checks that a record counts as missing if a crash has cut it, or if it is the
+// record of something else.
 func TestDamagedRecord(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	s := open(t, dir, Options{})
@@ -165,7 +166,7 @@ func TestDamagedRecord(t *testing.T) {
 		"more":    reseal(strings.Replace(string(whole), "\n1\n", "\n0\n", 1)),
 		"many":    reseal(strings.Replace(string(whole), "\n1\n", "\n9223372036854775807\n", 1)),
 		"none":    reseal(strings.Replace(string(whole), "\n1\n", "\n-1\n", 1)),
-		"before":  reseal("\n" + strings.SplitAfter(string(whole), "\n")[1]), // the count and the lines came
+		"before":  reseal("\n" + strings.SplitAfter(string(whole), "\n")[1]), // the count and the lines are missing
 		"a byte":  strings.Replace(string(whole), "\ta\t", "\tb\t", 1),
 	} {
 		if text == string(whole) {
@@ -201,8 +202,8 @@ func layer(t *testing.T, s *Store, name string, k Skill) Layer {
 	return l
 }
 
-// A skill that no release names is hashed before a layer with it counts; a recorded one is not,
-// while its folder exists.
+// TestLayer checks that a skill that no recorded release names is hashed before a layer with it
+// counts as stored. A recorded skill is not hashed; it only needs its folder.
 func TestLayer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	s := open(t, dir, Options{})
@@ -244,8 +245,8 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// A server that starts, and a pull without news, read the record of the release. A skill takes one
-// allocation, its path.
+// TestReleaseAllocations checks that reading the record of a release takes one allocation for each
+// skill, for its path. A server that starts, and a pull without news, read that record.
 func TestReleaseAllocations(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "knack"), Options{})
 	if err := s.write(); err != nil {

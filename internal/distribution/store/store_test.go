@@ -42,7 +42,8 @@ func begin(t *testing.T, s *Store) *Batch {
 	return b
 }
 
-// send sends files in the form "path", "path*" if executable, with their paths as content.
+// send sends files. Each is given as "path", or as "path*" if it is executable, and has its path as
+// content.
 func send(b *Batch, skill string, paths ...string) (err error) {
 	for _, p := range paths {
 		p, exec := strings.CutSuffix(p, "*")
@@ -214,8 +215,8 @@ func TestBatchCancelled(t *testing.T) {
 	}
 }
 
-// TestClean checks that skills and repositories go after they were not used for long, once a
-// day, and not while another user of the store is there.
+// TestClean checks that skills and repositories that were not used for long are removed, once a
+// day, but not while another process uses the store.
 func TestClean(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	const day = 24 * time.Hour
@@ -233,7 +234,7 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if s = at(20 * day); true { // it is used then
+	if s = at(20 * day); true { // the skill is used at this time
 		if _, err := s.Find(used.Digest); err != nil {
 			t.Error(err)
 		}
@@ -256,7 +257,7 @@ func TestClean(t *testing.T) {
 		t.Error(err)
 	}
 	s = at(31 * day)
-	put(t, s, "new") // the other user is still there
+	put(t, s, "new") // another process still uses the store
 	has(s, true)
 	s.Close()
 	other.Close()
@@ -269,8 +270,8 @@ func TestClean(t *testing.T) {
 	s.Close()
 }
 
-// TestCleanThroughLinks checks that a store whose folders are links of its user works, and
-// removes only its own files.
+// TestCleanThroughLinks checks a store in which the user has replaced folders with links. It works,
+// and removes only its own files.
 func TestCleanThroughLinks(t *testing.T) {
 	dir, mine, now := t.TempDir(), t.TempDir(), time.Now()
 	for _, folder := range []string{skillsFolder, gitFolder} {
@@ -309,7 +310,8 @@ func TestCleanThroughLinks(t *testing.T) {
 	}
 }
 
-// TestStoreAtOnce checks that several users of one folder store and find the same skills.
+// TestStoreAtOnce checks that several concurrent users of one folder store and find the same
+// skills.
 func TestStoreAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
