@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A silent registry costs half a minute for each attempt, so it gets fewer attempts.
+// TestSilence checks that a silent registry gets fewer attempts, since each of them takes half a
+// minute.
 func TestSilence(t *testing.T) {
 	waits, calls := 0, 0
 	c := New(Options{Wait: func(context.Context, time.Duration) error { waits++; return nil }})

@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// client returns a client with docker's configuration in a file, or "".
+// client returns a client that reads docker's configuration from a file, if config is not "".
 func client(t *testing.T, config string) *registry.Client {
 	fetcher := httpfetch.New(httpfetch.Options{})
 	t.Cleanup(fetcher.Close)
@@ -49,7 +49,7 @@ func upload(t *testing.T, r *registry.Repository, data []byte) registry.Descript
 	return d
 }
 
-// manifest returns an image of one layer, about a subject if there is one.
+// manifest returns the manifest of an image with one layer. Its subject may be nil.
 func manifest(t *testing.T, config, layer registry.Descriptor, subject *registry.Descriptor) []byte {
 	t.Helper()
 	m := map[string]any{"schemaVersion": 2, "mediaType": registry.ImageType, "artifactType": "application/x", "config": config, "layers": []any{layer}}
@@ -63,7 +63,7 @@ func manifest(t *testing.T, config, layer registry.Descriptor, subject *registry
 	return data
 }
 
-// Pushed blobs can be read, and a second repository mounts one.
+// TestPush checks that pushed blobs can be read, and that a second repository mounts one of them.
 func TestPush(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		c, ctx := client(t, ""), t.Context()
@@ -108,7 +108,8 @@ type writerAt []byte
 
 func (w writerAt) WriteAt(p []byte, at int64) (int, error) { return copy(w[at:], p), nil }
 
-// Referrers are found in the registry's list, or in the index of the fallback tag.
+// TestReferrers checks that referrers are found in the registry's list, or in the index of the
+// fallback tag.
 func TestReferrers(t *testing.T) {
 	for _, name := range registrytest.All {
 		host := registrytest.Open(t, name, "")
@@ -124,7 +125,7 @@ func TestReferrers(t *testing.T) {
 			t.Fatalf("%v, %v", found, err)
 		}
 		var want []string
-		for _, text := range []string{"first", "second", "first"} { // the third again
+		for _, text := range []string{"first", "second", "first"} { // pushes the first one again
 			about := manifest(t, config, upload(t, r, []byte(text)), &subject)
 			d := descriptor(registry.ImageType, about)
 			d.ArtifactType = "application/x"
@@ -176,8 +177,8 @@ func answers(method string, code int, body string) func(http.ResponseWriter, *ht
 	}
 }
 
-// A registry that refuses an upload is named, with a fix. Its own words are not repeated:
-// they may quote a secret.
+// TestRejected checks that the error of a refused upload names the registry, with a fix. It does
+// not repeat the registry's own words, which may quote a secret.
 func TestRejected(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -233,7 +234,7 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// An upload that fails for a moment is sent again, whole.
+// TestUploadAgain checks that an upload that fails temporarily is sent again as a whole.
 func TestUploadAgain(t *testing.T) {
 	for name, fault := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"500":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },

@@ -58,8 +58,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// Requests that need the same rights at once share one token, also when it has expired. A cancelled
-// request fails no other.
+// TestOneToken checks that concurrent requests that need the same rights share one token, even
+// after it has expired. A cancelled request makes no other one fail.
 func TestOneToken(t *testing.T) {
 	var asked, generation atomic.Int64
 	generation.Store(1)
@@ -111,7 +111,7 @@ func TestOneToken(t *testing.T) {
 	defer cancel()
 	gaveUp := make(chan error, 1)
 	go func() { gaveUp <- send(first) }()
-	<-begun // it is the one that asks
+	<-begun // the first request asks for the token
 	for round := int64(1); round <= 3; round++ {
 		generation.Store(round)
 		var all sync.WaitGroup
@@ -146,8 +146,8 @@ func answer(r *http.Request, code int, challenge, body string) (*http.Response, 
 	return &http.Response{StatusCode: code, Header: http.Header{"Www-Authenticate": {challenge}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
 }
 
-// All requests wait once, together, for a silent sign-in service. A request that is cancelled
-// with a reason, as an errgroup does, gives the reason to no other.
+// TestFailedSignIn checks that all requests wait only once, together, for a silent sign-in service.
+// If a request is cancelled with a cause, as by an errgroup, no other request gets that cause.
 func TestFailedSignIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails           bool // the sign-in, not the caller
@@ -208,7 +208,8 @@ func TestFailedSignIn(t *testing.T) {
 	}
 }
 
-// Requests do not grow if a registry requires other rights each time.
+// TestScopesEnd checks that the requests for tokens do not grow without bound if a registry
+// requires other rights each time.
 func TestScopesEnd(t *testing.T) {
 	n, longest := 0, 0
 	s := &session{find: func(context.Context) (login.Credentials, error) { return login.Credentials{}, nil }}
@@ -234,8 +235,8 @@ func TestScopesEnd(t *testing.T) {
 	}
 }
 
-// Only the registry that the person named signs in at another port of its host, which may be in a
-// private network.
+// TestOtherRegistrySignsIn checks that only the registry that the person named may sign in at
+// another port of its host, which may be in a private network.
 func TestOtherRegistrySignsIn(t *testing.T) {
 	f := httpfetch.New(httpfetch.Options{})
 	defer f.Close()
@@ -247,7 +248,8 @@ func TestOtherRegistrySignsIn(t *testing.T) {
 	}
 }
 
-// An empty blob has a length, also when it is sent again after a sign-in.
+// TestEmptyBlobAfterSignIn checks that an empty blob has a length, even when it is sent again after
+// a sign-in.
 func TestEmptyBlobAfterSignIn(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
