@@ -20,8 +20,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// proxy is a proxy between knack and a registry. fault may answer a request by itself, by n,
-// the number of the requests for this path that came before.
+// proxy is a proxy between knack and a registry. fault may answer a request itself. n is the number
+// of earlier requests for the same path.
 type proxy struct {
 	*httptest.Server
 	registry http.Handler
@@ -53,7 +53,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *proxy) host() string { return strings.TrimPrefix(p.URL, "http://") }
 
-// answer returns the registry's own answer.
+// answer returns the registry's own answer to a request.
 func (p *proxy) answer(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	p.registry.ServeHTTP(w, r)
@@ -62,7 +62,8 @@ func (p *proxy) answer(r *http.Request) *httptest.ResponseRecorder {
 
 func isBlob(r *http.Request) bool { return strings.Contains(r.URL.Path, "/blobs/") }
 
-// cutAfter sends the head of an answer and the first bytes of its body, and breaks off.
+// cutAfter sends the header of an answer and the first n bytes of its body, and then breaks the
+// connection off.
 func cutAfter(w http.ResponseWriter, from *httptest.ResponseRecorder, n int) {
 	for key, values := range from.Header() {
 		w.Header()[key] = values
@@ -73,7 +74,7 @@ func cutAfter(w http.ResponseWriter, from *httptest.ResponseRecorder, n int) {
 	panic(http.ErrAbortHandler)
 }
 
-// Each fault of a registry ends with the right bytes, or with a plain error.
+// TestFaults checks that each fault of a registry ends with the right bytes, or with a plain error.
 func TestFaults(t *testing.T) {
 	status := func(code int, header ...string) func(*proxy, http.ResponseWriter, *http.Request) {
 		return func(_ *proxy, w http.ResponseWriter, _ *http.Request) {
@@ -216,7 +217,7 @@ func fetchAll(t *testing.T, o *Origin, ref origin.Ref, at origin.Revision, to or
 	return l.Fetch(t.Context(), skills, to)
 }
 
-// noise returns bytes that no packing makes fewer.
+// noise returns n bytes that cannot be compressed.
 func noise(n int) string {
 	b := make([]byte, n)
 	x := uint64(1)
@@ -229,10 +230,11 @@ func noise(n int) string {
 	return string(b)
 }
 
-// Received bytes are not requested again, so a layer arrives at last over a line that breaks often.
+// TestContinues checks that received bytes are not requested again, so that a layer finally arrives
+// over a connection that breaks often.
 func TestContinues(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
-		const parts, part = 9, 1 << 20 // one more than it is tried without getting on
+		const parts, part = 9, 1 << 20 // one part more than the attempts without progress
 		layer := gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(parts*part)))
 		publisher{t: t, host: host}.image("acme/pdf", "v1", layer)
 		var p *proxy
@@ -274,8 +276,8 @@ func TestContinues(t *testing.T) {
 	})
 }
 
-// A registry may answer the request for a part of a layer with the whole, or with another
-// part.
+// TestPartsIgnored checks a registry that answers the request for a part of a layer with the whole
+// layer, with another part, or with an error.
 func TestPartsIgnored(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<16))))
@@ -314,7 +316,7 @@ func TestPartsIgnored(t *testing.T) {
 	}
 }
 
-// A tag that moves between the question and the answer does not change the fetched
+// TestTagMoves checks that a tag that moves between Resolve and Open does not change the fetched
 // release.
 func TestTagMoves(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
@@ -334,7 +336,7 @@ func TestTagMoves(t *testing.T) {
 	}
 }
 
-// A manifest that is requested by digest must have that digest.
+// TestOtherManifest checks that a manifest that is requested by digest must have that digest.
 func TestOtherManifest(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	push := publisher{t: t, host: host}
@@ -359,7 +361,8 @@ func TestOtherManifest(t *testing.T) {
 	}
 }
 
-// If a registry sends no digest with a HEAD, the manifest is fetched.
+// TestHeadWithoutDigest checks that the manifest is fetched if a registry sends no digest with a
+// HEAD.
 func TestHeadWithoutDigest(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	want := publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))

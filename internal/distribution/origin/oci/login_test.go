@@ -19,11 +19,11 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// secret is the password of anna at the registries of the tests. Its first letters are in no
-// message.
+// secret is the password of the user anna at the registries of the tests. No message may contain
+// its first letters.
 const secret = "CANARY-password"
 
-// passwords is a file of htpasswd with her.
+// passwords returns the path of a htpasswd file with the user anna.
 func passwords(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "passwords")
 	if err := os.WriteFile(file, []byte("anna:$2a$04$CaSJEeUR6NCGTmSfyLxKG.FWVyUSbVXbHWztJQAJ/YzjX9kVGEm6G\n"), 0o600); err != nil {
@@ -32,7 +32,7 @@ func passwords(t *testing.T) string {
 	return file
 }
 
-// dockerConfig writes a config.json.
+// dockerConfig writes a config.json of docker, and returns its path.
 func dockerConfig(t *testing.T, format string, args ...any) string {
 	file := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(file, fmt.Appendf(nil, format, args...), 0o600); err != nil {
@@ -57,8 +57,8 @@ func basic(password string) string {
 	return base64.StdEncoding.EncodeToString([]byte("anna:" + password))
 }
 
-// Credentials of docker's configuration give access to a registry, and no error repeats
-// them.
+// TestCredentials checks that the credentials in docker's configuration give access to a registry,
+// and that no error repeats them.
 func TestCredentials(t *testing.T) {
 	for _, name := range []string{registrytest.Distribution, registrytest.DockerRegistry} {
 		t.Run(name, func(t *testing.T) {
@@ -101,13 +101,13 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// tokens is a sign-in service, and a registry for which the first token expires soon.
+// tokens is a registry with a sign-in service. Its first token expires after a few requests.
 type tokens struct {
 	*proxy
 	mu      sync.Mutex
-	good    map[string]int // requests that are left
+	good    map[string]int // the number of requests that each token still allows
 	given   int
-	refresh string // that it takes instead of a password
+	refresh string // the identity token that is accepted instead of a password
 }
 
 func newTokens(t *testing.T, host string) *tokens {
@@ -149,7 +149,7 @@ func (s *tokens) give(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"token":%q,"access_token":%q,"expires_in":60}`, token, token)
 }
 
-// An expired token is requested again, with a password or an identity token.
+// TestTokens checks that an expired token is requested again, with a password or an identity token.
 func TestTokens(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	var layers [][]byte
@@ -185,7 +185,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// GitLab's registry signs in at another port of its host. A layer is not fetched from there.
+// TestSignInAtAnotherPort checks that a registry may sign in at another port of its host, as
+// GitLab's does, but that a layer is not fetched from there.
 func TestSignInAtAnotherPort(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))
@@ -228,8 +229,8 @@ func TestSignInAtAnotherPort(t *testing.T) {
 	}
 }
 
-// Credentials go only to the registry, not to the targets of its redirects or its sign-in
-// address, and no message has a signed address.
+// TestCredentialsStay checks that credentials go only to the registry, not to the targets of its
+// redirects or to a foreign sign-in address, and that no message contains a signed address.
 func TestCredentialsStay(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))

@@ -57,7 +57,7 @@ func TestImage(t *testing.T) {
 		if want := (origin.Revision{ID: "oci:" + digest, Version: "1.2.0"}); at != want || err != nil {
 			t.Errorf("resolved to %v, %v; want %v", at, err, want)
 		}
-		// A tag moves; the revision stays, and so does a digest.
+		// If the tag moves, the revision and the digest still have the old content.
 		p.image("acme/skills", "v1.2.0", gz(tarOf(t, "SKILL.md", skillMD("other"))))
 		old, err := o.Open(t.Context(), ref, at)
 		if err != nil {
@@ -96,7 +96,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// A list of tags comes in pages, from one host.
+// TestPages checks that a list of tags is read page by page, from one host only.
 func TestPages(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	layer := gz(tarOf(t, "SKILL.md", skillMD("pdf")))
@@ -129,7 +129,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A list of tags that does not end is left, also if it is of signatures only.
+// TestEndlessTags checks that a list of tags that does not end is given up, even if it has only
+// signatures.
 func TestEndlessTags(t *testing.T) {
 	for name, atOnce := range map[string]int{"small pages": 1, "large pages": 2000} {
 		pages := 0
@@ -175,7 +176,8 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-// Nothing of a layer that is hostile gets out, and one bad skill does not spoil its neighbours.
+// TestHostileLayers checks that no entry of a hostile layer gets out of its skill, and that a bad
+// skill does not affect the others.
 func TestHostileLayers(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	p := publisher{t: t, host: host}
@@ -238,7 +240,7 @@ func TestHostileLayers(t *testing.T) {
 	}
 }
 
-// An artifact may have more layers than a process can have files open.
+// TestManyLayers checks that an artifact may have more layers than a process can have open files.
 func TestManyLayers(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	layers := [][]byte{gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf")))}
@@ -258,7 +260,8 @@ func TestManyLayers(t *testing.T) {
 	}
 }
 
-// FuzzManifest reads any bytes as a manifest.
+// FuzzManifest checks that any bytes can be read as a manifest, and that the skills of a collection
+// have valid paths and repositories.
 func FuzzManifest(f *testing.F) {
 	digest := "sha256:" + strings.Repeat("0", 64)
 	for _, text := range []string{

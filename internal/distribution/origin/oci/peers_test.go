@@ -24,8 +24,8 @@ const (
 	containerConf = "application/vnd.oci.image.config.v1+json"
 )
 
-// Artifacts in the layouts of other tools can be installed from each registry that takes them.
-// The layouts were taken from the tools' sources in these versions.
+// TestPeers checks that artifacts in the layouts of other tools can be installed from each registry
+// that accepts them. The layouts are from the sources of the tools in these versions.
 func TestPeers(t *testing.T) {
 	tree := []string{"SKILL.md", skillMD("pdf"), "references/a.md", "# A\r\n", "+scripts/fill.py", "print()\n"}
 	packed := func(prefix string) []byte {
@@ -57,7 +57,7 @@ func TestPeers(t *testing.T) {
 				"annotations":  map[string]string{titleKey: "pdf", skillNameKey: "pdf", versionKey: "1.4.0"},
 			}
 		}},
-		// Arconia inlines its config and packs no version into the layer.
+		// Arconia inlines its config, and the layer has no version.
 		"Arconia CLI 4f266d2": {path: "pdf", version: "1.4.0", push: func(p publisher) map[string]any {
 			config := p.blob("x", skillConfig, []byte(`{"schemaVersion":"1","name":"pdf","version":"1.4.0"}`))
 			config["data"] = []byte(`{"schemaVersion":"1","name":"pdf","version":"1.4.0"}`)
@@ -83,7 +83,7 @@ func TestPeers(t *testing.T) {
 		"Chainguard, chainctl 0.2.282": {path: ".", push: func(p publisher) map[string]any {
 			return map[string]any{"config": p.blob("x", "application/vnd.oci.image.config.v1+json", []byte("{}")), "layers": layers{p.blob("x", "application/vnd.oci.image.layer.v1.tar", packed(""))}}
 		}},
-		// A file is a layer, so an archive among them is a file too.
+		// Each layer is a file, so an archive among the layers is a file too.
 		"agentskills-oci raw layers": {path: ".", noExec: true, push: func(p publisher) map[string]any {
 			list := layers{with(p.blob("x", "application/octet-stream", gz(tarOf(t, "SKILL.md", skillMD("evil")))), titleKey, "assets/more.tar.gz")}
 			for i := 0; i < len(tree); i += 2 {
@@ -91,7 +91,7 @@ func TestPeers(t *testing.T) {
 			}
 			return map[string]any{"artifactType": skillType, "layers": list}
 		}},
-		// oras push of a folder.
+		// The result of oras push for a folder.
 		"oras 1.3 folder": {path: "pdf", push: func(p publisher) map[string]any {
 			layer := with(p.blob("x", gzipLayer, gz(packed("pdf/"))), titleKey, "pdf")
 			return map[string]any{"artifactType": "application/x", "layers": layers{with(layer, unpackKey, "true")}}
@@ -111,7 +111,7 @@ func TestPeers(t *testing.T) {
 			})
 		})
 	}
-	// ToolHive packs one index for all platforms; the files are at the top.
+	// ToolHive packs one index for all platforms. The files are at the top of the layer.
 	t.Run("ToolHive 0.0.40 layout", func(t *testing.T) {
 		registrytest.Each(t, func(t *testing.T, host string) {
 			p := publisher{t: t, host: host}
@@ -149,7 +149,7 @@ func checkSkill(t *testing.T, source, path, version string, want map[string]stri
 		files[strings.TrimPrefix(key, path+": ")] = content
 	}
 	expect := map[string]string{}
-	if noExec { // the raw layers have an archive beside them
+	if noExec { // the raw layers contain an archive, too
 		expect["assets/more.tar.gz"] = string(gz(tarOf(t, "SKILL.md", skillMD("evil"))))
 	}
 	for key, content := range want {
@@ -170,12 +170,13 @@ func checkSkill(t *testing.T, source, path, version string, want map[string]stri
 	}
 }
 
-// A collection names skills of other repositories, by digest and with any size.
+// TestCollections checks a collection that names skills of other repositories by their digests. The
+// sizes that it states do not matter.
 func TestCollections(t *testing.T) {
 	for name, refKey := range map[string]string{"skills-oci 0344beb": refNameKey, "Arconia CLI 4f266d2": skillRefKey} {
 		t.Run(name, func(t *testing.T) {
-			// docker-registry takes no index over other repositories; some registries do, so a proxy
-			// answers for one.
+			// docker-registry accepts no index over other repositories, unlike some registries. So
+			// a proxy answers with such an index.
 			host := registrytest.Open(t, registrytest.Distribution, "")
 			push := publisher{t: t, host: host}
 			child := func(repo string, files ...string) map[string]any {
@@ -243,7 +244,8 @@ func TestCollections(t *testing.T) {
 	}
 }
 
-// newProxyWithIndex returns a proxy that has an index which the registry would not take.
+// newProxyWithIndex returns a proxy before a registry. It answers with an index that the registry
+// would not accept.
 func newProxyWithIndex(t *testing.T, host, repo string, index map[string]any) *proxy {
 	return newProxy(t, host, func(w http.ResponseWriter, r *http.Request, _ int) bool {
 		data, err := json.Marshal(index)
@@ -292,7 +294,7 @@ func TestOddManifests(t *testing.T) {
 	}
 }
 
-// Artifacts that the packages of other tools push can be installed.
+// TestPublishers checks that artifacts that the packages of other tools push can be installed.
 func TestPublishers(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		folder := filepath.Join(t.TempDir(), "pdf")
@@ -322,7 +324,7 @@ func TestPublishers(t *testing.T) {
 				continue
 			}
 			for file, content := range want {
-				// Tools that pack every file alike lose the executable bit.
+				// Tools that give all files the same mode lose the executable bit.
 				text, ok := got.files[c.path+": "+file]
 				if plain, is := got.files[c.path+": "+strings.TrimSuffix(file, "+")]; is && !ok {
 					t.Logf("%s: %s is not executable", name, file)
@@ -339,7 +341,7 @@ func TestPublishers(t *testing.T) {
 	})
 }
 
-// knack reads artifacts pushed by common programs.
+// TestPrograms checks that artifacts that skopeo and umoci push can be installed.
 func TestPrograms(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	for _, program := range []string{"skopeo", "umoci"} {

@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// publisher pushes artifacts as other tools make them.
+// publisher pushes artifacts in the form that other tools give them.
 type publisher struct {
 	t    *testing.T
 	host string
@@ -94,7 +94,7 @@ func (p publisher) manifest(repo, tag string, m map[string]any) map[string]any {
 	return map[string]any{"mediaType": m["mediaType"], "digest": digest, "size": len(data)}
 }
 
-// image pushes an image of layers that are tar in gzip.
+// image pushes an image whose layers are gzipped tars.
 func (p publisher) image(repo, tag string, layers ...[]byte) (digest string) {
 	p.t.Helper()
 	var list []any
@@ -119,8 +119,8 @@ func skillMD(name string) string {
 	return "---\nname: " + name + "\ndescription: Does what " + name + " is for.\n---\nDo it.\n"
 }
 
-// tarOf packs files, given as path and content. A path that begins with + is executable, one that
-// ends with / a folder; content that begins with -> is a link.
+// tarOf packs files, given as path and content. A path that begins with + is executable, and a path
+// that ends with / is a folder. Content that begins with -> is the target of a link.
 func tarOf(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -154,7 +154,7 @@ func gz(data []byte) []byte {
 	return b.Bytes()
 }
 
-// spool is a file of the test.
+// spool is a temporary file of a test.
 type spool struct{ *os.File }
 
 func (s spool) Close() error {
@@ -162,7 +162,8 @@ func (s spool) Close() error {
 	return s.File.Close()
 }
 
-// options returns knack's own options, with a clock that does not wait.
+// options returns the options of an Origin that does not wait. The list gets the durations that it
+// would have waited.
 func options(t *testing.T) (Options, *[]time.Duration) {
 	dir := t.TempDir()
 	t.Cleanup(func() {
@@ -192,8 +193,8 @@ func options(t *testing.T) (Options, *[]time.Duration) {
 	}, waits
 }
 
-// sink keeps the files sent to it: content by "SKILL: PATH", with a + if it is
-// executable.
+// sink stores the files that are sent to it: their contents by "SKILL: PATH", with a + at the end
+// if the file is executable.
 type sink struct {
 	files  map[string]string
 	failed map[string]error
@@ -237,7 +238,7 @@ func open(t *testing.T, o *Origin, source string) (origin.Library, error) {
 	return l, err
 }
 
-// install fetches every skill of a source that has no fault.
+// install fetches every skill of a source that has no fault. It returns the sink and all skills.
 func install(t *testing.T, o *Origin, source string) (*sink, []origin.Skill, error) {
 	t.Helper()
 	l, err := open(t, o, source)

@@ -12,7 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// A long-running server reads credentials again when its registry refuses the old ones.
+// TestCredentialsChange checks that a long-running server reads credentials again when its registry
+// refuses the old ones.
 func TestCredentialsChange(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	digest := publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))

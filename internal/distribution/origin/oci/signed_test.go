@@ -30,8 +30,7 @@ func signatures(t *testing.T, source string) ([]trust.Signature, error) {
 	return l.(origin.Signed).Signatures(t.Context())
 }
 
-// TestSignatures checks that exactly the two forms of signatures are found in real
-// registries.
+// TestSignatures checks that exactly the two forms of signatures are found in real registries.
 func TestSignatures(t *testing.T) {
 	for _, name := range registrytest.All {
 		host := registrytest.Open(t, name, "")
@@ -59,7 +58,7 @@ func TestSignatures(t *testing.T) {
 		if want := "one  false false, two  false false, three AAAA true true"; err != nil || strings.Join(got, ", ") != want {
 			t.Errorf("%v\ngot  %s\nwant %s", err, strings.Join(got, ", "), want)
 		}
-		// Signatures are found for a digest instead of a tag too.
+		// Signatures are also found if the reference has a digest instead of a tag.
 		if found, err := signatures(t, host+"/acme/pdf@"+digest); err != nil || len(found) != 3 {
 			t.Errorf("%v %v", found, err)
 		}

@@ -17,8 +17,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestUnreadableSignature checks that a good signature is used despite an unreadable one, and that
-// an unreadable one alone does not condemn the release: a later poll takes it.
+// TestUnreadableSignature checks that a good signature is used despite an unreadable one. An
+// unreadable signature alone causes an error that is not permanent, so that a later poll may accept
+// the release.
 func TestUnreadableSignature(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
