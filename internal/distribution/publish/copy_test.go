@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// TestCopyKeepsSignatures checks that a copy replaces no signature that the target has and the
-// original does not.
+// TestCopyKeepsSignatures checks that a copy never replaces signatures of the target that the
+// original does not have.
 func TestCopyKeepsSignatures(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
@@ -48,7 +48,7 @@ func TestCopyKeepsSignatures(t *testing.T) {
 	}
 }
 
-// TestReplacedVersion checks that the result says which versions have other content now.
+// TestReplacedVersion checks that the result lists the versions that now have other content.
 func TestReplacedVersion(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)

@@ -31,14 +31,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// machine is a computer that publishes.
+// machine is a computer that publishes skills.
 type machine struct {
 	t       *testing.T
 	options registry.Options
 	*publish.Publisher
 }
 
-// spool is a file of the test.
+// spool is a temporary file of a test.
 type spool struct{ *os.File }
 
 func (s spool) Close() error {
@@ -66,7 +66,7 @@ func (m *machine) target(host, repo string, tags ...string) publish.Target {
 	return publish.Target{Repository: m.Registries.Repository(host, host, repo).Writable(), Tags: tags}
 }
 
-// library is files by path; + before a path makes it executable.
+// library maps paths to contents of files. A + before a path makes the file executable.
 type library map[string]string
 
 func (l library) write(t *testing.T) string {
@@ -117,7 +117,7 @@ func (m *machine) publish(l library, to publish.Target) *publish.Result {
 	return r
 }
 
-// sink keeps the files sent to it, by path; the path of an executable file ends with +.
+// sink stores the files that are sent to it, by path. The path of an executable file begins with +.
 type sink map[string]string
 
 func (s sink) File(of string, f origin.File, content io.Reader) error {
@@ -132,7 +132,7 @@ func (s sink) File(of string, f origin.File, content io.Reader) error {
 
 func (s sink) Fail(of string, err error) { s["FAILED "+of] = err.Error() }
 
-// read installs all skills of a source.
+// read fetches all skills of a source.
 func (m *machine) read(source string) library {
 	m.t.Helper()
 	ref, err := origin.Parse("oci://"+source, "", "")
@@ -167,8 +167,9 @@ func skills(n int) library {
 	return l
 }
 
-// Two machines publish equal digests from equal skills, despite different times of the files; one
-// changed skill is at most three new blobs; and the published files equal the local ones.
+// TestRelease checks that two machines publish the same digest from equal skills, even if the files
+// have different times. One changed skill causes at most three new blobs, and the published files
+// equal the local ones.
 func TestRelease(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		one, two := newMachine(t), newMachine(t)
@@ -209,7 +210,7 @@ func TestRelease(t *testing.T) {
 		if err != nil || m.Annotations["org.opencontainers.image.version"] != "1.2.4" || m.Annotations["io.github.knack-dev.release"] != "1" || m.ArtifactType != "" {
 			t.Errorf("%+v, %v", m, err)
 		}
-		// The number of packs stays while the library is about as large.
+		// The number of packs stays while the size of the library stays about the same.
 		few := skills(6)
 		if r := one.publish(few, one.target(host, "acme/one", "prod")); r.Layers < 3 || len(r.Skills) != 6 {
 			t.Errorf("%d skills in %d layers", len(r.Skills), r.Layers)
@@ -223,8 +224,8 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// recompress stores the layers of a release with other compression, as another version of Go may,
-// and returns the manifest's digest. alter changes the manifest and the config.
+// recompress stores the layers of a release with another compression, as another version of Go may.
+// It returns the digest of the new manifest. alter changes the manifest and the config.
 func recompress(t *testing.T, m *machine, to publish.Target, alter func(image, config map[string]any)) string {
 	t.Helper()
 	ctx, repo := t.Context(), to.Repository
@@ -282,7 +283,8 @@ func (w *writer) WriteAt(p []byte, at int64) (int, error) {
 	return w.Write(p)
 }
 
-// Layers that another version compressed are reused if their content is right.
+// TestTakeOver checks that layers that another version compressed are reused if their content is
+// right.
 func TestTakeOver(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
@@ -326,8 +328,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A last release that lies about its layers, or that knack did not make, does not change the next
-// release.
+// TestHostileLast checks that the next release does not change if the last release states false
+// layers, or if knack did not make it.
 func TestHostileLast(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
@@ -361,7 +363,8 @@ func TestHostileLast(t *testing.T) {
 			m.publish(l, to)
 			recompress(t, m, to, alter)
 			r := m.publish(l, to)
-			// Taken over layers are as good: then the digest is another, and the files are the same.
+			// Layers may be taken over from it. The digest is then another one, and the files are
+			// the same.
 			if r.Digest != want && name != "packs" && name != "not a number" {
 				t.Errorf("it made %s, want %s", r.Digest, want)
 			}
@@ -372,7 +375,8 @@ func TestHostileLast(t *testing.T) {
 	}
 }
 
-// A skill that cannot be published holds all back, and the tag does not change.
+// TestRefused checks that one skill that cannot be published stops the release, and that the tag
+// does not change.
 func TestRefused(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)
@@ -406,7 +410,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The tags are set when everything else is there, and signatures before them.
+// TestOrder checks that a tag is set only after all other content, and after the signatures.
 func TestOrder(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Open(t, registrytest.DockerRegistry, ""))
 	m := newMachine(t)
@@ -434,7 +438,7 @@ func TestOrder(t *testing.T) {
 	if again := m.publish(skills(3), m.target(proxy.Host, "acme/one", "v1.0.0", "prod")); !again.Unchanged || !again.Signed {
 		t.Errorf("%+v", again)
 	}
-	// A registry that fails in between leaves the tag as it was.
+	// If the registry fails in between, the tag leads to a complete release.
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodHead} {
 		for n := range 12 {
 			var seen atomic.Int64
@@ -455,7 +459,7 @@ func TestOrder(t *testing.T) {
 					t.Errorf("%s %d: the tag leads to %s, %v", method, n, at, resolved)
 				}
 				if seen.Load() <= int64(n) {
-					break // nothing was refused, nor will be with more
+					break // fewer than n requests were sent, so a greater n refuses nothing either
 				}
 				continue
 			}

@@ -26,7 +26,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// tree reads a folder, without the index of a release.
+// tree reads the files of a folder, without the index of a release.
 func tree(t *testing.T, dir string) library {
 	t.Helper()
 	got := library{}
@@ -69,7 +69,8 @@ func execute(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// Programs that people have unpack a release to the folder that was published, byte for byte.
+// TestTools checks that common programs unpack a release to the folder that was published, byte for
+// byte.
 func TestTools(t *testing.T) {
 	testwait.Slow(t)
 	registrytest.Each(t, unpackedByTools)
@@ -125,7 +126,7 @@ func unpackedByTools(t *testing.T, host string) {
 	})
 }
 
-// unpack unpacks a layer.
+// unpack unpacks a layer into a folder.
 func unpack(t *testing.T, file, to string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -151,8 +152,8 @@ func unpack(t *testing.T, file, to string) {
 	}
 }
 
-// A copy to another registry has the digest and the signatures of its source, also if one of the two
-// has no list of referrers; within one registry, blobs are mounted.
+// TestCopy checks that a copy in another registry has the digest and the signatures of its source,
+// even if one of the registries has no list of referrers. Within one registry, blobs are mounted.
 func TestCopy(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, from string) {
 		_, key, err := ed25519.GenerateKey(nil)
@@ -166,7 +167,7 @@ func TestCopy(t *testing.T) {
 			source, ctx := m.target(from, "acme/skills", "v1.0.0"), t.Context()
 			first := m.publish(l, source)
 			m.Sign = nil
-			// Signatures of cosign 2 are found by a tag made of the digest.
+			// cosign 2 finds signatures by a tag made of the digest.
 			data := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[]}`)
 			old := strings.Replace(first.Digest, ":", "-", 1) + ".sig"
 			if _, err := source.Repository.Put(ctx, old, "application/vnd.oci.image.index.v1+json", data); err != nil {
@@ -206,7 +207,8 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// A repeated copy is not unchanged if its source was signed since.
+// TestCopySigned checks that a repeated copy does not count as unchanged if its source has been
+// signed since.
 func TestCopySigned(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		m, l := newMachine(t), skills(2)
@@ -240,7 +242,8 @@ func TestCopySigned(t *testing.T) {
 	})
 }
 
-// Each skill of a library is also published by itself, and a folder that is a skill is one.
+// TestSingle checks that each skill of a library can also be published by itself, and that a folder
+// that is a skill is published as one skill.
 func TestSingle(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		m, l := newMachine(t), skills(3)
@@ -284,7 +287,8 @@ func TestSingle(t *testing.T) {
 	})
 }
 
-// A release records the source of each skill that is unchanged since its installation.
+// TestLock checks that a release records the source of each skill that is unchanged since its
+// installation.
 func TestLock(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m, l := newMachine(t), skills(3)
