@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestPullBounds checks that an artifact of 1 MB with 60,000 skills is refused before anything of it is
-// written, in each form that it can have.
+// TestPullBounds checks that an artifact of 1 MB with 60,000 skills is refused before any of its
+// skills is written, in each form of artifact.
 func TestPullBounds(t *testing.T) {
 	testwait.Slow(t)
 	host := registrytest.Start(t).Host
@@ -44,8 +44,8 @@ func TestPullBounds(t *testing.T) {
 	}
 }
 
-// TestPullBlocks checks that the blocks and the inodes that small files need are counted before
-// anything is written.
+// TestPullBlocks checks that the blocks and inodes that small files need are counted before any
+// file is written.
 func TestPullBlocks(t *testing.T) {
 	host := registrytest.Start(t).Host
 	registrytest.Release(t, host, "a/b", "prod", 1, flat(library(100, "")), nil)

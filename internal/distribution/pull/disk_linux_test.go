@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// A disk without room for a release is reported before a layer is fetched, or before its skills are
-// written. The release before it stays whole. Either way, the pull succeeds once there is room.
+// TestPullDiskFull checks that a disk without room for a release is reported before a layer is
+// fetched, or before its skills are written. The previous release stays whole. In both cases, the
+// pull succeeds once there is room.
 func TestPullDiskFull(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)
@@ -28,7 +29,7 @@ func TestPullDiskFull(t *testing.T) {
 	registrytest.Release(t, registry.Host, "a/b", "prod", 4, old, nil)
 	before, _ := r.must(source)
 
-	// Text that packs well takes more room than is asked for beforehand.
+	// Text that packs well takes more room than the check before the download assumes.
 	now := flat(library(10, strings.Repeat("All work and no play. ", 20_000)))
 	registrytest.Release(t, registry.Host, "a/b", "prod", 4, now, nil)
 	_, _, err := r.get(source)

@@ -20,11 +20,12 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// always is more often than a request is tried.
+// always is more often than any request is repeated.
 const always = 1000
 
-// After each fault there is the new release or an error; the previous release stays complete
-// all the time. Once the fault is over, the next attempt fetches the missing part.
+// TestPullFaults checks that each fault ends with the new release or an error, and that the
+// previous release stays complete all the time. Once the fault is over, the next attempt fetches
+// the missing part.
 func TestPullFaults(t *testing.T) {
 	registry := registrytest.Start(t)
 	any := func(*http.Request) bool { return true }
@@ -92,8 +93,8 @@ func TestPullFaults(t *testing.T) {
 	}
 }
 
-// A tag that moves between the question and the answer changes nothing: the resolved release
-// is pulled.
+// TestTagMoves checks that the resolved release is pulled, even if the tag moves between Resolve
+// and Open.
 func TestTagMoves(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)
@@ -110,7 +111,7 @@ func TestTagMoves(t *testing.T) {
 	}
 }
 
-// Layers that arrived before a pull failed are not fetched again.
+// TestPullResumes checks that layers that arrived before a pull failed are not fetched again.
 func TestPullResumes(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)
@@ -143,14 +144,15 @@ func TestPullResumes(t *testing.T) {
 	}
 }
 
-// A pull that is stopped while the registry is silent ends at once, and leaves no files.
+// TestPullStopped checks that a pull that is stopped while the registry is silent ends immediately,
+// and leaves no files.
 func TestPullStopped(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)
 	source := "oci://" + proxy.Host + "/a/b:prod"
 	registrytest.Release(t, registry.Host, "a/b", "prod", 8, flat(library(30, "One.")), nil)
 	r := newReplica(t, filepath.Join(t.TempDir(), "knack"))
-	calm := func() int { // goroutines and descriptors that idle connections do not hold
+	calm := func() int { // the number of goroutines and descriptors without idle connections
 		r.servers.Close()
 		http.DefaultClient.CloseIdleConnections()
 		entries, _ := os.ReadDir("/proc/self/fd")
@@ -196,7 +198,8 @@ func TestPullStopped(t *testing.T) {
 	testwait.Until(t, func() bool { return calm() <= before })
 }
 
-// The wait that a registry asks for is in the error, for a server that asks it again.
+// TestRetryAfter checks that the error has the wait that a registry asks for, so that a server can
+// wait before it tries again.
 func TestRetryAfter(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Start(t).Host)
 	proxy.Set(registrytest.Status(http.StatusTooManyRequests, "Retry-After", "3600"))

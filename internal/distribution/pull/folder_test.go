@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// write makes files.
+// write writes files into a folder, by path.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -55,7 +55,8 @@ func read(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A release is unpacked into a folder completely, and again only after a change.
+// TestUnpack checks that a release is unpacked completely into a folder, and again only after a
+// change.
 func TestUnpack(t *testing.T) {
 	dir := t.TempDir()
 	source, to := filepath.Join(dir, "source"), filepath.Join(dir, "out", "skills")
@@ -113,7 +114,7 @@ func TestUnpack(t *testing.T) {
 	}
 	unpack(true)
 
-	// The old folder of a command that was killed while it exchanged the two is removed.
+	// The old folder of a command that was killed during the exchange is removed.
 	killed := filepath.Join(dir, "out", ".knack", ".knack-AAAAAAAAAAAAAAAAAAAAAAAAAA", "swap")
 	if err := os.CopyFS(killed, os.DirFS(to)); err != nil {
 		t.Fatal(err)
@@ -121,8 +122,8 @@ func TestUnpack(t *testing.T) {
 	unpack(false)
 }
 
-// Of several commands that make one folder at once, one succeeds, and the others fail with a
-// hint.
+// TestUnpackAtOnce checks that, of several commands that make the same folder concurrently, exactly
+// one makes it. The others fail with a hint, or find the folder up to date.
 func TestUnpackAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	source, to := filepath.Join(dir, "source"), filepath.Join(dir, "skills")
@@ -152,7 +153,7 @@ func TestUnpackAtOnce(t *testing.T) {
 	}
 }
 
-// Files that knack did not write are never replaced.
+// TestUnpackForeign checks that files that knack did not write are never replaced.
 func TestUnpackForeign(t *testing.T) {
 	dir := t.TempDir()
 	source, other := filepath.Join(dir, "source"), filepath.Join(dir, "other")
@@ -214,7 +215,8 @@ func TestUnpackForeign(t *testing.T) {
 	}
 }
 
-// A skill of the store that is damaged is not unpacked, and is fetched again.
+// TestUnpackDamaged checks that a damaged skill of the store is not unpacked, and that it is
+// fetched again.
 func TestUnpackDamaged(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")

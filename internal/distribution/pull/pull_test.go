@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// replica is a store and a puller into it.
+// replica is a store, and a puller that fills it.
 type replica struct {
 	*pull.Puller
 	t       *testing.T
@@ -84,7 +84,7 @@ func (r *replica) must(source string) (store.Release, pull.Report) {
 	return got, report
 }
 
-// files returns the files that the store has of a release.
+// files returns the files of a release that the store has.
 func (r *replica) files(of store.Release) registrytest.Skills {
 	r.t.Helper()
 	all := registrytest.Skills{}
@@ -121,7 +121,7 @@ func (r *replica) left(folder string) (names []string) {
 	return names
 }
 
-// library returns skills with two files each.
+// library returns n skills with two files each.
 func library(n int, text string) registrytest.Skills {
 	all := registrytest.Skills{}
 	for i := range n {
@@ -132,7 +132,7 @@ func library(n int, text string) registrytest.Skills {
 	return all
 }
 
-// flat moves skills to the root, so that they are in several packs.
+// flat moves skills from the folder skills to the root, so that they are in several packs.
 func flat(all registrytest.Skills) registrytest.Skills {
 	out := registrytest.Skills{}
 	for path, content := range all {
@@ -141,7 +141,8 @@ func flat(all registrytest.Skills) registrytest.Skills {
 	return out
 }
 
-// A release is pulled layer by layer: of the next one, only the layers that changed.
+// TestPullRelease checks that a release is pulled layer by layer, and the next release only by its
+// changed layers.
 func TestPullRelease(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Start(t).Host)
 	skills := flat(library(40, "One."))
@@ -164,7 +165,7 @@ func TestPullRelease(t *testing.T) {
 		t.Errorf("%d requests:\n%s", n, strings.Join(proxy.Log(), "\n"))
 	}
 	recorded, err := r.store.Release(digest)
-	recorded.Judged = got.Judged // by its source: it is not of the release
+	recorded.Judged = got.Judged // the source's judgement is not part of the release
 	if diff := cmp.Diff(got, recorded); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -179,7 +180,7 @@ func TestPullRelease(t *testing.T) {
 	if report.Fetched != 1 || report.Done != 8 {
 		t.Errorf("%+v", report)
 	}
-	want := []string{"HEAD manifests", "GET manifests", "GET referrers", "GET manifests", "GET manifests", "GET blobs"} // two are for signatures, since the registry has no list of referrers
+	want := []string{"HEAD manifests", "GET manifests", "GET referrers", "GET manifests", "GET manifests", "GET blobs"} // two requests are for signatures, since the registry has no list of referrers
 	var log []string
 	for _, line := range proxy.Log() {
 		method, path, _ := strings.Cut(line, " ")
@@ -189,7 +190,7 @@ func TestPullRelease(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// Going back costs no layer.
+	// A return to the first release fetches no layer.
 	registrytest.Tag(t, proxy.Host, "acme/skills", digest, "prod")
 	if back, report := r.must(source); back.Digest != digest || report.Fetched != 0 {
 		t.Errorf("%+v", report)
@@ -199,7 +200,8 @@ func TestPullRelease(t *testing.T) {
 	}
 }
 
-// A skill within a skill is a skill of its own, and its files belong to both.
+// TestPullNested checks that a skill within a skill is itself a skill of the release, and that its
+// files belong to both.
 func TestPullNested(t *testing.T) {
 	host := registrytest.Start(t).Host
 	registrytest.Release(t, host, "a/b", "prod", 2, registrytest.Skills{"a/SKILL.md": registrytest.Skill("a", ""), "a/b/SKILL.md": registrytest.Skill("b", ""), "a/b/x": "x", "a/z": ""}, nil)
@@ -218,7 +220,7 @@ func TestPullNested(t *testing.T) {
 	}
 }
 
-// Sources without packs can be pulled too.
+// TestPullWhole checks that a source without packs can be pulled too.
 func TestPullWhole(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Start(t).Host)
 	r := newReplica(t, filepath.Join(t.TempDir(), "knack"))
@@ -257,7 +259,7 @@ func TestPullWhole(t *testing.T) {
 	}
 }
 
-// An invalid release is refused with its reason.
+// TestPullRefused checks that an invalid release is refused with its reason.
 func TestPullRefused(t *testing.T) {
 	host := registrytest.Start(t).Host
 	one := registrytest.Skills{"a/SKILL.md": registrytest.Skill("a", "")}

@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// Content of a registry that is not a release of skills has a reason, and no retries.
+// TestReasons checks that content of a registry that is not a release of skills is refused with a
+// reason, and without retries.
 func TestReasons(t *testing.T) {
 	registry := registrytest.Start(t)
 	proxy := registrytest.NewProxy(t, registry.Host)

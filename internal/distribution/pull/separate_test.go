@@ -14,14 +14,14 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// flaky is a source whose skills are fetched one by one. Its methods may change it.
+// flaky is a source whose skills are fetched one by one. The function fetched may change it.
 type flaky struct {
 	mu      sync.Mutex
 	skills  []string
-	bad     map[string]bool // that it never sends
+	bad     map[string]bool // the skills that it never sends
 	opened  int
 	closed  int
-	seen    map[string]bool              // by fetched
+	seen    map[string]bool              // the skills that fetched has seen
 	down    bool                         // it cannot be opened again
 	fetched func(f *flaky, skill string) // may be nil
 }
@@ -71,14 +71,14 @@ func (f *flaky) Fetch(_ context.Context, skills []origin.Skill, to origin.Sink) 
 	return nil
 }
 
-// TestOneSkillFails checks that only a skill that a source never sends is left out, if the source
-// answers other requests.
+// TestOneSkillFails checks that only the skill that a source never sends is left out, as long as
+// the source answers other requests.
 func TestOneSkillFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		source *flaky
 		faults string // of the release
-		want   string // or the error
-		again  bool   // the same revision is to be asked for again
+		want   string // the text of the error, or ""
+		again  bool   // the next poll must pull the same revision again
 	}{
 		"one of two":                   {&flaky{skills: []string{"a", "b"}, bad: map[string]bool{"b": true}}, "b: status 500", "", true},
 		"the only one":                 {&flaky{skills: []string{"a"}, bad: map[string]bool{"a": true}}, "", "status 500", true},
