@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// shelf is a store in a folder, with a source over it.
+// shelf is a store in a folder, and a source that serves a release from it.
 type shelf struct {
 	t       *testing.T
 	store   *store.Store
@@ -49,12 +49,12 @@ func newShelf(t *testing.T) *shelf {
 	return k
 }
 
-// md returns a SKILL.md.
+// md returns the text of a SKILL.md.
 func md(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Works with " + name + ".\n---\n" + text + "\n"
 }
 
-// put stores skills, which files have by path: "pdf/SKILL.md".
+// put stores the skills to which files belong, by paths such as "pdf/SKILL.md".
 func (k *shelf) put(files map[string]string) store.Release {
 	k.t.Helper()
 	b, err := k.store.Batch(context.Background())
@@ -99,7 +99,7 @@ func (k *shelf) refresh() catalog.View {
 	return v
 }
 
-// file returns the path of a file of the store.
+// file returns the path in the store of a file of a release.
 func (k *shelf) file(r store.Release, path string) string {
 	k.t.Helper()
 	folder, file, _ := strings.Cut(path, "/")
@@ -107,7 +107,7 @@ func (k *shelf) file(r store.Release, path string) string {
 	return filepath.Join(k.store.Folder(r.Skills[i].Skill), filepath.FromSlash(file))
 }
 
-// flip changes one byte of a file and keeps its stamp as well as a program can.
+// flip changes one byte of a file, and keeps its stamp as far as a program can.
 func (k *shelf) flip(at string) {
 	k.t.Helper()
 	info, err := os.Stat(at)
@@ -132,7 +132,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// states returns the skills of a view, each with its reason if it is skipped.
+// states returns the skills of a view. A skipped skill has its rule beside it.
 func states(v catalog.View) (all []string) {
 	for _, e := range v.Entries {
 		p, _ := e.SkipReason()
@@ -158,7 +158,7 @@ var library = map[string]string{
 	"xlsx/skill.md": md("xlsx", "One."), "xlsx/data/a.csv": "a,b\n",
 }
 
-// A release is served like a folder with the same files.
+// TestLikeFolder checks that a release is served like a folder with the same files.
 func TestLikeFolder(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(library)
@@ -196,7 +196,8 @@ func TestLikeFolder(t *testing.T) {
 	}
 }
 
-// A swap reads only the skills that differ, and a reader of the old release can finish.
+// TestSet checks that a swap reads only the skills that differ, and that a reader of the old
+// release can finish.
 func TestSet(t *testing.T) {
 	k := newShelf(t)
 	first := k.put(library)
@@ -235,8 +236,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Before its first release, the root is still being read; after a failed request to the source it is
-// unreachable.
+// TestWaits checks that the root counts as being read before its first release, and as unreachable
+// after a failed request to the source.
 func TestWaits(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(library)
@@ -250,7 +251,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("%v, %+v", err, v.Roots)
 		}
 		s.Lack(&skill.UnreachableError{Since: time.Now()})
-		testwait.Advance(time.Second) // until the catalogue has waited for more changes
+		testwait.Advance(time.Second) // until the catalogue has waited for further changes
 		v, _ = c.View(ctx)
 		if v.Roots[0].State() != catalog.RootUnreachable || v.Incomplete() != nil || v.Unreachable() != "skills of acme are missing: unreachable since 2000-01-01 00:00:01 UTC" {
 			t.Errorf("%s, %v, %q", v.Roots[0].State(), v.Incomplete(), v.Unreachable())
@@ -265,8 +266,8 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// No damaged byte is served, whichever file it is in, and whenever it is found. The skill is
-// skipped with the reason, and comes back with the next Set.
+// TestDamaged checks that no damaged byte is served, in whichever file it is and whenever it is
+// found. The skill is skipped with the reason, and comes back with the next Set.
 func TestDamaged(t *testing.T) {
 	read := func(k *shelf, v catalog.View, path, file string) error {
 		e := entry(t, v, path)
@@ -341,8 +342,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A manifest that is made in one pass, which happens if all stamps are old enough, has no
-// damaged file either.
+// TestDamagedOld checks a manifest that is made in one pass, as it is if all stamps are old enough.
+// It has no damaged file either.
 func TestDamagedOld(t *testing.T) {
 	testwait.Slow(t)
 	k := newShelf(t)
@@ -375,8 +376,8 @@ func (k *shelf) cut(at string) {
 	must(k.t, os.Truncate(at, 3))
 }
 
-// Skills that the release records with a fault are skipped with its reason, and so are invalid
-// skills.
+// TestFaults checks that skills that the release records with a fault are skipped with its reason,
+// and that invalid skills are skipped too.
 func TestFaults(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(map[string]string{"big/SKILL.md": md("big", strings.Repeat("x", skill.MaxSkillMD)), "none/SKILL.md": "no fence", "pdf/SKILL.md": md("pdf", ""), "pdf/a": "a"})
