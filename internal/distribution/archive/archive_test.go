@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// read returns the entries of an archive, "TYPE CONTENT" by path.
+// read returns the entries of an archive: "TYPE CONTENT" by path.
 func read(data []byte) (map[string]string, error) {
 	found := map[string]string{}
 	r := bytes.NewReader(data)
@@ -60,7 +60,7 @@ func want(top string) map[string]string {
 	return all
 }
 
-// TestFormats reads the same files from each kind of archive.
+// TestFormats checks that the same files are read from each kind of archive.
 func TestFormats(t *testing.T) {
 	for name, format := range map[string]tar.Format{"pax": tar.FormatPAX, "gnu": tar.FormatGNU} {
 		for _, top := range []string{"", "./"} {
@@ -124,7 +124,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestLongZip reads a zip whose count of files needs the long form.
+// TestLongZip checks that a zip is read whose number of files needs the long form.
 func TestLongZip(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -146,7 +146,8 @@ func TestLongZip(t *testing.T) {
 	}
 }
 
-// TestDescriptors reads a zip that was written to a stream: a file's descriptor has four forms.
+// TestDescriptors checks that a zip that was written to a stream is read, with each of the four
+// forms of a file's descriptor.
 func TestDescriptors(t *testing.T) {
 	values := func(signature string, wide bool, content string) string {
 		b := binary.LittleEndian.AppendUint32([]byte(signature), crcOf(content))
@@ -185,7 +186,7 @@ func TestVisitorEnds(t *testing.T) {
 	}
 }
 
-// TestWriter pins the bytes of an archive, which must be the same on every replica of a
+// TestWriter checks the exact bytes of an archive, which must be the same on every replica of a
 // server.
 func TestWriter(t *testing.T) {
 	pack := func() []byte {
@@ -219,7 +220,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestCorpus packs the real skills and reads them again.
+// TestCorpus checks that the real skills are the same after they were packed and read again.
 func TestCorpus(t *testing.T) {
 	root := corpus.Dir(t, "skills")
 	var b bytes.Buffer
@@ -271,7 +272,7 @@ func FuzzWalk(f *testing.F) {
 		if !bytes.HasPrefix(data, []byte("PK")) {
 			return
 		}
-		// Another reader finds the same files.
+		// Check that another reader finds the same files.
 		other, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatalf("another reader: %v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// umoci ends the tar of a layer with its last entry. The gzip around it says that nothing is
-// missing.
+// TestTarWithoutEnd checks that a tar without its end marker is accepted in gzip, as umoci writes a
+// layer. The end of the gzip stream shows that nothing is missing.
 func TestTarWithoutEnd(t *testing.T) {
 	var plain, packed bytes.Buffer
 	w := tar.NewWriter(&plain)

@@ -27,14 +27,14 @@ import (
 type hostile struct {
 	name string
 	data []byte
-	// why is a part of the error about the archive or of the fault of its skill, "s". If it is "",
+	// why is a part of the error about the archive, or of the fault of its skill "s". If it is "",
 	// the archive is accepted without the offending entry.
 	why string
 }
 
 const document = "---\nname: s\ndescription: A skill.\n---\n"
 
-// tarOf makes a tar with a skill and these entries. A name is put into the header as it is.
+// tarOf makes a tar with a skill and these entries. A name is written to the header unchanged.
 func tarOf(entries ...tar.Header) []byte {
 	var b bytes.Buffer
 	add := func(h tar.Header, content string) {
@@ -124,8 +124,7 @@ func zipOf(files ...zipFile) []byte {
 	return b.Bytes()
 }
 
-// rawZip makes a zip of stored files without data descriptors, through headers that a test may
-// change.
+// rawZip makes a zip of stored files without data descriptors. change may change its headers.
 func rawZip(change func(local, central [][]byte, end []byte), names ...string) []byte {
 	return rawZipAround("", "", "", change, names...)
 }
@@ -173,7 +172,7 @@ func rawZipAround(before, between, behind string, change func(local, central [][
 	return bytes.Join(parts, nil)
 }
 
-// badNames are names of files and the words of their faults, in a tar and in a zip.
+// badNames lists names of files, each with a part of the resulting error in a tar and in a zip.
 var badNames = []struct{ name, inTar, inZip string }{
 	{"/etc/passwd", "absolute", "absolute"},
 	{"//etc/passwd", "absolute", "absolute"},
@@ -210,7 +209,7 @@ var badNames = []struct{ name, inTar, inZip string }{
 	{"s/SKILL.md", "is there twice", "is there twice"},
 	{"s/SKILL.MD", "only in case", "only in case"},
 	{"s/skill.md", "only in case", "only in case"},
-	{"S/SKILL.md", "", ""}, // another skill; names of skills are judged at their installation
+	{"S/SKILL.md", "", ""}, // another skill; names of skills are checked at installation
 	{"s", "", ""},          // a file beside the skill, which is not taken
 	{"s/SKILL.md/x", "is both a file and a folder", "is both a file and a folder"},
 	{"s/.env", "", ""},
@@ -407,7 +406,7 @@ func bombs() (all []hostile) {
 		return sum(b)
 	}
 	var many bytes.Buffer
-	for i := range MaxEntries/10 + 1 { // in ten members, each the same
+	for i := range MaxEntries/10 + 1 { // ten gzip members, all the same
 		many.Write(ustar(tar.Header{Name: fmt.Sprintf("d/%d", i), Typeflag: tar.TypeReg}, ""))
 	}
 	big := zipFile{name: "s/zeros", content: strings.Repeat("\x00", 100<<20)}
@@ -438,7 +437,7 @@ func bombs() (all []hostile) {
 	)
 }
 
-// overlapping makes a zip whose thousand files are one.
+// overlapping makes a zip whose thousand files are at one place.
 func overlapping() []byte {
 	names := make([]string, 1000)
 	for i := range names {
@@ -462,7 +461,7 @@ func manyEntries(said uint16) []byte {
 	}, names...)
 }
 
-// longDirectory makes a zip of 200,001 files as the library does.
+// longDirectory makes a zip of 200,001 files with the standard library.
 func longDirectory() []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -485,13 +484,13 @@ func longNames() []byte {
 
 func crcOf(content string) uint32 { return crc32.ChecksumIEEE([]byte(content)) }
 
-// allSmall are the hostile archives but bombs.
+// allSmall returns all hostile archives except the bombs.
 func allSmall() []hostile {
 	return slices.Concat(hostileNames(), hostileTypes(), hostileZips(), hostileStreams())
 }
 
-// unpack takes the skills of an archive into a folder as carelessly as can be: each path is joined
-// to it. It returns why the archive or its skill is refused.
+// unpack unpacks the skills of an archive into a folder as carelessly as possible: it joins each
+// path to the folder. It returns the reason why the archive or its skill is refused.
 func unpack(ctx context.Context, data []byte, to string, note func(entries int)) error {
 	var entries []origin.Node
 	r := bytes.NewReader(data)
@@ -518,7 +517,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 		if s.Path == "s" && s.Fault != nil {
 			return s.Fault
 		}
-		if s.Path == "s" && len(s.Dropped) > 0 { // and the rest is installed
+		if s.Path == "s" && len(s.Dropped) > 0 { // the rest is installed
 			return errors.New("left out " + s.Dropped[0])
 		}
 	}
@@ -548,8 +547,8 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 	return cmp.Or(err, copied)
 }
 
-// TestHostile reads each hostile archive. No byte lands outside of the folder that it is unpacked
-// into, and none takes more than 64 MiB of memory.
+// TestHostile checks that no byte of a hostile archive gets out of the folder into which it is
+// unpacked, and that none of the archives takes more than 64 MiB of memory.
 func TestHostile(t *testing.T) {
 	testwait.Slow(t)
 	all := append(allSmall(), bombs()...)
