@@ -24,7 +24,7 @@ func privatePEM(t *testing.T, kind string, key any) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// TestKeys reads keys of both kinds back, and signs equal bundles with them.
+// TestKeys checks that keys of both kinds can be read back, and then sign equal bundles.
 func TestKeys(t *testing.T) {
 	for _, alg := range algorithms {
 		t.Run(alg.name, func(t *testing.T) {
@@ -44,8 +44,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBadKeys checks that the error for each file that is not a key has a reason and a
-// fix.
+// TestBadKeys checks that the error for each file that is not a key has a reason and a fix.
 func TestBadKeys(t *testing.T) {
 	p256 := algorithms[0].make(t)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
