@@ -76,7 +76,7 @@ func (f *flaky) Fetch(_ context.Context, skills []origin.Skill, to origin.Sink) 
 func TestOneSkillFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		source *flaky
-		faults string // of the release
+		faults string // the faults in the release
 		want   string // the text of the error, or ""
 		again  bool   // the next poll must pull the same revision again
 	}{
