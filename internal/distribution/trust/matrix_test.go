@@ -25,7 +25,7 @@ const (
 	source      = "oci://registry.example.com/acme/skills"
 )
 
-// algorithms are the kinds of keys, each with a function that makes a new one.
+// algorithms lists the kinds of keys, each with a function that makes a new key.
 var algorithms = []struct {
 	name string
 	make func(t testing.TB) crypto.Signer
@@ -64,7 +64,7 @@ func publicKey(t testing.TB, name string, key crypto.Signer) Key {
 	return k
 }
 
-// ours is a bundle that [Sign] makes.
+// ours returns a signature whose bundle [Sign] makes.
 func ours(t testing.TB, key crypto.Signer, about string) Signature {
 	t.Helper()
 	data, err := Sign(key, about)
@@ -74,7 +74,7 @@ func ours(t testing.TB, key crypto.Signer, about string) Signature {
 	return Signature{MediaType: Bundle, Data: data}
 }
 
-// value signs as cosign does: P-256 with random numbers, and Ed25519 over SHA-512.
+// signValue signs as cosign does: P-256 with random numbers, and Ed25519 over SHA-512.
 func signValue(t testing.TB, key crypto.Signer, message []byte) string {
 	t.Helper()
 	sum, hash := sha256.Sum256(message), crypto.SHA256
@@ -90,7 +90,7 @@ func signValue(t testing.TB, key crypto.Signer, message []byte) string {
 	return base64.StdEncoding.EncodeToString(sig)
 }
 
-// envelope is a bundle with the fields and the order that cosign 3 writes.
+// envelope returns a signature whose bundle has the fields and the order that cosign 3 writes.
 func envelope(t testing.TB, key crypto.Signer, payload, materialJSON string) Signature {
 	t.Helper()
 	const kind = "application/vnd.in-toto+json"
@@ -113,21 +113,21 @@ func hintOf(t testing.TB, key crypto.Signer) string {
 	return `{"publicKey":{"hint":"` + base64.StdEncoding.EncodeToString(sum[:]) + `"}, "tlogEntries":[]}`
 }
 
-// cosign3 is a bundle as cosign 3 makes it.
+// cosign3 returns a signature whose bundle is as cosign 3 makes it.
 func cosign3(t testing.TB, key crypto.Signer, about string) Signature {
 	return envelope(t, key, cosignPayload(about), hintOf(t, key))
 }
 
 const certificate = `{"certificate":{"rawBytes":"MIIB"}, "tlogEntries":[{"logIndex":"1"}]}`
 
-// cosign2 is a layer of the tag that cosign 2 writes.
+// cosign2 returns a signature from the layer of the tag that cosign 2 writes.
 func cosign2(t testing.TB, key crypto.Signer, about string) Signature {
 	t.Helper()
 	data := fmt.Sprintf(`{"critical":{"identity":{"docker-reference":"registry.example.com/acme/skills"},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, about)
 	return Signature{MediaType: SimpleSigning, Data: []byte(data), Value: signValue(t, key, []byte(data))}
 }
 
-// twice is a layer of cosign 2 that names two releases.
+// twice returns a signature of cosign 2 that names two releases.
 func twice(t testing.TB, key crypto.Signer) Signature {
 	t.Helper()
 	s := cosign2(t, key, otherDigest)
@@ -136,7 +136,7 @@ func twice(t testing.TB, key crypto.Signer) Signature {
 	return s
 }
 
-// altered replaces a text in the payload of a bundle, and leaves its value as it was.
+// altered replaces a text in the payload of a bundle, and keeps the value of the signature.
 func altered(t testing.TB, s Signature, old, new string) Signature {
 	t.Helper()
 	var b map[string]any
@@ -155,9 +155,9 @@ func altered(t testing.TB, s Signature, old, new string) Signature {
 	return s
 }
 
-// TestMatrix judges each kind of signature with no rule, with a rule, and with a rule that
-// requires a signature. The three answers of a row are in this order; "!" marks those that are
-// refused.
+// TestMatrix checks the verdict on each kind of signature without a rule, with a rule, and with a
+// rule that requires a signature. The three verdicts of a row are in this order. A verdict with "!"
+// is a refusal.
 func TestMatrix(t *testing.T) {
 	for _, alg := range algorithms {
 		key, wrong := alg.make(t), alg.make(t)

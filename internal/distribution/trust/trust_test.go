@@ -17,7 +17,7 @@ func pattern(t *testing.T, text string) Pattern {
 	return p
 }
 
-// TestPatterns checks which sources a pattern fits.
+// TestPatterns checks which sources a pattern fits, and which texts are no patterns.
 func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
 		pattern, source string
@@ -41,7 +41,7 @@ func TestPatterns(t *testing.T) {
 		{"oci://r.example/a/*", "oci://r.example/a/**", false},  // which fits more
 		{"oci://r.example/a/**", "oci://r.example/**/a", false}, // and here
 		{"oci://docker.io/acme/**", "oci://docker.io/acme/skills", true},
-		{"oci://docker.io/acme/**", "oci://index.docker.io/acme/skills", true}, // as an old lock has it
+		{"oci://docker.io/acme/**", "oci://index.docker.io/acme/skills", true}, // an old lock has this spelling
 		{"oci://docker.io/acme/**", "oci://registry-1.docker.io/acme/skills", true},
 		{"oci://docker.io/acme/**", "oci://Registry-1.docker.io:0443/acme/skills", true},
 		{"oci://docker.io/acme/**", "oci://registry-1.docker.io:5000/acme/skills", false},
@@ -141,7 +141,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestManySignatures checks that a list without an end is not judged to its end.
+// TestManySignatures checks that only a bounded number of signatures is judged.
 func TestManySignatures(t *testing.T) {
 	key := algorithms[1].make(t)
 	rules := Rules{{From: pattern(t, Any), Keys: []Key{publicKey(t, "a.pub", key)}}}
@@ -167,7 +167,7 @@ func FuzzBundle(f *testing.F) {
 	old := cosign2(f, key, digest)
 	f.Add(old.Data, old.Value)
 	f.Add([]byte(`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":`+certificate+`}`), "AA==")
-	// Another key than the one of the inputs: nothing of it can be signed by this one.
+	// Use other keys than the one that signed the inputs, so that no input has a valid signature.
 	rules := Rules{{From: Pattern{Any}, Keys: []Key{publicKey(f, "a.pub", algorithms[1].make(f)), publicKey(f, "b.pub", algorithms[0].make(f))}, Require: true, Where: "knack.yaml:1"}}
 	f.Fuzz(func(t *testing.T, data []byte, value string) {
 		for _, kind := range []string{Bundle, SimpleSigning} {
