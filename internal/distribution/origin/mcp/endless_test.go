@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Reading an endless list, of skills or of a folder, ends with an error, and without keeping
-// the server's data.
+// TestEndless checks that reading an endless list of skills, or of a folder's members, ends with an
+// error.
 func TestEndless(t *testing.T) {
 	for name, c := range map[string]struct {
 		list, cursor string

@@ -21,9 +21,8 @@ import (
 
 const pdf = "---\nname: pdf\ndescription: Reads PDF files.\n---\nText.\n"
 
-// server speaks the part of MCP that a host of the Skills extension needs, with the lies of a
-// test. Its answers are written by hand, since a server made with a library could not give
-// them.
+// server speaks the part of MCP that a host of the Skills extension needs, and can lie as a test
+// demands. Its answers are written by hand, since a server made with a library could not give them.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -31,9 +30,9 @@ type server struct {
 	listed   func() []any      // the entries of skills/list, if they are not made from the files
 	got      func() []any      // the entries of skills/get
 	folders  bool
-	no       bool                                                   // it does not have the extension
-	guard    func(http.ResponseWriter, *http.Request) bool          // answers instead
-	override func(method string, params map[string]any) (any, bool) // a result instead
+	no       bool                                                   // the server does not have the extension
+	guard    func(http.ResponseWriter, *http.Request) bool          // answers a request instead, or returns false
+	override func(method string, params map[string]any) (any, bool) // returns another result, or false
 }
 
 func serve(t *testing.T, files map[string]string) *server {
@@ -128,7 +127,7 @@ func (s *server) result(method string, params map[string]any) any {
 	return nil
 }
 
-// entry is a skill with these files below its folder.
+// entry returns the entry of a skill, with those of the files that are below its folder.
 func (s *server) entry(folder string, files map[string]string) map[string]any {
 	list := []any{}
 	for uri, text := range files {
@@ -152,7 +151,7 @@ func (s *server) open(t *testing.T, change func(*Options)) (origin.Library, erro
 	return New(o).Open(t.Context(), origin.Ref{Kind: origin.MCP, Source: "mcp:" + s.URL, Location: s.URL}, origin.Revision{})
 }
 
-// take fetches everything.
+// take fetches all skills of the server.
 func (s *server) take(t *testing.T, change func(*Options)) ([]origin.Skill, *sink, error) {
 	t.Helper()
 	to := &sink{files: map[string]string{}, fails: map[string]error{}}
@@ -185,8 +184,9 @@ func (s *sink) File(skill string, f origin.File, content io.Reader) error {
 
 func (s *sink) Fail(skill string, err error) { s.fails[skill] = err }
 
-// Every file of a skill arrives byte for byte, and the digest of all is known before. The server
-// closes each connection at the second request, without an answer.
+// TestFetch checks that every file of a skill arrives byte for byte, and that the digest over all
+// files is known before the fetch. The server closes each connection at the second request, without
+// an answer.
 func TestFetch(t *testing.T) {
 	files := map[string]string{
 		"skill://pdf/SKILL.md": pdf, "skill://pdf/crlf.md": "a\r\nb\r\n", "skill://pdf/bom.md": "\ufeffa\n", "skill://pdf/data.bin": "\x00\x01\xff\xfe",
@@ -229,7 +229,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A skill without a list of its files is read by its folders, if the server lists them.
+// TestDynamic checks that a skill without a list of its files is read folder by folder, if the
+// server lists folders.
 func TestDynamic(t *testing.T) {
 	for _, folders := range []bool{true, false} {
 		s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf, "skill://pdf/a/b.txt": "x", "skill://pdf/.git/x": "x"})
@@ -254,8 +255,8 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// If a server lies about a skill, only that skill is lost, and no wrong content is passed
-// on.
+// TestLies checks that if a server lies about a skill, only that skill fails, and no wrong content
+// reaches the sink.
 func TestLies(t *testing.T) {
 	good := map[string]string{"skill://good/SKILL.md": strings.Replace(pdf, "name: pdf", "name: good", 1)}
 	goodEntry := func(s *server) map[string]any {
@@ -352,7 +353,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// A skill that changes between listing and reading is reported as changed.
+// TestChange checks that a skill that changes between listing and reading is reported as changed.
 func TestChange(t *testing.T) {
 	s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf, "skill://pdf/a": "a"})
 	lib, err := s.open(t, nil)
@@ -374,7 +375,7 @@ func TestChange(t *testing.T) {
 	if text := fmt.Sprint(to.fails); !strings.Contains(text, "changed on the server while it was fetched: run the command again") || !strings.Contains(text, "no skill 'gone'") {
 		t.Error(text)
 	}
-	// A sink that refuses a file is not asked for the skill's fault.
+	// If the sink refuses a file, Fetch does not report a fault of the skill to it.
 	to = &sink{files: map[string]string{}, fails: map[string]error{}, refuse: "SKILL.md"}
 	s.mu.Lock()
 	s.files["skill://pdf/a"] = "a"
@@ -384,7 +385,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// A list with faults is refused as a whole, or the entry is left out.
+// TestLists checks that an entry with an invalid address is left out, that a skill that is listed
+// twice fails, and that a faulty list is refused.
 func TestLists(t *testing.T) {
 	s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf})
 	entry := func(uri any) []any {
@@ -414,7 +416,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// An unusable server is named, with the reason and a fix.
+// TestUnusable checks that the error of an unusable server has its address, the reason and a fix.
 func TestUnusable(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*server)
@@ -473,7 +475,7 @@ func status(code int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true }
 }
 
-// A request to a silent server ends with the caller's context.
+// TestHang checks that a request to a silent server ends with the caller's context.
 func TestHang(t *testing.T) {
 	for _, at := range []string{"initialize", "skills/list", "resources/read"} {
 		s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf})

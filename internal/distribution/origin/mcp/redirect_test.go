@@ -10,7 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// A server's redirect to another host is not followed, and the message has no text of the library.
+// TestRedirected checks that a server's redirect to another host is not followed, and that the
+// message has no text of the library.
 func TestRedirected(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
