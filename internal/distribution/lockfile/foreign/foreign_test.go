@@ -23,13 +23,13 @@ func git(source, want string) origin.Ref {
 	return origin.Ref{Kind: origin.Git, Source: source, Want: want, Location: "https://" + source}
 }
 
-// folders are where npx skills puts a skill.
+// folders returns the folders in which npx skills may have put a skill.
 func folders(name string) []string {
 	return []string{".agents/skills/" + name, ".claude/skills/" + name}
 }
 
-// TestParse parses the locks of other installers in testdata. npx skills wrote its own,
-// which then got entries of kinds that need a network.
+// TestParse checks that the locks of other installers in testdata are parsed. npx skills wrote its
+// locks; entries of kinds that need a network were added afterwards.
 func TestParse(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
@@ -78,8 +78,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseRefuses checks that a damaged lock is not taken for an empty one, and that the place
-// of the fault is named.
+// TestParseRefuses checks that a damaged lock is not taken for an empty one, and that the error has
+// the position of the fault.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                     "line 1, column 1: the file is not a lock: it does not begin with fields",
@@ -120,7 +120,7 @@ metadata:
 # PDF
 `
 
-// The same as gh skill 2.97 writes it.
+// installed is the same SKILL.md as gh skill 2.97 writes it.
 const installed = `---
 description: Reads PDF files
 metadata:
