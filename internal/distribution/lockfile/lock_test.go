@@ -32,7 +32,7 @@ func read(t testing.TB, path string) []byte {
 	return data
 }
 
-// TestGood reads a lock as knack writes it, and writes the same bytes.
+// TestGood checks that a lock that knack wrote is read, and written again with the same bytes.
 func TestGood(t *testing.T) {
 	data := read(t, "testdata/good.lock")
 	lock, err := Parse(data)
@@ -60,7 +60,7 @@ func TestBytes(t *testing.T) {
 	files := []File{{Path: "SKILL.md", Size: 1}, {Path: "<&>\u2028é.sh", Exec: true}}
 	e := Skill{Name: "a \"b\"\n", Source: "oci://x.example/y", Want: "main", Path: ".", Revision: "oci:sha256:0", Version: "1",
 		Pinned: true, Signer: "key:0", Clients: map[string]Form{"claude-code": Link, "a.b": Copy}, Digest: Digest(files), Files: slices.Clone(files)}
-	slices.Reverse(e.Files) // Bytes puts them in order
+	slices.Reverse(e.Files) // Bytes sorts them
 	text := (&Lock{Skills: map[string]Skill{"b": e, "a/c": e}}).Bytes()
 	lock, err := Parse(text)
 	if err != nil {
@@ -75,8 +75,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestDamaged refuses each damaged lock with the place, the fault and a fix.
-// testdata/damaged.txt has a line for each.
+// TestDamaged checks that each damaged lock is refused with the position, the fault and a fix.
+// testdata/damaged.txt has a line for each lock.
 func TestDamaged(t *testing.T) {
 	paths, err := filepath.Glob("testdata/damaged/*.lock")
 	if err != nil || len(paths) < 20 {
@@ -107,7 +107,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestLarge checks that a lock over the limit is refused, and that one below takes bounded
+// TestLarge checks that a lock above the limit is refused, and that a lock below it takes bounded
 // memory.
 func TestLarge(t *testing.T) {
 	if _, err := Parse(make([]byte, 100<<20)); err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
@@ -138,8 +138,8 @@ func sample(n int) *Lock {
 	return lock
 }
 
-// TestMerge merges branches that add different skills to one lock with git. 18 of 20 need no
-// hand: only additions at the same place of the order collide.
+// TestMerge checks that git merges branches that add different skills to one lock, in 18 of 20
+// cases without a conflict. Only additions at the same place of the order collide.
 func TestMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts git")
@@ -179,7 +179,7 @@ func TestMerge(t *testing.T) {
 		return &Lock{Skills: merged}
 	}
 	base := sample(400)
-	for key := range base.Skills { // every 20th of 400 is there
+	for key := range base.Skills { // every 20th of the 400 skills stays
 		if !strings.HasSuffix(key, "0") || (key[len(key)-2]-'0')%2 != 0 {
 			delete(base.Skills, key)
 		}
@@ -221,8 +221,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any bytes: a fault has a place in the text, and a parsed lock is written
-// and read again the same.
+// FuzzParse checks that each fault has a position in the text, and that a parsed lock is written
+// and read again unchanged.
 func FuzzParse(f *testing.F) {
 	f.Add(read(f, "testdata/good.lock"))
 	f.Add(sample(2).Bytes())
