@@ -58,7 +58,7 @@ func zipped(files ...string) string {
 
 func digest(data string) string { return skill.DigestOf([]byte(data)).String() }
 
-// v2 is an entry of version 0.2.0.
+// v2 returns an entry of an index of version 0.2.0.
 func v2(name, kind, at, data string) string {
 	e, _ := json.Marshal(map[string]string{"name": name, "type": kind, "description": "Does " + name + ".", "url": at, "digest": digest(data)})
 	return string(e)
@@ -68,7 +68,7 @@ func index2(entries ...string) string {
 	return `{"$schema":"` + schema2 + `","more":{"x":[1]},"skills":[` + strings.Join(entries, ",") + `]}`
 }
 
-// site serves files by path, and a redirect for a text that begins with "->".
+// site serves texts by path. A text that begins with "->" is a redirect.
 func site(t *testing.T, files map[string]string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func originOf(t *testing.T, s *httptest.Server) (*Origin, *store.Store) {
 	return New(Options{Fetch: httpfetch.New(httpfetch.Options{Roots: roots}), Spool: kept.Spool}), kept
 }
 
-// install takes all skills of a site, and returns each as "DESCRIPTION: PATH SIZE EXEC…", or the
+// install fetches all skills of a site. It returns each as "DESCRIPTION: PATH SIZE EXEC…", or the
 // reason of its failure.
 func install(t *testing.T, s *httptest.Server, path string) (map[string]string, error) {
 	t.Helper()
@@ -183,7 +183,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestFaults has an unusable entry of each kind. The others are.
+// TestFaults checks the fault of each kind of unusable entry, and that the usable entry beside them
+// is fetched.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads indexes and files of megabytes")
@@ -254,7 +255,7 @@ func TestIndexes(t *testing.T) {
 			t.Errorf("%.60s: %v, %v, want %q", text, got, err, want)
 		}
 	}
-	// A revision changes with the index, and one without digests has none.
+	// A revision changes with the index. An index without digests has no revision.
 	s := site(t, map[string]string{at: index2(), "/x" + at: index2(v2("a", "skill-md", "/a", "a")), "/y" + at: `{"skills":[]}`,
 		"/1" + at: index2(v2("a", "skill-md", "/a", "a"), v2("b", "skill-md", "/b", "b")), "/2" + at: " " + index2(v2("b", "skill-md", "/elsewhere", "b"), v2("a", "skill-md", "/a", "a"))})
 	o, _ := originOf(t, s)
@@ -274,7 +275,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestIndexMemory checks the memory for large hostile indexes.
+// TestIndexMemory checks that large hostile indexes take at most 64 MiB of memory.
 func TestIndexMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads indexes and files of megabytes")
