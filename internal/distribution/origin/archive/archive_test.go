@@ -27,8 +27,7 @@ import (
 
 const document = "\ufeff---\r\nname: pdf\r\ndescription: Reads files.\r\nmetadata:\r\n  github-ref: v1\r\n---\r\n"
 
-// files are the files of a library: one skill with another in it, and one that has a
-// link.
+// files lists the files of a library: a skill with another skill in it.
 var files = []struct{ path, content string }{
 	{"lib/README.md", "no skill"},
 	{"lib/pdf/SKILL.md", document},
@@ -87,8 +86,8 @@ func opened(t *testing.T) *store.Store {
 	return s
 }
 
-// install takes all skills of a source into a store, and returns each as "NAME DESCRIPTION: PATH
-// SIZE EXEC…".
+// install fetches all skills of a source into a store. It returns each as "NAME DESCRIPTION: PATH
+// SIZE EXEC…", or the error of its fetch.
 func install(ctx context.Context, s *store.Store, o origin.Origin, ref origin.Ref) (map[string]string, error) {
 	l, err := o.Open(ctx, ref, origin.Revision{})
 	if err != nil {
@@ -131,7 +130,8 @@ var want = map[string]string{
 	"lib/pdf/sub": "sub Within.: SKILL.md 39 false x 1 false",
 }
 
-// TestOpen reads the same skills from a zip and a tar.gz, from the disk and over https.
+// TestOpen checks that the same skills are read from a zip and a tar.gz, from the disk and over
+// https.
 func TestOpen(t *testing.T) {
 	at := t.TempDir()
 	archives := map[string][]byte{"lib.zip": zipped(t), "lib.skill": zipped(t), "lib.tar.gz": tarball(t), "lib.tgz": tarball(t)}
@@ -176,7 +176,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// sink refuses skills.
+// sink refuses the files of one skill, and lists the other files.
 type sink struct {
 	refuse string
 	got    []string
@@ -192,7 +192,8 @@ func (s *sink) File(skill string, f origin.File, _ io.Reader) error {
 
 func (s *sink) Fail(skill string, err error) { s.got = append(s.got, skill+" failed: "+err.Error()) }
 
-// A skill that is refused does not take files from the skill in it.
+// TestRefusedOuter checks that a skill that is refused takes no files from the skill in it, and the
+// other way round.
 func TestRefusedOuter(t *testing.T) {
 	data := tarball(t)
 	for refuse, want := range map[string][]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// A pipe is refused, and not waited for.
+// TestPipe checks that a pipe is refused immediately, without waiting for data.
 func TestPipe(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "pipe.zip")
 	if err := syscall.Mkfifo(at, 0o600); err != nil {
