@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// memory keeps the files that a library sends.
+// memory stores the files that a library sends.
 type memory struct {
 	files  map[string]string
 	failed map[string]string
@@ -78,7 +78,8 @@ func fetch(t *testing.T, root string, to *memory) []origin.Skill {
 
 const pdf = "---\nname: pdf\ndescription: Reads PDF files.\n---\n"
 
-// A folder yields its skills, also nested ones, byte for byte, without dot-entries.
+// TestFetch checks that a folder yields its skills, including nested ones, byte for byte and
+// without dot-entries.
 func TestFetch(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, map[string]string{
@@ -110,7 +111,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A link within a skill gives it a copy, and any other is left out.
+// TestLinks checks that a link within a skill is installed as a copy, and that any other link is
+// left out.
 func TestLinks(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, map[string]string{"s/a/SKILL.md": pdf, "s/b/SKILL.md": pdf, "out": "secret", "s/d/AGENTS.md": pdf, "s/a/run.sh": "echo"})
@@ -133,7 +135,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A skill whose files change while they are read fails, whichever file it is.
+// TestChanges checks that a skill fails if any of its files changes while they are read.
 func TestChanges(t *testing.T) {
 	for _, name := range []string{"a", "SKILL.md", "z"} {
 		root := t.TempDir()
@@ -152,8 +154,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A file that becomes longer or shorter after it was opened has changed, too. Its reader says so
-// before a sink can count the bytes.
+// TestChangesLength checks that a file that becomes longer or shorter after it was opened counts as
+// changed. Its reader returns the error before a sink can count the bytes.
 func TestChangesLength(t *testing.T) {
 	for _, text := range []string{"longer than before", ""} {
 		root := t.TempDir()
