@@ -80,7 +80,7 @@ func needsShell(t *testing.T) {
 	}
 }
 
-// helpers returns a PATH with credential helpers. Each writes a secret to stderr.
+// helpers returns a PATH with credential helpers, each of which writes a secret to stderr.
 func helpers(t *testing.T) string {
 	dir := t.TempDir()
 	for name, script := range map[string]string{
@@ -100,7 +100,8 @@ func helpers(t *testing.T) string {
 	return strings.Join([]string{".", dir}, string(filepath.ListSeparator))
 }
 
-// A project may not bring a program: relative folders in PATH are left out.
+// TestRelativeFolders checks that relative folders in PATH are left out, so that a project cannot
+// bring a program.
 func TestRelativeFolders(t *testing.T) {
 	needsShell(t)
 	dir := filepath.Dir(filepath.Join(helpersFolder(t), "x"))
@@ -110,7 +111,8 @@ func TestRelativeFolders(t *testing.T) {
 	}
 }
 
-// A helper that waits for input at a prompt that no user sees is ended.
+// TestHelperHangs checks that a helper is killed if it waits for input at a prompt that no user
+// sees.
 func TestHelperHangs(t *testing.T) {
 	needsShell(t)
 	conf := Config{
