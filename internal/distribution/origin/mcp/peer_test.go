@@ -127,7 +127,7 @@ func (s *server) result(method string, params map[string]any) any {
 	return nil
 }
 
-// entry returns the entry of a skill, with those of the files that are below its folder.
+// entry returns the entry of a skill, with the files that are below its folder.
 func (s *server) entry(folder string, files map[string]string) map[string]any {
 	list := []any{}
 	for uri, text := range files {
