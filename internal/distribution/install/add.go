@@ -87,7 +87,7 @@ func (in *Installer) NoteOnlyHere(p *Plan) {
 	}
 }
 
-// fixOfNear returns the fix that proposes the nearest of some names, or "".
+// fixOfNear returns a fix that proposes the most similar of the names, or "" if none is similar.
 func fixOfNear(name string, names []string) string {
 	if near := typo.Nearest(name, names); near != "" {
 		return "did you mean " + display.Echo(near) + "?"
@@ -129,8 +129,8 @@ func Short(text string) string {
 	return display.Echo(text)
 }
 
-// otherSource leaves a skill in its place if it was installed from another source and has other
-// files, unless --overwrite is set.
+// otherSource plans to leave an installed skill if the new skill of its name comes from another
+// source and has other files, unless --overwrite is set.
 func (in *Installer) otherSource(s *Step) {
 	if s.Was == nil || s.Was.Source == s.Entry.Source || s.Do != Replace || in.o.Overwrite {
 		return
@@ -321,8 +321,8 @@ func (in *Installer) installedAt(ref origin.Ref, path string) string {
 }
 
 // ownFolder returns a step that leaves a locked skill, if the skill would be added from the very
-// folder in which it is installed. Otherwise it returns nil. The step keeps the skill's source,
-// which would be lost. With --overwrite, the folder becomes its source.
+// folder in which it is installed. Otherwise it returns nil. The step preserves the recorded
+// source, which the folder would replace. With --overwrite, the folder becomes the source.
 func (in *Installer) ownFolder(ref origin.Ref, path string) *Step {
 	key := in.installedAt(ref, path)
 	was, locked := in.lock.Skills[key]

@@ -41,7 +41,7 @@ type content struct {
 
 const aLink = "a link"
 
-// maxOwn bounds the entries that look reads of a folder.
+// maxOwn is the maximum number of entries that look reads in a folder.
 const maxOwn = 100_000
 
 // look reads the content of a skill's folder. It fails if the folder has more than maxOwn entries.
@@ -95,7 +95,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	return c, nil
 }
 
-// absent distinguishes a missing place from a place that is not a folder.
+// absent distinguishes a missing place from a place with something other than a folder.
 func (in *Installer) absent(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(filepath.Dir(place), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +146,7 @@ func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
 	return lockfile.File{Path: e.Path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: e.Mode.Perm()&0o111 != 0}, err
 }
 
-// is reports whether the folder has exactly the files with this digest.
+// is reports whether the files of the folder have this digest.
 func (c *content) is(d skill.Digest) bool {
 	return !c.missing && c.odd == "" && len(c.extra) == 0 && c.digest == d
 }
@@ -219,7 +219,8 @@ func shortList(paths []string) string {
 // shownPaths is the number of paths that shortList lists.
 const shownPaths = 5
 
-// more returns the text for the paths that shortList leaves out of n, or "".
+// more returns the text that counts the paths that shortList leaves out, or "". n is the number of
+// all paths.
 func more(n int) string {
 	if n <= shownPaths {
 		return ""
@@ -239,7 +240,7 @@ func scriptsFirst(a, b string) int {
 }
 
 // A skill beyond these limits of SEP-2640 is installed, and the tools offer it, but the Skills
-// extension does not.
+// extension does not offer it.
 const (
 	publishedFiles = 512
 	publishedSize  = 16 << 20

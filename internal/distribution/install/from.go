@@ -60,8 +60,8 @@ func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entrie
 	return p
 }
 
-// locate finds the folder of a skill. It decides the step if the skill cannot be taken over, or
-// is in the lock already.
+// locate finds the folder of a skill. It also sets the step's action if the skill cannot be taken
+// over, or is in the lock already.
 func (in *Installer) locate(ctx context.Context, t *takeover, base string) {
 	s := t.step
 	name := path.Base(t.Folders[0])
@@ -155,7 +155,7 @@ func (in *Installer) resolveAndTry(ctx context.Context, group []*takeover, forma
 	in.try(ctx, group, format, at)
 }
 
-// mostVersions bounds the versions of a source that a skill is compared with.
+// mostVersions is the maximum number of versions of a source with which a skill is compared.
 const mostVersions = 10
 
 // tryVersions tries the highest tagged versions of Git sources.

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// TestFullDisk checks that the error of a full disk names the folder, whether knack notices that
-// before any write or the disk fills up meanwhile. Every skill and the lock stay unchanged.
+// TestFullDisk checks that the error of a full disk names the folder, whether knack notices the
+// lack of room before any write or while it writes. Every skill and the lock stay unchanged.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t, "folder")
 	if err := syscall.Mount("tmpfs", w.project(), "tmpfs", 0, "size=128k"); err != nil {

@@ -33,7 +33,7 @@ func (w *world) lock() *lockfile.Lock {
 }
 
 // TestCommitGone checks that sync, if the locked commit is gone upstream, names the command that
-// takes the present commit, for each way to add a skill. That command works.
+// installs the present commit, and that this command works. It does so for each way to add a skill.
 func TestCommitGone(t *testing.T) {
 	w := newWorld(t, "git")
 	repo := strings.TrimPrefix(w.source, "git+file://")

@@ -24,7 +24,7 @@ type market struct {
 	aside  origin.Aside
 }
 
-// readMarket reads the list of plugins of a source. It returns nil if there is none.
+// readMarket reads the list of plugins of a source. It returns nil if the source has no such list.
 func readMarket(ctx context.Context, l *library, ref origin.Ref) *market {
 	r, ok := l.Library.(origin.Reader)
 	if !ok {
@@ -62,10 +62,10 @@ func (m *market) named(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return m.plugin(name) == nil })
 }
 
-// skillsOf returns the skills of a plugin in the marketplace's own source, including linked ones.
-// If the entry lists skills, it has these, and a strict entry also the skills in the plugin's
-// folder for skills. Otherwise, it has all skills in the plugin's folder, except skills in another
-// plugin's folder within it.
+// skillsOf returns the skills of a plugin in the marketplace's own source, including linked skills.
+// If the entry lists skills, skillsOf returns those, and for a strict entry also the skills in the
+// plugin's skills folder. Otherwise, it returns all skills in the plugin's folder, except skills in
+// another plugin's folder within it.
 func (m *market) skillsOf(e *plugin.Offer, skills []origin.Skill) (found []origin.Skill) {
 	base := path.Join(m.at, e.Source.Path)
 	inner := func(at string) bool {
@@ -153,7 +153,7 @@ func (m *market) outside(in *Installer, all bool) (names []string) {
 	return names
 }
 
-// mostPlugins bounds the plugins that a message names.
+// mostPlugins is the maximum number of plugins that a message lists.
 const mostPlugins = 20
 
 // none returns the error for a marketplace whose own source has no skills.

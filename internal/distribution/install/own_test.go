@@ -14,7 +14,7 @@ import (
 )
 
 // TestProjectAsSource checks that a project as a source has its own skills, but not the skills that
-// are installed in it. An installed skill is no source of itself, unless it is not locked.
+// are installed in it. An installed skill can be its own source only if it is not locked.
 func TestProjectAsSource(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

@@ -27,10 +27,10 @@ type Action string
 // The actions.
 const (
 	Nothing Action = "unchanged" // nothing to do
-	Write   Action = "added"     // nothing is in its place
-	Replace Action = "replaced"  // another state of it is in its place
-	Record  Action = "locked"    // only the lock changes: the right files are in place
-	Delete  Action = "removed"   // the folder and its entry go
+	Write   Action = "added"     // the skill's place is empty
+	Replace Action = "replaced"  // the place has another state of the skill
+	Record  Action = "locked"    // only the lock changes: the place has the right files
+	Delete  Action = "removed"   // the folder and its entry are removed
 	Drop    Action = "dropped"   // the entry is removed; there is no folder
 	Leave   Action = "left"      // it was changed by hand, or cannot be replaced
 	Fail    Action = "failed"
@@ -52,7 +52,7 @@ type Step struct {
 	Changes Changes
 	// Signature is the verdict on the signatures of its source, if they were judged.
 	Signature trust.Verdict
-	// Latest is the highest version of its source if only update --latest takes it, or "".
+	// Latest is the highest version of the source if only update --latest moves to it, or "".
 	Latest string
 	// Drift are the changes that were made by hand since the skill was locked.
 	Drift Changes
@@ -238,8 +238,8 @@ func (in *Installer) leave(s *Step) {
 
 // changed returns the reason why a locked skill's files differ, and the fix. restore is the fix
 // that brings the locked files back; if keep is set, there is also a fix that keeps the present
-// files. If only line ends differ, Git changed them and would do so again. That mostly concerns all
-// skills, so the fix then has restoreAll.
+// files. If only line ends differ, Git changed them and would do so again, mostly in all skills. In
+// that case the fix contains restoreAll, the fix for all skills.
 func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (why, fix string) {
 	why, fix = "it was changed since it was locked", restore
 	switch extra := s.found.extra; {
@@ -485,7 +485,7 @@ func (in *Installer) fetchLocked(ctx context.Context, steps []*Step) {
 	}
 }
 
-// mayHave names the places that may still have locked files that the source has lost.
+// mayHave is the hint about the places that may still have locked files that the source has lost.
 const mayHave = "another clone of the project, or the author, may still have the locked files"
 
 // takesNow returns the fix that installs the present state of a locked skill's source.

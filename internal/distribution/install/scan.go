@@ -17,7 +17,7 @@ import (
 // Finding is a finding of a scan of a skill.
 type Finding struct {
 	Rule         skill.RuleID
-	Enforce      bool // no honest skill does that
+	Enforce      bool // stops the command, since no honest skill does this
 	File         string
 	Line, Column int
 	Message      string

@@ -92,8 +92,8 @@ func (in *Installer) open(ctx context.Context, ref origin.Ref, at origin.Revisio
 	return j, nil
 }
 
-// ofArchive adds a fix to the error of a server that does not return an archive: a download with a
-// browser.
+// ofArchive adds a fix to the error of a server that does not return an archive. The fix proposes a
+// download with a browser.
 func ofArchive(ref origin.Ref, err error) error {
 	if ref.Kind != origin.Archive || filepath.IsAbs(ref.Location) {
 		return err

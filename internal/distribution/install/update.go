@@ -40,8 +40,8 @@ type versions struct {
 	wrong  int // the number of tags that were removed because their releases have other versions
 }
 
-// wrongMost bounds the tags of one source that are tried although they name releases of other
-// versions.
+// wrongMost is the maximum number of tags of one source that are skipped because they name releases
+// of other versions.
 const wrongMost = 16
 
 // sourcesAtOnce bounds the sources that are queried concurrently.
@@ -170,7 +170,7 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		if err != nil {
 			return news{err: err}
 		}
-		if is, ok := semver.Parse(version); ok { // the version that an update moved to before
+		if is, ok := semver.Parse(version); ok { // the version to which an earlier update moved
 			is.Prefix = now.Prefix
 			now = is
 		}

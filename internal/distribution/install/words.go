@@ -156,7 +156,7 @@ func (in *Installer) source(e lockfile.Skill) string {
 	case r.Kind == origin.OCI:
 		r.Want, _, _ = strings.Cut(e.Want, "@")
 		if strings.Contains(r.Want, ":") {
-			r.Want = "" // a bare digest
+			r.Want = "" // it was only a digest
 		}
 	}
 	return r.String()
