@@ -9,7 +9,7 @@ import (
 
 // Bounds of all skills of one source together.
 const (
-	// MaxSkills is five times the skills of the largest libraries in use, which have 10,000.
+	// MaxSkills is the maximum number of skills. The largest libraries in use have 10,000.
 	MaxSkills = 50_000
 	// MaxEntries bounds the files and folders of these skills. It is enough for 50,000 usual
 	// skills, and for 1 GiB on the disk if each file takes only one block of 4 KiB.

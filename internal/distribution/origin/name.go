@@ -99,8 +99,9 @@ type place struct {
 func (p *Paths) Entries() int { return len(p.names) }
 
 // Add adds the path of a file. It refuses a path that [CheckPath] refuses, a path already in the
-// set, a path that is a folder of another, and a path that a file system may confuse with another
-// since they differ only in case or in Unicode's normal form. The error is an [ErrName].
+// set, and a path that is a folder of another path. It also refuses a path that a file system may
+// confuse with another path, since they differ only in case or in Unicode's normal form. The error
+// is an [ErrName].
 func (p *Paths) Add(path string) error {
 	if err := CheckPath(path); err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 	NPM       Kind = "npm"        // a package of the registry that npm is configured for
 )
 
-// Ref is a source as a person wrote it, parsed.
+// Ref is the parsed form of a source that a person wrote.
 type Ref struct {
 	Kind Kind
 	// Source is the source in one spelling, without the reference and without a folder in it:
@@ -45,9 +45,9 @@ type Ref struct {
 
 // Revision is the state of a source at one moment.
 type Revision struct {
-	// ID identifies the state. It begins with the Revision of the kind's row in [Kinds], followed
-	// by a commit, a manifest digest, a package's integrity, or a SHA-256. The SHA-256 is the hash
-	// of an archive, or of the digests in an index or in a server's list. ID is "" for a source
+	// ID identifies the state. It begins with the prefix that [Kinds] has for the kind, followed by
+	// a commit, a manifest digest, a package's integrity, or a SHA-256. The SHA-256 is the hash of
+	// an archive, or of the digests in an index or in a server's list. ID is "" for a source
 	// without a common revision, such as a folder.
 	ID string
 	// Version is the tag or annotation that names a version, or "".
