@@ -164,7 +164,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 			}
 		}
 	}
-	var lacking error // why the served release is damaged; the tag may name another, complete one
+	var lacking error // why the served release is damaged; the tag may name another release, which is complete
 	mended := false
 	if f.harmed && f.served.Revision != "" {
 		if lacking = f.repair(ctx); errors.Is(lacking, errAsked) {
@@ -338,7 +338,7 @@ func (f *Follower) recordSignature(r store.Release) {
 	f.o.Log.Warn("the release that is served has another signature than before", "source", f.source.Name, "release", r.Digest, "signature", r.Signature, "signer", r.Signer)
 	f.served.Judged = r.Judged
 	f.update(func(s *Status) { s.Version, s.Signer, s.Signature = r.Version, r.Signer, r.Signature })
-	h := f.head // a knack pull may have set another one
+	h := f.head // a knack pull may have set another head
 	h.Judged, h.Highest = r.Judged, release.Served(h.Highest, r)
 	f.remember(h)
 }
