@@ -160,7 +160,7 @@ func (s *Store) Find(d skill.Digest) (Skill, error) {
 	files, err := hashed(dir)
 	switch {
 	case err != nil && info.IsDir() && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid):
-		return Skill{}, s.fault(err) // the skill may be sound
+		return Skill{}, s.fault(err) // the skill itself may be undamaged
 	case err != nil || lockfile.Digest(files) != d:
 		_ = edit.Discard(edit.Named(dir), s.path(tmpFolder)) // it fails if the store is read-only
 		return Skill{}, s.absent(d, fs.ErrNotExist)

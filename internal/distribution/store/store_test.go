@@ -270,8 +270,8 @@ func TestClean(t *testing.T) {
 	s.Close()
 }
 
-// TestCleanThroughLinks checks a store in which the user has replaced folders with links. It works,
-// and removes only its own files.
+// TestCleanThroughLinks checks that a store in which the user has replaced folders with links
+// works, and removes only its own files.
 func TestCleanThroughLinks(t *testing.T) {
 	dir, mine, now := t.TempDir(), t.TempDir(), time.Now()
 	for _, folder := range []string{skillsFolder, gitFolder} {
