@@ -25,11 +25,12 @@ func IsAbsent(err error) bool {
 // fallback returns the tag of the index that replaces the list of referrers in older registries.
 func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 
-// Referrers returns the manifests whose subject has this digest, such as signatures: from the
-// registry's list, and from the index of the fallback tag unless the list has a wanted one. Some
-// registries list only manifests that were pushed to them, or wrong types. A nil wanted selects all
-// of both. The descriptors are unverified, so the caller must check each manifest. If some have no
-// usable digest, it returns the others with an error.
+// Referrers returns the manifests whose subject has this digest, such as signatures. It reads the
+// registry's list. Unless the list has a wanted manifest, it also reads the index of the fallback
+// tag, since some registries list only manifests that were pushed to them, or list wrong types. If
+// wanted is nil, it always reads both. The descriptors are unverified, so the caller must check
+// each manifest. If some descriptors have no usable digest, Referrers returns the other descriptors
+// with an error.
 func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(Descriptor) bool) ([]Descriptor, error) {
 	found, err := r.requestReferrers(ctx, digest)
 	var status *StatusError

@@ -140,8 +140,8 @@ func (s *session) basic(ctx context.Context) (string, error) {
 }
 
 // bearer returns the authorization header with a new token for the scopes, after the registry
-// refused the header sent. The two are equal if the sign-in has no other token. Concurrent requests
-// for the same scopes share one sign-in.
+// refused the header sent. The new header equals sent if the sign-in has no other token. Concurrent
+// requests for the same scopes share one sign-in.
 func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (string, error) {
 	a := &s.given
 	flight := key + "\n" + c.scope
@@ -185,7 +185,7 @@ func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (st
 func (s *session) ask(ctx context.Context, own *asking, c challenge, key string, given *authorization) {
 	wanted := strings.Fields(c.scope)
 	scopes := slices.Concat(strings.Fields(key), wanted)
-	// A registry that asks for other scopes each time must not make them grow without bound.
+	// A registry that asks for other scopes each time must not make the scopes grow without bound.
 	if given != nil && len(given.scopes)+len(wanted) < 100 && len(strings.Join(given.scopes, " "))+len(c.scope) < 8<<10 {
 		scopes = append(scopes, given.scopes...)
 	}
