@@ -45,7 +45,7 @@ func TestUnreadableSignature(t *testing.T) {
 	good := of(string(bundle), int64(len(bundle)))
 	for name, c := range map[string]struct {
 		manifest string // of the signature that cannot be read
-		older    string // the same, as cosign wrote it before
+		older    string // the same signature in cosign's older form
 		entry    string // of the list, instead of the manifest's
 		want     string
 	}{
