@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// TestAdvertised checks that one request gives the same refs as git, and that git is run if it
-// gives none.
+// TestAdvertised checks that one request gives the same refs as git, and that git is run if the
+// request gives none.
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

@@ -27,9 +27,9 @@ const remote = "knack-source"
 // maxReceived bounds the bytes of one fetch, like the bound of an archive.
 const maxReceived = 4 << 30
 
-// bare returns a place's repository for fetched objects, the first one or with n a further one.
-// Callers increment n if a repository is damaged or another process writes to it, so that no run
-// waits for it or repairs it.
+// bare returns the repository with number n for the fetched objects of a place. The usual number is
+// 0. Callers increment n if a repository is damaged or another process writes to it, so that no run
+// waits for that process or repairs the repository.
 func (g *Origin) bare(ctx context.Context, at place, key string, n int, sha256 bool) (*bare, error) {
 	if n > 0 {
 		key += " " + strconv.Itoa(n)

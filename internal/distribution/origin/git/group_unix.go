@@ -8,8 +8,9 @@ import (
 )
 
 // together makes the programs that git starts end together with git. After an interrupt, end kills
-// those that still run. With a terminal, git and they stay in knack's process group, since ssh
-// could not ask for a password otherwise; an interrupt from the keyboard reaches all of them.
+// the programs that still run. With a terminal, git and these programs stay in knack's process
+// group, since ssh could not ask for a password otherwise. An interrupt from the keyboard reaches
+// all of them.
 func together(cmd *exec.Cmd, terminal bool) (end func()) {
 	if terminal {
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -170,8 +170,8 @@ type call struct {
 // errLate is the error of a run of git that contacted a server and took too long.
 var errLate = errors.New("the server was not done after an hour: it is too slow, or sends without end")
 
-// endTime is the time that git has to end after it was told to. A program that git started may keep
-// git's streams open for as long.
+// endTime is the time within which git must end after an interrupt. A program that git started may
+// keep git's streams open for the same time.
 const endTime = 2 * time.Second
 
 // run runs git. The error explains git's failure in plain words.
