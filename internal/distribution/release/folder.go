@@ -178,8 +178,9 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Whole lists the files in one pass, with their digests; see [skill.Skill.Manifest]. If they
-// differ from the skill's files, ok is false and the caller's slower way reports the error.
+// Whole lists the files in one pass, with their digests; see [skill.Skill.Manifest]. If they differ
+// from the skill's files, ok is false, and the caller lists them in a slower way that reports the
+// error.
 func (f *folder) Whole(ctx context.Context, known []skill.File) ([]skill.File, bool) {
 	inner, err := f.inner()
 	by, can := inner.(onePass)

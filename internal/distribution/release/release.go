@@ -258,7 +258,7 @@ func (s *Source) placeSkills(ctx context.Context, members []store.Member, before
 		p := now[anew[i]]
 		switch {
 		case k == nil:
-			k = skill.Load(&p.Bundle) // which compares it with its digest
+			k = skill.Load(&p.Bundle) // Load compares the skill with its digest
 			p.Stamp = k.Stamp
 		case k.Digest != p.folder.main:
 			s.damage(p.folder.digest, p.Path)

@@ -342,8 +342,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedOld checks a manifest that is made in one pass, as it is if all stamps are old enough.
-// It has no damaged file either.
+// TestDamagedOld checks that a manifest that is made in one pass, since all stamps are old enough,
+// has no damaged file either.
 func TestDamagedOld(t *testing.T) {
 	testwait.Slow(t)
 	k := newShelf(t)

@@ -55,10 +55,10 @@ func (u Rules) Check(r store.Release, highest map[string]string, stored bool) er
 	return nil
 }
 
-// highest returns the highest served version that counts for a release by a signer. The versions
-// of all trusted signers count. Releases by others, and unsigned ones, do not hold back a signed
-// release. A release without a verified signature is compared with all: any pusher could have
-// made it.
+// highest returns the highest served version that counts for a release by a signer. The versions of
+// all trusted signers count. Releases by other signers, and unsigned releases, do not hold back a
+// signed release. A release without a verified signature is compared with all served versions,
+// since anyone with push access could have made it.
 func (u Rules) highest(all map[string]string, signer string) (version string, ok bool) {
 	for by, v := range all {
 		counts := signer == "" || by == signer || by != "" && (u.Trusts == nil || u.Trusts(by))
@@ -75,7 +75,8 @@ func short(digest string) string { return digest[:min(len(digest), 19)] }
 // maxPast bounds the releases that a head remembers.
 const maxPast = 4
 
-// Next returns the head of a source after r has replaced the release of the head was.
+// Next returns the head of a source after the release r replaces the release of was, the previous
+// head.
 func Next(was store.Head, r store.Release, since time.Time) store.Head {
 	h := store.Head{Release: r.Digest, Since: since, Judged: r.Judged, Highest: Highest(was)}
 	if h.Previous = was.Release; was.Release == r.Digest {
@@ -99,7 +100,7 @@ func Highest(h store.Head) map[string]string {
 	return all
 }
 
-// Served returns the highest versions by signer once a release is served.
+// Served returns the highest versions by signer after a release is served.
 func Served(highest map[string]string, r store.Release) map[string]string {
 	all := maps.Clone(highest)
 	if all == nil {
@@ -134,7 +135,7 @@ type Puller interface {
 type Request struct {
 	Ref   origin.Ref
 	Rules Rules
-	// AllowDowngrade accepts a lower version than the head's. The rules hold nevertheless.
+	// AllowDowngrade accepts a lower version than the head's. The rules still apply.
 	AllowDowngrade bool
 	DryRun         bool // only look
 	// Have returns the present state. Update calls it when the source has answered, and again when
@@ -146,7 +147,7 @@ type Request struct {
 
 // State is the stored state of a source before an update.
 type State struct {
-	Head    store.Head    // zero without one
+	Head    store.Head    // zero if the source has no head
 	Release store.Release // the release of Head
 	Whole   bool          // the release is completely stored, and its signer is trusted
 	Unsure  bool          // its signatures are to be judged again
@@ -213,7 +214,7 @@ func Update(ctx context.Context, p Puller, q Request) (u Updated, err error) {
 // check refuses a release that the rules do not allow, or that is lower than the head.
 func (q Request) check(r, before store.Release, head store.Head) error {
 	if q.Set == nil && r.Digest == head.Release {
-		return nil // a server checked it before it served it
+		return nil // a server checked the release before serving it
 	}
 	if err := q.Rules.Check(r, Highest(head), r.Digest == before.Digest); err != nil {
 		return err
