@@ -124,7 +124,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestLongZip checks that a zip is read whose number of files needs the long form.
+// TestLongZip checks that a zip is read even if its number of files needs the long form.
 func TestLongZip(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
