@@ -167,8 +167,8 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-// answers reports whether the server has answered the last request, and no request with an error
-// status.
+// answers reports whether the server has answered the last request, and has answered no request
+// with an error status.
 func (l *library) answers() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

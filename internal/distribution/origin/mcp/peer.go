@@ -107,8 +107,8 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	return l, nil
 }
 
-// watched records the last answer that was a refusal or a web page. The error of the SDK says less,
-// and varies: it depends on which of its readers ends first.
+// watched records the last answer that was a refusal or a web page. The SDK's error has less
+// information, and varies: it depends on which of the SDK's readers ends first.
 type watched struct {
 	next http.RoundTripper
 	of   *library
