@@ -80,8 +80,8 @@ func (r *reader) folder(key string, at int, folders map[string]int) {
 	r.requireUnique(folders, "the folder", key, at)
 }
 
-// IsGit reports whether some system reads a name as .git. A program in .git/hooks runs. A clone
-// cannot have files there itself, but it may have a lock or a link that names it.
+// IsGit reports whether some system reads a name as .git. Git runs programs in .git/hooks. A clone
+// cannot contain files there, but it may contain a lock or a link that names such a path.
 func IsGit(name string) bool {
 	name = strings.Map(func(c rune) rune {
 		if display.IsUnseen(c) {
