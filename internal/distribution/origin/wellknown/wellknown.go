@@ -65,7 +65,7 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 // Versions returns nil, since an index has only one state.
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
-// Open reads the present index. A site keeps no older ones, so the library has the revision of the
+// Open reads the present index. A site has no older indexes, so the library has the revision of the
 // present index.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	l, err := o.open(ctx, ref)
@@ -158,7 +158,7 @@ func (l *library) Skills(context.Context) ([]origin.Skill, error) {
 	for i := range l.index.entries {
 		e := &l.index.entries[i]
 		if l.index.named[e.Name] != i {
-			continue // a second one; the first has a fault
+			continue // another entry with this name; the first has a fault
 		}
 		skills = append(skills, origin.Skill{Path: e.Name, Name: e.Name, Description: e.Description, Main: skill.MainFile, Fault: l.index.fault(e)})
 	}
