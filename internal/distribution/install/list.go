@@ -28,7 +28,7 @@ type Plugin struct {
 	Err                        error // why its skills are not known
 }
 
-// mostOpened bounds the plugins of other sources whose skills are listed.
+// mostOpened is the maximum number of plugins from other sources whose skills are listed.
 const mostOpened = 100
 
 // List returns the skills of a source and of its plugins. Nothing is installed.

@@ -11,8 +11,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// TestMovedTag checks that update warns of a version's tag that names another commit than before,
-// both with --check and when it installs that commit. For a higher version, it gives no warning.
+// TestMovedTag checks that update warns of a version's tag that refers to another commit than
+// before, both with --check and when update installs that commit. For a higher version, there is no
+// warning.
 func TestMovedTag(t *testing.T) {
 	w := newWorld(t, "git")
 	tag := func(files map[string]string, name string) {

@@ -97,7 +97,7 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held fu
 	return in.writeLock(changed)
 }
 
-// holdSpot takes a skill that is held back out of a client's folder. The lock keeps the client.
+// holdSpot removes a skill that is held back from a client's folder. The client stays in the lock.
 func (in *Installer) holdSpot(ctx context.Context, s *Step, spot *Spot, why string) {
 	spot.Form = s.Entry.Clients[spot.Client]
 	if spot.Do == Delete {

@@ -24,7 +24,7 @@ type UpdateRequest struct {
 	Unpin  bool
 }
 
-// news is the present state of a locked source, or the error of asking for it.
+// news is the present state of a locked source, or the error of the request for it.
 type news struct {
 	ref  origin.Ref
 	at   origin.Revision
@@ -44,7 +44,7 @@ type versions struct {
 // of other versions.
 const wrongMost = 16
 
-// sourcesAtOnce bounds the sources that are queried concurrently.
+// sourcesAtOnce is the maximum number of sources that are queried concurrently.
 const sourcesAtOnce = 16
 
 // PlanUpdate queries the sources of the locked skills for their present state, and plans to install
@@ -144,7 +144,7 @@ func (s *Step) tellNews(text string) {
 	}
 }
 
-// fixed reports whether an entry's reference always names the same revision.
+// fixed reports whether an entry's reference always refers to the same revision.
 func fixed(e lockfile.Skill) bool {
 	if strings.Contains(e.Want, "sha256:") {
 		return true
@@ -179,7 +179,7 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 	return n.resolve(ctx, o)
 }
 
-// beyond returns the highest version of a source that only --latest takes, or "". It makes no
+// beyond returns the highest version of a source that only --latest installs, or "". It makes no
 // request.
 func (n news) beyond() string {
 	if n.err != nil || n.tags == nil || n.tags.latest {

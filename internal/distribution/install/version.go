@@ -18,7 +18,8 @@ func FollowedRange(e lockfile.Skill) string {
 	return v.Range()
 }
 
-// Later returns the commands that take the versions of a plan's sources that only --latest takes.
+// Later returns the commands that install the versions of a plan's sources that only --latest
+// installs.
 func (in *Installer) Later(p *Plan) (out []string) {
 	words := map[string][]string{}
 	for _, s := range p.Steps {

@@ -90,7 +90,7 @@ func (in *Installer) isLost(s *Step) bool {
 	return err != nil
 }
 
-// drops returns the fix that gives up a skill whose files are lost.
+// drops returns the fix that removes the lock entry of a skill whose files are lost.
 func (in *Installer) drops(key string) string {
 	return in.command("remove", in.word(key)) + " drops it from the lock; " + mayHave
 }
