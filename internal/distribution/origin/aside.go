@@ -94,7 +94,7 @@ func AsideOf(entries []Node, skills []Skill, addresses map[string]string) Aside 
 	return a
 }
 
-// mostUnread bounds the places that Unread describes.
+// mostUnread is the maximum number of places that Unread describes.
 const mostUnread = 20
 
 // Through returns the paths by which a skill is reached: its own path, and the paths through links.

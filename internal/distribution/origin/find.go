@@ -155,7 +155,8 @@ func mainFiles(e Node, sub string, yield func(folder, name string, isFile bool))
 	}
 }
 
-// maxSearched bounds the searched bytes of a path, since a path may be of any length.
+// maxSearched is the maximum number of bytes of a path that are searched, since a path may be of
+// any length.
 const maxSearched = 16 << 10
 
 // foldersOf yields "." and each folder above a path.
