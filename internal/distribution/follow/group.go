@@ -33,8 +33,9 @@ func (g Group) Status() []Status {
 	return all
 }
 
-// Waits returns the first source whose first release is still being fetched, and a text that says
-// so. Both are empty if there is no such source. A source whose poll failed does not count.
+// Waits returns the name of the first source whose first release is still being fetched, and a
+// message about that. Both are empty if there is no such source. A source whose poll failed does
+// not count.
 func (g Group) Waits() (name, why string) {
 	for _, f := range g {
 		switch s := f.Status(); {

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// poll polls the source: it asks for the present release, and fetches new or missing content.
+// poll polls the source: it requests the present release, and fetches new or missing content.
 func (f *Follower) poll(ctx context.Context) {
 	f.drop()
 	f.update(func(s *Status) { s.Asked = f.o.Now() })
@@ -150,8 +150,8 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	f.o.Log.Warn(words, append(about, "reason", err.Error())...)
 }
 
-// ask asks the source for its release, and fetches it if it is new. The error is not nil if the
-// outcome is [Failed] or [Refused].
+// ask requests the present release of the source, and fetches it if it is new. The error is not nil
+// if the outcome is [Failed] or [Refused].
 func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	if !f.started {
 		if err := f.start(); err != nil {
