@@ -60,7 +60,7 @@ func (s *Store) Collect() error {
 }
 
 // collect removes heads, releases, layers, skills and repositories, in this order. Of each kind, it
-// removes those that were not used for long and that no remaining record of an earlier kind needs.
+// removes items that were not used for long and that no remaining record of an earlier kind needs.
 // The caller holds s.mu and the lock of all processes.
 func (s *Store) collect(now time.Time) {
 	s.known = nil

@@ -30,8 +30,8 @@ import (
 // maxRecord bounds a record, in bytes: some 800,000 skills.
 const maxRecord = 128 << 20
 
-// record is a [Release], a [Layer], a [Head] or a [Failure]. members returns its list of skills, or nil if its
-// kind has none.
+// record is a [Release], a [Layer], a [Head] or a [Failure]. members returns its list of skills, or
+// nil if its kind has no skills.
 type record interface{ members() *[]Member }
 
 func (r *Release) members() *[]Member { return &r.Skills }
