@@ -20,7 +20,8 @@ import (
 
 var errElsewhere = errors.New("it sends uploads on to another host, which knack does not follow")
 
-// Has reports whether the repository has a blob. It is false if the registry cannot tell.
+// Has reports whether the repository has a blob. It also returns false if the registry does not
+// support the request.
 func (r *Repository) Has(ctx context.Context, digest string) (bool, error) {
 	has := false
 	err := r.registry.all.try(ctx, func() (bool, error) {

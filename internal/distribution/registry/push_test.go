@@ -178,7 +178,7 @@ func answers(method string, code int, body string) func(http.ResponseWriter, *ht
 }
 
 // TestRejected checks that the error of a refused upload names the registry, with a fix. It does
-// not repeat the registry's own words, which may quote a secret.
+// not repeat the registry's message, which may quote a secret.
 func TestRejected(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

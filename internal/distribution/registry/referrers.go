@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// maxReferrers bounds the referrers of a manifest.
+// maxReferrers is the maximum number of referrers of a manifest.
 const maxReferrers = 1000
 
 // IsAbsent reports whether an error means that the registry lacks the requested content.

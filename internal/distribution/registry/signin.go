@@ -19,8 +19,8 @@ import (
 // maxToken bounds the answer of a sign-in, in bytes.
 const maxToken = 128 << 10
 
-// errNoCredentials is the error if the registry requires a name and a password, and none are
-// configured.
+// errNoCredentials is the error if the registry requires a name and a password, and the
+// configuration has neither.
 var errNoCredentials = errors.New("no credentials")
 
 // signInError is the error of a sign-in that issues no token, with its status.
