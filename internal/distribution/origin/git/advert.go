@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// maxAdvert bounds a server's answer about its refs, in bytes. A ref takes about 100 bytes.
+// maxAdvert is the maximum size of a server's answer about its refs, in bytes. A ref takes about
+// 100 bytes.
 const maxAdvert = 128 << 20
 
 // direct reports whether a place's address alone determines the connection to its server, so that

@@ -24,7 +24,7 @@ type bare struct {
 // remote is the server's name during a fetch. Its address is passed to each run and not stored.
 const remote = "knack-source"
 
-// maxReceived bounds the bytes of one fetch, like the bound of an archive.
+// maxReceived is the maximum number of bytes of one fetch, the same limit as for an archive.
 const maxReceived = 4 << 30
 
 // bare returns the repository with number n for the fetched objects of a place. The usual number is

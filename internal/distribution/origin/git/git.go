@@ -59,7 +59,7 @@ type Origin struct {
 
 var _ origin.Origin = (*Origin)(nil)
 
-// mostAtOnce bounds the concurrent requests to repositories.
+// mostAtOnce is the maximum number of concurrent requests to repositories.
 const mostAtOnce = 16
 
 // New returns an Origin without starting a program.

@@ -30,7 +30,8 @@ type library struct {
 	modules  map[string]string // the addresses of submodules by path
 }
 
-// generations bounds the repositories that are tried one after the other, see [Origin.bare].
+// generations is the maximum number of repositories that are tried one after the other, see
+// [Origin.bare].
 const generations = 4
 
 // Revision returns the commit.
@@ -135,8 +136,8 @@ func (l *library) ReadFile(ctx context.Context, path string, most int64) (data [
 	return data, err
 }
 
-// find finds the skills. It reads the targets of links, which git stores as files, and the addresses
-// of submodules.
+// find finds the skills. It reads the targets of links, which git stores as files, and the
+// addresses of submodules.
 func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 	found := origin.Find(l.tree.entries, l.ref.Sub)
 	all := origin.Select(found)

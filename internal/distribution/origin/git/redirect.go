@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// maxLeads bounds the consecutive redirects of a repository.
+// maxLeads is the maximum number of consecutive redirects of a repository.
 const maxLeads = 5
 
 // errElsewhere is the error of a redirect to an address that is not a repository.
