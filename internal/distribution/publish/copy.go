@@ -155,8 +155,8 @@ func (c *copying) referrers(ctx context.Context, digest string, deep int) error 
 	return nil
 }
 
-// copyDigestTags copies the manifests that older tools find by a tag made of the digest. It never replaces
-// a tag with other content.
+// copyDigestTags copies the manifests that older tools find by a tag made of the digest. It never
+// replaces a tag with other content.
 func (c *copying) copyDigestTags(ctx context.Context, digest string) error {
 	for _, kind := range []string{".sig", ".att", ".sbom"} {
 		tag := strings.Replace(digest, ":", "-", 1) + kind

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// maxPacks bounds the packs of a release, so that it has at most 65 layers: overlay file
-	// systems support about 125.
+	// maxPacks is the maximum number of packs of a release, so that it has at most 65 layers.
+	// Overlay file systems support about 125.
 	maxPacks = 64
 	// packSize is the approximate number of tar bytes in a pack. It is measured before
 	// compression, which differs between versions of Go. Real skills shrink to a quarter.
