@@ -162,9 +162,10 @@ func (w *work) pull(ctx context.Context, ref origin.Ref, at origin.Revision) (st
 	return r, w.Store.Record(r)
 }
 
-// fetchLibrary fetches a library that is not in packs. A skill that its source lists as faulty is a
-// member with that fault; if a skill fails while it is fetched, the pull fails, unless the library is
-// [origin.Separate]. whole reports whether the members are all skills of the library's revision.
+// fetchLibrary fetches a library that is not in packs. A skill that the source lists as faulty
+// becomes a member with that fault. If a skill fails while it is fetched, the pull fails, unless
+// the library is [origin.Separate]. whole reports whether the members are all skills of the
+// library's revision.
 func (w *work) fetchLibrary(ctx context.Context, ref origin.Ref, lib origin.Library, batch *store.Batch) (members []store.Member, whole bool, err error) {
 	skills, err := lib.Skills(ctx)
 	if err != nil {

@@ -37,8 +37,8 @@ type separately struct {
 }
 
 // fetch fetches the skills, several of them concurrently. It does not fetch a skill with a digest
-// that the store has. A fetched skill is immediately in the store, so that an interrupted pull can
-// be continued. A faulty skill becomes a member with its fault.
+// that the store has. Each fetched skill is stored immediately, so that an interrupted pull can be
+// continued. A faulty skill becomes a member with its fault.
 func (f *separately) fetch(ctx context.Context, skills []origin.Skill) (members []store.Member, whole bool, err error) {
 	members = make([]store.Member, len(skills))
 	var missing []origin.Skill
@@ -94,9 +94,9 @@ func (f *separately) fetch(ctx context.Context, skills []origin.Skill) (members 
 	return members, whole, nil
 }
 
-// one fetches one skill. After an outage it opens the source again, since an answer may break a
-// connection that other skills share. If the source answers then, and the skill still cannot be
-// fetched, the skill is at fault, and the others are served without it.
+// one fetches one skill. After an outage, it opens the source again, since an answer may break a
+// connection that several skills share. If the source then answers, and the skill still cannot be
+// fetched, the skill is at fault, and the other skills are served without it.
 func (f *separately) one(ctx context.Context, s origin.Skill) (store.Skill, error) {
 	f.mu.Lock()
 	lib := f.lib
