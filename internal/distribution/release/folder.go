@@ -132,8 +132,8 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// ReadDir implements [fs.ReadDirFS]. It compares the names with the skill's files, so that no list
-// silently lacks a missing file.
+// ReadDir implements [fs.ReadDirFS]. It compares the names with the skill's files, so that a
+// missing file is an error and is not silently left out.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	if f.fault != "" {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}

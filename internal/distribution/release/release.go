@@ -342,7 +342,8 @@ type manifests struct {
 	all map[skill.Digest][]lockfile.File
 }
 
-// kept bounds the cached manifests: a skill of the usual size has 5 files, of 100 bytes each.
+// kept is the maximum number of cached manifests. A skill of the usual size has 5 files, of 100
+// bytes each.
 const kept = 512
 
 func (m *manifests) forget(d skill.Digest) {

@@ -72,7 +72,7 @@ func (u Rules) highest(all map[string]string, signer string) (version string, ok
 // short returns the beginning of a digest, for people.
 func short(digest string) string { return digest[:min(len(digest), 19)] }
 
-// maxPast bounds the releases that a head remembers.
+// maxPast is the maximum number of past releases that a head lists.
 const maxPast = 4
 
 // Next returns the head of a source after the release r replaces the release of was, the previous
@@ -164,9 +164,9 @@ type Updated struct {
 	Report          pull.Report
 }
 
-// Update resolves a source, compares it with its head, and fetches new content if the rules allow it.
-// With [Request.Set] it makes the content the head, as knack pull does; a server does so later, at the
-// time that all replicas share.
+// Update resolves a source, compares it with its head, and fetches new content if the rules allow
+// it. With [Request.Set] it makes the content the head, as knack pull does. A server does so later,
+// at the time that all replicas share.
 func Update(ctx context.Context, p Puller, q Request) (u Updated, err error) {
 	at, err := p.Resolve(ctx, q.Ref)
 	have, damage := q.Have()
