@@ -22,12 +22,13 @@ import (
 const (
 	MaxEntries  = 200_000
 	MaxUnpacked = 4 << 30 // in bytes
-	// maxNames bounds the bytes of all paths together, which a reader must keep.
+	// maxNames is the maximum size of all paths together, in bytes. A reader must keep them in
+	// memory.
 	maxNames = 16 << 20
 	// maxPath bounds one path, in bytes: PATH_MAX of common systems.
 	maxPath = 4096
-	// maxRatio bounds the bytes that one packed byte unpacks to, after the first freeRatio.
-	// Deflate reaches 1,032, real skills 20.
+	// maxRatio is the maximum number of bytes to which one packed byte may unpack, after the first
+	// freeRatio bytes. Deflate reaches 1,032, real skills 20.
 	maxRatio  = 100
 	freeRatio = origin.MaxSize
 )
