@@ -24,10 +24,10 @@ type Signature struct {
 
 // Limits of signatures.
 const (
-	// MaxSize bounds a signature, in bytes. Real ones have about 1 KiB, or 12 KiB with a log
-	// entry.
+	// MaxSize is the maximum size of a signature, in bytes. Real signatures have about 1 KiB, or 12
+	// KiB with a log entry.
 	MaxSize = 1 << 20
-	// MaxFound bounds the signatures of a manifest that are checked.
+	// MaxFound is the maximum number of signatures of a manifest that are checked.
 	MaxFound = 32
 )
 
