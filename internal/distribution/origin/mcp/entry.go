@@ -25,9 +25,9 @@ type entry struct {
 
 type file struct{ path, uri string }
 
-// maxFoldersAbove bounds the folders above a skill. If servers follow each other in a circle, each
-// adds a label in front of the path, and an old version of a skill would circulate. This bound ends
-// that.
+// maxFoldersAbove is the maximum number of folders above a skill. If servers follow each other in a
+// circle, each server adds a label in front of the path, and an old version of a skill would
+// circulate for ever without this limit.
 const maxFoldersAbove = 8
 
 // entryOf judges an entry of a server's list. The skill has a fault if it cannot be installed.

@@ -25,7 +25,7 @@ const (
 	maxFolders  = 1_000     // of a skill without a list of its files
 )
 
-// atOnce bounds the files requested concurrently. Each may be 16 MiB.
+// atOnce is the maximum number of files that are requested concurrently. Each may be 16 MiB.
 const atOnce = 4
 
 // library is a connection to a server.
@@ -183,8 +183,8 @@ func (l *library) arrive(n int) int64 {
 	return l.arrived
 }
 
-// errRefused stops the fetch of a skill whose further files the sink refuses. The sink knows the
-// reason.
+// errRefused stops the fetch of a skill whose further files the sink refuses. The sink has recorded
+// the reason.
 var errRefused = errors.New("refused by the sink")
 
 // fetch sends the files of one skill.

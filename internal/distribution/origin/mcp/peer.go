@@ -34,7 +34,7 @@ type Options struct {
 	listTime time.Duration // for a list of skills or of the folders of one; zero is an hour
 }
 
-// within bounds the time for a list, which may have many pages.
+// within limits the time for a list, which may have many pages.
 func (l *library) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := l.opts.listTime
 	if limit == 0 {
