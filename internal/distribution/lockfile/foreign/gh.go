@@ -69,7 +69,8 @@ func SameButGitHub(rewritten, author []byte) bool {
 	return len(problemsA)+len(problemsB) == 0 && same(withoutGitHub(x), withoutGitHub(y))
 }
 
-// withoutGitHub returns fields without gh's own, and without metadata if gh's were its only ones.
+// withoutGitHub returns the fields without the fields that gh adds. It also removes metadata if no
+// other field is left in it.
 func withoutGitHub(v frontmatter.Value) frontmatter.Value {
 	var fields []frontmatter.Field
 	for _, f := range v.Fields {
