@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// largestText bounds the file in which OnlyLineEnds looks for line ends.
+// largestText is the maximum size of a file in which OnlyLineEnds looks for line ends.
 const largestText = 16 << 20
 
 // OnlyLineEnds reports whether files differ from the locked ones only in line ends, as Git changes

@@ -24,10 +24,10 @@ const (
 	again   = "remove this entry and add the skill again"
 )
 
-// Parse reads a lock strictly. Its error is a [*jsonfile.Error]: for a text that is not JSON, conflict
-// markers, an unknown field or version, a missing field, a value of the wrong type, a field or a
-// path twice, a path that is not plain, and digests that do not match. It accepts a lock written
-// on Windows, or with another order of fields.
+// Parse reads a lock strictly. Its error is a [*jsonfile.Error]: for a text that is not JSON,
+// conflict markers, an unknown field or version, a missing field, a value of the wrong type, a
+// field or a path that occurs twice, a path that is not plain, and digests that do not match. Parse
+// accepts a lock that was written on Windows, or has another order of fields.
 func Parse(data []byte) (lock *Lock, err error) {
 	err = jsonfile.Read(data, form, func(r *jsonfile.Reader) { lock = (&reader{r, map[string]int{}}).lock() })
 	if err != nil {
