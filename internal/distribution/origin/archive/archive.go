@@ -237,7 +237,7 @@ func ReadFile(ctx context.Context, r io.ReaderAt, size int64, path string, most 
 	return data, err
 }
 
-// maxTexts bounds the names and descriptions in memory of an archive, in bytes.
+// maxTexts is the maximum size of an archive's names and descriptions in memory, in bytes.
 const maxTexts = 16 << 20
 
 // Skills finds the skills of an archive.
@@ -358,6 +358,6 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 	return nil
 }
 
-// maxHeld bounds the size, in bytes, of a file with several copies that is kept in memory. For
+// maxHeld is the maximum size, in bytes, of a file with several copies that is kept in memory. For
 // larger files the archive is read again.
 const maxHeld = 1 << 20
