@@ -26,8 +26,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin/archive"
 )
 
-// maxMetadata bounds the description of a package, in bytes. The largest one of the public registry
-// has about 20 MiB.
+// maxMetadata is the maximum size of a package's metadata, in bytes. The largest metadata in the
+// public registry has about 20 MiB.
 const maxMetadata = 32 << 20
 
 // ErrOffline is the error of a request to a server that the caller forbids.
