@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// MaxEntries bounds the entries of a folder as a source. For a larger folder, the user names a
-// subfolder.
+// MaxEntries is the maximum number of entries of a folder that is a source. For a larger folder,
+// the user names a subfolder.
 const MaxEntries = 1_000_000
 
 // Origin reads folders. It has no state.
