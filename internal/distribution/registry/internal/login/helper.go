@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// most bounds the output of a helper; an answer has a name and a token.
+// most is the maximum size of a helper's output, in bytes. An answer has a name and a token.
 const most = 256 << 10
 
 // errLate is the error of a slow helper: it may wait for input on a hidden prompt.
