@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Bounds of the reads that wait for a disk at the same time. A read that the system
-// does not answer cannot be cancelled and occupies a thread. Go allows 10,000 threads
-// (runtime/debug.SetMaxThreads). The bound of one skill leaves room for the others of
-// its root.
+// Bounds of the reads that wait for a disk at the same time. A read that the system does not answer
+// cannot be cancelled and occupies a thread. Go allows 10,000 threads
+// (runtime/debug.SetMaxThreads). readsOfSkill is smaller, so that a skill leaves room for the
+// others of its root.
 const (
 	readsOfSkill = 16
 	readsOfRoot  = 128
@@ -22,9 +22,9 @@ var busyPatience = 5 * time.Second
 
 // Await runs work, which reads a skill's files, and waits for it until the context ends. It drops
 // the result of work that ends later. If too many reads of the skill or its root wait for a disk,
-// the error is [skill.ErrBusy]; else it is the context's. A panic of work reaches the caller, with
-// its stack. Reads that concern no skill do not use Await; see [View.FoldersNow]. In a context of
-// [InPlace] it waits for work to end.
+// the error is [skill.ErrBusy]; otherwise it is the context's error. A panic of work reaches the
+// caller, with its stack. Reads that concern no skill do not use Await; see [View.FoldersNow]. In a
+// context of [InPlace] it waits for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
 	leave, err := v.catalog.enter(ctx, e.rootPath())
@@ -64,7 +64,7 @@ func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, erro
 	}
 }
 
-// workPanic is a panic of work in the goroutine of [Await], with its stack there.
+// workPanic is a panic of work in the goroutine of [Await], with the stack of that goroutine.
 type workPanic struct {
 	value any
 	stack []byte
@@ -81,14 +81,14 @@ func InPlace(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inPlace{}, true)
 }
 
-// reader is a skill being read, or its root. The field root, not the path, tells them apart, so
-// that a read of a root's own skill takes two different slots.
+// reader is a skill being read, or its root. The field root, not the path, distinguishes the two,
+// so that a read of a root's own skill takes two different slots.
 type reader struct {
 	rootPath
 	root bool
 }
 
-// enter takes a slot of the skill in a place, then a slot of its root.
+// enter takes a read slot for the skill in a place, then one for its root. leave frees both.
 func (c *Catalog) enter(ctx context.Context, at rootPath) (leave func(), err error) {
 	leaveSkill, err := c.reads.Enter(ctx, reader{at, false}, readsOfSkill, busyPatience)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// build merges the roots in their order: the first match wins, nothing is dropped.
+// build merges the skills of the roots, in the order of the roots. Of skills with the same name,
+// the first one wins, and the others are shadowed, not dropped.
 func build(found []foundRoot) *Snapshot {
 	s := newSnapshot(nil)
 	for _, f := range found {
@@ -31,8 +32,8 @@ func pause(i int) {
 	}
 }
 
-// newSnapshot returns a snapshot without skills. It is a part of whole, or is a skill by
-// itself if whole is nil.
+// newSnapshot returns a snapshot without skills. It is for a part of whole, or for a whole snapshot
+// if whole is nil.
 func newSnapshot(whole *Snapshot) *Snapshot {
 	files := map[*skill.Skill]skill.Digest{}
 	if whole != nil {
@@ -170,9 +171,9 @@ func (s *Snapshot) shadowSameKeys() {
 	}
 }
 
-// preferNearest makes the copy with the shortest path the first of several in followed sources.
-// Otherwise servers that follow each other would pass a skill on for ever, under longer and longer
-// paths.
+// preferNearest moves the copy with the shortest path before the other copies from followed
+// sources. Otherwise, servers that follow each other would pass a skill on for ever, under longer
+// and longer paths.
 func (s *Snapshot) preferNearest(sameKey []*Entry) {
 	first := map[skill.Digest]int{} // by their files
 	for i, e := range sameKey {
@@ -189,8 +190,8 @@ func (s *Snapshot) preferNearest(sameKey []*Entry) {
 	}
 }
 
-// unlistCopies removes a skill from the lists if an unlisted root contains a copy, at any path. A
-// copy has the same files. The client that shows that root's skills already shows this one.
+// unlistCopies removes a skill from the lists if an unlisted root contains a copy of it, at any
+// path. A copy has the same files. The client that shows that root's skills already shows this one.
 func (s *Snapshot) unlistCopies() {
 	var elsewhere map[skill.Digest]bool // by their files
 	for _, e := range s.Entries {
@@ -252,7 +253,7 @@ func (s *Snapshot) Precedence() []*Entry {
 // First returns the first of the matching entries in the order of [Snapshot.Precedence], or nil.
 func (s *Snapshot) First(match func(*Entry) bool) *Entry { return firstOf(s.Entries, match) }
 
-// firstOf is First among entries in root order.
+// firstOf is [Snapshot.First] for some entries, which are in root order.
 func firstOf(all []*Entry, match func(*Entry) bool) (first *Entry) {
 	for _, e := range all {
 		switch {
@@ -277,7 +278,8 @@ func depth(e *Entry) int {
 	return strings.Count(e.Path, "/")
 }
 
-// statusIn returns the status of a served skill in its root: s, or Unlisted.
+// statusIn returns the status of a served skill of a root: Unlisted if the root is unlisted, and
+// otherwise s.
 func statusIn(root *skill.Root, s Status) Status {
 	if root.Unlisted {
 		return Unlisted
@@ -298,7 +300,7 @@ func byName(a, b *Entry) int {
 // [skill.Root.Name].
 func (e *Entry) Place() string { return e.placeIn(e.Root.Name()) }
 
-// localPlace returns Place for the log; see [skill.Root.LocalName].
+// localPlace returns [Entry.Place] as the log shows it; see [skill.Root.LocalName].
 func (e *Entry) localPlace() string { return e.placeIn(e.Root.LocalName()) }
 
 func (e *Entry) placeIn(root string) string {

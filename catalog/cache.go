@@ -14,7 +14,7 @@ import (
 type cachedSkill struct {
 	*skill.Skill
 	read  *time.Time
-	files *skill.Digest // of all of its files when it was last compared with a twin, or nil
+	files *skill.Digest // digest of all of its files when it was last compared with a twin, or nil
 }
 
 // after reports whether the skill was read after t. It is false for an unknown skill.
@@ -38,7 +38,7 @@ func (c *Catalog) cached(at placeIn) (k cachedSkill) {
 	return k
 }
 
-// inOrder returns a function that finds a skill by its path. It must be called with the
+// inOrder returns a function that finds a skill by its path. That function must be called with the
 // paths in order.
 func inOrder(all []cachedSkill) func(path string) cachedSkill {
 	return func(path string) (k cachedSkill) {
@@ -52,8 +52,8 @@ func inOrder(all []cachedSkill) func(path string) cachedSkill {
 	}
 }
 
-// reuse copies the known skills and returns the indexes of the skills that must be read. The known
-// skills of a root that cannot be read now stay as they are.
+// reuse copies the known skills and returns the indexes of the skills that must be read. If a root
+// cannot be read now, its known skills are copied without a check.
 func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +75,8 @@ func (c *Catalog) reuse(r *foundRoot) (read []int) {
 }
 
 // mergeReads records the skills that each scan run has read. If a call meanwhile found other bytes
-// or a missing file, its newer result stays. A file that was read again without a change keeps its
-// value, which views share. The caller holds mu.
+// or a missing file, its newer result stays. If a file was read again and has not changed, its old
+// *skill.Skill stays, which views share. The caller holds mu.
 func (c *Catalog) mergeReads(found []foundRoot) {
 	earliest := time.Now()
 	for r := range found {
@@ -119,7 +119,7 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ placeIn, t time.Time) bool { return !t.After(earliest) })
 }
 
-// settled reports whether a file of a root was read, and a change would show in its
+// settled reports whether the file of a skill was read, and any later change would show in its
 // stamp. The caller holds mu.
 func (c *Catalog) settled(root skill.Root, k cachedSkill) bool {
 	if stamp, ok := c.doubted[placeIn{root, k.Path}]; ok && stamp == k.Stamp {

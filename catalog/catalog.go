@@ -32,16 +32,17 @@ type Source interface {
 	Scan(ctx context.Context) (skill.Scan, error)
 }
 
-// Watcher is a [Source] that reports changes. Watch calls poke, from any goroutine, whenever
-// something below the root may have changed since the last scan, until the context ends. It is
-// called once for a source, after its first scan, and again only if the source was removed meanwhile.
+// Watcher is a [Source] that reports changes. Until the context ends, Watch calls poke, from any
+// goroutine, whenever something below the root may have changed since the last scan. The catalogue
+// calls Watch once for a source, after its first scan, and again only if the source was removed and
+// set again.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
 
 // Folders is a [Source] that can list its root's direct child folders as they are now, with or
-// without a skill in them. It returns the folders whose names match, a few at most. It may be
-// called from any goroutine.
+// without a skill in them. The method Folders returns the folders whose names match, a few at most.
+// It may be called from any goroutine.
 type Folders interface {
 	Folders(match func(name string) bool) []skill.Folder
 }
@@ -50,9 +51,9 @@ type Folders interface {
 const (
 	// DefaultInterval is contract 002's refresh cycle.
 	DefaultInterval = 30 * time.Second
-	// settle is how long the catalogue waits after a change for the next one;
-	// settleMost bounds the total wait. An editor writes a file in several steps, and
-	// a client is notified within 2 s.
+	// settle is how long the catalogue waits after a change for the next one; settleMost bounds the
+	// total wait. An editor writes a file in several steps, but a client must be notified within 2
+	// s.
 	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
 	// watchDelay postpones the watching of new sources. Starting it takes milliseconds, at a time
@@ -62,13 +63,13 @@ const (
 
 // Options configures a catalogue. The zero value of each field is its default.
 type Options struct {
-	Interval time.Duration // between periodic scans, at most [DefaultInterval]; longer, up to that, if a refresh is costly
+	Interval time.Duration // between periodic scans, at most [DefaultInterval]; if refreshes are costly, it grows up to that
 	// Patience bounds how long a refresh waits for a root whose disk does not
 	// answer before it continues without that root; see [ErrLate]. A search waits as
 	// long for headings. Zero means no bound.
 	Patience time.Duration
-	// Whole is set for a command that must answer in full: patience begins again with each folder and
-	// file that is read, so that only a disk that does not answer ends it.
+	// Whole is set for a command that must answer in full. Patience then begins again with each
+	// folder and file that is read, so that it ends only if a disk does not answer.
 	Whole bool
 	Log   *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
 	// Provenance compares skills with their locks; nil compares none.
@@ -76,9 +77,10 @@ type Options struct {
 	// Uses returns how often a skill was used; nil if uses are not counted. It may be called from
 	// any goroutine.
 	Uses func(*Entry) uint64
-	// ClientSkills returns the skills that a client shows itself, or nil if none are known; see
-	// [Catalog.AddClient]. It is called again with each refresh, and returns the same value while
-	// nothing has changed. It is nil if clients are not told apart.
+	// ClientSkills returns the skills that a client already shows its model on its own, or nil if
+	// none are known; see [Catalog.AddClient]. It is called again at each refresh, and must return
+	// the same pointer while nothing has changed. Without ClientSkills, all clients are treated
+	// alike.
 	ClientSkills func(client string) *ClientSkills
 }
 
@@ -136,7 +138,8 @@ type rootPath struct{ label, path string }
 
 func (e *Entry) rootPath() rootPath { return rootPath{e.Root.Label, e.Path} }
 
-// placeIn is a place in one root. Another root may have the label later.
+// placeIn is a path in one root. It contains the root and not its label, since another root may get
+// the label later.
 type placeIn struct {
 	root skill.Root
 	path string
@@ -194,8 +197,8 @@ func (c *Catalog) View(ctx context.Context) (View, error) {
 	}
 }
 
-// Now is [Catalog.View] through a filter, without waiting. It returns false before the
-// first snapshot.
+// Now returns a view of the current snapshot through a filter, without waiting. It returns false
+// before the first snapshot.
 func (c *Catalog) Now(filter *Filter) (View, bool) {
 	select {
 	case <-c.ready:
@@ -209,8 +212,9 @@ func (c *Catalog) view(filter *Filter) View {
 	return View{Snapshot: c.current.Load().through(filter), catalog: c, filter: filter}
 }
 
-// SetSources replaces the sources and asks for a refresh. A source that is equal to one before it
-// stays: its scan run and its watcher go on. A source of a type that is not comparable never stays.
+// SetSources replaces the sources and asks for a refresh. A source that equals one of the previous
+// sources stays: its scan run and its watcher continue. A source of a type that is not comparable
+// never stays.
 func (c *Catalog) SetSources(sources []Source) {
 	c.mu.Lock()
 	next, before := sourceStates(sources), slices.Concat(c.dropped, c.sources)
@@ -242,7 +246,7 @@ type sourceState struct {
 	silent   atomic.Bool // a request for its folders is not answered yet
 }
 
-// stays reports whether the state before SetSources is of the same source.
+// stays reports whether before, a state from before SetSources, belongs to the same source as h.
 func (h *sourceState) stays(before *sourceState) bool {
 	return reflect.ValueOf(h.Source).Comparable() && h.Source == before.Source
 }
@@ -293,15 +297,15 @@ func (c *Catalog) publish(next *Snapshot) {
 		}
 		return
 	}
-	// The status of the roots rarely changes. A snapshot in which it does is stored at
-	// once, before the rest is compared.
+	// The status of the roots rarely changes. A snapshot in which it has changed is stored
+	// immediately, before the rest is compared.
 	same := sameRoots(prev, next)
 	if !same {
 		c.current.Store(next)
 	}
 	d := diff(prev, next)
 	if d.Empty() && same {
-		// The next scan that finds the same tree has nothing to build.
+		// Keep the newer scan, so that the next scan that finds the same tree has nothing to build.
 		prev.found.Store(next.found.Load())
 		return
 	}

@@ -9,14 +9,15 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// ClientSkills describes the skills that a client shows its model itself. The lists for that model
-// need not repeat them. A skill is compared by its folder, and by its files: a copy counts too.
+// ClientSkills describes the skills that a client shows its model on its own. The lists for that
+// model need not repeat them. A skill is recognised by its folder or by its files, so a copy counts
+// too.
 type ClientSkills struct {
 	// Folders has the folders that the client reads, as written and with links resolved.
 	Folders map[string]bool
-	// Roots has the labels of roots of which the client shows all skills.
+	// Roots has the labels of the roots whose skills the client shows without exception.
 	Roots map[string]bool
-	// Real has the folders of roots with links resolved, by [skill.Root.Dir].
+	// Real maps the folder of a root ([skill.Root.Dir]) to the same folder with links resolved.
 	Real map[string]string
 	// Deep is set if the client finds skills at any depth below these folders. Otherwise it finds
 	// only the skills in their child folders.
@@ -26,12 +27,12 @@ type ClientSkills struct {
 	// Lenient is set if the client is known to show a skill whose frontmatter is not valid YAML.
 	Lenient bool
 	// Off reports whether the client's settings turn a skill off. It must not read the disk. It is
-	// nil if no setting does.
+	// nil if no setting turns a skill off.
 	Off func(*Entry) bool
 }
 
-// AddClient makes [Snapshot.ListedFor] know a client from now on. It does nothing without
-// [Options.ClientSkills], or for a client that was added before.
+// AddClient adds a client, whose own skills [Snapshot.ListedFor] leaves out from now on. It does
+// nothing without [Options.ClientSkills], or for a client that was added before.
 func (c *Catalog) AddClient(client string) {
 	if c.clientSkills == nil || client == "" {
 		return
@@ -49,8 +50,8 @@ func (c *Catalog) AddClient(client string) {
 	c.notify()
 }
 
-// refreshClients asks again for the skills of the clients that were added, and reports whether they
-// differ. The caller does not hold mu.
+// refreshClients updates the own skills of the clients that were added, and reports whether any
+// have changed. The caller does not hold mu.
 func (c *Catalog) refreshClients() (changed bool) {
 	fresh := map[string]*ClientSkills{}
 	for client, was := range *c.clients.Load() {
@@ -74,11 +75,12 @@ func (c *Catalog) setClients(fresh map[string]*ClientSkills) {
 	c.clients.Store(&all)
 }
 
-// listedForKey is the key under which a snapshot keeps the list for a client.
+// listedForKey is the key under which a snapshot caches the list for a client.
 type listedForKey struct{ client string }
 
-// ListedFor returns the skills of [Snapshot.Listed] that a client does not show itself, in the same
-// order. For a client that was not added, it returns all of them. The slice must not be changed.
+// ListedFor returns the skills of [Snapshot.Listed] that a client does not show on its own, in the
+// same order. For a client that was not added, it returns all of them. The slice must not be
+// changed.
 func (s *Snapshot) ListedFor(client string) []*Entry {
 	own := s.clients[client]
 	if own == nil {
@@ -87,8 +89,8 @@ func (s *Snapshot) ListedFor(client string) []*Entry {
 	return Keep(s, listedForKey{client}, func() []*Entry { return s.without(own) })
 }
 
-// DoubtfulFor returns the skills of [Snapshot.ListedFor] that a client finds itself, and may leave out
-// since their frontmatter is no strict YAML.
+// DoubtfulFor returns the skills of [Snapshot.ListedFor] that a client finds on its own, but may
+// leave out since their frontmatter is not strict YAML.
 func (s *Snapshot) DoubtfulFor(client string) (out []*Entry) {
 	own := s.clients[client]
 	if own == nil {
@@ -102,7 +104,7 @@ func (s *Snapshot) DoubtfulFor(client string) (out []*Entry) {
 	return out
 }
 
-// without returns the listed skills that a client does not show itself.
+// without returns the listed skills that a client does not show on its own.
 func (s *Snapshot) without(own *ClientSkills) []*Entry {
 	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
 	for _, e := range s.Entries {
@@ -152,7 +154,7 @@ func (c *ClientSkills) mayDrop(e *Entry) bool {
 	return false
 }
 
-// has reports whether the client finds a skill in a folder.
+// has reports whether the client would find a skill in the given folder.
 func (c *ClientSkills) has(folder string) bool {
 	for {
 		parent := filepath.Dir(folder)

@@ -7,18 +7,17 @@ import (
 
 // Timing of [Catalog.CompleteView].
 const (
-	// stallLimit is how long CompleteView waits without any progress: then the disk does not
-	// answer. A busy machine gives every process its turn sooner. It is a little more than
-	// the patience of a server (2 s), so that the other roots are ready by then.
+	// stallLimit is how long CompleteView waits without any progress before it takes the disk to be
+	// silent. Even a busy machine gives every process its turn sooner. The limit is a little more
+	// than the patience of a server (2 s), so that the other roots are ready by then.
 	stallLimit = 2500 * time.Millisecond
 	stallTick  = 20 * time.Millisecond
 )
 
-// CompleteView is [Catalog.View], but waits until every root was read once. It gives up when
-// the scan runs of the missing roots began longer ago than most, or when nothing was
-// read for some time. Then the view lacks those roots, and their status says so
-// ([RootStatus.Unread]). The error is the context's, or [ErrLate] before the first
-// snapshot.
+// CompleteView is like [Catalog.View], but waits until every root was read once. It gives up if the
+// scan runs of the missing roots began longer ago than most, or if nothing was read for some time.
+// The view then lacks those roots, and their status says so ([RootStatus.Unread]). The error is the
+// context's, or [ErrLate] before the first snapshot.
 func (c *Catalog) CompleteView(ctx context.Context, most time.Duration) (View, error) {
 	if c.isComplete(most) {
 		return c.View(ctx)
@@ -32,7 +31,7 @@ func (c *Catalog) CompleteView(ctx context.Context, most time.Duration) (View, e
 	for waiting := true; waiting && !c.isComplete(most); {
 		select {
 		case <-first:
-			first = nil // closed; wait for the other cases
+			first = nil // it is closed: wait for the other cases
 		case <-tick.C:
 		case <-end.C:
 			waiting = false

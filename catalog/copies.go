@@ -20,15 +20,15 @@ func (s *Snapshot) sameFiles(a, b *Entry) bool {
 	return ok && also && x == y
 }
 
-// twin is a skill with the same SKILL.md as another one, and its index among the found
-// skills.
+// twin is a skill with the same SKILL.md as another one. root is the index of its root among the
+// found roots, and at its index among the skills of that root.
 type twin struct {
 	root, at int
 	cachedSkill
 }
 
 // compareTwins returns the skills with the same SKILL.md as another one, with the digests of their
-// files. The digest stays as it was if the disk does not answer in time.
+// files. A skill keeps its earlier digest if the disk does not answer in time.
 func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first bool) []*twin {
 	now, byMain := c.current.Load(), map[skill.Digest]*twin{}
 	var twins []*twin
@@ -101,8 +101,8 @@ func (t *twin) folder(r *foundRoot) string {
 	return filepath.Join(cmp.Or(r.status.Led, r.status.Dir), filepath.FromSlash(t.Path))
 }
 
-// filesOf returns the digest of a skill's files. Of a skill whose files cannot be listed, it returns
-// one that only the same folder has.
+// filesOf returns the digest of a skill's files. If the files cannot be listed, it returns a digest
+// that only the same folder has.
 func (c *Catalog) filesOf(ctx context.Context, r *foundRoot, t *twin) *skill.Digest {
 	e := &Entry{Skill: t.Skill, Root: &r.status.Root}
 	files, err := View{catalog: c}.digestsOf(ctx, e, func() []skill.File {
@@ -123,8 +123,8 @@ func (c *Catalog) filesOf(ctx context.Context, r *foundRoot, t *twin) *skill.Dig
 	return &d
 }
 
-// note records the digests of twins, and reports whether one changed of a skill that stays as it
-// is. The caller holds mu.
+// note records the digests of twins, and reports whether any of them changed. It skips a skill
+// whose bytes a call has found changed meanwhile. The caller holds mu.
 func note(twins []*twin, found []foundRoot) (changed bool) {
 	for _, t := range twins {
 		s := found[t.root].skills

@@ -61,7 +61,7 @@ func diff(prev, next *Snapshot) Diff {
 	return d
 }
 
-// completed reports whether next has a root that prev had not read, and lacks no root.
+// completed reports whether next lacks no root, and has at least one that prev had not read.
 func completed(prev, next *Snapshot) bool {
 	if len(next.unread(nil, false)) > 0 {
 		return false
@@ -72,8 +72,8 @@ func completed(prev, next *Snapshot) bool {
 	})
 }
 
-// changed reports whether anything that a surface shows of the skill differs. Touching
-// the file changes nothing.
+// changed reports whether anything that a surface shows of the skill differs. A new time of the
+// file alone is no such change.
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Name != now.Name || e.Available != now.Available || e.Entry != now.Entry ||
 		e.Link() != now.Link() || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || !e.SameURI(now)

@@ -14,21 +14,21 @@ import (
 // apart. A file so young that a second write could leave the same stamp is hashed each time, and so
 // is a file that has changed without a new stamp. Nothing is hashed before it is requested.
 
-// maxLate is the number of slow manifests of a root above which no further one begins. It
-// bounds how long a list of skills on a silent disk takes.
+// maxLate is the number of slow manifests of a root at which no further one begins. It bounds how
+// long a list of skills on a silent disk takes.
 const maxLate = 4
 
-// digestCache holds the digests of a catalogue's skills. The zero value is ready for use.
+// digestCache caches the digests of a catalogue's skills. The zero value is ready for use.
 type digestCache struct {
-	late sync.Map // root to *atomic.Int32: its manifests that take long
+	late sync.Map // maps a root to an *atomic.Int32, the number of its manifests that take long
 
 	mu   sync.Mutex
 	kept map[rootPath]*skillDigests
 }
 
-// skillDigests holds the known digests of one skill's files.
+// skillDigests caches the known digests of one skill's files.
 type skillDigests struct {
-	dir  string        // the folder they belong to; a root's label may move to another
+	dir  string        // the skill's folder; a root's label may move to another folder
 	late *atomic.Int32 // of its root
 
 	turn   chan struct{} // capacity 1: a caller that holds the slot may use last
@@ -52,7 +52,8 @@ func (c *digestCache) forget(at rootPath) {
 	delete(c.kept, at)
 }
 
-// skillAt returns the digests of the skill in a folder. At first these are the known ones.
+// skillAt returns the digests of the skill in a folder. If none are cached for the folder, it
+// begins with those that known returns.
 func (c *digestCache) skillAt(root skill.Root, at rootPath, dir string, known func() []skill.File) *skillDigests {
 	if s := c.find(at, dir); s != nil {
 		return s
@@ -81,10 +82,10 @@ func (c *digestCache) find(at rootPath, dir string) *skillDigests {
 	return nil
 }
 
-// manifest lists the skill's files with their digests, as they are now. It calls run with the work
-// that reads the disk: list, given the known digests. The work keeps the digests even if they come
-// too late for the caller, so that each call on a slow disk makes progress. Work that takes longer
-// than long is late.
+// manifest lists the skill's files with their digests, as they are now. It passes run the work that
+// reads the disk, which calls list with the known digests. The work caches the digests even if they
+// come too late for the caller, so that each call on a slow disk makes progress. Work that takes
+// longer than long counts as late.
 //
 // Callers wait for their turn before run, and share a manifest that was begun after they came.
 func (s *skillDigests) manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {
@@ -109,7 +110,7 @@ func (s *skillDigests) manifest(ctx context.Context, long time.Duration, run fun
 	return made.files, made.err
 }
 
-// make makes a manifest, and keeps its digests.
+// make makes a manifest, and caches its digests.
 func (s *skillDigests) make(ctx context.Context, long time.Duration, m *manifest, list func(known []skill.File) ([]skill.File, error)) {
 	select {
 	case s.busy <- struct{}{}:

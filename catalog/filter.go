@@ -13,8 +13,8 @@ import (
 // It filters the snapshot that a request reads. A hidden skill is in no list, index or
 // difference of that snapshot, and so in no answer of any surface. It shadows nothing.
 //
-// A skill's files also belong to the skills around it. So if a skill is hidden, the
-// skills whose folders contain it are hidden too.
+// A skill's files also belong to every skill whose folder contains it. If a skill is hidden, these
+// outer skills are therefore hidden too.
 //
 // A Filter is compared by its address. Use one Filter for all clients with the same visibility, and
 // keep it: each snapshot caches its views through the filters used last.
@@ -22,7 +22,7 @@ type Filter struct {
 	// Visible reports whether a skill is visible. It must not read the disk, and must give
 	// the same answer for the same place each time. Several goroutines may call it.
 	Visible func(*Entry) bool
-	// VisibleIn, if set, returns Visible for a snapshot.
+	// VisibleIn, if set, returns the function to use as Visible for a snapshot.
 	VisibleIn func(*Snapshot) func(*Entry) bool
 	// Whole states that the filter never hides a skill, present or future.
 	Whole bool
@@ -91,7 +91,7 @@ func (s *filterCache) narrow(filter *Filter) *filteredSnapshot {
 // the same one for every client. Shadowing is decided again for the names that clash in
 // the whole.
 //
-// The part shares everything that no filter can change with the whole: the entries that nothing
+// The part shares with the whole everything that no filter can change: the entries that nothing
 // shadows, and the maps that find them. See [Snapshot.keyed] and [Snapshot.based].
 func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	hidden := map[rootPath]bool{} // with the folders around

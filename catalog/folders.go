@@ -19,8 +19,9 @@ type FolderNow struct {
 	Root skill.Root
 }
 
-// UpToDate reports whether the snapshot is up to date on a folder. It has a skill there,
-// skipped only because of the file's present state, or reports the folder as denied.
+// UpToDate reports whether the snapshot is up to date about a folder. It is if it has a skill there
+// that is served, or that was skipped in the file's present state. It also is if the folder is
+// denied and the snapshot has a notice of that.
 func (s *Snapshot) UpToDate(f FolderNow) bool {
 	e := s.placedAt(f.Root.Label, f.Name)
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
@@ -135,9 +136,9 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 	return nil
 }
 
-// Blocked returns the skill that last had a URI, if it is still in its place and cannot
-// be read at the moment. Its file or folder is denied, the disk fails, the file is
-// not regular, not text or too large, or the skill is not as its lock says. A skill that
+// Blocked returns the skill that last had a URI, if it is still in its place and cannot be read at
+// the moment. The reason may be that its file or folder is denied, that the disk fails, that the
+// file is not regular, not text or too large, or that the skill differs from its lock. A skill that
 // is gone, is no longer a skill, or leads outside is not blocked.
 func (s *Snapshot) Blocked(uri skill.URI) *Entry { return s.blocked[uri.Path()] }
 

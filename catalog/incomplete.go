@@ -68,7 +68,7 @@ func (i *Incomplete) Is(err error) bool { return err == ErrLate }
 // root was read. A root that was read once stays in the lists as it was then.
 func (v View) Incomplete() *Incomplete { return v.lacks(false) }
 
-// Unsure returns the reason that a name unknown to the view may still belong to a skill. A root,
+// Unsure returns the reason that a name unknown to the view may still belong to a skill: some root,
 // listed or not, is unread or does not answer now. The result is nil if every root answered the
 // last scan run.
 func (v View) Unsure() *Incomplete { return v.lacks(true) }
@@ -166,8 +166,9 @@ func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
 	return labels
 }
 
-// status returns the status of a root, or nil. It tries the index in the sources first:
-// each list asks for all roots, and the index is right unless the sources just changed.
+// status returns the status of a root, or nil. It first tries place, the root's index in the
+// sources. Each list needs the status of all roots, and the index is right unless the sources have
+// just changed.
 func (s *Snapshot) status(root *skill.Root, place int) *RootStatus {
 	if place < len(s.Roots) && s.Roots[place].Root == *root {
 		return &s.Roots[place]

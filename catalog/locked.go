@@ -9,8 +9,8 @@ import (
 // Provenance reads the locks, which record the installed skills. Its methods may be called from any
 // goroutine.
 type Provenance interface {
-	// Locked compares a skill with the lock of its folder. It calls files for the digests of the
-	// skill's files only if there is a lock.
+	// Locked compares a skill with the lock of its folder. Only if there is a lock does it call
+	// files, which returns the digests of the skill's files.
 	Locked(e *Entry, files func() ([]skill.File, error)) Locked
 	// Locks describes the locks of a snapshot's roots.
 	Locks(s *Snapshot) []LockStatus
@@ -34,7 +34,7 @@ const (
 // Source on come from the lock, and are empty if the skill is not in it.
 type Locked struct {
 	State LockState
-	// Reason words the difference, or why the skill cannot be compared; Fix is the fix.
+	// Reason describes the difference, or why the skill cannot be compared; Fix is the fix.
 	Reason, Fix string
 
 	Source, Want, Version, Revision, Signer string
@@ -58,9 +58,9 @@ func (l Locked) Words() string {
 
 // LockStatus describes one lock.
 type LockStatus struct {
-	Name        string // its path as a user of this machine would write it; without folder over HTTP
+	Name        string // path as a user of this machine would write it; over HTTP, the file name alone
 	Skills      int    // number of skills in it
-	Reason, Fix string // why it cannot be used, with line and column, and the fix; empty if it can
+	Reason, Fix string // why the lock cannot be used, with line and column, and the fix; empty if it can
 	Restore     string // the command that writes the missing skills
 	// Missing lists the first of the skills that are missing from the roots; NMissing counts all of
 	// them.
@@ -86,7 +86,7 @@ func (v View) Locked(ctx context.Context, e *Entry) Locked {
 	})
 }
 
-// Compared is [View.Locked] with a manifest already made, or the error of making it.
+// Compared is like [View.Locked] for a manifest that was already made, or the error of making it.
 func (v View) Compared(e *Entry, files []skill.File, err error) Locked {
 	if v.catalog.provenance == nil {
 		return Locked{}
@@ -94,8 +94,8 @@ func (v View) Compared(e *Entry, files []skill.File, err error) Locked {
 	return v.catalog.provenance.Locked(e, func() ([]skill.File, error) { return files, err })
 }
 
-// Locks describes the locks of the view's roots. A narrowed view has none: a lock names skills that
-// a rule may hide.
+// Locks describes the locks of the view's roots. It returns none for a narrowed view, since a lock
+// names skills that a rule may hide.
 func (v View) Locks() []LockStatus {
 	if v.catalog.provenance == nil || v.Narrowed() && !v.Whole() {
 		return nil

@@ -12,9 +12,9 @@ import (
 )
 
 // Named finds the skill that a name refers to, trimmed and case-folded. A plain name means the
-// first skill in root order, and "<root label>:<name>" the skill of that root. After the label, a
-// place in the root is tried last; see [Snapshot.Names]. The name of a plugin stands for the labels
-// of the roots with that name.
+// first skill in root order, and "<root label>:<name>" the skill of that root. If the root has no
+// skill of that name, the name is read as a place in the root; see [Snapshot.Names]. The name of a
+// plugin stands for the labels of the plugin's roots.
 //
 // Named also finds skills that their authors withhold from models; the caller must say so. It
 // returns nil for a name with a control character, since no skill's name has one.
@@ -75,7 +75,7 @@ func (s *Snapshot) keyed(key skill.Key) *Entry {
 	return s.named[i]
 }
 
-// based returns the served skill whose folder has a path in the URI space.
+// based returns the served skill whose folder has the given path in the URI space.
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
 		return s.basedIn(s.spans, path, len(s.Entries))
@@ -86,8 +86,8 @@ func (s *Snapshot) based(path string) *Entry {
 	return nil
 }
 
-// basedIn is based, restricted to the moved skills and, among the first n entries, to the given
-// roots.
+// basedIn is like based, but looks only among the moved skills and, of the first n entries, among
+// those of the given roots.
 func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	if e := s.moved[path]; e != nil {
 		return e
@@ -104,8 +104,8 @@ func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	return nil
 }
 
-// findByPlace finds the skill of a root by the name of its place: the path of its folder
-// with ":" for "/", or its mark.
+// findByPlace finds the skill of a root by a name of its place: the path of its folder with ":" for
+// "/", or the digest of its URI after a "~".
 func (s *Snapshot) findByPlace(label, name string) *Entry {
 	if e := s.placedAt(label, strings.ReplaceAll(name, ":", "/")); e != nil && e.Status != Skipped {
 		return e
@@ -122,7 +122,7 @@ func (s *Snapshot) findByPlace(label, name string) *Entry {
 
 // InFolder finds the first skill in root order by its folder's exact name. A direct child of a root
 // comes before a skill at any depth, and within a root the shallowest skill wins. Skipped skills
-// are found too; contract 000 reads them without judging.
+// are found too, since contract 000 also reads skills that are not valid.
 func (s *Snapshot) InFolder(name string) *Entry {
 	return shallowest(s.inFolder(name))
 }
@@ -148,7 +148,7 @@ func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	at := join(e.Path, file)
 	// The path is cut to a length that no served skill's path exceeds, to bound the cost of an
 	// endless one. In lower case a path may take more bytes, at most twice as many. A skipped skill
-	// has no URI that would count.
+	// has no URI, so it does not count here.
 	if most := max(2*s.longest, 8<<10); len(at) > most {
 		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
 	}

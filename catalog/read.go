@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// smallRead is the largest size of a file that is read at once. For a larger file, the
-// reader takes its size first and waits for memory without a slot among the disk's readers.
+// smallRead is the largest size of a file that is read in one step. For a larger file, the reader
+// takes its size first and waits for memory without a slot among the disk's readers.
 const smallRead = 64 << 10
 
 // copiesRead is the number of copies of a SKILL.md in memory while an answer is made. They are its
@@ -82,7 +82,7 @@ func readNow(e *Entry) reading {
 	switch {
 	case r.err != nil:
 		b := e.Bundle
-		if why := skill.Refusal(r.err); why != nil { // no scan has seen it yet
+		if why := skill.Refusal(r.err); why != nil { // no scan has seen the fault yet
 			b = b.WithFault(why)
 		}
 		r.fresh = skill.Load(b)
@@ -107,8 +107,8 @@ func (v View) ReadFile(ctx context.Context, e *Entry, path string, copies int64)
 }
 
 // ReadReserved reads a file of the skill with read, as [View.ReadFile] does, and reserves memory
-// for copies of a large file. For a file over its limit, which is never above most, read returns
-// [skill.ErrTooLarge] and the stamp.
+// for copies of a large file. It passes read a limit that is never above most. For a file over that
+// limit, read returns [skill.ErrTooLarge] and the stamp.
 func (v View) ReadReserved(ctx context.Context, e *Entry, most, copies int64, read func(most int64) ([]byte, skill.Stamp, error)) ([]byte, skill.Stamp, error) {
 	type file struct {
 		data  []byte

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Run scans at once, then after every change that a source reports and at least once
-// per interval, until the context ends. A source that fails keeps its last good skills.
+// Run scans immediately, then after every change that a source reports and at least once per
+// interval, until the context ends. A source that fails keeps its last good skills.
 func (c *Catalog) Run(ctx context.Context) error {
 	defer c.stop()
 	if err := c.Refresh(ctx); err != nil {
@@ -30,7 +30,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 			joining = true
 		}
 		select {
-		case <-c.ended: // the refresh below takes it in
+		case <-c.ended: // the refresh below uses the result of that run
 		default:
 		}
 		if err := c.refresh(ctx, joining); err != nil {
@@ -167,8 +167,8 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	return r.scan.Version != 0 && was.version == r.scan.Version && (was.status.Err == nil || was.status.Late())
 }
 
-// keepUnchanged replaces each root that has not changed by the snapshot's state of it. That state
-// may be newer than the scan run, since a call may have found changes meanwhile.
+// keepUnchanged takes the state of each root that has not changed from the snapshot. That state may
+// be newer than the scan run, since a call may have found changes meanwhile.
 //
 // keepUnchanged reports whether all skills are the same, and whether the status of the roots is
 // the same too. The caller holds mu.
@@ -244,14 +244,14 @@ func firstBegun(found []foundRoot) time.Time {
 type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
-	kept   bool          // the root cannot be read now: the scan is the last good one
+	kept   bool          // the root cannot be read now, and scan is the last good one
 	skills []cachedSkill // in path order
 	begun  time.Time     // when the scan run began
 	// version is the scan's version, or 0 if it cannot be compared. To be compared,
 	// every skill must be read, and none so young that its stamp proves nothing.
 	version uint64
-	same    bool // nothing has changed: the snapshot's state stays
-	// claimed holds the paths by name that a skill may not have.
+	same    bool // nothing has changed, so the snapshot's state stays
+	// claimed has the paths, made of skill names, that no skill may have; see [foundRoot.claim].
 	claimed map[string]bool
 }
 

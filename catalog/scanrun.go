@@ -34,11 +34,12 @@ type scanRun struct {
 	end   context.CancelFunc
 }
 
-// steps divides the patience, so that it begins again soon after a disk has answered.
+// steps is the number of parts into which the patience is divided. Progress is checked after each
+// part, so that the patience begins again soon after a disk has answered.
 const steps = 10
 
-// scanAll scans the sources in parallel and waits for all of them, but at most for the
-// patience if there is one; see [Options.Whole]. A run that ends later requests a refresh.
+// scanAll scans the sources in parallel and waits for all of them, but at most for
+// [Options.Patience]; see also [Options.Whole]. A run that ends later requests a refresh.
 //
 // If joining is set, scanAll uses runs that ended late, and does not wait again for runs that are
 // still late.
@@ -158,7 +159,8 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	return r, nil
 }
 
-// poked notes that the scan runs under way may lack a change. Each is followed by another one.
+// poked marks the scan runs under way, which may lack a change. After each of them, another one
+// begins.
 func (c *Catalog) poked() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +200,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 		}
 	}
 	loaded := scan.Skills
-	scan.Skills = nil // they need not live as long as the scan
+	scan.Skills = nil // the skills need not live as long as the scan
 	r.scan, r.status.Missing, r.status.Notices, r.status.Led = scan, scan.Missing, scan.Notices, scan.Real
 	if c.sameAsNow(&r) {
 		r.same = true
@@ -213,8 +215,8 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	if err := loadAll(ctx, &r, read, first); err != nil {
 		return r, err
 	}
-	// A file that disappeared between the scan and the read counts as gone, as if the
-	// scan had not seen it. There is nothing left to skip.
+	// A file that disappeared between the scan and the read counts as gone, as if the scan had not
+	// seen it.
 	r.skills = slices.DeleteFunc(r.skills, func(s cachedSkill) bool { return isRemoved(s.Skill) })
 	r.claim(r.skills...)
 	return r, nil
@@ -231,7 +233,7 @@ func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	limit.Parallel(workers, len(read), func(n int) {
 		i := read[n]
 		if ctx.Err() != nil || r.skills[i].Skill != nil {
-			return // or the source has loaded it
+			return // the context has ended, or the source has loaded the skill
 		}
 		r.skills[i].Skill = skill.Load(r.scan.Bundles[i])
 		progress.Add(1)
@@ -239,8 +241,8 @@ func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	return ctx.Err()
 }
 
-// isRemoved reports whether the file no longer exists, so that the next scan will not see
-// it. A dangling link exists.
+// isRemoved reports whether the file no longer exists, so that the next scan will not see it. A
+// dangling link counts as existing.
 func isRemoved(s *skill.Skill) bool {
 	if s.Fault() != nil {
 		return false

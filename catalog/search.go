@@ -164,12 +164,12 @@ func (i *indexing) renew() *indexing {
 
 const (
 	// headingsMost bounds how long the disks may be silent while no caller waits. Headings that are
-	// still unread then stay so until the next refresh that changes anything.
+	// unread by then stay unread until the next refresh that changes anything.
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
-	// mostBeginning bounds the beginning of its text, in bytes. It contains more words than are
-	// indexed.
+	// mostBeginning bounds the beginning of a skill's text, in bytes. That many bytes contain more
+	// words than are indexed.
 	mostBeginning = 600
 )
 
@@ -214,10 +214,10 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 	return s.indexing
 }
 
-// makeIndex indexes a snapshot from an earlier index and the files that must be read. It has its
-// own goroutine, so that a search waits no longer than its context lasts. If there is a patience, a
-// silent disk delays the index by no more than that. Until the disk answers, its skills are found
-// by everything but their headings.
+// makeIndex indexes a snapshot from an earlier index and the files that must be read. It runs in
+// its own goroutine, so that a search can end with its context. If there is a patience, a silent
+// disk delays the index by no more than that. Until the disk answers, a search finds its skills by
+// their other fields, but not by their headings.
 //
 // The indexes of whole snapshots are made one at a time, each from the one before. If
 // two ran at the same time, both would read all files.
@@ -296,8 +296,8 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 // are still under way then. It skips files that could not be read in time. It also skips
 // files that differ from the snapshot, which the next refresh will see.
 //
-// It is [Await] for many files. Each worker takes the next file by itself: on a busy
-// machine, handing over a file costs more than reading it.
+// It does for many files what [Await] does for one. Each worker takes the next file by itself,
+// since on a busy machine, handing over a file costs more than reading it.
 func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, t topics), answered func()) {
 	var mu sync.Mutex
 	over := false
@@ -311,7 +311,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 			}
 			t, ok := c.topics(ctx, s.searched[places[i]], &buf)
 			c.headed.Add(1)
-			// A page requested meanwhile would wait for the end of a time slice.
+			// Without this, a page requested meanwhile would wait for the end of a time slice.
 			runtime.Gosched()
 			mu.Lock()
 			if !over && ok {
@@ -324,7 +324,7 @@ func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, e
 	var wg sync.WaitGroup
 	workers := 2 * runtime.GOMAXPROCS(0) // some wait for the disk
 	if c.ahead.Load() {
-		// No client waits for this index yet, but clients wait for other answers.
+		// No client waits for this index yet, but clients may wait for other answers.
 		workers = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	for range min(workers, len(places)) {
@@ -348,7 +348,7 @@ type topics struct {
 }
 
 // topics returns the topics of a SKILL.md. It reports false if the file cannot be read or differs
-// from the entry. The buffer buf is reused from one call to the next.
+// from the entry. The caller reuses the buffer buf from one call to the next.
 func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, ok bool) {
 	leave, err := c.enter(ctx, e.rootPath())
 	if err != nil {

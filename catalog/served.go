@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Served returns the skills in lists of resources: all skills with a URI, including shadowed but
-// not unlisted ones, and without copies of followed sources. They are in URI order, sorted once for a snapshot.
+// Served returns the skills for lists of resources, in URI order. These are all skills with a URI,
+// including shadowed ones, except unlisted skills and copies from followed sources. They are sorted
+// once for a snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
 		type served struct {

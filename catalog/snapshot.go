@@ -193,8 +193,8 @@ func (r RootStatus) Late() bool { return r.State() == RootReading || r.State() =
 // root that is absent or cannot be read was scanned.
 func (r RootStatus) Unread() bool { return r.State() == RootReading }
 
-// Reason words why the root could not be read, and the fix. Neither text names a path of the
-// machine. Both are empty if the root was read.
+// Reason explains why the root could not be read, and names the fix. Neither text contains a path
+// of the machine. Both are empty if the root was read.
 func (r RootStatus) Reason() (reason, fix string) {
 	switch {
 	case r.Err == nil:
@@ -235,9 +235,9 @@ type Snapshot struct {
 	moved    map[string]*Entry      // served, by [Entry.Base], if that is not the path of the folder; empty in a part
 	reserved map[rootPath]*Entry    // withheld from models, by the path in lower case
 	longest  int                    // the length of the longest [Entry.Base]
-	blocked  map[string]*Entry      // by the path of their URI; see [Snapshot.Blocked]
+	blocked  map[string]*Entry      // skills by the path of their URI; see [Snapshot.Blocked]
 
-	clients map[string]*ClientSkills // the skills that clients show themselves, by the client's name
+	clients map[string]*ClientSkills // the skills that clients show on their own, by the client's name
 
 	files map[*skill.Skill]skill.Digest // of the files of skills that have the same SKILL.md as another one
 
@@ -246,7 +246,7 @@ type Snapshot struct {
 
 	found atomic.Pointer[[]foundRoot] // the scan that it was built from, or a later one with the same result
 
-	complete atomic.Pointer[[]skill.Root] // wanted roots for which all listed ones are known to be read
+	complete atomic.Pointer[[]skill.Root] // the wanted roots of the sources, if all listed ones are known to be read
 	filtered filterCache
 
 	servedOnce sync.Once
@@ -264,8 +264,8 @@ type Snapshot struct {
 // maxKept bounds the values that [Keep] caches for one snapshot, and so the kinds of clients.
 const maxKept = 32
 
-// Keep returns the value that make returns for a snapshot, cached by key. Over a bound, the newest
-// value replaces the oldest: clients choose the keys, and no client may crowd out the others.
+// Keep returns the value that make returns for a snapshot, cached by key. Beyond maxKept values,
+// the newest one replaces the oldest, since clients choose the keys.
 func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
 	old, before := s.kept.Load(), []derived(nil)
 	if old != nil {
@@ -277,7 +277,7 @@ func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
 		}
 	}
 	all := append([]derived{{key, make()}}, before[:min(len(before), maxKept-1)]...)
-	s.kept.CompareAndSwap(old, &all) // otherwise another caller was faster, and this value will be made again
+	s.kept.CompareAndSwap(old, &all) // if this fails, another caller was faster, and the value will be made again
 	return all[0].value.(V)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Trace records the skill files that one request got.
+// Trace records the skill files that were read for one request.
 type Trace struct {
 	mu    sync.Mutex
 	loads []Load

@@ -11,9 +11,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// paths gives the skills of a root their paths in the URI space. The last segment is the
-// skill's name if that is valid, else the folder's. The folder's name is used too if the
-// skill's name would claim the path of another skill, its folder or one of its files.
+// paths gives the skills of a root their paths in the URI space. The last segment is the skill's
+// name, or the folder's name if the skill's name is not valid. The folder's name is used too if the
+// path with the skill's name is already taken. Another skill's folder, a folder above one, or a
+// file of an outer skill may take it.
 type paths struct {
 	root             *skill.Root
 	claimed, folders map[string]bool
@@ -55,7 +56,8 @@ func (s *Snapshot) settleURIs(p paths, from int) {
 	}
 }
 
-// hasEarlierPath reports whether an entry before the i-th, e, has its path in the URI space.
+// hasEarlierPath reports whether an entry before e, the i-th entry, has the same path in the URI
+// space as e.
 func (s *Snapshot) hasEarlierPath(e *Entry, i int) bool {
 	roots := s.spans
 	if e.Tail == e.Path {
@@ -83,8 +85,8 @@ func foldersOf(skills []cachedSkill) map[string]bool {
 }
 
 // candidate returns the n-th path that an entry may have, and its prefix. The first ends in the
-// skill's name, the second in the folder's. Later ones begin with the root's label, have "~" for
-// characters that no URI may contain, and grow by a "~" each.
+// skill's name, the second in the folder's. Later paths begin with the root's label and have "~"
+// for characters that no URI may contain. Each is longer than the one before by a "~".
 func (p paths) candidate(e *Entry, n int) (prefix, at string) {
 	at, named := e.Paths()
 	switch n {
@@ -151,8 +153,8 @@ func sayable(at string) string {
 	return strings.Join(parts, "/")
 }
 
-// claim finds the paths by name at which an outer skill has a file or folder: such a URI would be
-// ambiguous. It reads the disk: the caller must hold no lock.
+// claim records the paths, made of skill names, at which an outer skill has a file or folder. A URI
+// with such a path would be ambiguous. claim reads the disk, so the caller must hold no lock.
 func (f *foundRoot) claim(skills ...cachedSkill) {
 	claimed := map[string]bool{}
 	for i, sk := range skills {
