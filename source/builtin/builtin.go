@@ -1,7 +1,7 @@
 // Package builtin is the source of the skills that are inside the binary.
 //
-// They explain knack itself, so that a first run on a bare machine has something to serve:
-// engage, for the agent that uses the server, and write-a-skill, for authors.
+// These skills explain knack itself, so that a first run on a bare machine has something to serve:
+// engage is for the agent that uses the server, and write-a-skill for authors.
 package builtin
 
 import (
@@ -17,8 +17,8 @@ import (
 // Label is the label of the only root of this source.
 const Label = "builtin"
 
-// skills holds one folder for each skill except engage, directly below "skills". Embedding
-// leaves out names that begin with a dot or an underscore.
+// skills has one folder for each skill except engage, directly below "skills". Embedding leaves out
+// names that begin with a dot or an underscore.
 //
 //go:embed skills
 var skills embed.FS
@@ -36,8 +36,8 @@ type Source struct{ engage string }
 // describes their tools.
 func New(sets ...string) *Source { return &Source{engageText(sets)} }
 
-// Engage returns the text of the skill engage, for a server without the built-in skills:
-// its URI always answers.
+// Engage returns the text of the skill engage, for a server without the built-in skills. Even
+// there, its URI can be read.
 func (s *Source) Engage() string { return s.engage }
 
 // Root returns the root of the skills. It has no folder on disk.
@@ -56,7 +56,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
 	}
-	scan := skill.Scan{Version: 1} // there is but one
+	scan := skill.Scan{Version: 1} // there is only one version
 	b, err := bundle(EngageFolder, engageFS(s.engage))
 	if err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
@@ -97,7 +97,7 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 	}, nil
 }
 
-// triggers holds prompts for the built-in skills, one file for each folder. They are beside the
+// triggers has prompts for the built-in skills, one file for each folder. They are beside the
 // skills and not in them, so that no agent gets text that only measures them.
 //
 //go:embed triggers

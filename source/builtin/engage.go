@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// parts holds the text of engage: a head, a tail, and between them a part for each tool
-// set, named after the set. A part begins with its row of the head's table.
+// parts has the text of engage: a head, a tail, and a part between them for each tool set, named
+// after the set. The first line of a part is its row of the table in the head.
 //
 //go:embed engage
 var parts embed.FS

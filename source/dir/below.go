@@ -145,8 +145,8 @@ func (s *belowSearch) label(at, row string) string {
 	return label
 }
 
-// ignoreFile has the rules of one folder for the paths that git ignores, and the rules above. A nil
-// ignoreFile has none. See gitignore(5).
+// ignoreFile has the rules of one folder for the paths that git ignores, and refers to the rules of
+// the folders above. A nil ignoreFile has no rules. See gitignore(5).
 type ignoreFile struct {
 	above  *ignoreFile
 	folder string
@@ -155,7 +155,7 @@ type ignoreFile struct {
 
 type ignoreRule struct {
 	parts []string // of the pattern; "**" stands for any number of folders
-	keeps bool     // a "!" is in front
+	keeps bool     // the pattern has a "!" in front: git does not ignore what matches
 }
 
 // in returns the rules that apply in a folder.
@@ -207,7 +207,8 @@ func ignoreRules(text string) (rules []ignoreRule) {
 	return rules
 }
 
-// matches reports whether git ignores a folder, unless it ignores a folder above.
+// matches reports whether git ignores a folder by these rules. The caller has checked the folders
+// above it.
 func (f *ignoreFile) matches(folder string) bool {
 	for ; f != nil; f = f.above {
 		rel, err := filepath.Rel(f.folder, folder)

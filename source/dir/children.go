@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// child is an entry of a folder that a scan uses. It is a folder, a link, a spelling of
-// SKILL.md, a name that is nearly one, or an entry that is not a regular file.
+// child is an entry of a folder that a scan uses. It is a folder, a link, a SKILL.md in any
+// spelling, a file with a similar name, or an entry that is not a regular file.
 type child struct {
 	name                  string
 	folder, link, regular bool
@@ -81,7 +81,7 @@ func spellings(children []child) []string {
 	return out
 }
 
-// isEntry reports whether name spells SKILL.md in some case. ASCII only: a
+// isEntry reports whether name spells SKILL.md in some case. It compares only ASCII names, since a
 // Unicode fold would take the Kelvin sign for a K.
 func isEntry(name string) bool {
 	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")

@@ -21,10 +21,10 @@ func (s *Source) hasFolder(name string) bool {
 	return len(s.Folders(func(n string) bool { return n == name })) > 0
 }
 
-// Folders describes the root's direct child folders whose names match, at most 16. It
-// includes linked folders if links are followed. It compares with the root's entries,
-// so that a case-insensitive file system answers like the others. No requested name
-// becomes part of a path that does not exist.
+// Folders describes the root's direct child folders whose names match, at most 16. It includes
+// linked folders if links are followed. It passes match the names of the root's entries, so that
+// the result is the same on a case-insensitive file system. No requested name becomes part of a
+// path that does not exist.
 func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	if s.opt.Places != nil {
 		return nil // skills are further down
@@ -97,8 +97,8 @@ type folderList struct {
 	children []child
 }
 
-// children returns the entries of the root's folder that a scan uses, or nil if it
-// cannot be listed. The last list is reused while the folder's stamp proves it.
+// children returns the entries of the root's folder that a scan uses, or nil if it cannot be
+// listed. It reuses the last list as long as the folder's stamp proves that nothing has changed.
 func (s *Source) children(top handle) []child {
 	begun := s.now()
 	stamp, proves := stampOf(top)

@@ -45,9 +45,9 @@ func (f *folder) ownPaths() ownPaths {
 	return me
 }
 
-// locate follows name to an entry that is not a link, and returns that entry's path
-// within the folder. The path is a finding, not a promise: a caller that opens it must
-// forbid links again.
+// locate follows name to an entry that is not a link, and returns that entry's path within the
+// folder. The folder may change afterwards, so a caller that opens the path must forbid links
+// again.
 func locate(h handle, name string, f *folder) (string, *info, error) {
 	in, err := h.lstat(name)
 	if err == nil && !realpath.IsLink(in.Mode()) {
@@ -69,19 +69,20 @@ func locate(h handle, name string, f *folder) (string, *info, error) {
 	return real, in, nil
 }
 
-// ownPaths holds two absolute paths of one folder: the real one, without links, and another.
-// Either may be "" if it is not known. On Windows they are in lower case, and a drive or a
-// server is their first part.
+// ownPaths has two absolute paths of one folder: the real one, without links, and an alias. Either
+// may be "" if it is not known. On Windows they are in lower case, and a drive or a server is their
+// first part.
 type ownPaths struct {
 	real, alias string
 	windows     bool
 	dots        bool // links may lead to dot-entries
 }
 
-// reenter follows a link's target that leaves the folder, from the absolute path at on. It returns
-// the rest of the target once that is in the folder again. It walks only the folder's own paths, by
-// their spelling. It does not read the disk outside, so nothing there can influence the result. The
-// result is looked up beneath the folder like any other name, so a wrong guess leads nowhere else.
+// reenter follows the target of a link that leaves the folder, starting at the absolute path at.
+// Once it is in the folder again, it returns the rest of the target. It walks only the folder's own
+// paths, by their spelling. It does not read the disk outside, so nothing there can influence the
+// result. The result is looked up beneath the folder like any other name, so a wrong guess leads
+// nowhere else.
 func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) {
 	for {
 		switch {
@@ -108,7 +109,7 @@ func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) 
 	}
 }
 
-// above reports whether dir is p or one of the folders that hold p.
+// above reports whether dir is p or one of the folders that contain p.
 func above(p, dir string) bool {
 	return p == dir || p != "" && (dir == "/" || strings.HasPrefix(p, dir+"/"))
 }

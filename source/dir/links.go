@@ -20,7 +20,7 @@ import (
 // zero value is ready to use.
 type lazyFolder struct{ h *cachingHandle }
 
-// enter opens the folder once.
+// enter opens the folder unless it is already open. It returns nil if the folder cannot be opened.
 func (o *lazyFolder) enter(f *folder) handle {
 	if o.h == nil {
 		h, err := f.enter()
@@ -64,7 +64,8 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
-		// Any other link leads to a file beside the skills.
+		// A link to a SKILL.md was probably meant to lead to its folder. Any other link leads to a
+		// file beside the skills, and needs no notice.
 		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
 			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the file's folder")
 		}
@@ -83,7 +84,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	switch bound := w.bound(p); {
 	case w.source.opt.NoLinks:
 		say(ruleLinkIgnored, "links to folders are not followed here", "")
-	case realpath.Within(met.target, p.real()): // of a clone, it could lead to / and so to the whole machine
+	case realpath.Within(met.target, p.real()): // in a clone, such a link could lead to /, and so to the whole machine
 		say(ruleLinkLoop, "the link leads to a folder that contains it, and is not followed", "make it lead to the folder of a skill")
 	case bound != "" && !realpath.Within(bound, met.target):
 		say(RuleLinkOutside, "the link leads out of its root and is not followed",
@@ -120,8 +121,8 @@ func target(folder, name string) string {
 	return to
 }
 
-// bound returns the folder that a link in p must stay below, or "" if there is no
-// bound. A direct child of the root was placed there by the root's owner, but not in a plugin.
+// bound returns the folder that a link in p must stay below, or "" if there is no bound. A direct
+// child of the root has no bound, since the root's owner placed it there. In a plugin, it has one.
 func (w *walk) bound(p *node) string {
 	if p.path == "." && w.source.opt.Places == nil {
 		return ""
@@ -176,8 +177,8 @@ const (
 // to a folder like this if the system or the user has no links (core.symlinks=false).
 func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
 
-// linksAsText reports the files of the root that hold only the path that a link to a
-// skill's folder would have.
+// linksAsText reports the files of the root that contain only the path that a link to a skill's
+// folder would have.
 func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 	tried := 0
 	for _, c := range children {

@@ -16,15 +16,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ReadDir lists a directory in name order, without dot-entries. It lists a file or folder whose
-// name cannot be asked for (a backslash, bytes that are not UTF-8). Such an entry cannot be opened;
-// it is listed so that the list is complete. A link appears as its target within the folder. A link
-// that leads nowhere or out of the folder is left out. A folder of more than [skill.MaxFolder]
-// names is not listed.
+// ReadDir lists a directory in name order, without dot-entries. For completeness, it also lists an
+// entry that cannot be opened because of its name (a backslash, bytes that are not UTF-8). A link
+// appears as its target within the folder. A link that leads nowhere or out of the folder is left
+// out. A folder of more than [skill.MaxFolder] names is not listed.
 //
-// Links to directories are listed only if the directory itself was reached without a
-// link and is not below the link's target. Otherwise two links to "." would unfold into
-// 2^40 paths under a plain walk. All of them work when asked for by name.
+// Links to directories are listed only if the directory itself was reached without a link and is
+// not below the link's target. Otherwise two links to "." would unfold into 2^40 paths under a
+// plain walk. All of them can still be opened by name.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	var out []fs.DirEntry
 	err := f.with("readdir", name, func(h handle) error {
@@ -63,8 +62,8 @@ func entriesOf(d *os.File, most int) ([]fs.DirEntry, error) {
 
 var errNotDirectory = errors.New("not a directory")
 
-// filtered filters the raw entries of the directory at dir. linked reports that the caller
-// reached it through a link.
+// filtered filters the raw entries of the directory at dir. linked is set if the caller reached
+// that directory through a link.
 func (f *folder) filtered(h handle, dir string, linked bool, raw []fs.DirEntry) ([]fs.DirEntry, error) {
 	h = &cachingHandle{handle: h}
 	out := make([]fs.DirEntry, 0, len(raw))
@@ -92,9 +91,9 @@ func (f *folder) filtered(h handle, dir string, linked bool, raw []fs.DirEntry) 
 	return out, nil
 }
 
-// cachingHandle looks up each name once. Links of one directory often lead to each other:
-// without it, ten thousand of them are looked up forty times each. Its entries are
-// findings of one listing, like any path that [locate] returns.
+// cachingHandle looks up each name once. Links of one directory often lead to each other: without
+// the cache, ten thousand of them would be looked up forty times each. Like a path that [locate]
+// returns, a cached entry may be outdated later, so the cache serves a single listing.
 type cachingHandle struct {
 	handle
 	stats   map[string]statted
@@ -146,7 +145,7 @@ func pathsOf(name string) []string {
 	return out
 }
 
-// holds reports whether target is dir or one of the directories that hold it.
+// holds reports whether target is dir or one of the directories that contain dir.
 func holds(h handle, dir string, target *info) bool {
 	for _, p := range pathsOf(dir) {
 		if in, err := h.lstat(p); err != nil || in.same(target) {
@@ -222,8 +221,8 @@ func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count i
 	return paths, count, err
 }
 
-// Beside reports whether there is a file or folder with a valid name for a skill beside the skill's
-// folder.
+// Beside reports whether a file or folder called name is beside the skill's folder. It is false if
+// name is not valid for a skill.
 func (f *folder) Beside(name string) bool {
 	if !skill.ValidName(name) {
 		return false

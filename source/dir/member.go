@@ -28,9 +28,9 @@ type Linked struct {
 	Left []skill.Notice
 }
 
-// Links judges the links among the entries of a skill as it judges the links of a folder on disk.
-// at is the absolute path by which a link may name the skill, or any other path if the skill has
-// none; main is the skill's main file, and limit bounds its files.
+// Links judges the links among the entries of a skill by the same rules as links in a folder on
+// disk. at is the absolute path by which a link may name the skill, or any other path if the skill
+// has none; main is the skill's main file, and limit bounds its files.
 func Links(ctx context.Context, at, main string, limit int, entries []Member) (Linked, error) {
 	m := &memory{infos: map[string]*info{}, targets: map[string]string{}, names: map[string][]fs.DirEntry{}}
 	m.add(".", fs.ModeDir)
@@ -74,7 +74,7 @@ func Links(ctx context.Context, at, main string, limit int, entries []Member) (L
 	return out, nil
 }
 
-// memory is a folder whose entries are in memory. Nothing in it can be read.
+// memory is a folder whose entries are in memory. Its files cannot be read.
 type memory struct {
 	infos   map[string]*info
 	targets map[string]string
@@ -168,6 +168,6 @@ func (m *memory) list(name string, most int) (handle, []fs.DirEntry, error) {
 
 func (m *memory) close() {}
 
-// SkillPath returns a made-up absolute path of a skill in a source, for [Links], which no link
-// can name.
+// SkillPath returns an absolute path that stands for a skill in a source when [Links] judges its
+// links. The path is made up, so that no link can name it.
 func SkillPath(below string) string { return "/\x00/" + strings.TrimPrefix(below, "./") }

@@ -78,10 +78,10 @@ func (w *walk) notice(ns ...skill.Notice) {
 }
 
 // reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which has
-// none. Such a file has a similar name and begins like a SKILL.md, or its name [isShouted]. It is
-// meant as a SKILL.md if it has a name field, or if the folder is in a skill's place. Within a
-// skill it must also have a name and a description. Other files are the skill's own, and renaming
-// them is its author's choice.
+// none. Such a file has a similar name, and it begins like a SKILL.md or its name passes
+// [isShouted]. The notice has Meant set if the file begins like a SKILL.md and either has a name
+// field or is in a skill's place. Within a skill, only a file with a name and a description is
+// reported. Other files are the skill's own, and renaming them is its author's choice.
 func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	for _, c := range children {
 		// Beside the skills of a root, skills.md is a list of them.
@@ -102,7 +102,7 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 		if i := slices.IndexFunc(out.notices, func(n skill.Notice) bool { return n.Rule == ruleNearMiss }); i < 0 {
 			out.notices = append(out.notices, n)
 		} else if meant {
-			out.notices[i] = n // the first that begins as a SKILL.md does, else the first
+			out.notices[i] = n // report the first file that was meant as a SKILL.md, else the first file
 		}
 		if meant {
 			return

@@ -19,8 +19,8 @@ const maxTries = 8
 // package.
 var errThroughLink = errors.New("passes through a link")
 
-// An opener opens folders. There are two: openat2 on Linux, and [os.Root] elsewhere and if
-// the kernel or a sandbox refuses openat2.
+// An opener opens folders. There are two implementations. One uses openat2 on Linux; the other uses
+// [os.Root] on other systems, and if the kernel or a sandbox refuses openat2.
 type opener interface {
 	// folder opens the folder at an absolute path. The user named that path, so links
 	// are followed. If plain is set, no part of the path may be a link.
@@ -63,7 +63,7 @@ type location struct {
 	plain  bool   // base was resolved: no part of it may be a link now
 	alias  string // another absolute path of base, "" for none; the real one if base may pass links
 	dev    uint64 // of the folders' file system if that is known to keep stamps, else 0
-	dots   bool   // dot-entries exist: it is not a skill's folder
+	dots   bool   // dot-entries are visible, since it is not a skill's folder
 }
 
 var (

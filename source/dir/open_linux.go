@@ -95,10 +95,9 @@ func (h fdHandle) readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// open checks the file's kind before it opens the file. Opening a device can have effects
-// (a watchdog, a tape), and O_NONBLOCK does not prevent those. The look costs a
-// microsecond or two. Only a user with the right to create devices can win the race after
-// it.
+// open checks the file's kind before it opens the file. Opening a device can have effects (a
+// watchdog, a tape), and O_NONBLOCK does not prevent those. The check costs a microsecond or two.
+// Only a user with the right to create devices can replace the file between the check and the open.
 func (h fdHandle) open(name string) (*file, error) {
 	in, err := h.lstat(name)
 	switch {
@@ -136,8 +135,8 @@ func (h fdHandle) list(name string, most int) (handle, []fs.DirEntry, error) {
 	return readHandle{fdHandle(fd), d}, entries, err
 }
 
-// children reads the entries as the system writes them (getdents64(2)). Most are files
-// that a scan does not use, and cost nothing here.
+// children reads the entries as the system writes them (getdents64(2)). Most entries are files that
+// a scan does not use, and children allocates nothing for them.
 func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
 	if err != nil {
@@ -235,8 +234,8 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 	return buf[:n], stamp, nil
 }
 
-// keepsTimes reports whether the file system is on this list. Others may keep stamps as
-// well, or may not: a remote server, or a program, decides.
+// keepsTimes reports whether the file system is one of a list of file systems that keep stamps.
+// Others may keep them too, but there a remote server or a program decides.
 func (h fdHandle) keepsTimes() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(h), &st) != nil {

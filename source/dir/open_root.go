@@ -96,7 +96,7 @@ func step(r *os.Root, name string) (*os.Root, error) {
 	}
 	opened, err := next.Stat(".")
 	if err == nil && !os.SameFile(looked, opened) {
-		err = errThroughLink // swapped between the two
+		err = errThroughLink // swapped between the two calls
 	}
 	if err != nil {
 		next.Close()

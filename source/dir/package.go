@@ -21,8 +21,8 @@ func OpenPackage(dir string) (*Package, error) {
 	return &Package{&folder{location: &location{opener: pickOpener(), base: real, plain: true, dots: true}, sub: "."}}, nil
 }
 
-// Sub returns the folder at a path as a separate package: a link in it to the enclosing package
-// leads out.
+// Sub returns the folder at a path as a separate package: a link from it to the enclosing package
+// counts as leading out.
 func (p *Package) Sub(name string) (*Package, error) {
 	sub := *p.folder
 	err := p.with("open", name, func(h handle) error {

@@ -11,7 +11,8 @@ const MaxDepth = maxDepth
 // Place is a folder with skills below a root.
 type Place struct {
 	Path string // slash-separated, "." for the root itself
-	// From and To bound how many levels below Path a skill may be; with 0, Path may be one.
+	// From and To bound how many levels below Path a skill may be; with From 0, Path itself may be
+	// a skill.
 	From, To int
 }
 
@@ -47,8 +48,8 @@ func (w *walk) mayHoldSkill(at string) bool {
 	return places == nil || slices.ContainsFunc(places, func(p Place) bool { return p.holds(at) })
 }
 
-// searched returns the entries of a folder that a scan enters. All of a skill is entered, so that
-// changes are seen.
+// searched returns the entries of a folder that a scan enters. The walk enters every folder of a
+// skill, so that it sees changes there.
 func (w *walk) searched(p *node, children []child) []child {
 	places := w.source.opt.Places
 	if places == nil || p.skill != nil {

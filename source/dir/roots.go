@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// WellKnown lists the folders in which clients keep skills, first match first, whether
-// they exist or not, by the table of package agents. projects are absolute project folders, home is
-// the user's; either may be empty. getenv returns the variables with which the user moves the homes
-// of clients; it is nil if none does.
+// WellKnown lists the folders in which clients keep skills, in the order of precedence, whether
+// they exist or not. It takes them from the table of package agents. projects are absolute project
+// folders, and home is the user's home folder; either may be empty. getenv returns the variables
+// with which the user moves the homes of clients, and is nil if no variable may move them.
 //
 // Each project contributes itself and its parents up to the repository's root, see [Project]. A
 // root's label is the row's with "-user", or with "-project" for the first of those folders and
@@ -28,8 +28,9 @@ import (
 // as global. Roots with the same real folder are listed once, as the first of them, with the other
 // labels in [skill.Root.Also].
 //
-// A folder with a name that is common for other things is listed if its agent is detected. A home
-// that a variable moves into a project is as trustworthy as the project, and of its scope.
+// A folder with a name that is common for other things is listed only if its agent is detected. A
+// home that a variable moves into a project is only as trustworthy as the project, and has its
+// scope.
 func WellKnown(projects []string, home string, getenv func(string) string) []skill.Root {
 	homes := agents.Homes{Home: home, Getenv: getenv}
 	folders := projectFolders(projects, home)
@@ -143,8 +144,8 @@ func InRepository(folder, home string) bool {
 	return len(chain) > 0 && exists(filepath.Join(chain[len(chain)-1], ".git"))
 }
 
-// maxNames bounds the number of names that are read of a folder to find agents' folders in
-// it. Beyond it, each is asked for.
+// maxNames bounds the number of names that are read of a folder to find agents' folders in it. In a
+// larger folder, each name is looked up separately.
 const maxNames = 4096
 
 // top is a folder that contains folders of agents: a project's, the home folder, or one that a
@@ -161,7 +162,7 @@ func newTop(dir string) *top {
 func listTop(dir string) *top {
 	t := &top{dir: dir}
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		t.names = map[string]bool{} // a pipe is not opened
+		t.names = map[string]bool{} // a pipe must not be opened
 		return t
 	}
 	f, err := os.Open(dir)
@@ -184,7 +185,7 @@ func (t *top) lacks(sub string) bool {
 	return t.names != nil && !t.names[strings.ToLower(first)]
 }
 
-// tops are the folders that contain folders of agents.
+// tops has the folders that contain folders of agents, by path.
 type tops map[string]*top
 
 func (t tops) of(folder string) *top {

@@ -29,12 +29,12 @@ type Options struct {
 	// lead out of the skill.
 	NoLinks bool
 	// Within is the folder that must contain the root after links are resolved: its project, which
-	// may be a clone. Otherwise the root is missing, and nothing in it is read, not even a file of
-	// a skill found before. It is "" for a root that may be anywhere.
+	// may be a clone. If it does not contain the root, the root counts as missing, and nothing in
+	// it is read, not even a file of a skill found before. It is "" for a root that may be
+	// anywhere.
 	Within string
-	// Places, if not nil, are the folders in which skills are looked for: nowhere else, and with no
-	// link that leads out of the root. The root is then a plugin, and its client chooses the
-	// folders.
+	// Places, if not nil, are the only folders in which a scan looks for skills. It then follows no
+	// link that leads out of the root. The root is a plugin, and its client chooses the folders.
 	Places []Place
 	// Load makes the first scan load each skill while its folder is open, for a third
 	// of the cost of reading it afterwards; see [skill.Scan.Skills].
@@ -298,7 +298,8 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	return b
 }
 
-// keepSame replaces bundles by equal ones of the previous scan, which its loaded skills refer to.
+// keepSame replaces bundles with the equal ones of the previous scan, since the skills loaded from
+// that scan refer to them.
 func keepSame(now, before []*skill.Bundle) {
 	for i, b := range now {
 		for len(before) > 0 && before[0].Path < b.Path {
@@ -326,7 +327,7 @@ func examine(h handle, name string, f *folder) (skill.Stamp, error) {
 	case err == nil && !in.Mode().IsRegular():
 		err = skill.ErrNotRegular
 	case err == nil && in.Mode().Perm()&0o444 != 0o444:
-		// Not every user may read it, perhaps not this one. Only an open tells.
+		// Not every user may read the file. Only opening it shows whether this user may.
 		err = tryOpen(h, real)
 	}
 	if err != nil {

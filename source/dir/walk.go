@@ -27,13 +27,13 @@ const (
 // maxFolders bounds one scan: ten times the largest tree it is designed for. Tests change it.
 var maxFolders = 1_000_000
 
-// A node is a folder to visit. Many exist at once.
+// node is a folder to visit. Many exist at the same time, so it is kept small.
 type node struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill  *node  // the innermost skill that contains it, maybe itself
-	sum    uint64 // of its stamp before its entries were read
+	skill  *node  // the folder of the innermost skill that contains this one, perhaps itself
+	sum    uint64 // the sum of its stamp before its entries were read
 	proven bool   // the stamp would show a change of its entries
 	bundle int32  // 1 + the index of its skill in the scan; 0 if it is not a skill
 }
@@ -55,7 +55,8 @@ func (p *node) real() string {
 	return strings.TrimSuffix(p.base, separator) + separator + filepath.FromSlash(p.sub)
 }
 
-// folder returns the node as a file system. dev is its device if it keeps stamps, else 0.
+// folder returns the node as a file system. dev is the device of its file system if that keeps
+// stamps, else 0.
 func (w *walk) folder(p *node, dev uint64) folder {
 	s := w.source
 	switch {
@@ -79,7 +80,7 @@ func (s *Source) locationOf(real string) *location {
 }
 
 // walk is one scan. It goes level by level, so that it meets the shorter of two paths to one real
-// folder first. On one level folders come before links, then path order decides. Each real folder
+// folder first. On one level, it visits folders before links, each in path order. Each real folder
 // is visited once, which ends every loop.
 type walk struct {
 	source   *Source
@@ -87,7 +88,7 @@ type walk struct {
 	location *location
 	real     string            // the root's real path
 	load     bool              // load each skill while its folder is open
-	seen     map[string]string // path by real path; nil while no link was met
+	seen     map[string]string // maps a real path to the path that reached it first; nil until a link is met
 	folders  []*node
 	results  []result // of the level that was visited last
 	skills   []placedSkill
@@ -114,11 +115,11 @@ type placedSkill struct {
 	folder int // its index in walk.folders
 }
 
-// result is the outcome of a visit. Many exist at once.
+// result is the outcome of a visit. Many exist at the same time, so it is kept small.
 type result struct {
 	foundSkill
 	folders []node
-	more    *found // everything, if the visit found more than these
+	more    *found // the whole outcome, if the visit found more than the skill and the folders
 }
 
 func resultOf(f *found) result {
@@ -242,7 +243,8 @@ func (w *walk) unvisited(next []*node) []*node {
 	return slices.DeleteFunc(next, func(p *node) bool { return !w.claim(p) })
 }
 
-// claim records a real folder for the path that reached it first.
+// claim records that the path of p is the first to reach its real folder. If another path was
+// first, claim adds a notice and returns false.
 func (w *walk) claim(p *node) bool {
 	real := p.real()
 	first, taken := w.seen[real]
@@ -255,16 +257,16 @@ func (w *walk) claim(p *node) bool {
 	return true
 }
 
-// visitAll visits one level's folders in parallel. Two workers for each processor keep
-// it busy while others wait for the disk, and bound the descriptors. A refresh on a
-// local disk has one worker, which leaves a processor to the calls that are answered
-// meanwhile.
+// visitAll visits one level's folders in parallel. With two workers for each processor, the
+// processors are busy while some workers wait for the disk, and the number of open descriptors is
+// bounded. A refresh on a local disk uses one worker, which leaves processors to the calls that are
+// answered meanwhile.
 func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // reused for each level
 	out := w.results[:len(level)]
 	var at atomic.Int64
 	progress := skill.Progress(ctx)
-	some := 1 // folders that a worker takes at once, to reduce contention on the counter
+	some := 1 // folders that a worker takes in one step, to reduce contention on the counter
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
 	}
@@ -300,8 +302,8 @@ func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	return out
 }
 
-// visitsAtOnce is a number of folders that takes some tenths of a millisecond. visitsMany is the
-// size of a level from which visitsAtOnce is a small part of it.
+// visitsAtOnce is the number of folders that a worker takes in one step on a large level; visiting
+// them takes some tenths of a millisecond. visitsMany is the size from which a level is large.
 const visitsAtOnce, visitsMany = 8, 512
 
 // visit reads one folder.
@@ -358,8 +360,8 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	return out
 }
 
-// skill records the skill in a folder, and loads it while the folder is open. An entry listed as a
-// regular file is not examined first if it can be read.
+// skill records the skill in a folder, and loads it while the folder is open. If the entry was
+// listed as a regular file and can be read, skill does not examine it first.
 func (w *walk) skill(out *found, p *node, h handle, r *reader, spellings []string) {
 	dev := uint64(0)
 	if w.keepsStamps && r.stamp.Dev == w.dev {
@@ -392,8 +394,8 @@ func (r *reader) regular(name string) bool {
 	return slices.Contains(r.kept, child{name: name, regular: true})
 }
 
-// below records the folders in a folder. They are visited one after the other, so they
-// are side by side in memory, and so are their paths.
+// below records the child folders of a folder. The walk visits them one after the other, so they
+// and their paths are side by side in memory.
 func (w *walk) below(out *found, p *node, children []child) {
 	n, size := 0, 0
 	for _, c := range children {
@@ -416,7 +418,7 @@ func (w *walk) below(out *found, p *node, children []child) {
 				Fix:     "rename the folder"})
 			continue
 		}
-		// A listed name is one part and needs no cleaning.
+		// A listed name is a single path element and needs no cleaning.
 		need := len(p.path) + len("/") + len(c.name)
 		if paths.Cap()-paths.Len() < need {
 			paths = strings.Builder{}

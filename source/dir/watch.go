@@ -13,9 +13,9 @@ import (
 // refresh at least every 30 s. Tests change it.
 var pollInterval = 30 * time.Second
 
-// Watches watches folders for all sources of a process; see [Options]. The sources that share one
-// also share its bound on watched folders: 32,768 on Linux and Windows, else 256. A source that
-// does not fit polls.
+// Watches watches folders for all sources of a process; see [Options]. Sources that share a Watches
+// also share its bound on watched folders: 32,768 on Linux and Windows, else 256. A source whose
+// folders do not fit polls.
 type Watches = watch.Watcher
 
 // NewWatches makes a Watches. It is open while a [Source.Watch] uses it, and holds nothing
@@ -41,12 +41,12 @@ func (s *Source) setWatch(on bool, reason string) {
 	s.watch = watchState{on, reason}
 }
 
-// Watch calls poke whenever something below the root may have changed, until ctx ends.
-// A poke is a hint: it represents one event or several, comes from this goroutine, and
-// must not block. Watch watches the folders that the last scan visited, so a poke
-// should lead to a scan. If watching fails, Watch polls; see [Source.Watching]. Only
-// one Watch may run at a time. Until the first scan has ended, the disk may not answer, and a call
-// that waits for it would delay the watches of all roots.
+// Watch calls poke whenever something below the root may have changed, until ctx ends. A poke is a
+// hint: it represents one event or several, comes from this goroutine, and must not block. Watch
+// watches the folders that the last scan visited, so a poke should lead to a scan. If watching
+// fails, Watch polls; see [Source.Watching]. Only one Watch may run at a time. Watch begins after
+// the first scan. Before that, the disk may not answer, and a call that waits for it would delay
+// the watches of all roots.
 func (s *Source) Watch(ctx context.Context, poke func()) {
 	select {
 	case <-s.first:
@@ -150,7 +150,7 @@ func (s *Source) wait(ctx context.Context, root *watch.Root, poke func()) error 
 	}
 }
 
-// watchFailure words the reason that watching is not possible.
+// watchFailure describes why watching is not possible.
 func watchFailure(err error) string {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EMFILE) {
 		return "the system has no watches left: " + err.Error()

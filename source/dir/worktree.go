@@ -13,11 +13,12 @@ import (
 // submodule. It has one line, "gitdir: PATH" (gitrepository-layout(5)).
 const gitLink = ".git"
 
-// maxGitLink bounds the file's size.
+// maxGitLink bounds the size of that file.
 const maxGitLink = 8 << 10
 
 // LinkedWorktree reports whether a folder below a root is a linked worktree of the repository that
-// contains the root or is in it. It has another state of the same skills, so no scan enters it.
+// contains the root or is in it. Such a worktree has another state of the same skills, so no scan
+// enters it.
 func LinkedWorktree(root, folder string) bool {
 	h, err := pickOpener().folder(folder, false)
 	if err != nil {
@@ -29,8 +30,8 @@ func LinkedWorktree(root, folder string) bool {
 }
 
 // linkedWorktree is LinkedWorktree for an open folder with a regular file ".git". The paths are
-// real. A repository without an index has no files of its own, so its worktrees hold the only
-// state.
+// real. A repository without an index has no files of its own. Its worktrees have the only copies,
+// so linkedWorktree is false for them.
 func linkedWorktree(h handle, at, root string) bool {
 	common, linked := commonOf(gitFolder(h, at))
 	if !linked {

@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// drain takes events from the watcher at once, since it must never wait for this package. On some
-// systems it answers Add from the goroutine that sends. Events that do not fit into the queue count
-// as an overflow.
+// drain takes events from the system's watcher without delay, since the watcher must never wait for
+// this package. On some systems, the goroutine that sends events also answers Add. Events that do
+// not fit into the queue count as an overflow.
 func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 	events, errs := make(chan fsnotify.Event, 4096), make(chan error, 16)
 	report := func(err error) {
@@ -64,8 +64,8 @@ func (w *Watcher) dispatch(fw *fsnotify.Watcher, events <-chan fsnotify.Event, e
 	}
 }
 
-// event passes an event on to the roots that watch the folder it happened in or to.
-// It keeps the watches in step.
+// event updates the watches after an event, and notifies the roots that watch the file or folder of
+// the event, or its parent.
 func (w *Watcher) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,8 +141,8 @@ func (w *Watcher) Fail(err error) {
 	w.handle(fw, err)
 }
 
-// handle handles an error of the watcher. Lost events may concern folders that have
-// been replaced.
+// handle handles an error of the watcher. Lost events may concern folders that have been replaced,
+// so it checks all watches.
 func (w *Watcher) handle(fw *fsnotify.Watcher, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,7 +38,7 @@ type Watcher struct {
 	ids     map[identity]*folder
 }
 
-// A folder is one watched folder. The system knows a folder once, by the first name it
+// folder is one watched folder. The system watches a folder only once, under the first name that it
 // was given. If the folder is mounted twice, some uses have another name.
 type folder struct {
 	name string
@@ -239,11 +239,11 @@ func (w *Watcher) dropOthers(r *Root, dirs []string) {
 	}
 }
 
-// withLinks adds the folders that hold the links on the way to the root. A change of
-// such a link changes the root, and touches nothing in it.
+// withLinks adds the folders that contain the links on the way to the root. If such a link changes,
+// the root changes, although nothing in it is touched.
 func (r *Root) withLinks(dirs []string) []string {
 	r.links, r.beside = map[string]bool{}, map[string]bool{}
-	all := slices.Clip(dirs) // nearly always all
+	all := slices.Clip(dirs) // nearly always the result
 	for _, link := range realpath.Links(r.dir) {
 		r.links[link] = true
 		if dir := filepath.Dir(link); !slices.Contains(all, dir) {
@@ -274,8 +274,8 @@ func (w *Watcher) use(r *Root, path string) (bool, error) {
 	return true, nil
 }
 
-// gone reports whether an error says that there is no folder to watch at a path. A file
-// or a link to nowhere may be there, or on the way.
+// gone reports whether an error means that there is no folder to watch at a path. A file or a link
+// to nowhere may be there, or on the way.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
@@ -307,7 +307,7 @@ func (w *Watcher) folder(path string) (*folder, error) {
 	return s, nil
 }
 
-// drop ends one root's use of a folder, and with the last use the watch.
+// drop ends one root's use of a folder. With the last use, it also ends the watch.
 func (w *Watcher) drop(r *Root, path string) {
 	s := r.at[path]
 	delete(r.at, path)
@@ -324,8 +324,8 @@ func (w *Watcher) drop(r *Root, path string) {
 
 // lose ends a watch that no longer works, and notifies the roots that relied on it.
 func (w *Watcher) lose(s *folder) {
-	// This is the same folder under the name it was moved to: the system ends a watch
-	// for all its names at once.
+	// moved is the same folder under the name that it was moved to. The system ends the watch of a
+	// folder for all of its names together.
 	if moved := w.ids[s.id]; moved != nil && moved != s {
 		delete(w.ids, s.id)
 		w.lose(moved)
