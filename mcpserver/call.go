@@ -50,8 +50,8 @@ type method struct {
 	plain  bool // its answers use data already in memory
 	era    era
 	bare   bool // needs no params
-	early  bool // needs no session that has begun
-	open   bool // is answered at the end of the request's context
+	early  bool // may be called before the session has begun
+	open   bool // stays open, and is answered when the request's context ends
 }
 
 // era is a range of protocol versions.
@@ -98,7 +98,7 @@ func (s *Server) take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, in *se
 	if x.modern || p.Meta.ClientInfo != nil {
 		name, version, misnamed = p.Meta.Client()
 	}
-	p.Meta.ClientInfo, p.Meta.Capabilities = nil, nil // parts of the message, which a stream would keep
+	p.Meta.ClientInfo, p.Meta.Capabilities = nil, nil // they are slices of the message, which a stream would otherwise keep in memory
 	begun := false
 	if x.modern {
 		x.client = s.clientOf(name, version)
@@ -165,7 +165,7 @@ func (s *Server) answer(ctx context.Context, x *exchange) (*result, error) {
 const (
 	maxHeld    = 96 << 20
 	maxWait    = 10 * time.Second
-	listMemory = 2 * skill.FolderMemory // for a list built from many files, some of them read at once
+	listMemory = 2 * skill.FolderMemory // for a list built from many files, some of which are read at the same time
 )
 
 // errNoMemory refuses a call whose answer would need too much memory.
@@ -244,14 +244,15 @@ func (x *exchange) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
 	if !x.does.plain {
 		x.memory = x.server.memory.Open(x.Share)
 	}
-	// Over stdio a read in this goroutine may hang: the transport still answers the call if it is
-	// cancelled. A sink must be told of the call too, so with one, reads get their own goroutines.
+	// Over stdio, a read may run in this goroutine even if it hangs, since the transport answers
+	// the call if it is cancelled. A sink would not get the event of such a call, so with sinks,
+	// reads get their own goroutines.
 	if !x.does.plain && x.session.isPipe() && len(x.server.events) == 0 {
 		ctx = catalog.InPlace(ctx)
 	}
 	res, err := x.server.answer(ctx, x)
 	if err != nil {
-		x.Close() // the error may wait for its client
+		x.Close() // the answer needs no memory, and the client may be slow to read it
 		return wire.Answer{ID: x.id, Error: wire.ForClient(err), Busy: x.memory.Refused()}
 	}
 	return wire.Answer{ID: x.id, Result: res}

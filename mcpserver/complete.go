@@ -23,8 +23,8 @@ const completions = 100
 
 // complete proposes values for the argument of a prompt or for {+path} of the template. For a
 // prompt these are skill names. For the template they are first the skills whose URI begins with
-// the typed text, then those whose name does; within a skill, its files. The protocol does not
-// complete tool arguments.
+// the typed text, then the skills whose name does. If the text leads into a skill, they are the
+// skill's files. The protocol does not complete tool arguments.
 func (s *Server) complete(ctx context.Context, x *exchange) (reply, error) {
 	p := x.params
 	if p.Ref.Type == "" || p.Argument.Name == "" {

@@ -22,8 +22,8 @@ import (
 )
 
 // readDirectory lists the direct children of a skill's folder or subfolder as they are on disk now,
-// in URI order. Every served skill has folders, published or not. Like every surface it leaves out
-// dot-entries, links that leave the skill, names that no URI can carry and folders deeper than
+// in URI order. It answers for every served skill, published or not. Like every surface, it leaves
+// out dot-entries, links that leave the skill, names that no URI can carry and folders deeper than
 // manifests go.
 func (s *Server) readDirectory(ctx context.Context, x *exchange) (reply, error) {
 	asked, after := x.params.URI, ""
@@ -165,7 +165,7 @@ func mainResource(e *catalog.Entry, size int64) *mcp.Resource {
 	}
 }
 
-// modified returns the time of a file's last change, or nil if its file system does not know it.
+// modified returns the time of a file's last change, or nil if its file system does not record it.
 func modified(stamp skill.Stamp) *mcp.Annotations {
 	if stamp.MTime <= 0 {
 		return nil

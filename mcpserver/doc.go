@@ -6,6 +6,6 @@
 // of either protocol era or refuses it, and Server.answer answers it. stdio.go and http.go connect
 // the transports, session.go has the handshake and the sessions, and result.go encodes answers.
 //
-// The official SDK is used for its types and for the client of the tests. Its server is not, so
-// nothing here rewords, buffers or repeats the work of another server.
+// The official SDK is used for its types and, in tests, for its client. Its server is not used, so
+// that no second server rewords or buffers the answers.
 package mcpserver

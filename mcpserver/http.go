@@ -36,12 +36,12 @@ type HTTP struct {
 	server    *Server
 	handler   *httpd.Handler
 	begun     time.Time
-	firstScan time.Duration // the constant; shorter in tests
+	firstScan time.Duration // the constant firstScan; shorter in tests
 	waits     func() (source, why string)
 }
 
-// firstScan bounds how long an unread root keeps a server from being ready. Then the other roots
-// are served: a disk that never answers must not stop the server.
+// firstScan bounds how long an unread root keeps a server from being ready. After that, the server
+// is ready without the root, since a disk that never answers must not stop it.
 const firstScan = time.Minute
 
 // NewHTTP makes the HTTP side of a server; a server has only one. The error names the malformed
@@ -90,8 +90,8 @@ func (w web) Hear(m *wire.Message, in httpd.Session) *jsonrpc.Error {
 	return w.server.hear(m, own)
 }
 
-// notReady names the roots that were never read, or is empty. Anyone may call /readyz, so it names
-// them only if everyone sees everything.
+// notReady says why the server is not ready, or is empty. Anyone may call /readyz, so it names
+// sources and roots only if everyone may see everything.
 func (h *HTTP) notReady() string {
 	v, ready := h.server.o.Catalog.Now(nil)
 	state := h.server.o.Access.Now()
@@ -155,8 +155,9 @@ func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 // streams.
 func (h *HTTP) Open() (sessions, streams int) { return h.handler.Open() }
 
-// Close ends the streams and sessions, and closes the server. A program that serves the handler by an
-// [http.Server] of its own closes it before that shuts down, which waits for streams.
+// Close ends the streams and sessions, and closes the server. A program that serves the handler
+// with its own [http.Server] calls Close before it shuts that server down, since Shutdown waits for
+// streams.
 func (h *HTTP) Close() {
 	h.handler.Close()
 	h.server.Close()

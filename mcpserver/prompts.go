@@ -61,8 +61,9 @@ func promptArguments(c profile.Client) []*mcp.PromptArgument {
 	return []*mcp.PromptArgument{{Name: promptText, Description: "What to do with the skill", Required: c.Profile().Argument == profile.ArgumentRequired}}
 }
 
-// promptStart returns the position at which a cursor continues. That is after the present position
-// of the previous page's last skill, or at its former position, which the next one has now, if it is gone.
+// promptStart returns the position at which a cursor continues: after the last skill of the
+// previous page. If that skill is gone, it returns the skill's former position, where the next
+// skill is now.
 func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	if cursor == "" {
 		return 0, nil
@@ -155,7 +156,8 @@ func (s *Server) completePrompt(ctx context.Context, v catalog.View, p *wire.Par
 	return values, nil
 }
 
-// fallbackMeta marks a text as the last version served.
+// fallbackMeta returns the metadata that marks a text as the last version served. It is nil for a
+// current text.
 func fallbackMeta(fallback bool) map[string]any {
 	if !fallback {
 		return nil

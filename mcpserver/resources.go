@@ -109,7 +109,7 @@ func (s *Server) readResource(ctx context.Context, x *exchange) (reply, error) {
 	case skill.Hidden(file):
 		err = fs.ErrNotExist
 	default:
-		data, err = v.ReadFile(ctx, e, file, 1) // raw bytes: text and Base64 are made while it is written
+		data, err = v.ReadFile(ctx, e, file, 1) // one copy, the raw bytes: text and Base64 are made while the answer is written
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotRegular):
@@ -157,8 +157,8 @@ func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Enc
 }
 
 // contents returns text for text and a blob for everything else. It also returns a blob for an
-// empty file, of which the SDK would send neither (go-sdk#1149), and for text that would grow much
-// as JSON.
+// empty file, for which the SDK would send neither text nor blob (go-sdk#1149), and for text that
+// would grow much as JSON.
 func (s *Server) contents(uri, file string, data []byte) reply {
 	kind := mediaType(file)
 	isText := utf8.Valid(data) && bytes.IndexByte(data, 0) < 0

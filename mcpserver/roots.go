@@ -57,7 +57,7 @@ func (r *clientRoots) offeredBy(in *session) bool {
 }
 
 // take asks for the roots outside of the handler's context, which ends with the notification. It
-// asks once at a time, because the later of two answers must win.
+// asks one question at a time, because the later of two answers must win.
 func (r *clientRoots) take(in *session) {
 	r.asking.Lock()
 	defer r.asking.Unlock()
@@ -82,7 +82,7 @@ func (r *clientRoots) take(in *session) {
 	}
 	if len(folders) > 0 || r.chosen {
 		r.chosen = true
-		r.use(ctx, folders) // without folders: the working directory again
+		r.use(ctx, folders) // without folders, the working directory is used again
 	}
 }
 
@@ -105,8 +105,8 @@ func folderOf(uri string) string {
 
 // await makes each call wait a moment for the roots of a session that offers them. A call that
 // names a skill waits too, since the skill may be one of the project's. Once the client has named
-// its roots, calls wait for the roots' skills, as long as for the first ones. After that, no call
-// waits again. Since 2026-07-28 a server cannot ask for roots.
+// its roots, calls also wait for the skills of these roots, for at most completeGrace. After that,
+// no call waits again. Since 2026-07-28 a server cannot ask for roots.
 func (r *clientRoots) await(ctx context.Context, x *exchange) {
 	switch {
 	case r == nil || x.modern || x.method == "ping" || x.method == "initialize", !r.offeredBy(x.session):

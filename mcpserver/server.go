@@ -43,12 +43,13 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Tools   []*tool.Tool
 	Version string
-	// Remote states that clients are on other machines, so that folders are named by URI. Over HTTP
-	// folders are also named by URI for a request that a proxy forwarded, that bears a token, or
-	// that comes while a policy is in force: then others than this machine's user may ask.
+	// Remote states that clients are on other machines, so that folders are named by URI. Over
+	// HTTP, folders are also named by URI for a request that a proxy forwarded, that bears a token,
+	// or that comes while a policy is in force. Such a request may come from someone else than this
+	// machine's user.
 	Remote bool
-	// Private keeps answers out of shared caches. It is for servers whose reachable clients may not
-	// all ask, or whose skills belong to one person (over stdio).
+	// Private keeps answers out of shared caches. It is for servers that do not answer every client
+	// that can reach them, or whose skills belong to one person (over stdio).
 	Private bool
 	// Access authorizes HTTP callers and limits their views; nil lets everyone see everything.
 	// [Server.SetAccess] replaces its state.
@@ -63,8 +64,8 @@ type Options struct {
 	Engage func() string
 	// Entry is the server's name in the settings of the client that starts it, or empty if unknown.
 	Entry string
-	// Events take an event for each request, in its goroutine, after its answer was made and before
-	// it is written. The answer waits for them.
+	// Events are the sinks for the event of each request. They are called in the request's
+	// goroutine, after its answer was made and before it is written, so the answer waits for them.
 	Events []Sink
 	// Audit makes events list the served files, with their digests.
 	Audit bool
@@ -87,7 +88,7 @@ func bounded(log *slog.Logger) *slog.Logger {
 
 // Server is an MCP server for any number of sessions.
 type Server struct {
-	o            Options // with Access and Log
+	o            Options // Access and Log are never nil
 	host         *tool.Host
 	capabilities *mcp.ServerCapabilities // of the versions with sessions
 	info         []byte                  // the server's name and version as JSON
@@ -105,7 +106,7 @@ type Server struct {
 	withoutPrompt atomic.Int64 // number of skills without a prompt that was last logged
 }
 
-// New returns a server. It is complete before the first session.
+// New returns a server. It is ready for sessions.
 func New(o Options) *Server {
 	o.Log = bounded(o.Log)
 	if o.Access == nil {
@@ -123,8 +124,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends the notifications of changes, so that the catalogue forgets the server. Open sessions
-// go on without them.
+// Close ends the notifications of changes, so that the catalogue no longer refers to the server.
+// Open sessions continue without them.
 func (s *Server) Close() { s.endDiffs() }
 
 // SetAccess puts another access state in force, for requests from now on and for all notifications.

@@ -24,7 +24,7 @@ import (
 // later versions.
 type session struct {
 	server *Server
-	// listener hears notifications once the session has begun.
+	// listener receives notifications once the session has begun.
 	listener notify.Listener
 	// ask sends a call to the client; it is nil over HTTP.
 	ask func(ctx context.Context, method string) (json.RawMessage, error)
@@ -57,7 +57,7 @@ func (in *session) begin(client profile.Client, roots bool) bool {
 	return true
 }
 
-// setTold sets the part of the list of skills that the session's instructions have.
+// setTold records which part of the list of skills the session's instructions contain.
 func (in *session) setTold(t profile.Told) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -74,8 +74,8 @@ func (in *session) offersRoots() bool {
 // End ends the notifications.
 func (in *session) End() { in.server.notifier.End(&in.listener) }
 
-// notifications are the known notifications of clients. A client may know more kinds than this
-// server (JSON-RPC, Notification).
+// notifications has the notifications of clients that the server knows. It ignores any other
+// notification (JSON-RPC, Notification).
 var notifications = map[string]bool{
 	"notifications/cancelled": true, "notifications/initialized": true, "notifications/progress": true, "notifications/roots/list_changed": true,
 }
@@ -122,7 +122,8 @@ func (s *Server) initialize(ctx context.Context, x *exchange) (reply, error) {
 	}}, nil
 }
 
-// discover describes the server to a client of 2026-07-28. Its answer names this user's skills.
+// discover describes the server to a client of 2026-07-28. Its answer names the caller's skills, so
+// clients must not cache it.
 func (s *Server) discover(ctx context.Context, x *exchange) (reply, error) {
 	instructions, _ := s.instructions(ctx, x)
 	since := *s.capabilities
@@ -159,14 +160,14 @@ func declared() *mcp.ServerCapabilities {
 	}
 }
 
-// instructionsKey is the key of the instructions that a snapshot keeps for a client.
+// instructionsKey is the key under which a snapshot caches the instructions for a client.
 type instructionsKey struct {
 	server     *Server
 	client     profile.Client
 	offersMore bool // the client offers roots, which were not asked for yet
 }
 
-// written holds instructions, and the part of the list of skills in them.
+// written has instructions, and the part of the list of skills that they contain.
 type written struct {
 	text string
 	told profile.Told
@@ -187,7 +188,8 @@ func (k instructionsKey) write(v catalog.View) written {
 	return catalog.Keep(v.Snapshot, k, define)
 }
 
-// instructions returns the instructions for a client, and the part of the list that they have.
+// instructions returns the instructions for a client, and the part of the list of skills that they
+// contain.
 func (s *Server) instructions(ctx context.Context, x *exchange) (string, profile.Told) {
 	v, err := s.o.Catalog.CompleteView(ctx, s.grace)
 	if err != nil {

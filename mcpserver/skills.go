@@ -19,8 +19,8 @@ import (
 
 // How long clients may cache an answer. A list may be cached as long as the catalogue itself may
 // lag behind a disk without watches. An entry or a file is read from disk at each call and may
-// change right after: a host that finds other bytes asks again, and must then not get its own old
-// copy.
+// change right after. A host that finds that the bytes have changed asks again, and must then not
+// get its own cached copy.
 var (
 	skillsTTL = int(catalog.DefaultInterval.Milliseconds())
 	entryTTL  = 0

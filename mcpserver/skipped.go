@@ -17,7 +17,7 @@ import (
 // Present ones are reported at once, new ones later. Version 2026-07-28 has no logging, and knack
 // does not declare it there.
 
-// levels are the protocol's logging levels, with whether warnings are sent at them.
+// levels maps each logging level of the protocol to whether warnings are sent at that level.
 var levels = map[string]bool{
 	"debug": true, "info": true, "notice": true, "warning": true, "error": false, "critical": false, "alert": false, "emergency": false,
 }
@@ -84,8 +84,8 @@ func newlySkipped(d catalog.Diff) (fresh []*catalog.Entry) {
 	return fresh
 }
 
-// skippedAt returns why the skill at a URI was skipped, or "" if none was. As for a served skill,
-// the first part of the path may name it alone.
+// skippedAt returns why the skill at a URI was skipped, or "" if none was. Like a served skill, it
+// may also be named by the first part of the path alone.
 func skippedAt(v catalog.View, uri skill.URI) string {
 	for _, e := range v.Skipped {
 		if v.CouldContain(e, uri) {

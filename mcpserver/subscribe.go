@@ -19,7 +19,7 @@ import (
 func (s *Server) announce(d catalog.Diff) {
 	s.notifier.CheckFiles()
 	s.logSkipped(d)
-	// A skipped skill is in no list.
+	// A skipped skill is in no list, so its changes alone change none.
 	var changed notify.Lists
 	for list, is := range map[notify.Lists]bool{
 		notify.Tools:     d.Completed || d.Listing,
@@ -105,7 +105,8 @@ func (s *Server) listen(ctx context.Context, x *exchange) (reply, error) {
 	return reply{meta: map[string]any{mcp.MetaKeySubscriptionID: rawJSON(x.id)}}, nil
 }
 
-// existing returns the URIs that lead to a file. The others are dropped, so that they do not fail the call.
+// existing returns the URIs that lead to a file. It drops the others, so that they do not make the
+// call fail.
 func (s *Server) existing(ctx context.Context, uris []string) ([]string, error) {
 	if len(uris) == 0 {
 		return nil, nil

@@ -28,8 +28,8 @@ var (
 // cached.
 const maxKeptName = 200
 
-// isKept reports whether a snapshot keeps texts for a client. One with a long name costs more to
-// keep than to answer.
+// isKept reports whether a snapshot caches texts for a client. If the client's name is long,
+// caching costs more than making the answer again.
 func isKept(c profile.Client) bool { return len(c.Name)+len(c.Version) <= maxKeptName }
 
 // toolsKey is the key under which a snapshot caches a client's tools/list.
@@ -38,7 +38,7 @@ type toolsKey struct {
 	client profile.Client
 }
 
-// toldKey is the key under which a snapshot keeps [tool.Told] for a client.
+// toldKey is the key under which a snapshot caches [tool.Told] for a client.
 type toldKey toolsKey
 
 // current returns the key of a client's tools/list. Clients whose instructions are up to date, and

@@ -48,7 +48,7 @@ type Handler struct {
 	open     sync.Map      // of *openStream
 }
 
-// New makes a handler. The error says which host, origin or issuer is malformed.
+// New makes a handler. The error names the malformed host, origin or issuer.
 func New(o httpguard.Options, server httpguard.Server, core Core) (*Handler, error) {
 	o = o.Complete()
 	server.Refuse = func(w http.ResponseWriter, status int, message string) {

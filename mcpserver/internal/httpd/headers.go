@@ -135,7 +135,8 @@ func standard(h http.Header, m *wire.Message, p *wire.Params) *jsonrpc.Error {
 }
 
 // agreed refuses a request whose header and body name different protocol versions, or whose version
-// is not served (2026-07-28, Streamable HTTP, Protocol Version Header). said is the body's, if any.
+// is not served (2026-07-28, Streamable HTTP, Protocol Version Header). said is the version that
+// the body names, or "".
 func agreed(header, said string) *jsonrpc.Error {
 	switch {
 	case said != "" && said != header:
@@ -143,7 +144,7 @@ func agreed(header, said string) *jsonrpc.Error {
 	case header == "": // the header was introduced with 2025-06-18
 		return nil
 	case said != "" && header < skillsext.Since:
-		// A version with sessions, in the form of the versions without.
+		// The body has the form of a version without sessions, but names a version with sessions.
 		return wire.Unsupported(wire.Sessionless(), header)
 	case slices.Contains(wire.Versions(), header):
 		return nil

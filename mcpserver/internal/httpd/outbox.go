@@ -47,8 +47,8 @@ func (o *outbox) Send(message []byte) {
 	}
 }
 
-// trim drops the oldest messages. With a stream, it drops only messages that were taken. The caller
-// holds mu.
+// trim drops the oldest messages beyond the bounds. While a stream is open, it drops only messages
+// that were taken. The caller holds mu.
 func (o *outbox) trim() {
 	for (len(o.left) > maxEvents || o.size > maxEventBytes && len(o.left) > 1) && (o.first < o.next || !o.open) {
 		o.size -= len(o.left[0])
@@ -103,8 +103,9 @@ func (o *outbox) makeRoom() {
 	}
 }
 
-// attach opens the stream. It resumes at the message with the index from, or forgets past messages and
-// counts from 0. If it refuses, it returns the HTTP status and the reason.
+// attach opens the stream. If resumes is set, the stream begins at the message with the index from.
+// Otherwise attach forgets past messages and counts from 0. If it refuses, it returns the HTTP
+// status and the reason.
 func (o *outbox) attach(from int, resumes bool) (status int, refusal string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

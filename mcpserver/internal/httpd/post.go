@@ -100,7 +100,8 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 	}
 }
 
-// parse reads a body, and answers one that is not a message.
+// parse reads a message from a body. If the body is not a message, parse answers with an error and
+// returns false.
 func parse(w http.ResponseWriter, body []byte) (*wire.Message, bool) {
 	m, no := wire.Parse(body)
 	switch {
@@ -179,7 +180,7 @@ func (x *exchange) serve(in *session) {
 	httpguard.IsRecorded(x.r)
 	defer work.Close()
 	a := work.Answer(ctx, nil)
-	ended() // a client that has the answer may reuse the id at once
+	ended() // a client that has the answer may reuse the id immediately
 	x.write(a)
 }
 

@@ -18,9 +18,9 @@ import (
 
 // sessions is the table of the sessions of protocol versions before 2026-07-28.
 //
-// A client that never sends notifications/initialized has left, or tries to take places from
-// others: its session ends soon if no request comes, and is the first to be evicted if there are
-// too many. A client that keeps calling without it keeps its session.
+// A client that never sends notifications/initialized has left, or tries to take the places of
+// other clients. Its session ends soon if no request comes, and is evicted first if there are too
+// many sessions. A client that keeps sending calls without that notification keeps its session.
 type sessions struct {
 	idle, handshake time.Duration // maximum time without a request; handshake applies before notifications/initialized
 	room            *limit.Budget // of sessions, including those being created
@@ -34,8 +34,8 @@ type session struct {
 	id    string
 	core  Session
 	out   *outbox
-	token string         // began the session; empty if none was needed
-	owner string         // client whose share the session counts against
+	token string         // token with which the session began; empty if none was needed
+	owner string         // the client against whose share the session counts
 	place *limit.Account // of the table's room
 	ended context.Context
 	end   context.CancelFunc
@@ -45,7 +45,7 @@ type session struct {
 	busy        int // requests being answered
 	last        time.Time
 	timer       *time.Timer
-	calls       map[string]*context.CancelFunc // of the core, by [wire.Message.Key]
+	calls       map[string]*context.CancelFunc // the calls being answered, by [wire.Message.Key]
 }
 
 // new makes a session, which is not in the table yet.
@@ -72,7 +72,7 @@ func (t *sessions) remove(s *session) {
 	s.close()
 }
 
-// close ends the session. The caller holds mu. Calls that are being answered end as they would.
+// close ends the session. The caller holds mu. Calls that are being answered are not cancelled.
 func (s *session) close() {
 	if s.in.of[s.id] == s {
 		delete(s.in.of, s.id)
@@ -199,8 +199,9 @@ func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) 
 	return place, ""
 }
 
-// evict ends the longest silent session without notifications/initialized, if any: among the
-// client's, or among all if owner is empty. The caller holds mu.
+// evict ends the session that has been silent longest among those without
+// notifications/initialized, and reports whether there was one. It looks only among the owner's
+// sessions, or among all if owner is empty. The caller holds mu.
 func (t *sessions) evict(owner string) bool {
 	var oldest *session
 	for _, s := range t.of {
@@ -224,7 +225,8 @@ func (t *sessions) closeAll() {
 	}
 }
 
-// sessionOf returns the session of a request, or answers that there is none.
+// sessionOf returns the session of a request. If there is none, it answers with an error and
+// returns nil.
 func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, c httpguard.Caller) *session {
 	in, status, no := h.sessions.find(r.Header, c.Token)
 	if no != nil {

@@ -137,7 +137,7 @@ func (x *exchange) listen() {
 		select {
 		case <-out.wake:
 		case <-answered:
-			over = true // after the messages before
+			over = true // the answer follows the messages that are still queued
 		}
 	}
 	switch {

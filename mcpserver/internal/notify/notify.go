@@ -1,7 +1,7 @@
 // Package notify notifies clients of changed lists and files.
 //
-// Each client that hears notifications is a [Listener]. [Notifier] sends it none about skills that
-// its principal may not see.
+// Each client that receives notifications is a [Listener]. [Notifier] sends it none about skills
+// that its principal may not see.
 package notify
 
 import (
@@ -43,18 +43,18 @@ var listMethods = [...]struct {
 
 const resourceUpdated = "notifications/resources/updated"
 
-// Listener is a client that hears notifications: a session of a version before 2026-07-28, or one
-// call of subscriptions/listen.
+// Listener is a client that receives notifications: a session of a version before 2026-07-28, or
+// one call of subscriptions/listen.
 type Listener struct {
 	Token string // of the subscribing request; empty if none was required
 	Share string // client that its subscriptions count against
-	Lists Lists  // the lists whose changes it hears
+	Lists Lists  // the lists of whose changes it is notified
 	ID    string // of the call, as JSON; empty for a session
-	// Send sends a message. It waits for no client but its own.
+	// Send sends a message. It may wait for this client, but never for another one.
 	Send func(message []byte)
 	// Ready, if set, waits until the client has read most of the messages before.
 	Ready func(context.Context) error
-	Warns atomic.Bool // it wants log messages of the level "warning"
+	Warns atomic.Bool // the client wants log messages of the level "warning"
 
 	// reported is the state of each list that the listener was last notified of, or began with. It
 	// is nil without a policy; the listener then gets every notification.
@@ -106,7 +106,8 @@ type Notifier struct {
 	sending   bool  // changed lists are being notified
 }
 
-// Subscribe adds a listener until [Notifier.End]. It begins with its caller's present view.
+// Subscribe adds a listener until [Notifier.End]. The listener is notified of changes from the
+// present view of its caller.
 func (n *Notifier) Subscribe(l *Listener, who access.Principal) {
 	if who.Filter != nil {
 		v, _ := n.Catalog.Now(who.Filter)
@@ -194,9 +195,9 @@ func (n *Notifier) CheckFiles() {
 	n.Files.Poke()
 }
 
-// prune ends the subscriptions to files that a listener may no longer see. It must learn nothing
-// more of them, not even their deletion. deleted keeps subscriptions to files that no longer exist:
-// the listener is notified of their deletion and of their return.
+// prune ends the subscriptions to files that a listener may no longer see. The listener must learn
+// nothing more of them, not even their deletion. If deleted is set, subscriptions to files that no
+// longer exist stay, since the listener is notified of their deletion and of their return.
 func (n *Notifier) prune(deleted bool) {
 	whole, ready := n.Catalog.Now(nil)
 	if !ready {
@@ -281,7 +282,8 @@ func (n *Notifier) isNew(l *Listener, list Lists, v catalog.View, filtered bool)
 	return was.Served != now.Served || was.Listing != now.Listing
 }
 
-// FileChanged notifies a listener of a changed file, unless it may no longer see that.
+// FileChanged notifies a listener of a changed file, unless the listener may no longer see the
+// file.
 func (n *Notifier) FileChanged(l *Listener, uri string) {
 	who, known := n.Principal(context.Background(), l)
 	v, ready := n.Catalog.Now(who.Filter)

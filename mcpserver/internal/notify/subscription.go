@@ -13,16 +13,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The catalogue reports a change of a SKILL.md at once. No watcher covers a skill's other files, so
-// each file with a subscriber is checked once in a period: first its stamp and, if that differs,
-// its bytes. A file that is changed and changed back in between is not noticed, nor is a write that
-// keeps its size and times. A deletion is a change, and so is the return of a file.
+// The catalogue reports a change of a SKILL.md immediately. No watcher covers a skill's other
+// files, so each file with a subscriber is checked once in a period: first its stamp and, if that
+// differs, its bytes. The check does not notice a file that was changed and changed back in
+// between, nor a write that keeps the file's size and times. A deletion is a change, and so is the
+// return of a file.
 const (
 	// Period is the time between two checks.
 	Period = 2 * time.Second
 	// MaxFiles bounds the subscriptions of all sessions; checking that many files takes a fraction
-	// of the period. A client that holds a quarter gets no more once three
-	// quarters are taken.
+	// of the period. A client with a quarter of them gets no more once three quarters are taken.
 	MaxFiles = 4096
 	// MaxOwn bounds the subscriptions of one session.
 	MaxOwn = 1024
@@ -45,11 +45,12 @@ type Options[S comparable] struct {
 	MaxOwn   int
 	// View returns the view in which the files are looked up.
 	View func(context.Context) (catalog.View, error)
-	// Changed is called for each session with a changed file, and its spelling of the URI.
+	// Changed is called for each session that subscribes to a changed file, with the session's
+	// spelling of the file's URI.
 	Changed func(s S, uri string)
 }
 
-// Table holds the subscriptions of sessions, each of type S.
+// Table has the subscriptions of sessions, each of type S.
 type Table[S comparable] struct {
 	o    Options[S]
 	room *limit.Budget // for subscriptions
@@ -68,7 +69,7 @@ type file struct {
 	state state
 }
 
-// session holds the subscriptions of one session.
+// session has the subscriptions of one session.
 type session struct {
 	room      *limit.Account
 	spellings map[string]string // by canonical URI
@@ -167,7 +168,7 @@ func (t *Table[S]) Remove(s S, v catalog.View, uri skill.URI) {
 	}
 }
 
-// End forgets a session.
+// End ends the subscriptions of a session.
 func (t *Table[S]) End(s S) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 //
 //   - When In ends, its calls are answered before the session ends (go-sdk#1061).
 //   - An invalid line is answered with an error, and the session continues (go-sdk#1209).
-//   - Calls beyond MaxInFlight are refused at once, so that the lines after them, such as a
+//   - Calls beyond MaxInFlight are refused immediately, so that the lines after them, such as a
 //     cancellation, are still read.
 //   - A client that stops reading cannot block the session: after DrainTimeout the missing
 //     answers are given up, and so is a hanging write.
@@ -48,8 +48,8 @@ type Transport struct {
 	// longer line is skipped, not stored.
 	MaxLine int
 	// DrainTimeout bounds the wait for answers after In has ended; zero means 10 s, negative does
-	// not wait. If answers are missing then, the session ends with [ErrUnanswered]. A cancelled call
-	// is answered at once and holds no place.
+	// not wait. If answers are missing then, the session ends with [ErrUnanswered]. A cancelled
+	// call is answered immediately and takes up no place.
 	DrainTimeout time.Duration
 	// Logger logs refused lines (Debug) and abandoned calls (Warn), without the text of any line;
 	// nil is silent.
@@ -163,7 +163,7 @@ type Conn struct {
 	turn  chan struct{} // holds a token while a message is written
 
 	finished atomic.Bool   // no more input is read
-	inputErr error         // why, unless it has ended; set before over is closed
+	inputErr error         // the error that ended the input, or nil at its normal end; set before over is closed
 	over     chan struct{} // closed when the session must end
 	end      func()        // closes over
 	idle     atomic.Int64  // goroutines waiting for their turn to read
@@ -208,7 +208,7 @@ func (c *Conn) respond(call *working) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.log.Error("panic while answering", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			if begun { // the rest of the line would look like another message
+			if begun { // part of the answer is written, so an error would not be a line of its own
 				_ = c.giveUp(errors.New("an answer could not be written"))
 				return
 			}
@@ -223,12 +223,13 @@ func (c *Conn) respond(call *working) {
 	}
 }
 
-// reply sends an answer and removes its call from the ledger. A small answer is encoded before its
-// turn; a large one is never in memory as a whole. A write error has ended the session.
+// reply sends an answer and removes its call from the ledger. It encodes a small answer before it
+// waits for the turn to write; a large one is never in memory as a whole. If a write fails, the
+// session has ended.
 //
 // The call gives up its place and its id before the client can see the answer, because the client
-// may reuse both at once. It counts as owed until the bytes are written, because until then they
-// can be lost.
+// may then reuse both. The answer counts as owed until its bytes are written, because until then
+// they can be lost.
 func (c *Conn) reply(call *working, a wire.Answer, begun *bool) {
 	var weight int64
 	if a.Result != nil {
@@ -257,7 +258,7 @@ func (c *Conn) reply(call *working, a wire.Answer, begun *bool) {
 	}
 }
 
-// pieces waits for its turn and writes a message piece by piece.
+// pieces writes a message piece by piece. The caller has the turn to write.
 type pieces struct{ *Conn }
 
 func (p pieces) Write(b []byte) (int, error) {

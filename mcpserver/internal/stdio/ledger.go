@@ -15,16 +15,16 @@ import (
 )
 
 // listenMethod opens a subscription: a call that is answered when the client cancels it, or never.
-// It must neither hold a place nor delay the end.
+// Such a call must neither take up a place nor delay the end of the session.
 const listenMethod = "subscriptions/listen"
 
-// initializeMethod begins a session. Messages that a client sends after it without waiting are
-// read after its answer.
+// initializeMethod begins a session. Messages that a client sends right after it are not read
+// before the answer to it is being written.
 const initializeMethod = "initialize"
 
 // maxUnwritten bounds the bytes of answers waiting for the client to read. It allows the largest
-// answer (a file of 16 MiB, in Base64) and as much again. Further calls are refused while more are
-// waiting.
+// answer (a file of 16 MiB, in Base64) and as much again. While more bytes are waiting, further
+// calls are refused.
 const maxUnwritten = 48 << 20
 
 // ledger records the calls in flight of one session: the client's calls, with their owed answers,
@@ -36,7 +36,7 @@ type ledger struct {
 
 	mu          sync.Mutex
 	calls       map[string]*working // unanswered calls of the client, by key
-	placesTaken int                 // calls that hold a place
+	placesTaken int                 // number of calls with a place
 	listens     int                 // open subscriptions
 	owed        int                 // unwritten answers
 	asked       map[string]chan reply
@@ -62,7 +62,7 @@ func (l *ledger) admit(method string, call *working) *wire.Refusal {
 		return &wire.Refusal{ID: json.RawMessage(call.id), Key: call.key, Error: jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: " + fmt.Sprintf(format, args...)}}
 	}
 	if l.calls[call.key] != nil {
-		// Without the id: with it, the refusal would look like the answer to the first call.
+		// The refusal has no id, since with the id it would look like the answer to the first call.
 		return wire.Invalid(wire.InFlight)
 	}
 	if method == listenMethod {
@@ -159,7 +159,7 @@ func (l *ledger) forget(id string) {
 	delete(l.asked, id)
 }
 
-// replied passes the client's answer to a call of the server on.
+// replied passes on the client's answer to a call of the server.
 func (l *ledger) replied(m *wire.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

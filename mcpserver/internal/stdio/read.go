@@ -59,15 +59,15 @@ func (c *reader) take(line []byte) bool {
 
 const (
 	// quick bounds how long a call may take before another goroutine reads on: the next line may
-	// cancel the call. Handing over at once takes longer than many calls.
+	// cancel the call. Handing over immediately would take longer than many calls do.
 	quick = time.Millisecond
 	// maxIdle bounds the goroutines kept for further lines.
 	maxIdle = 32
 )
 
-// work answers a call in this goroutine, whose cache holds the line and whose stack has grown. If
-// more lines are buffered or the call takes long, another goroutine reads on, and this one then
-// waits for its turn to read.
+// work answers a call in this goroutine, since its stack has already grown and the line is in its
+// processor's cache. If more lines are buffered or the call takes long, another goroutine reads on,
+// and this one then waits for its turn to read.
 func (c *reader) work(m *wire.Message) bool {
 	work, err := c.core.Take(m)
 	if err != nil {
@@ -120,8 +120,8 @@ func (c *Conn) refuse(method string, no *wire.Refusal) bool {
 		no.ID = nil // the refusal would look like the answer to the call with this id
 	}
 	c.log.Debug("line refused", "code", no.Error.Code)
-	// No line is read meanwhile, so refusals cannot pile up. The end of the input would go
-	// unnoticed too, hence the bound.
+	// No line is read until the refusal is written, so refusals cannot pile up. The wait is
+	// bounded, since the end of the input would go unnoticed meanwhile.
 	most := c.drain
 	if most <= 0 {
 		most = patience

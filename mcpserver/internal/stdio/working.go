@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
-// working is a running call, and the context of its work. The context ends with the
-// work, with the session, or if the client cancels the call. Most work never waits for that, and
-// costs no channel and no place in the session's context.
+// working is a running call, and the context of its work. The context ends with the work, with the
+// session, or if the client cancels the call. Most work never waits for that end, and then needs no
+// channel and no registration with the session's context.
 type working struct {
 	conn     *Conn
 	key, id  string
@@ -19,7 +19,7 @@ type working struct {
 	listens  bool        // it is a subscription; set when it is admitted
 	first    bool        // no message is read before its answer is written
 	answered atomic.Bool // an answer is being written
-	mine     bool        // the working goroutine writes it
+	mine     bool        // the goroutine that does the work writes the answer
 
 	mu    sync.Mutex
 	done  chan struct{} // nil until Done is called
@@ -30,20 +30,20 @@ type working struct {
 // claim reports whether the caller must write the answer.
 func (w *working) claim() bool { return !w.answered.Swap(true) }
 
-// Claim is claim for the working goroutine.
+// Claim is like claim, for the goroutine that does the work.
 func (w *working) Claim() bool {
 	w.mine = w.claim()
 	return w.mine
 }
 
-// takeBack answers a call that its client has cancelled. Its work may hang in a system call. A
-// subscription ends as its client wants it to, and answers itself.
+// takeBack answers a call that its client has cancelled, since the work may hang in a system call.
+// It does not answer a subscription, whose work ends with the context and answers itself.
 func (w *working) takeBack() {
 	if w.listens {
 		w.cancel()
 		return
 	}
-	claimed := w.claim() // first, so that the work ends as cancelled only if the answer says so
+	claimed := w.claim() // claim first, so that the work is cancelled only if this answer says so
 	w.cancel()
 	if claimed {
 		go w.conn.reply(w, wire.Answer{ID: w.id, Error: wire.ForClient(context.Canceled)}, new(bool))

@@ -34,11 +34,11 @@ func (c *Conn) takeTurn(patience <-chan time.Time) error {
 	return nil
 }
 
-// giveTurn passes the turn to write on.
+// giveTurn gives up the turn to write.
 func (c *Conn) giveTurn() { <-c.turn }
 
-// line waits for its turn and writes a message, or pieces of one. The first failure ends the
-// session: the next line could not be told from the rest of a truncated one.
+// line writes a message, or pieces of one. The caller has the turn to write. The first failure ends
+// the session, since the next line could not be told from the rest of a truncated one.
 func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if out, ok := c.out.(nowWriter); ok {
 		if pieces = skipBytes(pieces, out.WriteNow(pieces)); len(pieces) == 0 {
@@ -49,7 +49,8 @@ func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if len(pieces) > 1 {
 		data = bytes.Join(pieces, nil)
 	}
-	// A write cannot be interrupted, and nothing else may depend on it.
+	// A write cannot be interrupted, so it runs in a goroutine of its own that nothing else depends
+	// on.
 	written := make(chan error, 1)
 	go func() { written <- c.write(data) }()
 	select {
@@ -89,7 +90,7 @@ func (c *Conn) write(data []byte) error {
 	return err
 }
 
-// errNotReading is why a session ended that could not send a refusal.
+// errNotReading is the error of a session that ends because its client does not read.
 var errNotReading = fmt.Errorf("the client does not read: %w", ErrUnanswered)
 
 // giveUp fails all further writes, including those in progress, and returns why.

@@ -14,7 +14,7 @@ import (
 // Result is the result of a call: a JSON value that encodes itself, the same each time.
 type Result interface {
 	Encode(*rawjson.Encoder)
-	// Weight is the approximate memory in bytes that the result holds until it is written.
+	// Weight is the approximate memory in bytes that the result needs until it is written.
 	Weight() int
 }
 
@@ -26,7 +26,8 @@ type Work interface {
 	Close() // releases the memory of the answer, which was written or never will be
 }
 
-// Claim reports false if the client has cancelled the call and so is answered already.
+// Claim claims the answer to a call. Its method reports false if the client has cancelled the call,
+// which then is already answered.
 type Claim interface{ Claim() bool }
 
 // Answer is the answer to a call: a result, or an error.

@@ -128,7 +128,7 @@ func nameOf(key []byte) []byte {
 	return []byte(name)
 }
 
-// unreadable refuses a line that is not a message of a bounded depth.
+// unreadable refuses a line that is not a message, or that nests too deep.
 func unreadable(line []byte) *Refusal {
 	// A map, because struct fields match keys in any case.
 	var members map[string]json.RawMessage
@@ -146,7 +146,7 @@ func unreadable(line []byte) *Refusal {
 	return no
 }
 
-// tooManyValues refuses a line, and decodes only its id.
+// tooManyValues refuses a line with too many JSON values. It decodes only the id.
 func tooManyValues(line []byte) *Refusal {
 	no := Invalid(fmt.Sprintf("the message has more than %d JSON values", rawjson.MaxValues))
 	rawjson.Members(line, func(key, value []byte) bool {
@@ -229,10 +229,11 @@ func parseFailure(raw []byte) error {
 // maxWhole is the largest whole number that every decoder reads exactly.
 const maxWhole = 1<<53 - 1
 
-// maxID bounds an id in bytes, as written: several copies are kept until it is answered.
+// maxID bounds an id in bytes, as written: several copies are kept until the call is answered.
 const maxID = 4096
 
-// errID reports an id that a call cannot have: fractions differ from decoder to decoder.
+// errID reports an id that a call cannot have. An id must not be a fraction, since decoders differ
+// in how they read one.
 var errID = errors.New(`"id" must be a string of at most 4,096 bytes or a whole number within ±(2^53-1)`)
 
 // errSurrogate refuses an id that decoders change to U+FFFD, so that the answer would have another

@@ -148,10 +148,10 @@ func text(raw []byte) (s string, ok bool) {
 // isNull reports whether a value is null or missing.
 func isNull(raw []byte) bool { return raw == nil || string(raw) == "null" }
 
-// misread is the error for params that no method takes, if it would not help to say more.
+// misread is the error for params that do not fit the method, where details would not help.
 var misread = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: they do not fit the method"}
 
-// mistyped returns the error for a parameter of another type.
+// mistyped returns the error for a parameter of the wrong type.
 func mistyped(name, want string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: strings.TrimSpace("invalid params: "+name) + " must be " + want}
 }
@@ -187,7 +187,7 @@ func (d *decoder) object(name string, raw []byte, visit func(name, value []byte)
 	}
 }
 
-// members decodes the strings of an object that to names.
+// members decodes the string members of an object. It skips a member whose name is not in to.
 func (d *decoder) members(name string, raw []byte, to map[string]*string) {
 	d.object(name, raw, func(key, value []byte) {
 		if at := to[string(key)]; at != nil {
@@ -297,8 +297,8 @@ func (m *Meta) Client() (name, version string, no *jsonrpc.Error) {
 	return name, version, no
 }
 
-// parseClient decodes the name and the version of a client. The error names a member of another
-// type than in the protocol.
+// parseClient decodes the name and the version of a client. The error names a member of the wrong
+// type.
 func parseClient(raw []byte) (name, version string, no *jsonrpc.Error) {
 	if raw[0] != '{' {
 		return "", "", misread

@@ -13,9 +13,10 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// batched is a version that is not served: its servers must accept batches, which no client in use
-// sends and every other version forbids. A client that proposes it gets the version before, which
-// clients of that time speak too; they do not know later ones.
+// batched is a protocol version that is not served, since its servers must accept batches. No
+// client in use sends batches, and every other version forbids them. A client that proposes batched
+// gets unbatched, the version before it. Clients of that time speak this version too, but no later
+// one.
 const (
 	batched   = "2025-03-26"
 	unbatched = "2024-11-05"
