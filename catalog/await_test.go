@@ -111,8 +111,8 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	diffs(t, "slots", g.reads.Keys(), 0)
 }
 
-// TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it
-// and log the place of the fault, and that it releases its slot.
+// TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it and log
+// the place of the fault, and that Await gives the slot back.
 func TestAwaitPanics(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
 	defer func() {
@@ -127,9 +127,9 @@ func TestAwaitPanics(t *testing.T) {
 //go:noinline
 func faulty() int { panic("CANARY") }
 
-// TestManyReadsTakeTurns checks that callers take turns if there are more callers than
-// slots. No caller holds a slot while it waits for another of the same queue, for any
-// path of the skill.
+// TestManyReadsTakeTurns checks that callers take turns if there are more callers than slots. It
+// also checks that no caller has a slot of a queue while it waits for another slot of the same
+// queue, whatever the path of the skill.
 func TestManyReadsTakeTurns(t *testing.T) { synctest.Test(t, takeTurns) }
 
 func takeTurns(t *testing.T) {

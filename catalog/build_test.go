@@ -8,8 +8,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestShallowest checks that in one root the shallowest folder gets a name, then the first in path
-// order, for every way to ask for it.
+// TestShallowest checks which of the skills of one root gets a name that they share: the skill in
+// the shallowest folder, and of these the first in path order. It checks every way to look up a
+// skill.
 func TestShallowest(t *testing.T) {
 	v := view(t, catalogOf(t,
 		source("a", ".claude/worktrees/feat/skills/deploy/SKILL.md", text("deploy", "inner"), "skills/deploy/SKILL.md", text("deploy", "outer"),
@@ -80,8 +81,8 @@ func TestURIs(t *testing.T) {
 		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"})
 }
 
-// TestNameClaimsFolder checks that a skill's name yields to a folder that is another
-// skill's, or that contains one.
+// TestNameClaimsFolder checks that a skill's URI has the folder's name instead of the skill's, if
+// at the path with the skill's name is another skill's folder, or a folder that contains one.
 func TestNameClaimsFolder(t *testing.T) {
 	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("z", "claims z"), "b/SKILL.md", text("group", "claims a group"), "z/SKILL.md", text("zz", "renamed itself"), "group/in/SKILL.md", text("in", "i"), "broken/SKILL.md", "nothing", "c/SKILL.md", text("broken", "claims a skipped one"))))
 	diffs(t, "entries", said(v.Listed), []string{
@@ -131,8 +132,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestManyCopies finds the copy with the shortest path among as many as a source may have, in one
-// pass.
+// TestManyCopies checks that preferNearest finds the copy with the shortest path among as many
+// copies as a source may have, in one pass.
 func TestManyCopies(t *testing.T) {
 	const n = 50_000
 	s := &Snapshot{files: map[*skill.Skill]skill.Digest{}}

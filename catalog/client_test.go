@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestListedForChanges checks that a change of a client's own skills counts as a change of its
-// list, which subscribers get, and not of other clients' lists.
+// TestListedForChanges checks that a client's list changes if the skills change that the client
+// shows on its own. Subscribers are notified of that change, and the lists of other clients stay
+// the same.
 func TestListedForChanges(t *testing.T) {
 	theirs := source("theirs", "pdf/SKILL.md", text("pdf", "Reads PDF."), "git/SKILL.md", text("git", "Commits."))
 	theirs.root.Dir = filepath.FromSlash("/theirs")
@@ -53,8 +54,8 @@ func TestListedForChanges(t *testing.T) {
 	}
 }
 
-// TestListedForDepth checks at which depth a client finds skills, and that a folder whose name
-// begins alike is another one.
+// TestListedForDepth checks at which depth a client finds skills. It also checks that a folder is
+// not taken for another one whose name begins alike.
 func TestListedForDepth(t *testing.T) {
 	root := source("all", "theirs/one/SKILL.md", text("one", "One."), "theirs/a/two/SKILL.md", text("two", "Two."), "theirs-2/three/SKILL.md", text("three", "Three."))
 	root.root.Dir = filepath.FromSlash("/all")

@@ -27,8 +27,8 @@ func (s counted) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.memory.Scan(ctx)
 }
 
-// TestWhole checks that Whole waits as long as skills are read, and no longer. It does not
-// wait for a disk that does not answer, nor longer than the caller's limit.
+// TestWhole checks that CompleteView waits as long as skills are being read, and no longer. It does
+// not wait for a disk that does not answer, nor longer than the caller's limit.
 func TestWhole(t *testing.T) {
 	const most = 5 * time.Second
 	hung := func() Source {

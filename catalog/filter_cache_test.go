@@ -43,8 +43,8 @@ func TestFewFiltersAreKept(t *testing.T) {
 	}
 }
 
-// TestKeepDropsTheOldest checks that a snapshot keeps the newest values under keys that
-// clients choose, and a bounded number of them.
+// TestKeepDropsTheOldest checks that Keep caches the newest values, whose keys clients choose, and
+// no more than maxKept of them.
 func TestKeepDropsTheOldest(t *testing.T) {
 	var s Snapshot
 	for i := range 2 * maxKept {

@@ -111,8 +111,8 @@ func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 	}
 }
 
-// TestFilterHidesWhatLiesAroundTheHidden checks that the skills around a hidden skill are
-// hidden too: its files are also theirs.
+// TestFilterHidesWhatLiesAroundTheHidden checks that the skills around a hidden skill are hidden
+// too, since its files are also theirs.
 func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 	c := catalogOf(t, source("a",
 		"SKILL.md", text("whole", "the root"), "out/SKILL.md", text("out", "o"), "out/secret/SKILL.md", text("in", "i"), "out/secret/deep/SKILL.md", text("deep", "d"),
@@ -233,7 +233,7 @@ func TestFilterShowsBlocked(t *testing.T) {
 	for filter, want := range map[*Filter][]string{
 		nil: {"x/SKILL.md", "secret/SKILL.md", "out/SKILL.md", "out/in/SKILL.md"}, without("nothing"): {"x/SKILL.md", "secret/SKILL.md", "out/SKILL.md", "out/in/SKILL.md"},
 		without("secret"): {"x/SKILL.md"},
-		{Visible: func(e *Entry) bool { return e.Name != "in" }}: {"x/SKILL.md", "secret/SKILL.md"}, // which the file no longer says
+		{Visible: func(e *Entry) bool { return e.Name != "in" }}: {"x/SKILL.md", "secret/SKILL.md"}, // the file no longer has the name "in"
 	} {
 		v, err := c.View(WithFilter(t.Context(), filter))
 		if err != nil {

@@ -130,7 +130,7 @@ func (w watched) Watch(ctx context.Context, poke func()) {
 	<-ctx.Done()
 }
 
-// folder returns one skill's folder in its present state at each call.
+// folder is the folder of one skill. Each call sees its present state.
 type folder struct {
 	m   *memory
 	dir string

@@ -75,7 +75,7 @@ func TestIncomplete(t *testing.T) {
 	})
 }
 
-// TestIncompleteSays checks the text for each state of knowledge.
+// TestIncompleteSays checks the text of each kind of Incomplete.
 func TestIncompleteSays(t *testing.T) {
 	for want, i := range map[string]Incomplete{
 		"the skills are still being read":                                            {unread: true},

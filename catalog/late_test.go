@@ -32,8 +32,8 @@ func (d dead) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// TestLateSourceIsQuiet checks that a late folder is logged and a late source of releases is not:
-// its follower has a log line of its own.
+// TestLateSourceIsQuiet checks that a late folder is logged, and that a late source of releases is
+// not, since its follower logs that.
 func TestLateSourceIsQuiet(t *testing.T) {
 	for folder, lines := range map[string]int{"": 0, "/srv/skills": 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestLateSourceIsQuiet(t *testing.T) {
 	}
 }
 
-// TestPokeDuringLateScan checks that a change during a scan run that is late is followed by another
-// run, even if the source reports it as the run ends.
+// TestPokeDuringLateScan checks that another scan run follows if something changes during a late
+// one, even if the source reports the change just as that run ends.
 func TestPokeDuringLateScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := source("a", "x/SKILL.md", text("x", "first"))
@@ -143,7 +143,7 @@ func TestNoPatience(t *testing.T) {
 	})
 }
 
-// slow is a source whose disk answers once in a while.
+// slow is a source whose disk is slow but keeps answering: a scan makes progress once per interval.
 type slow struct {
 	Source
 	every time.Duration
@@ -158,8 +158,8 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.Source.Scan(ctx)
 }
 
-// TestWholePatience checks that a command waits for a root as long as its disk answers, and then no longer
-// for a root whose disk does not.
+// TestWholePatience checks that a refresh with Options.Whole waits for a root as long as its disk
+// answers. After that, it waits only for the patience for a root whose disk does not answer.
 func TestWholePatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dead{source("a", "x/SKILL.md", text("x", "late")), make(chan struct{})}
@@ -236,7 +236,7 @@ func TestRunEndsLooks(t *testing.T) {
 	})
 }
 
-// hangs is a source whose scan ends only on request.
+// hangs is a source whose scan ends only when its context does.
 type hangs struct {
 	Source
 	scanning chan<- context.Context
@@ -248,8 +248,8 @@ func (h hangs) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{}, ctx.Err()
 }
 
-// TestRootChangesWithoutSkills checks that another notice, and another place of a root behind a
-// link, are published, even if no skill was added or removed.
+// TestRootChangesWithoutSkills checks that a changed notice, and a changed target of a root that is
+// a link, are published even if no skill was added or removed.
 func TestRootChangesWithoutSkills(t *testing.T) {
 	var notice skill.Notice
 	var real string

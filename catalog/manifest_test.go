@@ -42,7 +42,7 @@ func (s *manifestSource) Scan(context.Context) (skill.Scan, error) {
 	return skill.Scan{Version: s.state, Bundles: []*skill.Bundle{{Path: "one", Entry: "SKILL.md", Stamp: skill.StampOf(info), FS: s}}}, nil
 }
 
-// Open implements [fs.FS]: the source is also the file system of the skill.
+// Open implements [fs.FS], since the source is also the file system of the skill.
 func (s *manifestSource) Open(name string) (fs.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,8 +186,8 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
-// TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a
-// memory mapping can do. Once a read has seen that, the stamp is not trusted.
+// TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a memory
+// mapping can do. It checks that the stamp is no longer trusted once a read has seen the new bytes.
 func TestStampThatDoesNotChange(t *testing.T) {
 	s, c := manifests(t)
 	s.state = 1 // the stamps alone show no change of the tree

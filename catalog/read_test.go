@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestRead checks that the catalogue knows the bytes that a call returns, before the call
+// TestRead checks that the catalogue is updated with the bytes that a call returns, before the call
 // returns.
 func TestRead(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
@@ -95,8 +95,9 @@ func (g gated) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, err
 }
 
-// TestSlowRefreshDoesNotGoBack checks the same for a refresh that reads a slow file and has
-// already decided that the other files need no read.
+// TestSlowRefreshDoesNotGoBack checks that a refresh does not undo the changes that calls have
+// found meanwhile. The refresh reads a slow file, and has already decided that the other files need
+// no read.
 func TestSlowRefreshDoesNotGoBack(t *testing.T) {
 	g := gated{source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one")), gate{nil, make(chan struct{}, 1), make(chan struct{})}}
 	c := catalogOf(t, g)
@@ -119,14 +120,13 @@ func TestSlowRefreshDoesNotGoBack(t *testing.T) {
 	diffs(t, "description", view(t, c).Named("x").Description, "two")
 }
 
-// TestReadersDuringChanges lets 100 readers load skills by name while these are added,
-// changed, removed and renamed. Every answer is a version that the file had during the
-// call.
+// TestReadersDuringChanges lets 100 readers load skills by name while these are added, changed,
+// removed and renamed. It checks that every answer is a version that the file had during the call.
 func TestReadersDuringChanges(t *testing.T) {
 	const skills, readers, calls = 20, 100, 50
 	a := source("a")
-	// current holds the last version written of each skill. An answer must not be older
-	// than the version before the call, and not newer than the one after it.
+	// current has the last version written of each skill. An answer must not be older than the
+	// version before the call, and not newer than the one after it.
 	var current [skills]atomic.Int64
 	file := func(i int) string { return fmt.Sprintf("s%d/SKILL.md", i) }
 	write := func(i int, n int64) { a.write(file(i), text(fmt.Sprintf("s%d", i), fmt.Sprintf("version %d.", n))) }

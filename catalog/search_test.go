@@ -54,7 +54,7 @@ func TestSearchHides(t *testing.T) {
 		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(kept, "git"))))
 	for query, want := range map[string][2][]string{
 		"secret": {{"git", "other"}, {"git", "other", "kept", "kept2"}},
-		"kept":   {nil, {"kept"}}, // the folder kept2 has less than a fifth of its score
+		"kept":   {nil, {"kept"}}, // the skill in kept2 has less than a fifth of the score of kept
 		"hidden": {nil, {"kept", "kept2"}},
 		"plans":  {nil, {"kept", "kept2"}},
 		"":       {{"git", "other"}, {"git", "kept", "kept2", "other"}},
@@ -65,9 +65,9 @@ func TestSearchHides(t *testing.T) {
 	}
 }
 
-// TestSearchOnABlockedDisk checks that a silent disk delays no search beyond its context or
-// the catalogue's patience. Then skills are found by all but their headings, until the disk
-// answers.
+// TestSearchOnABlockedDisk checks that a silent disk delays no search beyond its context or the
+// catalogue's patience. Until the disk answers, its skills are found by everything but their
+// headings.
 func TestSearchOnABlockedDisk(t *testing.T) {
 	for _, patience := range []time.Duration{0, 300 * time.Millisecond} {
 		t.Run(patience.String(), func(t *testing.T) {
@@ -233,8 +233,8 @@ func TestIndexFollowsRefresh(t *testing.T) {
 	}
 }
 
-// TestIndexOfAPart checks that the index of a part shares the documents of the whole's. It
-// reads only files that the whole does not search: a copy of a hidden skill.
+// TestIndexOfAPart checks that the index of a part shares the documents with the index of the
+// whole. It must read only a copy of a hidden skill, which the whole does not search.
 func TestIndexOfAPart(t *testing.T) {
 	a := source("a", "git/SKILL.md", text("git", "Commits"), "hg/SKILL.md", text("hg", "Commits")+"# Shelving\n")
 	b := source("b", "copy/SKILL.md", text("git", "Commits"))

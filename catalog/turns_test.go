@@ -23,8 +23,8 @@ func (f slowFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestManifestsAreShared checks that many concurrent callers of one skill's manifest cause
-// at most two, and take no slot from a caller that reads a file of the skill.
+// TestManifestsAreShared checks that at most two manifests are made for many concurrent callers.
+// The callers take no slot from a caller that reads a file of the skill.
 func TestManifestsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"), "x/data.txt", "d", "x/y.txt", "y")))
