@@ -89,8 +89,8 @@ func TestNameClaimsFolder(t *testing.T) {
 		"available broken skill://r/c/SKILL.md", "available group skill://r/b/SKILL.md", "available in skill://r/group/in/SKILL.md", "available z skill://r/a/SKILL.md", "available zz skill://r/zz/SKILL.md"})
 }
 
-// TestUnspeakableFolder checks that a folder with a path that is not valid in a URI is
-// served under a valid one.
+// TestUnspeakableFolder checks that a skill is served under a valid URI even if the path of its
+// folder is not valid in one.
 func TestUnspeakableFolder(t *testing.T) {
 	c := catalogOf(t, source("r", "a\\b/in/SKILL.md", text("in", "d"), "a~b/in/SKILL.md", text("other", "d"), "w%2fx/SKILL.md", text("W", "d"),
 		"C:/SKILL.md", text("c", "d"), "ok/SKILL.md", text("ok", "d"), "q\\r/s/SKILL.md", text("t", "d"), "%2e%2e/SKILL.md", text("Up", "d")))

@@ -108,8 +108,8 @@ func TestSpecification(t *testing.T) {
 	}
 }
 
-// TestLinks follows every relative link and every use of a file of the skill in a tool
-// call, and checks that something points at every file.
+// TestLinks checks that every relative link leads to a file of the skill, and that some link leads
+// to every file.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
 	for _, b := range scan(t) {

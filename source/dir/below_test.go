@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestIgnored compares patterns with the folders that git check-ignore names.
+// TestIgnored checks which folders a pattern matches. The expected results are those of git
+// check-ignore.
 func TestIgnored(t *testing.T) {
 	for _, c := range []struct {
 		rules, folder string
@@ -49,8 +50,9 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestBelowBounds checks that the search ends with a notice in a tree of any width or depth, and
-// that two folders with one spelling get different labels.
+// TestBelowBounds checks that the search reports that it is not complete in a tree that is too deep
+// or has too many roots. It also checks that two folders whose labels would be equal get different
+// ones.
 func TestBelowBounds(t *testing.T) {
 	top := t.TempDir()
 	for _, folder := range []string{"a-b", "a_b", strings.Repeat("d/", maxDepth+2), "pipe"} {

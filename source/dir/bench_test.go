@@ -42,7 +42,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen measures one contained open beside a plain one.
+// BenchmarkOpen measures a contained open and, for comparison, a plain one.
 func BenchmarkOpen(b *testing.B) {
 	root := b.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "s"), 0o755); err != nil {

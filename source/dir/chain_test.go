@@ -20,8 +20,8 @@ func (h countingHandle) readlink(name string) (string, error) {
 	return h.handle.readlink(name)
 }
 
-// Listing a folder of links, each to the next, takes a few lookups for each link, not a
-// number that grows with the chain.
+// TestChainIsAskedOnce checks that listing a folder of links, each of which leads to the next,
+// takes a few lookups for each link. That number does not grow with the chain.
 func TestChainIsAskedOnce(t *testing.T) {
 	root := t.TempDir()
 	const n = 200
@@ -48,7 +48,7 @@ func TestChainIsAskedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A name at most maxLinks links away can be opened, and so is listed.
+	// A name that is at most maxLinks links away from the file can be opened, and so is listed.
 	if len(got) != maxLinks+1 || got[0].Name() != fmt.Sprintf("l-%04d", n-maxLinks) {
 		t.Errorf("%d entries from %v", len(got), got[0])
 	}

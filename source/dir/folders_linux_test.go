@@ -28,8 +28,8 @@ func (d listingDoor) folder(dir string, plain bool) (handle, error) {
 	return listingHandle{h.(stampHandle), d.lists}, nil
 }
 
-// An unchanged root is not listed again to look for a folder that it lacks. A changed
-// root is, and a new folder is found at once.
+// TestAbsentFoldersCostOneList checks that an unchanged root is not listed again to look for a
+// folder that it lacks. A changed root is listed again, and a new folder is found immediately.
 func TestAbsentFoldersCostOneList(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/notes.md": "x"})
 	if door, err := pickOpener().folder(root, false); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// later returns a time at which the stamps of files made now prove something.
+// later returns a time at which the stamps of files made now prove that the files have not changed.
 func later() time.Time { return time.Now().Add(skill.StampRacy + time.Second) }
 
 // one loads the only skill of a fresh root on a file system that keeps stamps.
@@ -35,7 +35,8 @@ func wholeOf(s *skill.Skill, known []skill.File) ([]skill.File, bool) {
 	return hashSince(context.Background(), s.FS.(*folder), known, later())
 }
 
-// longWay makes the manifest as on a file system that cannot make it in one pass.
+// longWay makes the manifest file by file, as on a file system where Whole cannot make it in one
+// pass.
 func longWay(ctx context.Context, s *skill.Skill) ([]skill.File, error) {
 	return (&skill.Skill{Bundle: &skill.Bundle{Path: s.Path, Entry: s.Entry, FS: struct{ fs.FS }{s.FS}}}).Manifest(ctx, nil)
 }

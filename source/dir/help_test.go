@@ -9,8 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// doors returns the ways to open that this system has. Every test of containment runs
-// with each.
+// doors returns the openers that this system has. Every test of containment runs with each of them.
 func doors() map[string]opener {
 	out := map[string]opener{"root": rootOpener{}}
 	if _, ok := pickOpener().(rootOpener); !ok {

@@ -14,9 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// junctions presents each symbolic link as Go presents a junction on Windows: it is
-// irregular, and neither a folder nor a link. One called odd cannot be read, as another kind
-// of link.
+// junctions presents each symbolic link as Go presents a junction on Windows: it is irregular, and
+// neither a folder nor a link. A link called odd cannot be read, like another kind of link.
 type junctions struct{ opener }
 
 func (d junctions) folder(dir string, plain bool) (handle, error) {
@@ -70,8 +69,8 @@ type junction struct{ fs.DirEntry }
 func (junction) IsDir() bool       { return false }
 func (junction) Type() fs.FileMode { return fs.ModeIrregular }
 
-// Junctions obey the rules of symbolic links: beside the skills, in a skill, and if they
-// leave the skill or the root.
+// TestJunctionsAreLinks checks that junctions obey the rules of symbolic links: beside the skills,
+// in a skill, and if they leave the skill or the root.
 func TestJunctionsAreLinks(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/docs/file": "text", "b/c/SKILL.md": "", "d/": ""})
 	outside := tree(t, map[string]string{"linked/SKILL.md": "", "secret": "text"})
@@ -119,8 +118,8 @@ func TestJunctionsAreLinks(t *testing.T) {
 	}
 }
 
-// The targets of junctions are absolute paths of Windows: one that leads back into its skill
-// is followed, in any spelling of its case, and no other is.
+// TestTargetsOfWindows checks which targets of junctions are followed. Such a target is an absolute
+// path of Windows. It is followed only if it leads back into its skill, in upper or lower case.
 func TestTargetsOfWindows(t *testing.T) {
 	me := ownPaths{real: "/c:/users/ana/skills/a", alias: "/server/share/skills/a", windows: true}
 	for target, want := range map[string]string{

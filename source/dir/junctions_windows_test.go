@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Real junctions, which need no privilege, are followed like links, also on the way to
-// the root.
+// TestJunctionsOfTheSystem checks that real junctions are followed like links, also on the way to
+// the root. Making a junction needs no privilege.
 func TestJunctionsOfTheSystem(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "", "a/docs/file": "text"})
 	outside := tree(t, map[string]string{"linked/SKILL.md": "", "secret": "text"})

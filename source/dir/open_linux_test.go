@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Opening a device can have effects, so it is not even opened to be refused. inotify
-// reports opens, but not stats.
+// TestSpecialIsNeverOpened checks that a device or a pipe is refused without being opened, since
+// opening a device can have effects. inotify reports opens, but not stats.
 func TestSpecialIsNeverOpened(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "x"})
 	special(t, filepath.Join(root, "s"))
@@ -31,7 +31,8 @@ func TestSpecialIsNeverOpened(t *testing.T) {
 	}
 }
 
-// The fastest swap: one call exchanges the skill's folder and a link.
+// TestRaceExchange checks containment during the fastest swap: one system call exchanges the
+// skill's folder and a link.
 func TestRaceExchange(t *testing.T) {
 	race(t, "SKILL.md", func(root string, i int) error {
 		if i == 0 {
@@ -47,7 +48,8 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// A folder that is replaced is watched again, although its path stays the same.
+// TestWatchReplacedFolder checks that a folder that is replaced is watched again, although its path
+// stays the same.
 func TestWatchReplacedFolder(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x", "new/SKILL.md": "x"})
 	root := filepath.Join(base, "r")

@@ -19,8 +19,8 @@ import (
 
 const secret = "SECRET-OUTSIDE"
 
-// hostile is a root with one skill, s, and everything around it that must not be read
-// through it.
+// hostile makes a root with a skill s, and with files around s that must not be read through that
+// skill.
 func hostile(t testing.TB) (root string) {
 	root = tree(t, map[string]string{
 		"s/SKILL.md":             "main",
@@ -168,7 +168,8 @@ func readAll(fsys fs.FS, name string) (string, error) {
 	return string(b), err
 }
 
-// Opening a pipe blocks, and opening a device may do anything. Neither is opened.
+// TestOpenSpecial checks that pipes, sockets and devices are refused without delay. Opening a pipe
+// can block, and opening a device may do anything.
 func TestOpenSpecial(t *testing.T) {
 	root := hostile(t)
 	special(t, filepath.Join(root, "s"))
@@ -239,7 +240,7 @@ func TestReadDir(t *testing.T) {
 	}
 }
 
-// The standard library's own suite runs on a tree that it can walk.
+// TestFS runs the test suite of the standard library on a tree that the suite can walk.
 func TestFS(t *testing.T) {
 	root := tree(t, map[string]string{
 		"s/SKILL.md": "main", "s/a/b/c.md": "c", "s/a/link.md": "->b/c.md", "s/d": "->a",
@@ -254,7 +255,8 @@ func TestFS(t *testing.T) {
 	}
 }
 
-// Links to directories could make a walk of a small tree endless.
+// TestWalkIsFinite checks that a walk of a small tree ends, although links to directories could
+// make it endless.
 func TestWalkIsFinite(t *testing.T) {
 	files := map[string]string{"s/SKILL.md": "x", "s/p": "->.", "s/q": "->."}
 	for i := range 25 {
@@ -278,7 +280,8 @@ func TestWalkIsFinite(t *testing.T) {
 	}
 }
 
-// A hard link is the file itself: nothing distinguishes it from a file of the skill.
+// TestHardLinkIsAFile checks that a hard link can be read, since nothing distinguishes it from a
+// file of the skill.
 func TestHardLinkIsAFile(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "x", "other.md": "shared"})
 	if err := os.Link(filepath.Join(root, "other.md"), filepath.Join(root, "s/hard.md")); err != nil {
@@ -290,8 +293,8 @@ func TestHardLinkIsAFile(t *testing.T) {
 	}
 }
 
-// A skill's folder, or a folder on the way to a linked one, is not followed if it becomes
-// a link after the scan.
+// TestFolderSwappedForLink checks that a skill's folder is not followed if it, or a folder on the
+// way to it, becomes a link after the scan.
 func TestFolderSwappedForLink(t *testing.T) {
 	for doorName, d := range doors() {
 		t.Run(doorName, func(t *testing.T) {
@@ -317,7 +320,8 @@ func TestFolderSwappedForLink(t *testing.T) {
 	}
 }
 
-// The system's error for a missing folder names its absolute path; ours does not.
+// TestErrorsKeepPathsToThemselves checks that the error for a missing folder does not contain its
+// absolute path, unlike the system's error.
 func TestErrorsKeepPathsToThemselves(t *testing.T) {
 	root := tree(t, map[string]string{"file": "x"})
 	for doorName, d := range doors() {
@@ -362,7 +366,7 @@ func TestStatAgain(t *testing.T) {
 	}
 }
 
-// A name that Windows would read as another one is refused there.
+// TestIsAlias checks which names Windows would read as another name. They are refused there.
 func TestIsAlias(t *testing.T) {
 	for name, want := range map[string]bool{
 		"SKILL.md": false, "a b": false, "a.b.c": false, "SKILL.md.": true, "SKILL.md ": true, "ref. .": true, "SKILL.md::$DATA": true, "a:b": true,

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// listed returns roots as "label scope path", only those whose label begins with one of
-// labels.
+// listed returns roots as "label scope path". It leaves out roots whose label does not begin with
+// one of labels.
 func listed(base string, roots []skill.Root, labels ...string) []string {
 	var out []string
 	for _, r := range roots {
@@ -80,8 +80,8 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
-// A root with the folder of an earlier one is not added; the earlier root gets its label
-// too.
+// TestWellKnownAlso checks that a root with the folder of an earlier root is not added, and that
+// the earlier root also gets its label.
 func TestWellKnownAlso(t *testing.T) {
 	base := tree(t, map[string]string{"p/.git/HEAD": "x", "p/skills/": "", "p/.claude/skills": "->../skills", "p/.agents/skills": "->../.claude/skills", "p/.codex": "->.agents", "h/": ""})
 	got := map[string][]string{}

@@ -238,8 +238,9 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Skills hold the bundles that they were read from, and the source holds the bundles of
-// its last scan. An unchanged bundle exists once.
+// TestBundlesAreShared checks that a later scan returns the same bundle for an unchanged skill.
+// Skills refer to the bundles that they were read from, and the source refers to the bundles of its
+// last scan, so an unchanged bundle is in memory only once.
 func TestBundlesAreShared(t *testing.T) {
 	for doorName, d := range doors() {
 		root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x", "c/SKILL.md": "x", "c/skill.md": "x"})
@@ -353,8 +354,8 @@ func TestScanFolderLimit(t *testing.T) {
 	}
 }
 
-// A link to the file system's root must not make a scan endless. The findings there do
-// not matter to this test.
+// TestScanLinkToEverything checks that a link to the file system's root does not make a scan
+// endless. The skills found there do not matter to this test.
 func TestScanLinkToEverything(t *testing.T) {
 	defer func(n int) { maxFolders = n }(maxFolders)
 	maxFolders = 2000
@@ -367,8 +368,8 @@ func TestScanLinkToEverything(t *testing.T) {
 }
 
 func TestScanWideFolder(t *testing.T) {
-	// Far more than one getdents returns. The widest folder met in the wild has
-	// 63,557 children; to make as many takes longer than to scan them.
+	// One call of getdents returns far fewer names than that. The widest folder met in the wild has
+	// 63,557 children, but making that many takes longer than scanning them.
 	n := 10_000
 	if testing.Short() {
 		n = 500
@@ -387,7 +388,8 @@ func TestScanWideFolder(t *testing.T) {
 	}
 }
 
-// Two scans of one tree are equal in any order of the workers.
+// TestScanIsDeterministic checks that two scans of one tree are equal, in whatever order the
+// workers run.
 func TestScanIsDeterministic(t *testing.T) {
 	files := map[string]string{}
 	for i := range 100 {
@@ -404,7 +406,8 @@ func TestScanIsDeterministic(t *testing.T) {
 	}
 }
 
-// There are many bundles, and the allocator has sizes of 128 and 144 bytes.
+// TestBundleIsSmall checks that a bundle fits into 128 bytes, since there are many. The next size
+// of the allocator is 144 bytes.
 func TestBundleIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[bundled]().Size(); n > 128 {
 		t.Errorf("a bundle takes %d bytes, not 128", n)

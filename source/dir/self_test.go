@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A link is judged by its target. The skill's own absolute path, or a path through the
-// folder above, leads back in. Everything else leads out, and so does a path that only
-// begins like the skill's.
+// TestLinksBackIntoTheSkill checks that a link is judged by its target. The skill's own absolute
+// path, or a path through the folder above, leads back in. Any other path outside leads out, even
+// if it begins like the skill's path.
 func TestLinksBackIntoTheSkill(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -38,7 +38,7 @@ func TestLinksBackIntoTheSkill(t *testing.T) {
 		{"s/up.md", "../s/SKILL.md", "up.md", "main", nil},
 		{"s/upup.md", "../../r/s/ref/../SKILL.md", "upup.md", "main", nil},
 		{"s/ref/up.md", "../../s/ref/a.md", "ref/up.md", "deep", nil},
-		{"s/aliased.md", top + "/alias/s/ref/a.md", "aliased.md", "deep", nil}, // the root's path before its links are resolved
+		{"s/aliased.md", top + "/alias/s/ref/a.md", "aliased.md", "deep", nil}, // by the path of the root whose links are not resolved
 		{"s/behind.md", top + "/alias/../r/s/SKILL.md", "behind.md", "", skill.ErrOutside},
 
 		{"s/env.md", top + "/r/s/.env", "env.md", "", fs.ErrNotExist},
@@ -60,7 +60,7 @@ func TestLinksBackIntoTheSkill(t *testing.T) {
 		for doorName, d := range doors() {
 			for _, given := range []string{"r", "alias"} {
 				if c.path == "aliased.md" && given == "r" || c.path == "shown.md" && given == "alias" {
-					continue // the source does not know that name
+					continue // the source does not know that path of the root
 				}
 				scan := scanned(t, d, filepath.Join(top, given))
 				for _, b := range scan.Bundles {
@@ -83,7 +83,8 @@ func TestLinksBackIntoTheSkill(t *testing.T) {
 	}
 }
 
-// Folders describes the contents of a direct child.
+// TestFolders checks which direct child folders Folders returns, and that it reports whether each
+// has a SKILL.md.
 func TestFolders(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "A/skill.md": "x", "b/notes.md": "x", "c": "a file", "l": "->a", "deep/er/SKILL.md": "x"})
 	s := New(Options{Root: skill.Root{Label: "x", Dir: root}})

@@ -15,9 +15,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The next scan sees each change that a new scan would see; without a change, it returns
-// the same scan. All trees are laid out at once, since a stamp proves something only when
-// it is old enough.
+// TestAgain checks that the next scan sees each change that a scan of a new source would see, and
+// that it returns the same scan if nothing has changed. All trees are made before the first scan,
+// so that the test waits only once until their stamps are old enough.
 func TestAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 2 s")
@@ -136,12 +136,13 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// age waits until the stamps of all files prove that they have not changed. No call sets
-// the time at which the kernel last changed a file's inode.
+// age waits until the stamps of all files are old enough to prove that the files have not changed.
+// The test cannot set them back, since no call sets the time at which the kernel last changed a
+// file's inode.
 func age() { time.Sleep(skill.StampRacy + 100*time.Millisecond) }
 
-// TestAgainRandom changes trees at random: a scan finds the same skills as a new source,
-// after any additions, removals and changes.
+// TestAgainRandom changes trees at random. It checks that the next scan finds the same as a new
+// source, after any additions, removals and changes.
 func TestAgainRandom(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -203,7 +204,8 @@ func TestAgainRandom(t *testing.T) {
 	}
 }
 
-// A change within the grain of the clock is seen too: young stamps prove nothing.
+// TestAgainYoung checks that a young tree is scanned again, since a change within the resolution of
+// the clock leaves the same stamp.
 func TestAgainYoung(t *testing.T) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		root, made := t.TempDir(), time.Now()

@@ -42,8 +42,8 @@ func special(t testing.TB, dir string) {
 	device(filepath.Join(dir, "zero.md"))
 }
 
-// race swaps a name between something of the skill and a way out of it while the file of
-// that name is read. No read may yield a byte from outside, and none may block.
+// race reads a file while swap exchanges it, or a folder on the way, with something that leads out
+// of the skill. It checks that no read yields a byte from outside, and that none blocks.
 func race(t *testing.T, name string, swap func(dir string, i int) error) {
 	turns := 10_000
 	if testing.Short() {
@@ -62,7 +62,7 @@ func race(t *testing.T, name string, swap func(dir string, i int) error) {
 				var err error
 				for i := 0; !stop.Load() && err == nil; i++ {
 					err = swap(root, i)
-					// The good state must last a moment, or no read meets it.
+					// The allowed state must last a moment, or no read would meet it.
 					for end := time.Now().Add(20 * time.Microsecond); time.Now().Before(end); {
 					}
 				}
@@ -90,8 +90,8 @@ func race(t *testing.T, name string, swap func(dir string, i int) error) {
 	}
 }
 
-// put replaces an entry with one of several kinds, in rotation. It makes each once and
-// links that again and again: ext4 searches long for an inode after many were freed.
+// put replaces an entry with one of several kinds, in rotation. It makes an entry of each kind once
+// and then makes hard links to it, since ext4 searches long for an inode after many were freed.
 func put(root, name string, i int, makes ...func(at string) error) error {
 	made, tmp := filepath.Join(root, fmt.Sprint("made", i%len(makes))), filepath.Join(root, "tmp")
 	if i < len(makes) {
@@ -105,8 +105,7 @@ func put(root, name string, i int, makes ...func(at string) error) error {
 	return os.Rename(tmp, filepath.Join(root, name))
 }
 
-// again links the made file under another name, or makes another one if the system
-// cannot.
+// again makes a hard link to the made file, or makes another file if the system cannot link it.
 func again(made, at string, makes func(at string) error) error {
 	if unix.Linkat(unix.AT_FDCWD, made, unix.AT_FDCWD, at, 0) == nil {
 		return nil
@@ -128,8 +127,8 @@ func TestRaceFile(t *testing.T) {
 	})
 }
 
-// A file that becomes a link between the check and the open must not be followed, not
-// even within the skill. The link could lead to a dot-entry.
+// TestRaceFileAndLink checks that a file that becomes a link between the check and the open is not
+// followed, not even within the skill, since the link could lead to a dot-entry.
 func TestRaceFileAndLink(t *testing.T) {
 	race(t, "f.md", func(root string, i int) error { return put(root, "s/f.md", i, aLink(".env"), aFile) })
 }
@@ -162,12 +161,13 @@ func putLink(root string, i int, name, target string) error {
 	return os.Rename(aside, at)
 }
 
-// A pipe that replaces a file at the worst moment must not block either.
+// TestRacePipe checks that a read does not block if a pipe replaces the file at the worst moment.
 func TestRacePipe(t *testing.T) {
 	race(t, "f.md", func(root string, i int) error { return put(root, "s/f.md", i, aPipe, aFile) })
 }
 
-// Root ignores file modes, so the test runs itself again as the user nobody.
+// TestPermissions checks the faults and notices for files and folders that may not be read. The
+// user root ignores file modes, so the test runs itself again as the user nobody.
 func TestPermissions(t *testing.T) {
 	if dir := os.Getenv("KNACK_TEST_MODE_DIR"); dir != "" {
 		checkPermissions(t, dir)
@@ -228,7 +228,8 @@ func checkPermissions(t *testing.T, root string) {
 	}
 }
 
-// A scan of many folders, and many idle skills, use only a few file descriptors.
+// TestDescriptors checks that a scan of many folders, and many idle skills, use only a few file
+// descriptors.
 func TestDescriptors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures thousands of skills")
@@ -273,8 +274,8 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// An entry named SKILL.md that is not a regular file is a fault for its kind, and never
-// blocks.
+// TestScanSpecialEntry checks that a SKILL.md that is a pipe, a socket or a device is a fault, and
+// never blocks the scan.
 func TestScanSpecialEntry(t *testing.T) {
 	kinds := map[string]string{"pipe": "pipe.md", "socket": "socket.md", "device": "zero.md"}
 	root := tree(t, map[string]string{"x/": ""})
@@ -292,8 +293,8 @@ func TestScanSpecialEntry(t *testing.T) {
 	}
 }
 
-// A pipe or a socket in a skill is not one of its files, and a notice says so. Beside
-// the skills it gets no notice.
+// TestSpecialFilesAreNoticed checks that a scan reports a pipe in a skill, which is not one of the
+// skill's files. A pipe beside the skills gets no notice.
 func TestSpecialFilesAreNoticed(t *testing.T) {
 	for name, d := range doors() {
 		root := tree(t, map[string]string{"a/SKILL.md": "", "a/b/": "", "c/": ""})

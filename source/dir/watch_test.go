@@ -23,7 +23,7 @@ func watched(t *testing.T, s *Source) <-chan string {
 	return found
 }
 
-// watching is watched until stop is called.
+// watching is like watched, but the caller stops it with the returned function.
 func watching(t *testing.T, s *Source) (<-chan string, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,7 +82,8 @@ func expect(t *testing.T, found <-chan string, want string) {
 	}
 }
 
-// A user's first edit can come after the first scan and before the folders are watched.
+// TestWatchSeesWhatChangedBefore checks that Watch reports a change that comes after the first scan
+// and before the folders are watched.
 func TestWatchSeesWhatChangedBefore(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x"})
 	s := source(pickOpener(), root)
@@ -101,7 +102,8 @@ func TestWatchSeesWhatChangedBefore(t *testing.T) {
 	<-ended
 }
 
-// A root that cannot be read has answered: its watch does not wait for a first scan that succeeds.
+// TestWatchUnreadable checks that the watch of a root that cannot be read begins after the first
+// scan, although that scan has failed.
 func TestWatchUnreadable(t *testing.T) {
 	root := tree(t, map[string]string{"loop": "->loop"})
 	s := source(pickOpener(), filepath.Join(root, "loop"))
@@ -183,8 +185,8 @@ func TestWatchFallsBackToPolling(t *testing.T) {
 	})
 }
 
-// A required root that reappears is served again, like any other, though its absence is
-// an error.
+// TestWatchRequiredRootThatComesAndGoes checks that a required root that reappears is served again,
+// although its absence is an error.
 func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	base := tree(t, map[string]string{"r/a/SKILL.md": "x"})
 	root := filepath.Join(base, "r")
@@ -203,8 +205,8 @@ func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	expect(t, found, "c")
 }
 
-// TestWatchAfterScan checks that a source whose disk has not answered a scan joins no watch, in which
-// a call that waits for the disk would delay the watches of all roots.
+// TestWatchAfterScan checks that a source is not watched before the first scan has ended. Until
+// then its disk may not answer, and a call that waits for it would delay the watches of all roots.
 func TestWatchAfterScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Root: skill.Root{Label: "late", Dir: filepath.Join(string(filepath.Separator), "nowhere")}})

@@ -54,8 +54,8 @@ func TestWatchesAreOneInstance(t *testing.T) {
 	}
 }
 
-// A folder that is mounted in two places, as in containers, has one watch of the system,
-// under one name.
+// TestWatchesOneFolderByTwoNames checks that both sources see the changes of a folder that is
+// mounted in two places, as in containers. The system has only one watch for it, under one name.
 func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	base := tree(t, map[string]string{"one/a/SKILL.md": "x", "two/": ""})
 	one, two := filepath.Join(base, "one"), filepath.Join(base, "two")
@@ -86,7 +86,8 @@ func TestWatchesOneFolderByTwoNames(t *testing.T) {
 	expect(t, inTwo, "a b b/c d")
 }
 
-// The test runs into the system's limits in a separate namespace.
+// TestWatchesRunOut checks that a source polls if the system's limits are reached. It sets low
+// limits in a user namespace of its own.
 func TestWatchesRunOut(t *testing.T) {
 	if limit := os.Getenv("KNACK_TEST_INOTIFY"); limit != "" {
 		runOut(t, limit)

@@ -24,8 +24,8 @@ func isOn(s *Source) func() bool {
 	return func() bool { on, _ := s.Watching(); return on }
 }
 
-// Two sources on the same folders have one watch for each folder. If one source gives a
-// watch back, the other keeps it.
+// TestWatchesAreCounted checks that two sources of the same folders share one watch for each
+// folder. If one source ends its use of a watch, the other source keeps the watch.
 func TestWatchesAreCounted(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": "x", "b/SKILL.md": "x"})
 	w := NewWatches()
@@ -65,8 +65,8 @@ func TestWatchesAreCounted(t *testing.T) {
 	expect(t, again, "b c d e")
 }
 
-// Two missing roots in the same parent, such as a home folder, share one watch. Neither
-// is poked by events that concern the other.
+// TestWatchesMissingRootsShareTheirParent checks that two missing roots in the same parent, such as
+// a home folder, share one watch. Neither root is poked by events that concern the other.
 func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	home := tree(t, nil)
 	w := NewWatches()
@@ -85,8 +85,9 @@ func TestWatchesMissingRootsShareTheirParent(t *testing.T) {
 	expect(t, two, "b")
 }
 
-// A source with more folders than watches allowed polls instead, and reports that. The
-// others keep their watches, and the watches that they give back are used.
+// TestWatchesBound checks that a source polls if it has more folders than may still be watched, and
+// reports the reason. Other sources keep their watches, and once one of them ends, its watches can
+// be used.
 func TestWatchesBound(t *testing.T) {
 	defer func(d time.Duration) { pollInterval = d }(pollInterval)
 	pollInterval = 20 * time.Millisecond
@@ -120,7 +121,8 @@ func TestWatchesBound(t *testing.T) {
 	})
 }
 
-// A failure of the watcher itself reaches every source, which polls from then on.
+// TestWatchesFail checks that a failure of the watcher itself reaches every source, and that the
+// sources then poll.
 func TestWatchesFail(t *testing.T) {
 	defer func(d time.Duration) { pollInterval = d }(pollInterval)
 	pollInterval = 10 * time.Millisecond
@@ -140,7 +142,8 @@ func TestWatchesFail(t *testing.T) {
 	})
 }
 
-// Sources come and go, as when a client changes its roots.
+// TestWatchesComeAndGo checks that no watch is left after sources have come and gone, as when a
+// client changes its roots.
 func TestWatchesComeAndGo(t *testing.T) {
 	base := tree(t, nil)
 	w := NewWatches()
@@ -167,9 +170,9 @@ func TestWatchesComeAndGo(t *testing.T) {
 	}
 }
 
-// A change of the target of a link on the way to a root is noticed at once. The link may
-// be the root itself or a folder above, and the root may be missing. Other events beside
-// it are not reported.
+// TestWatchesSeeLinksRetargeted checks that a source immediately notices a new target of a link on
+// the way to its root. The link may be the root itself or a folder above, and the root may be
+// missing. Other events beside the link are not reported.
 func TestWatchesSeeLinksRetargeted(t *testing.T) {
 	base := tree(t, map[string]string{
 		"one/a/SKILL.md": "x", "two/b/SKILL.md": "x", "one/deep/skills/c/SKILL.md": "x", "two/deep/skills/d/SKILL.md": "x",

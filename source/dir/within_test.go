@@ -28,9 +28,9 @@ func (s swapper) folder(dir string, plain bool) (handle, error) {
 	return s.opener.folder(dir, plain)
 }
 
-// TestWithin checks that a root that must stay within its project is dropped if it is a
-// link: from the start, after the scan, or between the check and the opening. A link
-// within the project is followed.
+// TestWithin checks that a root that must stay within its project is dropped if a link leads out of
+// the project: from the start, after the scan, or between the check and the opening. A link within
+// the project is followed.
 func TestWithin(t *testing.T) {
 	for name, door := range doors() {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A linked worktree below a root is another state of the same skills, and is not searched.
+// TestLinkedWorktrees checks that a scan does not search a linked worktree below a root, which has
+// another state of the same skills.
 func TestLinkedWorktrees(t *testing.T) {
 	base := tree(t, map[string]string{
 		"repo/.git/HEAD": "x", "repo/.git/index": "x", "repo/skills/deploy/SKILL.md": "",

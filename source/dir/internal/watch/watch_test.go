@@ -19,7 +19,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tree makes a folder with these files in it. A name that ends in a slash is a folder's.
+// tree makes a folder with the given files. A name that ends in a slash makes a folder.
 func tree(t *testing.T, names ...string) string {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -54,7 +54,8 @@ func silent(t *testing.T) *Watcher {
 	return w
 }
 
-// A new folder beyond the bound is not watched, not even until the scan.
+// TestBoundBeforeTheScan checks that a new folder beyond the bound is not watched, not even until
+// the next scan.
 func TestBoundBeforeTheScan(t *testing.T) {
 	root := tree(t, "a/")
 	w := silent(t)
@@ -68,8 +69,8 @@ func TestBoundBeforeTheScan(t *testing.T) {
 	}
 }
 
-// A root may appear between the scan that missed it and the watch on its place. Changes
-// in it must then not go unseen until the next scan.
+// TestRootAfterTheScan checks that changes in a root are seen if it appears between the scan that
+// missed it and the watch on its place.
 func TestRootAfterTheScan(t *testing.T) {
 	base := tree(t, "r/a/", "r/.git/", "other/")
 	root := filepath.Join(base, "r")
@@ -88,7 +89,8 @@ func TestRootAfterTheScan(t *testing.T) {
 	}
 }
 
-// After an overflow, a folder may have been replaced without an event.
+// TestOverflow checks that an overflow ends the watch of a folder that was replaced meanwhile, and
+// no other. No event reports such a replacement.
 func TestOverflow(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a folder has no identity there")
@@ -112,8 +114,9 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// A scan sees a folder by its new name before the event of its move arrives. The system
-// knows one watch for both names, and ends it with the old one.
+// TestMovedFolder checks that a moved folder is watched again. A scan may see the folder by its new
+// name before the event of the move arrives. The system has one watch for both names, and ends it
+// with the old name.
 func TestMovedFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a folder has no identity there")
@@ -140,8 +143,8 @@ func TestMovedFolder(t *testing.T) {
 	}
 }
 
-// No event reports a folder that disappeared after the scan, so the scan must be
-// repeated. The existing folders stay watched.
+// TestGoneFolder checks that Set reports a change if a folder has disappeared after the scan, since
+// no event does. The existing folders stay watched.
 func TestGoneFolder(t *testing.T) {
 	base := tree(t, "r/a/", "r/file")
 	at := func(p string) string { return filepath.Join(base, p) }
@@ -167,8 +170,8 @@ func TestGoneFolder(t *testing.T) {
 	}
 }
 
-// TestFailure checks that a failure of the system's watcher reaches every root and closes
-// it, and that an error which the watcher survives reaches none.
+// TestFailure checks that a failure of the system's watcher closes the watcher and reaches every
+// root. An error that the watcher survives reaches no root.
 func TestFailure(t *testing.T) {
 	w := silent(t)
 	base := tree(t, "a/")
