@@ -20,9 +20,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Two token holders: all sees everything, some must not see hidden skills. Every hidden
-// text has hiddenWord in it. absentWord is in no text; it is as long, and as far from
-// every other name.
+// The tests have two token holders: "all" sees everything, and "some" must not see hidden skills.
+// Every hidden text contains hiddenWord. absentWord is in no text. It is as long as hiddenWord, and
+// differs as much from every other name.
 const (
 	hiddenWord = "zebra"
 	absentWord = "aardv"
@@ -83,7 +83,7 @@ func twoHolders(t *testing.T) holders {
 	return h
 }
 
-// raw asks and returns every byte of the answer, with the id taken out.
+// raw sends a call and returns every byte of the answer, with its ids set to 0.
 func (c *client) raw(method string, params map[string]any) string {
 	c.t.Helper()
 	resp := c.post(c.body(method, params))
@@ -96,8 +96,8 @@ func (c *client) raw(method string, params map[string]any) string {
 
 var eventName = regexp.MustCompile(`(?m)^id: .*$`)
 
-// ways are the calls that could show a skill, by a word that is part of its name,
-// folder and files.
+// ways returns the calls that could reveal a skill. Each contains word, which is part of the
+// skill's name, folder and files.
 func ways(word string, tools []*tool.Tool) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	add := func(method string, params map[string]any) {
@@ -136,7 +136,7 @@ func ways(word string, tools []*tool.Tool) map[string]map[string]any {
 	return all
 }
 
-// lists are the calls that list everything.
+// lists returns the calls that list skills, or that read a skill around a hidden one.
 func lists(tools []*tool.Tool) map[string]map[string]any {
 	all := map[string]map[string]any{
 		"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil, "skills/list": nil,
@@ -159,8 +159,8 @@ func lists(tools []*tool.Tool) map[string]map[string]any {
 	return all
 }
 
-// A client that may not see a skill gets the answer for a missing skill to every kind of
-// request, and finds it in no list.
+// TestHiddenSkillsAreAbsent checks that a client that may not see a skill gets the same answers as
+// for a missing skill, to every kind of request, and finds the skill in no list.
 func TestHiddenSkillsAreAbsent(t *testing.T) {
 	t.Parallel()
 	sets := tool.SetNames()
@@ -229,8 +229,9 @@ func TestHiddenSkillsAreAbsent(t *testing.T) {
 	}
 }
 
-// TestSkippedSkillsAreHiddenByTheirURI checks that a deny of a skill's URI hides it also while it is
-// skipped, if the URI has the root's label and "~" because no URI can have the folder's name.
+// TestSkippedSkillsAreHiddenByTheirURI checks that a rule that denies a skill's URI also hides the
+// skill while it is skipped. The URI has the root's label and a "~", because no URI can contain the
+// folder's name.
 func TestSkippedSkillsAreHiddenByTheirURI(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no folder can have the name")
@@ -257,12 +258,13 @@ func TestSkippedSkillsAreHiddenByTheirURI(t *testing.T) {
 	}
 }
 
-// replaceWord keeps the letters' case.
+// replaceWord replaces a word, or its first four letters, in lower and upper case.
 func replaceWord(text, from, to string) string {
 	return strings.NewReplacer(from, to, strings.ToUpper(from), strings.ToUpper(to), from[:4], to[:4], strings.ToUpper(from[:4]), strings.ToUpper(to[:4])).Replace(text)
 }
 
-// A client is not notified of changes of skills that it may not see.
+// TestHiddenChangesAreNotTold checks that a client is not notified of changes of skills that it may
+// not see.
 func TestHiddenChangesAreNotTold(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -289,7 +291,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		c.call("logging/setLevel", map[string]any{"level": "debug"})
 		who = append(who, name+" modern", name+" legacy")
 	}
-	// until gathers the messages of a stream up to the end of the expected change.
+	// until returns the notifications of a stream up to the message for which last returns true.
 	until := func(from <-chan message, last func(message) bool) (said []string) {
 		deadline := time.After(20 * time.Second)
 		for {
@@ -311,7 +313,8 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra-new/SKILL.md": skillText("zebra-new", "A zebra."), "zebra/zebra.txt": "another",
 		"zebra-skipped/SKILL.md": "no frontmatter zebra",
 	})
-	// The clients that may see it are told; then comes a change that all may see.
+	// First wait until the clients that may see the change are notified of it. After that comes a
+	// change that all clients may see.
 	for _, name := range who {
 		if strings.HasPrefix(name, "all") {
 			until(streams[name], func(m message) bool { return m.Method == "notifications/resources/updated" })
@@ -335,7 +338,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 	}
 }
 
-// A new policy also applies to existing sessions and subscriptions.
+// TestRestrictLater checks that a new policy also applies to existing sessions and subscriptions.
 func TestRestrictLater(t *testing.T) {
 	h := twoHolders(t)
 	w := start(t, setting{files: hiddenLibrary(), policy: access.NewPolicy(true, nil), verifier: h.verifier, private: true})
@@ -363,8 +366,8 @@ func TestRestrictLater(t *testing.T) {
 	}
 }
 
-// TestRestrictTells: when rules change, exactly the clients that see other skills are
-// notified, at once: for first rules, equal rules and no rules.
+// TestRestrictTells checks that a change of rules at once notifies exactly the clients that then
+// see different skills. It sets first rules, equal ones, and none.
 func TestRestrictTells(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -441,9 +444,9 @@ func TestRestrictTells(t *testing.T) {
 	}
 }
 
-// A subject that loses its group while sessions and streams are open is notified that its
-// lists have changed, and of no skill that it no longer sees, neither then nor when it
-// resumes a stream.
+// TestGroupTakenAway checks a subject that loses its group while its sessions and streams are open.
+// It is notified that its lists have changed. It is not notified of a skill that it no longer sees,
+// neither then nor when it resumes a stream.
 func TestGroupTakenAway(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -513,7 +516,7 @@ func TestGroupTakenAway(t *testing.T) {
 	listen("")
 	put(t, w.dir, map[string]string{"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra/zebra.txt": "another", "zebra-new/SKILL.md": skillText("zebra-new", "A zebra.")})
 	must(t, w.catalog.Refresh(t.Context()))
-	must(t, os.RemoveAll(filepath.Join(w.dir, "zebra"))) // a client that lost sight of it is not notified of its end either
+	must(t, os.RemoveAll(filepath.Join(w.dir, "zebra"))) // a client that may no longer see the skill is not notified of its removal either
 	must(t, w.catalog.Refresh(t.Context()))
 	rewrite(t, w.dir, "open/notes.txt", "told to all")
 	listen(updated)

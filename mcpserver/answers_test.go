@@ -88,8 +88,8 @@ func (c *client) bodyOf(id, method, params string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
 }
 
-// TestTransportsAgree sends every request over pipes and in a session over HTTP: both
-// give the same result or the same error.
+// TestTransportsAgree checks that every request gets the same result or the same error over pipes
+// and in a session over HTTP.
 func TestTransportsAgree(t *testing.T) {
 	w := start(t, setting{})
 	pipe, web := overPipe(t, w.server), w.dial(legacy)
@@ -143,8 +143,8 @@ func session(t testing.TB, run func(context.Context, *mcpserver.StdioTransport) 
 const pipeHello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-// TestAnswersFollowTheDisk changes the files of an answer: the next answer to the same
-// request has the new state.
+// TestAnswersFollowTheDisk checks that the next answer to a request has the new state after the
+// files of an answer have changed.
 func TestAnswersFollowTheDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, params string
@@ -212,7 +212,8 @@ func (h *oneHolder) Verify(context.Context, string) (access.Subject, bool) {
 	return access.Subject{Name: h.name}, true
 }
 
-// TestUseNamesTheCurrentHolder renames a token's holder: later uses have the new name.
+// TestUseNamesTheCurrentHolder checks that events have the new name after a token's holder was
+// renamed.
 func TestUseNamesTheCurrentHolder(t *testing.T) {
 	holder := &oneHolder{name: "before"}
 	var mu sync.Mutex

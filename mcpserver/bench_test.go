@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Contract 002's limits, measured end to end: a real folder, the catalogue, and for a
-// call the protocol on both ends. Each benchmark fails beyond its limit.
+// The limits of contract 002. Each benchmark measures end to end and fails beyond its limit: with a
+// real folder and the catalogue, and for a call also with the protocol on both ends.
 const (
 	limitLookup  = 100 * time.Millisecond
 	limitScan    = time.Second
@@ -83,8 +83,8 @@ func BenchmarkRefresh(b *testing.B) {
 	within(b, limitRefresh)
 }
 
-// BenchmarkLiveHeap measures the live heap of a server with a hundred skills, above a
-// server without any.
+// BenchmarkLiveHeap measures how much more live heap a server with a hundred skills needs than a
+// server without skills.
 func BenchmarkLiveHeap(b *testing.B) {
 	root, empty := hundred(b), tree(b, nil)
 	var megabytes float64

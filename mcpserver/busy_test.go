@@ -27,8 +27,8 @@ func (s stuck) Folders(func(string) bool) []skill.Folder {
 	return nil
 }
 
-// TestBusyIsNotMissing checks that the log tells a lookup that overran from a name that
-// there is not.
+// TestBusyIsNotMissing checks that events distinguish a lookup that took too long from a name that
+// does not exist.
 func TestBusyIsNotMissing(t *testing.T) {
 	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})
 	for _, era := range eras {

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// TestServerCloses checks that a catalogue forgets a server that is closed.
+// TestServerCloses checks that a catalogue no longer refers to a server that is closed.
 func TestServerCloses(t *testing.T) {
 	skills := catalog.New(nil, catalog.Options{})
 	s := New(Options{Catalog: skills})

@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// history is the versions of a file, with their times. A version may be seen from the
-// moment its change began until the moment the next change was done.
+// history has the versions of a file, with their times. A version may be seen from the moment its
+// change began until the moment the next change was done.
 type history struct {
 	mu       sync.Mutex
 	versions []version
@@ -33,7 +33,7 @@ type version struct {
 	from, until time.Time
 }
 
-// change runs do, after which the file is text.
+// change records a new version and runs do, after which the file contains text.
 func (h *history) change(text string, do func() error) error {
 	h.mu.Lock()
 	h.versions = append(h.versions, version{text: text, from: time.Now()})
@@ -47,7 +47,7 @@ func (h *history) change(text string, do func() error) error {
 	return err
 }
 
-// had reports whether ok holds for some version between two moments.
+// had reports whether ok is true for some version that could be seen between two moments.
 func (h *history) had(begun, ended time.Time, ok func(text string) bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,14 +68,14 @@ const lag = 30 * time.Second
 type library struct {
 	t       *testing.T
 	root    string
-	aside   string // outside of the root, to make and take away in one step
+	aside   string // outside the root, so that skills are added and removed with one rename
 	skills  []*history
 	changes [3]atomic.Int64 // rewritten, added, removed
-	busy    atomic.Int64    // answers that say so
+	busy    atomic.Int64    // answers that report a busy machine
 
 	catalog *catalog.Catalog
 	tool    *tool.Tool      // the tool that lists the skills
-	lists   [2]atomic.Int64 // judged by a snapshot; at which too many came and went
+	lists   [2]atomic.Int64 // lists compared with a snapshot, and lists during which too many snapshots were published
 }
 
 const librarySize = 12
@@ -204,8 +204,8 @@ func (l *library) isBusy(i int, answer string) bool {
 	return is
 }
 
-// judgeSnapshot: the list equals, to the last character, the list of a snapshot that was
-// published during the call, or of the newest one before it.
+// judgeSnapshot checks that a list equals, to the last character, the list of a snapshot. That
+// snapshot was published during the call, or was the newest one before it.
 func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.View) error {
 	after, err := l.catalog.View(ctx)
 	if err != nil {
@@ -224,8 +224,8 @@ func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.
 	return fmt.Errorf("the list is that of neither snapshot %d nor %d:\n%s", before.Version, after.Version, got)
 }
 
-// judgeList checks that a list has every skill once, with a description that it had, and
-// leaves a skill out only when it was away.
+// judgeList checks that a list has every skill once, with a description that it had, and leaves out
+// only a skill that was not on disk.
 func (l *library) judgeList(got string, begun time.Time) error {
 	for i, h := range l.skills {
 		_, row, found := strings.Cut(got, "<name>"+name(i)+"</name>\n<description>")
@@ -242,8 +242,8 @@ func (l *library) judgeList(got string, begun time.Time) error {
 	return nil
 }
 
-// A hundred callers ask while skills are changed, added and removed on disk:
-// every answer is some version that there was during the call.
+// TestConcurrentCallers lets a hundred callers send calls while skills are changed, added and
+// removed on disk. It checks that every answer is a version that existed during the call.
 func TestConcurrentCallers(t *testing.T) {
 	t.Parallel()
 	const sessions, callers = 20, 100

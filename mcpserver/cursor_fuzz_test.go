@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// FuzzCursor: a cursor that is accepted has a URI in normal form, and each URI comes back
-// from its cursor.
+// FuzzCursor checks that a cursor that is accepted contains a URI in normal form, and that a URI is
+// the same after it was made a cursor and parsed.
 func FuzzCursor(f *testing.F) {
 	for _, c := range []string{"", "x", "MSBza2lsbDovL2EvU0tJTEwubWQ", cursorAfter(1, "skill://a/SKILL.md"), cursorAfter(1<<40, "skill://a/%2e%2e/SKILL.md"), cursorAfter(0, ""), cursorAfter(7, "skill://a/b c"), cursorAfter(7, "SKILL://a/SKILL.md"), "LTEgeA"} {
 		f.Add(c)
@@ -18,7 +18,7 @@ func FuzzCursor(f *testing.F) {
 				t.Errorf("%q names %q: %v", c, uri, err)
 			}
 		}
-		// A text that is a URI comes back from a cursor of its own.
+		// A URI made into a cursor is parsed back unchanged.
 		if u, err := skill.ParseURI(c); err == nil && len(u.String()) < 8000 {
 			if n, back, err := parseCursor(cursorAfter(3, u.String())); err != nil || n != 3 || back != u.String() {
 				t.Errorf("%q comes back as %q: %v", u, back, err)

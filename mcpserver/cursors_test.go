@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// A cursor that no answer has given is refused, by every list, in every era; a list of
-// one page has no cursor.
+// TestCursorsThatNobodyGave checks that every list, in every era, refuses a cursor that no answer
+// has returned. A list of one page refuses every cursor.
 func TestCursorsThatNobodyGave(t *testing.T) {
 	t.Parallel()
 	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
@@ -38,7 +38,8 @@ func TestCursorsThatNobodyGave(t *testing.T) {
 	})
 }
 
-// TestCursorsOfPromptsAreBounded: a position that no list can have is refused.
+// TestCursorsOfPromptsAreBounded checks that a cursor is refused if its position is larger than any
+// list can have.
 func TestCursorsOfPromptsAreBounded(t *testing.T) {
 	t.Parallel()
 	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
@@ -51,8 +52,8 @@ func TestCursorsOfPromptsAreBounded(t *testing.T) {
 	})
 }
 
-// Members that are new in 2026-07-28 are on no result of an older version, for any
-// method, and on each list and each read of that version.
+// TestHintsByEra checks that members that are new in 2026-07-28 are in no result of an older
+// version, for any method. In 2026-07-28 they are in the result of each list and each read.
 func TestHintsByEra(t *testing.T) {
 	t.Parallel()
 	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {

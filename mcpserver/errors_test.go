@@ -20,7 +20,7 @@ import (
 var badCalls = []struct {
 	what, method, params string
 	code                 int64
-	message              string // of both transports; "" is not looked at
+	message              string // on both transports; "" is not compared
 }{
 	{"params of text", "tools/call", `"SECRET"`, -32602, "invalid params: must be an object"},
 	{"params of much text", "tools/call", `"` + strings.Repeat("SECRET", 200_000) + `"`, -32602, "invalid params: must be an object"},
@@ -49,7 +49,7 @@ var badCalls = []struct {
 
 var goish = regexp.MustCompile(`mcp\.|Go struct|unmarshal|SECRET|goroutine|\.go:`)
 
-// checkRefused looks at one line that must be an error.
+// checkRefused checks that a line is an error with the given code and message.
 func checkRefused(t *testing.T, what string, line []byte, code int64, message string) {
 	t.Helper()
 	var m struct {
@@ -70,7 +70,8 @@ func checkRefused(t *testing.T, what string, line []byte, code int64, message st
 	}
 }
 
-// Every error that a client gets is one plain sentence, over stdio and over HTTP.
+// TestErrorsArePlain checks that every error that a client gets is one plain sentence, over stdio
+// and over HTTP.
 func TestErrorsArePlain(t *testing.T) {
 	t.Parallel()
 	const hello = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
@@ -105,14 +106,14 @@ func TestErrorsArePlain(t *testing.T) {
 				params := x.params
 				if era == modern {
 					if !strings.HasPrefix(params, "{") || strings.Contains(params, "_meta") || x.method == "initialize" || x.method == "logging/setLevel" || x.code == -32601 {
-						continue // not of the era without its _meta
+						continue // not a call of this era, or with params that cannot have its _meta
 					}
 					params = strings.Replace(params, "{", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}},`, 1)
 				}
-				// An id is not a member, with any text.
+				// An id is not mistaken for a member, whatever its text is.
 				r := c.request(http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":"result","method":%q,"params":%s}`, x.method, params))
 				if len(r.Header.Get("Mcp-Name")) > 1000 {
-					continue // no header takes it
+					continue // the name is too long for a header
 				}
 				resp, err := http.DefaultClient.Do(r)
 				must(t, err)
@@ -125,13 +126,13 @@ func TestErrorsArePlain(t *testing.T) {
 					}
 				}
 				if x.code == -32602 && bytes.Contains(data, []byte(`"header mismatch: Mcp-Name `)) {
-					continue // the header of the name cannot agree
+					continue // the header cannot repeat such a name
 				}
 				if strings.Contains(params, `protocolVersion":"9`) && era == legacy {
-					x.code = mcp.CodeHeaderMismatch // its header says another version
+					x.code = mcp.CodeHeaderMismatch // the header names another version
 				}
 				if era == modern && x.method == "prompts/get" {
-					x.message = "" // the SDK looks for the name before it decodes
+					x.message = "" // the message is not compared here
 				}
 				checkRefused(t, era+" "+x.what, data, x.code, x.message)
 			}
@@ -139,7 +140,7 @@ func TestErrorsArePlain(t *testing.T) {
 	})
 }
 
-// A server without tools works too, and sends notifications of changes.
+// TestNoTools checks that a server without tools works too, and sends notifications of changes.
 func TestNoTools(t *testing.T) {
 	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})
 	c := scanned(t, folder(root))

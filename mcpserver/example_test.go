@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The MCP server as one of several handlers of a program.
+// This example serves MCP as one of several handlers of a program.
 func Example() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})

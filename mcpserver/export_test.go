@@ -7,10 +7,10 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/notify"
 )
 
-// SetRoom has answers share another budget. It is called before [NewHTTP].
+// SetRoom sets the memory budget that answers share. It must be called before [NewHTTP].
 func (s *Server) SetRoom(b *limit.Budget) { s.memory = b }
 
-// CheckEvery sets how often files with a subscriber are looked at.
+// CheckEvery sets how often files with a subscriber are checked.
 func (s *Server) CheckEvery(d time.Duration) {
 	o := s.subscriptionOptions()
 	o.Period = d
@@ -28,11 +28,11 @@ func (s *Server) DivideSubscriptions(n int) (all, own int) {
 // Subscriptions returns the number of files with a subscriber.
 func (s *Server) Subscriptions() int { return s.notifier.Files.Len() }
 
-// WaitForRoots has the first calls wait longer for a client's roots.
+// WaitForRoots sets how long the first calls wait for a client's roots.
 func (s *Server) WaitForRoots(d time.Duration) { s.roots.grace = d }
 
-// WaitForSkills has the first answers wait no longer than d until all skills were read.
+// WaitForSkills sets how long the first answers wait until all skills were read.
 func (s *Server) WaitForSkills(d time.Duration) { s.grace = d }
 
-// WaitForFirstScan has the server give roots up that are still not read after d.
+// WaitForFirstScan sets how long an unread root keeps the server from being ready.
 func (h *HTTP) WaitForFirstScan(d time.Duration) { h.firstScan = d }

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// steady is a source that makes one step of progress after each pause, and is done after
-// a number of steps; without a pause it never makes progress.
+// steady is a source whose scan takes a number of steps. Each step takes one pause and counts as
+// progress.
 type steady struct {
 	catalog.Source
 	steps int
@@ -30,8 +30,9 @@ func (s steady) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.Source.Scan(ctx)
 }
 
-// The first answers of a session wait for all skills while reading makes progress. If it
-// takes too long or hangs, they say that skills are still being read.
+// TestFirstAnswersAreWhole checks that the first answers of a session wait for all skills while
+// reading makes progress. If reading takes too long or hangs, the answers say that skills are still
+// being read.
 func TestFirstAnswersAreWhole(t *testing.T) {
 	const hung = 1000 * time.Hour
 	for name, row := range map[string]struct {
@@ -78,7 +79,8 @@ func TestFirstAnswersAreWhole(t *testing.T) {
 	}
 }
 
-// Once a client has named its roots, the first list waits for the skills in them.
+// TestSkillsOfRootsAreAwaited checks that the first list waits for the skills of a client's roots
+// once the client has named them.
 func TestSkillsOfRootsAreAwaited(t *testing.T) {
 	for name, row := range map[string]struct {
 		scan   time.Duration

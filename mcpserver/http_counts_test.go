@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestRefusalsOfTooMuch: a refusal for too many requests at once is recorded as such, and
-// not as a client that asks too often.
+// TestRefusalsOfTooMuch checks that a refusal because the server is full is recorded as "busy", and
+// not as a client that sends requests too often.
 func TestRefusalsOfTooMuch(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -16,16 +16,16 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// fuzzMethods are the methods that a shape may name, so that the fuzzer need not find a
-// valid call first, and varies the parameters.
+// fuzzMethods are the methods that a shape may name. The fuzzer then need not find a valid call
+// first, and varies the parameters.
 var fuzzMethods = []string{
 	"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "resources/directory/read", "resources/subscribe", "resources/unsubscribe",
 	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "skills/list", "skills/get", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
 }
 
-// The shapes of a request, by shape%4: of the newer era, within a session, without one,
-// and within one without notifications/initialized. Above them a method that the body is
-// the parameters of, or none.
+// The shapes of a request, by shape%shapes: of the newer era, within a session, without a session,
+// and within a session without notifications/initialized. shape/shapes is 0 if the body is a
+// message, or selects the method of which the body is the parameters.
 const (
 	shapeModern = iota
 	shapeSession
@@ -34,8 +34,8 @@ const (
 	shapes
 )
 
-// FuzzHTTPBody: every body, in either era, within a session or without, gets one answer,
-// which is not an internal error, and is JSON if its header says so.
+// FuzzHTTPBody checks that every body gets one answer, in either era, within a session or without.
+// The answer is not an internal error, and is JSON if its header says so.
 func FuzzHTTPBody(f *testing.F) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
 	for shape := range byte(shapes) {
@@ -121,7 +121,7 @@ func FuzzHTTPBody(f *testing.F) {
 			}
 		case shapeSession:
 			headers["Mcp-Session-Id"] = session
-		case shapeHandshake: // one of which there may be a bounded number: the oldest go
+		case shapeHandshake: // sessions of this kind are bounded in number, and the oldest are ended
 			headers["Mcp-Session-Id"] = open(t)
 		}
 		w := ask(t, body, headers)
@@ -144,7 +144,7 @@ func FuzzHTTPBody(f *testing.F) {
 	})
 }
 
-// whole requires JSON that is not an internal error.
+// whole requires an answer that is JSON and not an internal error.
 func whole(t *testing.T, asked, answer []byte) {
 	var m struct{ Error struct{ Code int } }
 	if !json.Valid(answer) || json.Unmarshal(answer, &m) == nil && m.Error.Code == -32603 {

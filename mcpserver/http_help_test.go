@@ -29,8 +29,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Helpers of every test over HTTP: a folder of skills, a server on the loopback, and
-// clients of both eras that are written here without an SDK.
+// Helpers of the tests over HTTP: a folder of skills, a server on a loopback address, and clients
+// of both eras that do not use an SDK.
 
 const (
 	legacy = "2025-11-25"
@@ -54,7 +54,7 @@ type site struct {
 	ended    chan error
 }
 
-// skillText is a SKILL.md.
+// skillText returns the text of a SKILL.md.
 func skillText(name, description string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n"
 }
@@ -79,8 +79,8 @@ func write(root, name, text string) error {
 	return os.WriteFile(p, []byte(text), 0o644)
 }
 
-// rewrite replaces a file below a folder in one step: no reader sees it empty or half,
-// which would be a change of its own.
+// rewrite replaces a file below a folder in one step. No reader sees it empty or half-written,
+// which would count as another change.
 func rewrite(t testing.TB, root, name, text string) {
 	t.Helper()
 	beside := t.TempDir()
@@ -88,8 +88,8 @@ func rewrite(t testing.TB, root, name, text string) {
 	must(t, os.Rename(filepath.Join(beside, "new"), filepath.Join(root, filepath.FromSlash(name))))
 }
 
-// fixtures are the skills that the extension is tried on. The first has folders, a
-// nested skill and odd names.
+// fixtures returns the skills with which the Skills extension is tested. The first skill has
+// folders, a nested skill and odd names.
 func fixtures() map[string]string {
 	return map[string]string{
 		"a-first/SKILL.md":                   "---\nname: a-first\ndescription: Has all.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n---\n\n# First\n",
@@ -127,7 +127,7 @@ var published = []string{
 	"skill://d-types/SKILL.md", "skill://h-hidden/SKILL.md", "skill://i-lower/SKILL.md", "skill://other-name/SKILL.md", "skill://p-q/SKILL.md",
 }
 
-// sinkFunc is a function as a sink.
+// sinkFunc is a sink that calls a function.
 type sinkFunc func(*mcpserver.Event)
 
 func (f sinkFunc) Record(e *mcpserver.Event) { f(e) }
@@ -138,20 +138,20 @@ type setting struct {
 	log      io.Writer
 	private  bool
 	roots    func(context.Context, []string)
-	gate     *gate  // the skill slow has a file that opens with it
+	gate     *gate  // if set, there is a skill slow with a file that opens when the gate does
 	tools    string // the sets; empty is the default
 	verifier access.Verifier
 	policy   *access.Policy
 	engage   func() string
 	events   mcpserver.Sink
 	audit    bool
-	local    bool // for the user of this machine
+	local    bool // the server is for the user of this machine
 	room     *limit.Budget
 }
 
-// gate keeps a file from being opened.
+// gate blocks the opening of a file.
 type gate struct {
-	open  chan struct{} // closed: the file can be opened
+	open  chan struct{} // closed when the file can be opened
 	begun chan struct{} // has a token for each attempt
 }
 
@@ -160,7 +160,7 @@ func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{}, 100
 // slowFile returns the parameters for reading the file that the gate blocks.
 func slowFile() map[string]any { return map[string]any{"uri": "skill://slow/wait.txt"} }
 
-// gated is a source with a gate.
+// gated is a source in which the gate blocks a file of the skill slow.
 type gated struct {
 	catalog.Source
 	gate *gate
@@ -272,7 +272,7 @@ type message struct {
 	} `json:"error"`
 }
 
-// code is the error's code, 0 without one.
+// code returns the code of the error, or 0 if there is none.
 func (m message) code() int64 {
 	if m.Error == nil {
 		return 0
@@ -280,7 +280,7 @@ func (m message) code() int64 {
 	return m.Error.Code
 }
 
-// client asks in one era.
+// client sends requests in the form of one era.
 type client struct {
 	*site
 	era     string
@@ -288,7 +288,7 @@ type client struct {
 	next    int
 }
 
-// dial opens a session where the era has one.
+// dial returns a client of an era, with a session if the era has sessions.
 func (w *site) dial(era string) *client {
 	w.t.Helper()
 	c := &client{site: w, era: era}
@@ -357,7 +357,7 @@ func (c *client) post(body string) *http.Response {
 	return resp
 }
 
-// body writes a call.
+// body returns the text of a call.
 func (c *client) body(method string, params map[string]any) string {
 	c.next++
 	if params == nil {
@@ -376,13 +376,13 @@ func (c *client) body(method string, params map[string]any) string {
 	return string(b)
 }
 
-// call asks and returns the answer.
+// call sends a call and returns the answer.
 func (c *client) call(method string, params map[string]any) message {
 	c.t.Helper()
 	return read(c.t, c.post(c.body(method, params)))
 }
 
-// result asks and decodes a result that must be one.
+// result sends a call that must succeed, decodes its result and returns the result's members.
 func (c *client) result(method string, params map[string]any, into any) map[string]json.RawMessage {
 	c.t.Helper()
 	m := c.call(method, params)
@@ -423,7 +423,7 @@ func read(t testing.TB, resp *http.Response) message {
 	return m
 }
 
-// events reads a stream in the background.
+// events reads a stream in the background, and returns a channel of its messages.
 func events(resp *http.Response) <-chan message {
 	out := make(chan message, 64)
 	go func() {
@@ -471,7 +471,7 @@ func eachEra(t *testing.T, w *site, f func(t *testing.T, c *client)) {
 	}
 }
 
-// many are n small skills.
+// many returns the files of n small skills.
 func many(n int) map[string]string {
 	files := make(map[string]string, n)
 	for i := range n {

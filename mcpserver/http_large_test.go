@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestLargeBodiesTakeNoCalls: bodies that do not arrive, even large ones and ones of
+// TestLargeBodiesTakeNoCalls checks that bodies that do not arrive, even large ones and ones of
 // unknown size, delay no request that has arrived.
 func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	w := start(t, setting{})
@@ -31,18 +31,18 @@ func TestLargeBodiesTakeNoCalls(t *testing.T) {
 		_, err := io.WriteString(c, head+length+"\r\n\r\n")
 		must(t, err)
 	}
-	for i := range 300 - 64 { // so many large ones may arrive at once
+	for i := range 300 - 64 { // 64 large bodies may arrive at the same time
 		select {
 		case is := <-refused:
 			if !is {
 				t.Fatal("a body that has not come is answered")
 			}
-		case <-time.After(10 * time.Second): // before any of them is too late
+		case <-time.After(10 * time.Second): // sooner than a body times out
 			t.Fatalf("%d large bodies arrive at once, of 64", 300-i)
 		}
 	}
 	for _, era := range []string{modern, legacy} {
-		c := w.dial(era) // insists on an answer
+		c := w.dial(era) // dial fails without an answer
 		resp := c.post(c.body("tools/list", nil))
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
@@ -51,7 +51,7 @@ func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	}
 }
 
-// TestBodyIsBounded: a body without a Content-Length is read up to the limit.
+// TestBodyIsBounded checks that a body without a Content-Length is read up to the limit.
 func TestBodyIsBounded(t *testing.T) {
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxBody: 100_000}})
 	c := w.dial(modern)
@@ -67,9 +67,8 @@ func TestBodyIsBounded(t *testing.T) {
 	}
 }
 
-// TestHeadersAreEnough checks the requests that are refused before their body arrives: a
-// body that says that it is too large, and a foreign host, even of a request without a
-// path.
+// TestHeadersAreEnough checks the requests that are refused before their body arrives. These are a
+// request with a Content-Length over the limit, and one with a foreign host, even without a path.
 func TestHeadersAreEnough(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestHTTPMessages: a body that is not a message is refused as over stdio. An id is never
-// rounded, and a request without a method is not taken for a notification.
+// TestHTTPMessages checks that a body that is not a message is refused as over stdio. An id is
+// never rounded, and a request without a method is not taken for a notification.
 func TestHTTPMessages(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -55,8 +55,8 @@ func TestHTTPMessages(t *testing.T) {
 	}
 }
 
-// Half of a surrogate pair is read as U+FFFD on both transports, and an id with one is
-// refused and echoed unchanged.
+// TestHalfAPair checks that half of a surrogate pair is read as U+FFFD on both transports. An id
+// that contains one is refused, and the refusal repeats the id unchanged.
 func TestHalfAPair(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -102,7 +102,7 @@ func TestHalfAPair(t *testing.T) {
 	}
 }
 
-// members are a message's members as they were written.
+// members returns the members of a message as they were written.
 func members(t *testing.T, message []byte) map[string]string {
 	t.Helper()
 	var raw map[string]json.RawMessage

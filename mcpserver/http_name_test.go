@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A name that no header can carry comes in Base64, and must equal the body's.
+// TestEncodedName checks that a name that no header can contain may be sent in Base64, and must
+// equal the name in the body.
 func TestEncodedName(t *testing.T) {
 	const odd = "Été CI/CD"
 	w := start(t, setting{files: map[string]string{"odd/SKILL.md": skillText(odd, "Not ASCII."), "plain/é.md": "e", "plain/SKILL.md": skillText("plain", "P.")}})

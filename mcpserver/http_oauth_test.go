@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// discovered returns the answer to a client without a token at an address.
+// discovered returns the answer to a request for a path without a token.
 func discovered(t *testing.T, h http.Handler, method, path string) (int, http.Header, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -28,8 +28,9 @@ var whereClientsLook = []string{
 	"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp", "/.well-known/openid-configuration", "/.well-known/openid-configuration/mcp",
 }
 
-// TestNoAuthorizationServer: tokens from an operator have no issuer, and a client that
-// looks for one is told so, with and without a token.
+// TestNoAuthorizationServer checks that a client that looks for an issuer of tokens finds none,
+// since an operator's tokens have no issuer. It checks a server that requires tokens, and one that
+// does not.
 func TestNoAuthorizationServer(t *testing.T) {
 	tokens, c := guarded(t)
 	for _, verifier := range []access.Verifier{tokens, nil} {
@@ -43,13 +44,13 @@ func TestNoAuthorizationServer(t *testing.T) {
 	}
 }
 
-// TestProtectedResource: if tokens have an issuer, a client without a token finds it by
-// RFC 9728. The SDK's own client reads the metadata.
+// TestProtectedResource checks that a client without a token finds the issuer of tokens by RFC
+// 9728, if there is one. The SDK's client can read the metadata.
 func TestProtectedResource(t *testing.T) {
 	tokens, c := guarded(t)
 	server := httptest.NewUnstartedServer(nil)
 	base := "http://" + server.Listener.Addr().String()
-	for _, path := range []string{"/mcp", "/team/mcp"} { // behind a proxy that takes the first folder away
+	for _, path := range []string{"/mcp", "/team/mcp"} { // the second behind a proxy that removes the first segment
 		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(access.State{Verifier: tokens})}), mcpserver.HTTPOptions{
 			Issuers: []string{"https://login.example/tenant"}, Resource: base + path,
 		})

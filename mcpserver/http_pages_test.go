@@ -18,15 +18,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestReady: a server is ready once it has read the skills of every root. A root that is
-// missing or cannot be read counts as read, and one that does not answer is given up. A
-// client that may see everything is told for which roots the server waits.
+// TestReady checks that a server is ready once it has read the skills of every root. A root that is
+// missing or cannot be read counts as read. The server does not wait for ever for a root that does
+// not answer. If everyone may see everything, the answer names the roots for which the server
+// waits.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
 	disks := [2]silent{{folder(t.TempDir()), "shelf", make(chan struct{})}, {folder(t.TempDir()), "attic", make(chan struct{})}}
-	c := catalog.New([]catalog.Source{folder(t.TempDir()), folder(filepath.Join(t.TempDir(), "absent")), folder(file), disks[0], disks[1]}, catalog.Options{Patience: time.Second}) // within which the others are read
+	c := catalog.New([]catalog.Source{folder(t.TempDir()), folder(filepath.Join(t.TempDir(), "absent")), folder(file), disks[0], disks[1]}, catalog.Options{Patience: time.Second}) // the other roots are read within that time
 	serve := func(state access.State) *mcpserver.HTTP {
 		t.Helper()
 		h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Access: access.NewGate(state)}), mcpserver.HTTPOptions{})
@@ -91,7 +92,7 @@ func (s silent) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// TestPagesAreCalls: a page takes one of the places of calls, and gives it back.
+// TestPagesAreCalls checks that a page takes one of the places for calls, and gives it back.
 func TestPagesAreCalls(t *testing.T) {
 	c := catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
 	begun, end := make(chan struct{}), make(chan struct{})

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// shake sends only initialize.
+// shake begins a session with initialize, and does not send notifications/initialized.
 func (w *site) shake() *client {
 	w.t.Helper()
 	c := &client{site: w, era: legacy}
@@ -28,7 +28,7 @@ func (w *site) shake() *client {
 	return c
 }
 
-// lives reports whether the session exists, by a request that is not a call.
+// lives reports whether the session exists. It sends a notification, not a call.
 func (c *client) lives() bool {
 	c.t.Helper()
 	resp := c.post(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
@@ -36,7 +36,8 @@ func (c *client) lives() bool {
 	return resp.StatusCode != http.StatusNotFound
 }
 
-// gone waits for the end of a session without a request to it, which would keep it alive.
+// gone waits for the end of a session, and reports whether it has ended. It sends no request that
+// would keep the session alive.
 func (c *client) gone() bool {
 	c.t.Helper()
 	return testwait.Within(testwait.Patience, func() bool {
@@ -49,8 +50,9 @@ func (c *client) gone() bool {
 	})
 }
 
-// A session whose client never sends notifications/initialized ends soon, and one whose
-// client does, or keeps calling, stays.
+// TestHandshakeThatNeverEnds checks that a session ends soon if its client never sends
+// notifications/initialized. It stays if the client sends that notification, or keeps sending
+// calls.
 func TestHandshakeThatNeverEnds(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -72,8 +74,9 @@ func TestHandshakeThatNeverEnds(t *testing.T) {
 	}
 }
 
-// If there are too many sessions, those without notifications/initialized are ended, the
-// longest silent first; if all have it, a new one is refused.
+// TestHandshakesGiveWay checks that sessions without notifications/initialized are ended if there
+// are too many sessions, the one that has been silent longest first. If all sessions have it, a new
+// session is refused.
 func TestHandshakesGiveWay(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3}})
@@ -96,7 +99,8 @@ func TestHandshakesGiveWay(t *testing.T) {
 	used.result("ping", nil, nil)
 }
 
-// A request without a session that begins none is refused before it makes one.
+// TestNoSession checks that a request without a session is refused unless it begins one, and that
+// no session is made for it.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -121,11 +125,11 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// subscribing is a call that the SDK's door answers, and that waits for the gate.
+// subscribing returns a call whose work waits for the gate.
 func subscribing(c *client) string { return c.body("resources/subscribe", slowFile()) }
 
-// leaves sends a call and leaves once it is being worked on. A call is refused, and sent
-// again, while the request before still holds the only place.
+// leaves sends a call and disconnects once its work has begun. While an earlier request still has
+// the only place, the call is refused, and leaves sends it again.
 func (c *client) leaves(gate *gate, body string) {
 	c.t.Helper()
 	for {
@@ -150,8 +154,8 @@ func (c *client) leaves(gate *gate, body string) {
 	}
 }
 
-// A call's place ends with its request, even if its work still hangs on a disk: the
-// catalogue bounds such work itself.
+// TestPlaceEndsWithTheRequest checks that the place of a call is free after its request has ended,
+// even if its work still hangs on a disk. The catalogue itself bounds such work.
 func TestPlaceEndsWithTheRequest(t *testing.T) {
 	for _, era := range eras {
 		for method, params := range map[string]map[string]any{"resources/read": slowFile(), "resources/directory/read": {"uri": "skill://slow"}, "resources/subscribe": slowFile()} {
@@ -171,7 +175,7 @@ func TestPlaceEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-// TestIDInFlight: a call with the id of a running call is refused, as over stdio.
+// TestIDInFlight checks that a call with the id of a running call is refused, as over stdio.
 func TestIDInFlight(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
@@ -203,8 +207,8 @@ func TestIDInFlight(t *testing.T) {
 	}
 }
 
-// If clients disconnect before their calls begin, at most as many of these wait for a disk as the
-// catalogue allows for one skill, and all places become free again.
+// TestPlacesOfClientsThatLeaveAtOnce checks calls whose clients disconnect immediately. Not more of
+// them wait for a disk than the catalogue allows for one skill, and all places become free again.
 func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 	t.Parallel()
 	const readsOfSkill = 16 // of package catalog

@@ -17,8 +17,9 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// A client with a quarter of the sessions gets none of the last quarter; its own sessions
-// without a finished handshake are ended first, and others find room.
+// TestShareOfSessions checks that a client with a quarter of the sessions gets none of the last
+// quarter. Its own sessions without a finished handshake are ended first, and other clients find
+// room.
 func TestShareOfSessions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -49,7 +50,7 @@ func TestShareOfSessions(t *testing.T) {
 	w.dial(legacy)
 }
 
-// The same holds for streams.
+// TestShareOfStreams checks that one client cannot take the last quarter of the streams.
 func TestShareOfStreams(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -88,7 +89,7 @@ func TestShareOfStreams(t *testing.T) {
 	}
 }
 
-// It is so with the places of calls.
+// TestShareOfCalls checks that one client cannot take the last quarter of the places for calls.
 func TestShareOfCalls(t *testing.T) {
 	t.Parallel()
 	h, gate := twoHolders(t), newGate()
@@ -132,8 +133,8 @@ func TestShareOfCalls(t *testing.T) {
 	wg.Wait()
 }
 
-// TestShareOfSubscriptions: one client cannot take all subscriptions with several sessions. The end of
-// a session frees its own.
+// TestShareOfSubscriptions checks that one client cannot take all subscriptions by using several
+// sessions. The end of a session frees its subscriptions.
 func TestShareOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)
@@ -181,19 +182,19 @@ func TestShareOfSubscriptions(t *testing.T) {
 	testwait.Until(t, func() bool { return w.server.Subscriptions() == 0 }, "subscriptions are left of sessions that have ended")
 }
 
-// revoking knows its one token so many times.
+// revoking is a verifier that accepts a token a number of times.
 type revoking struct{ left atomic.Int64 }
 
 func (v *revoking) Verify(context.Context, string) (access.Subject, bool) {
 	return access.Subject{Name: "anna"}, v.left.Add(-1) >= 0
 }
 
-// TestStreamOfRevokedToken: a stream ends if its token is revoked while it is being
-// opened: after the check, and before the stream is registered.
+// TestStreamOfRevokedToken checks that a stream ends if its token is revoked while the stream is
+// being opened, after the check of the token and before the stream is registered.
 func TestStreamOfRevokedToken(t *testing.T) {
 	t.Parallel()
 	v := &revoking{}
-	v.left.Store(2) // before the body has arrived, and after
+	v.left.Store(2) // the token is checked before the body has arrived, and after
 	w := start(t, setting{verifier: v})
 	w.token = "some"
 	c := &client{site: w, era: modern}
@@ -214,8 +215,8 @@ func TestStreamOfRevokedToken(t *testing.T) {
 	}
 }
 
-// TestStreamsKeepLittle: a stream does not keep the message that opened it, and a session keeps
-// only a short name of its client.
+// TestStreamsKeepLittle checks that a stream does not keep the message that opened it in memory,
+// and that a session keeps only a short name of its client.
 func TestStreamsKeepLittle(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(64<<20, 0)
@@ -244,7 +245,7 @@ func TestStreamsKeepLittle(t *testing.T) {
 	}
 }
 
-// TestManyValuesAreRefused: a message is decoded only if it has few enough JSON values.
+// TestManyValuesAreRefused checks that a message with too many JSON values is refused.
 func TestManyValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: many(1)})

@@ -20,7 +20,7 @@ import (
 
 const listBody = `{"jsonrpc":"2.0","id":1,"method":"skills/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`
 
-// plain makes a modern request that is well formed except for the test's change.
+// plain sends a modern request that is well formed except for the test's change.
 func plain(w *site, method string, change func(*http.Request)) *http.Response {
 	w.t.Helper()
 	c := &client{site: w, era: modern}
@@ -38,7 +38,7 @@ func plain(w *site, method string, change func(*http.Request)) *http.Response {
 	return resp
 }
 
-// TestGuard is the matrix of Host, Origin and method.
+// TestGuard checks all combinations of hosts, origins, methods and paths.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{http: mcpserver.HTTPOptions{
@@ -73,7 +73,7 @@ func TestGuard(t *testing.T) {
 					}
 					_, _ = io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
-					probe := strings.HasSuffix(path, "z") && origin == "" // by any name
+					probe := strings.HasSuffix(path, "z") && origin == "" // a probe may use any host
 					if ok := (hostOK || probe) && originOK; ok == (resp.StatusCode == http.StatusForbidden) {
 						t.Errorf("%s %s Host %q Origin %q: %s", method, path, host, origin, resp.Status)
 					}
@@ -154,7 +154,7 @@ func TestTokens(t *testing.T) {
 			body, _ := io.ReadAll(resp.Body)
 			got := resp.StatusCode
 			if got == 405 {
-				got = 200 // let in; the modern era has only POST
+				got = 200 // admitted, but the modern era has only POST
 			}
 			if got != want {
 				t.Errorf("%s %q: %s", method, header, resp.Status)
@@ -336,8 +336,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	}, "idle sessions never end")
 }
 
-// TestShutdownLetsCallsEnd: a running call gets its answer, a waiting stream is ended,
-// and new requests are refused.
+// TestShutdownLetsCallsEnd checks that at a shutdown, a running call gets its answer, a waiting
+// stream is ended, and new requests are refused.
 func TestShutdownLetsCallsEnd(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
@@ -389,7 +389,8 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 	w.ended <- nil
 }
 
-// TestClientThatNeverReads: the slot of the client's call is soon free again.
+// TestClientThatNeverReads checks that the slot of a call is soon free again if its client never
+// reads the answer.
 func TestClientThatNeverReads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 4 s")
@@ -401,8 +402,8 @@ func TestClientThatNeverReads(t *testing.T) {
 	})
 	for _, era := range eras {
 		c := w.dial(era)
-		// The call itself can be refused: the slot of the one before is free a moment
-		// after its answer. Then it is made again.
+		// The call itself can be refused, since the slot of the previous call is free only a moment
+		// after its answer. The test then sends the call again.
 		held := false
 		for end := time.Now().Add(time.Minute); !held && time.Now().Before(end); {
 			conn := w.connect()
@@ -441,7 +442,7 @@ func TestHalfARequest(t *testing.T) {
 	t.Parallel()
 	gate := newGate()
 	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 1, BodyTimeout: time.Second}, gate: gate})
-	// One that is refused before its body is read must end as well.
+	// A request that is refused before its body is read must end as well.
 	c := w.dial(modern)
 	busy := c.request("POST", c.body("resources/read", slowFile()))
 	done := make(chan struct{})
@@ -452,8 +453,8 @@ func TestHalfARequest(t *testing.T) {
 		}
 	}()
 	<-gate.begun
-	type row struct{ name, text, status string } // without a status, any but 200
-	// each sends all texts before it waits for the end of their connections.
+	type row struct{ name, text, status string } // without a status, any status but 200 is right
+	// each sends the texts of all rows before it waits for the end of their connections.
 	each := func(rows ...row) {
 		conns := make([]net.Conn, len(rows))
 		for i, r := range rows {
@@ -478,7 +479,7 @@ func TestHalfARequest(t *testing.T) {
 		asJSON = "Content-Type: application/json\r\n"
 		half   = "Content-Length: 1000\r\n\r\n{\"js"
 	)
-	each( // none asks for a call's place before it is here
+	each( // a request takes the place of a call only after its body has arrived
 		row{"a large body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + asJSON + "Content-Length: 100000\r\n\r\n{\"js", "408"},
 		row{"a small body", "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + asJSON + half, "408"},
 		row{"another host", "POST /mcp HTTP/1.1\r\nHost: elsewhere\r\n" + asJSON + half, "403"},
@@ -495,7 +496,8 @@ func TestHalfARequest(t *testing.T) {
 	awaitFree(t, w.dial(modern))
 }
 
-// TestNothingLeaks: no header, token or body is in an answer or a log line.
+// TestNothingLeaks checks that no header, token or body of a request is repeated in a refusal or a
+// log line.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

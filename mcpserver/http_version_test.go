@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestHTTPVersions has the answers to a header and a body that name protocol versions,
+// TestHTTPVersions checks the answers to requests whose header and body name protocol versions,
 // with a session and without one. All refusals have the status 400 and the call's id.
 func TestHTTPVersions(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestHTTPVersions(t *testing.T) {
 	if !slices.Equal(all, []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}) {
 		t.Errorf("the versions are others: %q", all)
 	}
-	all = slices.DeleteFunc(all, func(v string) bool { return v == "2025-03-26" }) // its servers must take batches
+	all = slices.DeleteFunc(all, func(v string) bool { return v == "2025-03-26" }) // its servers must accept batches
 	const mismatch, unsupported = mcp.CodeHeaderMismatch, mcp.CodeUnsupportedProtocolVersion
 	for _, x := range []struct {
 		header, body string
@@ -44,7 +44,7 @@ func TestHTTPVersions(t *testing.T) {
 		{"", "2025-11-25", mismatch, nil},
 		{"v999.0.0", "v999.0.0", unsupported, &data{all, "v999.0.0"}},
 		{"1999-01-01", "1999-01-01", unsupported, &data{all[:1], "1999-01-01"}},
-		{"2025-11-25", "2025-11-25", unsupported, &data{all[:1], "2025-11-25"}}, // of sessions, and has none in this form
+		{"2025-11-25", "2025-11-25", unsupported, &data{all[:1], "2025-11-25"}}, // a version with sessions, which has no such form of a request
 		{"1999-01-01", "", unsupported, &data{all, "1999-01-01"}},
 		{"2027-01-01", "", unsupported, &data{all, "2027-01-01"}},
 		{modern, "", -32602, nil}, // a call of that version without its _meta

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestHTTPWire replays requests, one file a protocol era, and compares statuses, headers
-// and bodies with the file. A file holds skills, and last the session:
+// TestHTTPWire replays requests, one file a protocol era, and compares statuses, headers and bodies
+// with the file. A file has skills and, as its last part, the session:
 //
 //	> a body to POST; with a method before it, that method: > DELETE
 //	header NAME: VALUE for the next request alone; without a value the header is left out
@@ -26,12 +26,12 @@ import (
 //	write PATH changes the skills; the file is in NEW/
 //	< status, headers by name, and the lines of the body
 //
-// Every other header is the era's. $SESSION, $EVENT and $TIME stand for values that
-// differ from run to run, $LAST for the last event that was heard.
+// All other headers are those that a client of the era sends. $SESSION, $EVENT and $TIME stand for
+// values that differ from run to run, and $LAST for the id of the last event that was received.
 func TestHTTPWire(t *testing.T) {
 	transcripts(t, "testdata/http", func(t *testing.T, era string, now, later map[string]string, session string) string {
 		w := start(t, setting{files: now})
-		must(t, w.catalog.Refresh(t.Context())) // the first answer has its numbers
+		must(t, w.catalog.Refresh(t.Context())) // so that the first answer has all skills
 		return replayHTTP(&client{site: w, era: era}, later, session)
 	})
 }
@@ -78,7 +78,7 @@ func replayHTTP(c *client, later map[string]string, session string) string {
 			open.close()
 			again := headers.Clone()
 			var resp *http.Response
-			testwait.Until(c.t, func() bool { // the server may not have heard yet that the other one is closed
+			testwait.Until(c.t, func() bool { // the server may not know yet that the previous stream is closed
 				var err error
 				headers = again.Clone()
 				resp, err = http.DefaultClient.Do(request(rest))
@@ -124,8 +124,8 @@ func (h *heard) last() string {
 	return h.id
 }
 
-// until reads events until each of the notifications has come. List notifications come in
-// any order, each from a timer of its own; they are sorted by name.
+// until reads events until each of the notifications has come. Notifications of lists come in any
+// order, so they are sorted by name.
 func (h *heard) until(methods []string) []string {
 	h.t.Helper()
 	timeout := time.AfterFunc(30*time.Second, func() { h.body.Close() })
@@ -168,7 +168,7 @@ func (h *heard) until(methods []string) []string {
 
 var eventID = regexp.MustCompile(`(?m)^id: [A-Z2-7]+_`)
 
-// answered sends a request and writes down the answer.
+// answered sends a request and returns the lines of the answer, with its status and headers.
 func (c *client) answered(r *http.Request) (said []string) {
 	resp, err := http.DefaultClient.Do(r)
 	must(c.t, err)
@@ -185,7 +185,7 @@ func (c *client) answered(r *http.Request) (said []string) {
 	return said
 }
 
-// headed writes down an answer's status and headers.
+// headed returns the status and the headers of an answer as lines.
 func (c *client) headed(resp *http.Response) (said []string) {
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
 		c.session = id

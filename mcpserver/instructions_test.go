@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// TestInstructionsAreKept checks that a snapshot keeps the instructions for each kind of client:
-// a session costs no second layout of the list.
+// TestInstructionsAreKept checks that a snapshot caches the instructions for each kind of client,
+// so that another session needs no new layout of the list.
 func TestInstructionsAreKept(t *testing.T) {
 	tools, err := tool.ParseSets("default")
 	if err != nil {

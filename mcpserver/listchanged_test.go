@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// Clients are notified of exactly the lists that changed, once.
+// TestListChanged checks that clients are notified once of exactly the lists that have changed.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -72,7 +72,7 @@ func TestListChanged(t *testing.T) {
 				differ := func() bool {
 					return tools.Load() != step.tools || resources.Load() != step.resources || prompts.Load() != step.prompts
 				}
-				if testwait.Within(60*time.Millisecond, differ) { // the SDK gathers changes for 10 ms
+				if testwait.Within(60*time.Millisecond, differ) { // changes are joined for 10 ms
 					t.Errorf("%s: told %d times of tools, %d of resources and %d of prompts, want %d, %d and %d",
 						step.what, tools.Load(), resources.Load(), prompts.Load(), step.tools, step.resources, step.prompts)
 				}
@@ -81,8 +81,8 @@ func TestListChanged(t *testing.T) {
 	}
 }
 
-// Pages hold every resource once, in order, also when the list changes between
-// two of them.
+// TestResourcesPages checks that the pages of a list have every resource once, in order, even if
+// the list changes between two pages.
 func TestResourcesPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it lays out thousands of files")
@@ -123,8 +123,8 @@ func TestResourcesPages(t *testing.T) {
 		}
 	}
 
-	// Between the first page and the second: one before the cursor is removed, the cursor's
-	// own skill is removed, others are added before and after it.
+	// Between the first page and the second, a skill before the cursor is removed, and so is the
+	// skill of the cursor itself. Other skills are added before and after the cursor.
 	client := connect(t, serve(t, c), eras[0], nil)
 	first, err := client.ListResources(t.Context(), nil)
 	must(t, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// baseDirectories returns the folder of a skill that the tool skill and a prompt name.
+// baseDirectories returns the folder of a skill, as the tool skill names it and as a prompt names
+// it.
 func baseDirectories(t *testing.T, c *client) (dirs [2]string) {
 	t.Helper()
 	for i, text := range []string{
@@ -23,8 +24,8 @@ func baseDirectories(t *testing.T, c *client) (dirs [2]string) {
 	return dirs
 }
 
-// Over HTTP the folder of a skill is named to the user of this machine, and to no client
-// that may be another user's.
+// TestBaseDirectoryOverHTTP checks that over HTTP, the folder of a skill is named only to the user
+// of this machine, and to no client that may be another user's.
 func TestBaseDirectoryOverHTTP(t *testing.T) {
 	const uri = "skill://d-types"
 	files := map[string]string{"d-types/SKILL.md": fixtures()["d-types/SKILL.md"]}

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// lines is a log as text, without times.
+// lines returns a log, and a function that returns its lines so far, without times.
 func lines(level slog.Level) (*slog.Logger, func() []string) {
 	var mu sync.Mutex
 	var b bytes.Buffer
@@ -41,7 +41,7 @@ func (l lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// TestClientFaultsAreNoErrors: a client's fault is not logged, however often it occurs.
+// TestClientFaultsAreNoErrors checks that a client's fault is not logged, however often it occurs.
 func TestClientFaultsAreNoErrors(t *testing.T) {
 	log, got := lines(slog.LevelWarn)
 	c := catalog.New(nil, catalog.Options{})

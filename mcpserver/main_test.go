@@ -11,7 +11,7 @@ import (
 // shared is the folder of the fixtures that tests read and do not change.
 var shared string
 
-// TestMain lays the shared fixtures. It raises the number of tests that run at the same time,
+// TestMain writes the shared fixtures. It raises the number of tests that run at the same time,
 // because most of the parallel ones wait for a timeout and not for a processor.
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "16") // -parallel on the command line wins

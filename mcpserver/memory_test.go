@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// large are files that an answer holds room for.
+// large returns a skill with large files, for whose answers memory is reserved, and a small one.
 func large() map[string]string {
 	files := many(1)
 	files["s-0000/text.txt"] = strings.Repeat("text\n", 2<<20/5)
@@ -26,7 +26,7 @@ func large() map[string]string {
 	return files
 }
 
-// readBy are the calls that read a file.
+// readBy returns the calls that read a file, by method.
 func readBy(file string) map[string]map[string]any {
 	return map[string]map[string]any{
 		"resources/read": {"uri": "skill://s-0000/" + file},
@@ -34,8 +34,8 @@ func readBy(file string) map[string]map[string]any {
 	}
 }
 
-// TestAnswersTakeRoom: without room a large answer is refused, and a small one is not; with
-// room it is sent, and the room is freed.
+// TestAnswersTakeRoom checks that without room for memory, a large answer is refused, and a small
+// one is not. With room, the answer is sent, and the room is freed.
 func TestAnswersTakeRoom(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(16<<20, 0)
@@ -68,15 +68,15 @@ func TestAnswersTakeRoom(t *testing.T) {
 	if n := busy.Load(); n != 4 {
 		t.Errorf("%d refusals are recorded, want 4", n)
 	}
-	for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // memory of reads is released at once
+	for end := time.Now().Add(20 * time.Second); room.Held() > 0; runtime.Gosched() { // reads release their memory immediately
 		if time.Now().After(end) {
 			t.Fatalf("%d bytes are held after all answers", room.Held())
 		}
 	}
 }
 
-// TestControlCharactersDoNotSwell: a large file of control characters is a blob as a
-// resource, and tools refuse it with the reason; a small one is text.
+// TestControlCharactersDoNotSwell checks that a large file of control characters is a blob as a
+// resource, and that tools refuse it with the reason. A small file of control characters is text.
 func TestControlCharactersDoNotSwell(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: large()})
@@ -114,7 +114,7 @@ func TestControlCharactersDoNotSwell(t *testing.T) {
 	}
 }
 
-// discard is a client that takes everything at once.
+// discard is a client that reads everything immediately.
 type discard struct {
 	header http.Header
 	n      int
@@ -124,8 +124,8 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { d.n += len(p); return len(p), nil }
 
-// TestLargeFileIsHeldOnce: an answer is written from the bytes of the file, without a
-// second copy.
+// TestLargeFileIsHeldOnce checks that an answer is written from the bytes of the file, without a
+// second copy in memory.
 func TestLargeFileIsHeldOnce(t *testing.T) {
 	const size = 12 << 20
 	files := many(1)
@@ -154,7 +154,7 @@ func TestLargeFileIsHeldOnce(t *testing.T) {
 	}
 }
 
-// TestRoomOverStdio: a call without room is refused over stdio too.
+// TestRoomOverStdio checks that a call without room for its answer is refused over stdio too.
 func TestRoomOverStdio(t *testing.T) {
 	t.Parallel()
 	room := limit.NewBudget(1<<20, 0)
@@ -173,7 +173,7 @@ func TestRoomOverStdio(t *testing.T) {
 	}
 }
 
-// weighed is a client that records the reserved room when an answer begins to arrive.
+// weighed is a client that records how much memory is reserved when an answer begins to arrive.
 type weighed struct {
 	discard
 	room *limit.Budget
@@ -187,11 +187,11 @@ func (w *weighed) Write(p []byte) (int, error) {
 	return w.discard.Write(p)
 }
 
-// TestAnswersKeepRoom: an answer reserves room for its memory until it is written.
+// TestAnswersKeepRoom checks that an answer reserves room for its memory until it is written.
 func TestAnswersKeepRoom(t *testing.T) {
 	t.Parallel()
 	const large = 600_000
-	files := many(110) // of which a completion has 100
+	files := many(110) // a completion has 100 of these
 	files["large/SKILL.md"] = skillMD("large", "Large.", strings.Repeat("a line\n", large/7))
 	for i := range 100 {
 		files[fmt.Sprintf("large/%d.txt", i)] = ""
@@ -231,8 +231,8 @@ func TestAnswersKeepRoom(t *testing.T) {
 	}
 }
 
-// TestLargeFileFindsRoom checks that a client reads the largest file as a resource while
-// another one holds all that it can have.
+// TestLargeFileFindsRoom checks that a client reads the largest file as a resource while another
+// one has reserved all the memory that it may have.
 func TestLargeFileFindsRoom(t *testing.T) {
 	t.Parallel()
 	files := many(1)

@@ -8,7 +8,7 @@ import (
 // oddCall is a call with params without _meta, as text.
 type oddCall struct{ method, params string }
 
-// oddCalls are calls in usual and unusual forms.
+// oddCalls returns calls in usual and unusual forms.
 func oddCalls() (all []oddCall) {
 	add := func(method string, params ...string) {
 		for _, p := range params {
@@ -45,7 +45,8 @@ func oddCalls() (all []oddCall) {
 	return all
 }
 
-// oddMetas are values of a call's _meta, by name; the empty one is no _meta.
+// oddMetas has values of a call's _meta, by name. The value with the empty name stands for no
+// _meta.
 var oddMetas = map[string]string{
 	"":                    ``,
 	"modern":              doorMeta,
@@ -73,8 +74,7 @@ var oddMetas = map[string]string{
 	"versions twice":      strings.Replace(doorMeta, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25",`, 1),
 }
 
-// oddMessages are messages that decoders may read differently, by name. Some are not
-// calls.
+// oddMessages returns messages that decoders may read differently, by name. Some are not calls.
 func oddMessages() map[string]string {
 	all := map[string]string{
 		"no message":            `x`,

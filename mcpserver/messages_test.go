@@ -92,8 +92,9 @@ func modernHeaders(body string) map[string]string {
 }
 
 // TestOddMessages sends usual and unusual messages over both transports, in both eras, and compares
-// the answers with those in testdata/messages.txt. There, a result is only named, the messages have
-// other quotes, and an answer stands once for all ways that follow.
+// the answers with those in testdata/messages.txt. In that file, a result has no contents, the
+// messages have other quotes, and an answer is written only once for several ways in a row with the
+// same answer.
 func TestOddMessages(t *testing.T) {
 	t.Parallel()
 	files := fixtures()
@@ -139,7 +140,7 @@ func TestOddMessages(t *testing.T) {
 				continue
 			}
 			answer := w.ask(body)
-			for range 9 { // a loaded machine may not scan in time
+			for range 9 { // a busy machine may not scan in time
 				if !strings.Contains(answer, "the machine is busy") {
 					break
 				}

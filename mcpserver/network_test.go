@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// The addresses of one /64 of IPv6, which one customer has, share one client's share of
-// the sessions; addresses of another network do not.
+// TestShareOfNetwork checks that all addresses of one IPv6 /64, which one customer has, count as
+// one client for the share of sessions. Addresses of another network count as another client.
 func TestShareOfNetwork(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(nil, catalog.Options{})

@@ -49,8 +49,8 @@ func (h *eventLog) take() []mcpserver.Event {
 	return all
 }
 
-// TestEventsOfCalls makes the same call three times: each is one event, with the digest
-// of the loaded file.
+// TestEventsOfCalls makes the same call three times, and checks that each call has one event, with
+// the digest of the loaded file.
 func TestEventsOfCalls(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{events: &events, audit: true})
@@ -70,7 +70,8 @@ func TestEventsOfCalls(t *testing.T) {
 	})
 }
 
-// TestEventsOfFailures: a failed method has one event, with all known fields.
+// TestEventsOfFailures checks that each call, good or bad, has one event with a result, and that
+// the event of a failed call has no loaded files.
 func TestEventsOfFailures(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{events: &events, audit: true})
@@ -99,8 +100,8 @@ func TestEventsOfFailures(t *testing.T) {
 	})
 }
 
-// TestEventsOverStdio: each call has one event, also a call that is refused early, and one
-// that its client cancels. Only events of answered calls have the loaded files.
+// TestEventsOverStdio checks that each call has one event, also a call that is refused early, and
+// one that its client cancels. Only events of answered calls have the loaded files.
 func TestEventsOverStdio(t *testing.T) {
 	var events eventLog
 	s := serve(t, scanned(t, folder(tree(t, fixtures()))), func(o *mcpserver.Options) { o.Events, o.Audit = []mcpserver.Sink{&events}, true })
@@ -135,7 +136,7 @@ func TestEventsOverStdio(t *testing.T) {
 	}
 	said := p.end(t, lines...)
 	given, all := strings.Count(said, `"result"`), events.take()
-	testwait.Within(testwait.Patience, func() bool { // a call that was taken back may be worked on
+	testwait.Within(testwait.Patience, func() bool { // the work of a cancelled call may still be running
 		all = append(all, events.take()...)
 		return len(all) >= calls
 	})
@@ -150,8 +151,8 @@ func TestEventsOverStdio(t *testing.T) {
 	}
 }
 
-// Each subject has its own limit, at any address. Clients whose token is refused share
-// the limit of their address, which does not affect admitted clients.
+// TestLimits checks that each subject has its own limit, at any address. Clients whose token is
+// refused share the limit of their address, which does not affect admitted clients.
 func TestLimits(t *testing.T) {
 	var events eventLog
 	anna, annaLine := access.NewToken()
@@ -207,8 +208,8 @@ func TestLimits(t *testing.T) {
 			lines[e.Result]++
 		}
 	}
-	// A hundred have a line each. If it took so long that more were refused, some of those
-	// have no line.
+	// The first hundred refusals have an event each. If the requests took so long that more than a
+	// hundred tokens were refused, some of the further refusals have no event.
 	if n := lines[event.RefusedToken]; lines[event.Failed] != 5 || n < 100 || n > refused[401] || lines[event.Limited] > 2+6+20 {
 		t.Errorf("events: %v, for %v", lines, refused)
 	}
@@ -218,8 +219,8 @@ func TestLimits(t *testing.T) {
 	expect("this machine, where no token is needed", count("/mcp", "", 20), map[int]int{400: 20})
 }
 
-// A foreign Host is refused each time, in the same words, and logged at most as often as
-// a wrong token.
+// TestRefusedHostsWriteLittle checks that a foreign Host is refused each time, and logged at most
+// as often as a wrong token.
 func TestRefusedHostsWriteLittle(t *testing.T) {
 	var events eventLog
 	w := start(t, setting{events: &events, audit: true, http: mcpserver.HTTPOptions{Limit: mcpserver.DefaultLimit}})
@@ -240,7 +241,8 @@ func TestRefusedHostsWriteLittle(t *testing.T) {
 			t.Fatal(resp.Status)
 		}
 	}
-	// Beyond the burst each that is counted is one line, and of those between at most nine are.
+	// Beyond the burst, each refusal that the limit admits has one event, and at most nine of the
+	// refusals between two of them have one.
 	most := 100 + 10*(1+int(5*time.Since(began).Seconds()+1))
 	all := events.take()
 	if len(all) < 101 || len(all) > most && most < n {

@@ -95,7 +95,7 @@ func TestPrompts(t *testing.T) {
 					t.Errorf("%.40q: %.600v", p.Name, err)
 				}
 			}
-			// The text is the disk's, also before the next scan.
+			// The text comes from the disk, even before the next scan.
 			put(t, root, map[string]string{"b/SKILL.md": userMD("b", "license: MIT\n"), "a/SKILL.md": userMD("a", "user-invocable: false\n")})
 			if res, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b"}); err != nil || !strings.HasSuffix(res.Messages[0].Content.(*mcp.TextContent).Text, "\n\n"+userMD("b", "license: MIT\n")) {
 				t.Errorf("changed: %v", err)
@@ -107,8 +107,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// A prompt declares its argument in the way in which the client passes the text after the
-// prompt's name.
+// TestPromptArgumentsByClient checks that a prompt declares its argument as each client needs it.
+// Clients differ in how they pass on the text after the prompt's name.
 func TestPromptArgumentsByClient(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})
 	for client, want := range map[string][]*mcp.PromptArgument{
@@ -130,8 +130,8 @@ func TestPromptArgumentsByClient(t *testing.T) {
 	}
 }
 
-// TestPromptArgumentsUnknown checks that the same one of several unknown arguments is always
-// named.
+// TestPromptArgumentsUnknown checks that the error always names the same of several unknown
+// arguments.
 func TestPromptArgumentsUnknown(t *testing.T) {
 	session := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"a/SKILL.md": userMD("a", "")})))), eras[0], nil)
 	for range 20 {
@@ -142,8 +142,8 @@ func TestPromptArgumentsUnknown(t *testing.T) {
 	}
 }
 
-// Only the first hundred skills of the listing are listed as prompts, and the log reports
-// the others; each can still be got by name.
+// TestPromptsAreBounded checks that only the first hundred skills of the listing are listed as
+// prompts, and that the log reports the others. These can still be loaded by name.
 func TestPromptsAreBounded(t *testing.T) {
 	files := map[string]string{}
 	for i := range 130 {
@@ -166,7 +166,8 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 }
 
-// A page continues after the previous one although skills were added and removed.
+// TestPromptsPagesWhileSkillsChange checks that a page continues after the previous one, even if
+// skills were added and removed meanwhile.
 func TestPromptsPagesWhileSkillsChange(t *testing.T) {
 	files := map[string]string{}
 	for i := range 80 {

@@ -13,7 +13,8 @@ import (
 
 const initializeWith = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"$","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 
-// A notification of an unknown kind is accepted and ignored in an existing session.
+// TestUnknownNotifications checks that a notification of an unknown kind is accepted and ignored,
+// but not in a session that does not exist.
 func TestUnknownNotifications(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -43,8 +44,8 @@ func TestUnknownNotifications(t *testing.T) {
 	})
 }
 
-// Over pipes a client may discover the server's versions, and then begin a session of any
-// of them.
+// TestInitializeAfterDiscover checks that over pipes, a client may discover the server's versions
+// and then begin a session of any of them.
 func TestInitializeAfterDiscover(t *testing.T) {
 	w := start(t, setting{})
 	to, from, end := session(t, w.server.Run)
@@ -67,7 +68,7 @@ func TestInitializeAfterDiscover(t *testing.T) {
 	if !strings.Contains(string(found.Result), `"2025-11-25"`) || !strings.Contains(string(found.Result), `"resultType":"complete"`) {
 		t.Errorf("found %s", found.Result)
 	}
-	ask(c.bodyOf("2", "tools/list", `{}`)) // a call of the one era does not decide for it
+	ask(c.bodyOf("2", "tools/list", `{}`)) // a call of one era does not commit the client to that era
 	begun := ask(strings.Replace(initializeWith, "$", legacy, 1))
 	if !strings.Contains(string(begun.Result), `"protocolVersion":"2025-11-25"`) {
 		t.Errorf("begun %s", begun.Result)
@@ -75,8 +76,8 @@ func TestInitializeAfterDiscover(t *testing.T) {
 	ask(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
 }
 
-// An initialize that is refused reveals no session: neither a dead one, nor the session
-// that it was sent to.
+// TestRefusedInitializeHasNoSession checks that the answer to a refused initialize has no session
+// id, neither of a new session nor of the session that it was sent to.
 func TestRefusedInitializeHasNoSession(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})
@@ -105,7 +106,8 @@ func TestRefusedInitializeHasNoSession(t *testing.T) {
 	}
 }
 
-// A new stream has no past messages; a resumed one has.
+// TestStreamBeginsAnew checks that a new stream has no past messages, and that a resumed stream has
+// them.
 func TestStreamBeginsAnew(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -174,8 +176,8 @@ func TestStreamBeginsAnew(t *testing.T) {
 	}
 }
 
-// 2025-03-26 is not served, since its servers must take batches: who proposes it is answered
-// with the version before.
+// TestVersionWithBatches checks that a client that proposes version 2025-03-26 gets the version
+// before it. That version is not served, since its servers must accept batches.
 func TestVersionWithBatches(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{})

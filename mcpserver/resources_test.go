@@ -13,7 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Every file is served byte for byte: text as text, anything else as a blob.
+// TestReadResource checks that every file is served byte for byte: text as text, and anything else
+// as a blob.
 func TestReadResource(t *testing.T) {
 	text := skillMD("git", "Git.", "# Git\n")
 	root := tree(t, map[string]string{
@@ -131,7 +132,8 @@ func TestReadResource(t *testing.T) {
 	}
 }
 
-// An error names the URI in two places, and a possible secret in neither.
+// TestUnknownResourceIsRedacted checks that an error contains the URI in its message and its data,
+// but a possible secret in neither.
 func TestUnknownResourceIsRedacted(t *testing.T) {
 	client := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})))), "2025-11-25", nil)
 	for uri, shown := range map[string]string{

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Since 2026-07-28 every result says whether it is complete; results of older versions do
-// not. The transcripts hold an answer of each kind.
+// TestTranscriptsSayResultType checks that every result of 2026-07-28 has a resultType, and no
+// result of an older version. It reads the transcripts, which have an answer of each kind.
 func TestTranscriptsSayResultType(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txtar")
 	must(t, err)

@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// The roots that a client names are its project: their skills are in the first
-// lists it gets, and another choice switches them.
+// TestRoots checks that the skills of the roots that a client names are in its first list. If the
+// client names other roots, their skills replace the earlier ones.
 func TestRoots(t *testing.T) {
 	one := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of one.", "")})
 	two := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of two.", ""), "s/tar/SKILL.md": skillMD("tar", "Of two.", "")})
@@ -78,8 +78,8 @@ func TestRoots(t *testing.T) {
 	await("none any more", func(d string) bool { return strings.Contains(d, "(none)") })
 }
 
-// The first request of any method waits for the roots that the session offers; the
-// instructions, which are sent before, say that they do not know them yet.
+// TestRootsBeforeTheFirstCall checks that the first request of any method waits for the roots that
+// the session offers. The instructions are sent earlier, and say that more skills may come.
 func TestRootsBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	project := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of the project.", "the body")})
@@ -139,8 +139,8 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-// The server waits once for a client that never sends its roots, and not at all for one
-// that cannot be asked (2026-07-28).
+// TestRootsAreAwaitedOnce checks that the server waits only once for a client that never sends its
+// roots. It does not wait for a client of 2026-07-28, which it cannot ask.
 func TestRootsAreAwaitedOnce(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -153,13 +153,14 @@ func TestRootsAreAwaitedOnce(t *testing.T) {
 			_, err := client.ListTools(t.Context(), nil)
 			must(t, err)
 		}
-		if took := time.Since(begun); took > 15*time.Second { // as often as asked it would be 20 s, or more
+		if took := time.Since(begun); took > 15*time.Second { // with a wait for each list it would be 20 s or more
 			t.Errorf("%s: %v", era, took)
 		}
 	}
 }
 
-// Over HTTP no client's roots count: all clients have one catalogue.
+// TestNoRootsOverHTTP checks that the server ignores the roots of clients over HTTP, since all
+// clients share one catalogue.
 func TestNoRootsOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{roots: func(context.Context, []string) { t.Error("roots were taken in") }})

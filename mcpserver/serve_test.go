@@ -37,7 +37,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// put writes files below root; a nil text deletes, a name that ends in "/" is a folder.
+// put writes files below root. A name that ends in "/" makes a folder.
 func put(t testing.TB, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -63,7 +63,7 @@ func skillMD(name, description, body string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n" + body
 }
 
-// folder is a real source whose place is shown as "skills".
+// folder returns a source that reads a folder on disk, and names it "skills".
 func folder(root string) catalog.Source {
 	return dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}, Required: true})
 }
@@ -75,8 +75,7 @@ func tools(t testing.TB, sets string) []*tool.Tool {
 	return all
 }
 
-// serve makes a server over a catalogue; the first scan is done unless there is
-// a reason to wait.
+// serve makes a server for a catalogue.
 func serve(t testing.TB, c *catalog.Catalog, change ...func(*mcpserver.Options)) *mcpserver.Server {
 	t.Helper()
 	o := mcpserver.Options{Catalog: c, Tools: tools(t, "default"), Version: "v1.2.3"}
@@ -112,13 +111,13 @@ func orEOF(err error) error {
 	return io.EOF
 }
 
-// lines is a session over pipes, of which each line is written by hand.
+// lines is a session over pipes in which the test writes each line itself.
 type lines struct {
 	to      io.WriteCloser
 	answers *bufio.Reader
 }
 
-// talk begins a session. An empty version is one without a handshake.
+// talk begins a session. If the version is empty, there is no handshake.
 func talk(t testing.TB, s *mcpserver.Server, version string) *lines {
 	t.Helper()
 	over := pipes(t, s).(*mcp.IOTransport)
@@ -169,7 +168,7 @@ func connect(t testing.TB, s *mcpserver.Server, era string, o *mcp.ClientOptions
 	return session
 }
 
-// code is the JSON-RPC code of an error.
+// code returns the JSON-RPC code of an error, or 0.
 func code(err error) int64 {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
@@ -178,7 +177,7 @@ func code(err error) int64 {
 	return 0
 }
 
-// slow is a source whose scan waits.
+// slow is a source whose scan waits until open is closed.
 type slow struct {
 	catalog.Source
 	open chan struct{}
@@ -193,8 +192,8 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// The first answer waits for the disk at most as long as a client waits, and says if it
-// stopped waiting.
+// TestInitializeBeforeScanEnds checks that the first answer waits for the disk no longer than a
+// client waits for it, and says so if skills are still being read.
 func TestInitializeBeforeScanEnds(t *testing.T) {
 	for _, era := range eras {
 		s := slow{folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})), make(chan struct{})}
@@ -250,7 +249,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestToolsList: a client gets the definitions that the tools have for it.
+// TestToolsList checks that a client gets the definitions that the tools make for it.
 func TestToolsList(t *testing.T) {
 	files := map[string]string{}
 	for i := range 60 {
@@ -262,7 +261,7 @@ func TestToolsList(t *testing.T) {
 	must(t, err)
 	for _, era := range eras {
 		for _, set := range []string{"default", "universal"} {
-			for _, name := range []string{"test", "claude-code"} { // of which the newest shows more
+			for _, name := range []string{"test", "claude-code"} { // claude-code shows more
 				s := serve(t, c, func(o *mcpserver.Options) { o.Tools = tools(t, set) })
 				client, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "2.1.330"}, nil).Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: era})
 				must(t, err)
@@ -287,7 +286,7 @@ func TestToolsList(t *testing.T) {
 	}
 }
 
-// Clients without roots do not wait.
+// TestNoWaitWithoutRoots checks that calls of clients without roots do not wait.
 func TestNoWaitWithoutRoots(t *testing.T) {
 	c := scanned(t, folder(tree(t, nil)))
 	for _, era := range eras {
@@ -314,7 +313,7 @@ type panicking struct{ fs.FS }
 
 func (panicking) Open(string) (fs.File, error) { panic("CANARY") }
 
-// broken hands out file systems that panic once the catalogue has read them.
+// broken is a source of skills whose files panic when they are opened, except SKILL.md.
 type broken struct{ catalog.Source }
 
 func (b broken) Scan(ctx context.Context) (skill.Scan, error) {
@@ -336,7 +335,8 @@ func (f onMain) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// A panic while one request is answered is only that request's error.
+// TestPanicIsAnError checks that a panic while a request is answered becomes an internal error of
+// that request alone.
 func TestPanicIsAnError(t *testing.T) {
 	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", ""), "git/x.txt": "x"})
 	client := connect(t, serve(t, scanned(t, broken{folder(root)})), "2025-11-25", nil)

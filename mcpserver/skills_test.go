@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// entry is a skill as the wire has it.
+// entry is a skill as the server sends it.
 type entry struct {
 	URI         string
 	Frontmatter json.RawMessage
@@ -57,8 +57,8 @@ func TestCapabilitiesDeclareTheExtensionInline(t *testing.T) {
 	}
 }
 
-// checkEra checks that members of the modern era are there, and in the legacy one are
-// not.
+// checkEra checks that a result has the members of the modern era, or has none of them in the
+// legacy era.
 func checkEra(t *testing.T, era string, members map[string]json.RawMessage, ttl, scope string) {
 	t.Helper()
 	want := map[string]string{"resultType": `"complete"`, "ttlMs": ttl, "cacheScope": `"` + scope + `"`}
@@ -157,7 +157,8 @@ func TestGetRefuses(t *testing.T) {
 	})
 }
 
-// TestPages walks over 350 skills; one is removed and one added between two pages.
+// TestPages checks the pages of 350 skills, of which one is removed and one added between two
+// pages.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: many(350)})
@@ -198,8 +199,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestEncodings: every spelling of one URI leads to the same skill, and none leads out of
-// it.
+// TestEncodings checks that every spelling of a URI leads to the same skill, and that none leads
+// out of it.
 func TestEncodings(t *testing.T) {
 	w := start(t, setting{files: fixtures()})
 	lay(t, w.dir, map[string]string{"../outside.txt": "canary"})
@@ -295,7 +296,7 @@ func TestDirectoryPages(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: map[string]string{"big/SKILL.md": skillText("big", "Many files."), "big/f/0000.txt": "x"}})
 	one := filepath.Join(w.dir, "big", "f", "0000.txt")
-	for i := range 1099 { // one file by many names is quick to make
+	for i := range 1099 { // hard links are quicker to make than files
 		must(t, os.Link(one, filepath.Join(w.dir, "big", "f", fmt.Sprintf("%04d.txt", i+1))))
 	}
 	must(t, w.catalog.Refresh(t.Context()))
@@ -319,7 +320,7 @@ func TestDirectoryPages(t *testing.T) {
 	if n != 1100 || pages != 3 {
 		t.Errorf("%d files in %d pages", n, pages)
 	}
-	// Over the limit of 512 files the skill is not published, and its files are read.
+	// With more than 512 files, the skill is not published, but its files can be read.
 	m := c.call("skills/get", map[string]any{"uri": "skill://big/SKILL.md"})
 	if m.code() != -32602 || !strings.Contains(m.Error.Message, "limits") {
 		t.Errorf("skills/get: %d %s", m.code(), m.Result)
@@ -331,8 +332,8 @@ func TestDirectoryPages(t *testing.T) {
 	c.result("resources/read", map[string]any{"uri": "skill://big/f/0001.txt"}, nil)
 }
 
-// TestChangeBetweenManifestAndRead: the answer has the new bytes, and the next entry
-// describes them.
+// TestChangeBetweenManifestAndRead checks that a read after a change has the new bytes, and that
+// the next entry describes them.
 func TestChangeBetweenManifestAndRead(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -363,7 +364,7 @@ func TestChangeBetweenManifestAndRead(t *testing.T) {
 	})
 }
 
-// swap replaces a file with another one atomically, so that no scan sees half of it.
+// swap replaces the text of a file atomically, so that no scan sees half of it.
 func swap(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
@@ -374,8 +375,8 @@ func swap(t *testing.T, path, text string) {
 	}
 }
 
-// TestNeverAMixture rewrites a skill during requests for it: frontmatter and digest of
-// SKILL.md are always of one version.
+// TestNeverAMixture rewrites a skill during requests for it, and checks that the frontmatter and
+// the digest of SKILL.md are always of the same version.
 func TestNeverAMixture(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -387,8 +388,8 @@ func TestNeverAMixture(t *testing.T) {
 	for i := range versions {
 		must(t, os.WriteFile(made(i), fmt.Appendf(nil, "---\nname: b-crlf\ndescription: Version %d.\n---\n", i), 0o644))
 	}
-	// Each is made once and linked again and again: ext4 searches long for an inode after
-	// many were freed.
+	// Each version is written once and then hard-linked, since ext4 searches long for an inode
+	// after many were freed.
 	version := func(i int) {
 		next := filepath.Join(w.dir, "b-crlf", ".next")
 		if err := os.Link(made(i), next); err != nil {
@@ -415,7 +416,7 @@ func TestNeverAMixture(t *testing.T) {
 	for range 200 {
 		m := c.call("skills/get", map[string]any{"uri": "skill://b-crlf/SKILL.md"})
 		if m.Error != nil {
-			continue // it would not stand still
+			continue // the skill changed too often during the call
 		}
 		var got struct{ Skill entry }
 		var fm struct{ Description string }
@@ -453,7 +454,7 @@ func TestPrivateAnswersAreNotShared(t *testing.T) {
 	checkEra(t, modern, c.result("resources/read", map[string]any{"uri": published[0]}, nil), "0", "private")
 }
 
-// TestVerifiesItself runs the verifier over the fixtures, with the SDK's client.
+// TestVerifiesItself checks that CheckServer has no findings about a server with the fixtures.
 func TestVerifiesItself(t *testing.T) {
 	w := start(t, setting{})
 	for _, era := range eras {
@@ -495,8 +496,8 @@ func TestCompletes(t *testing.T) {
 	})
 }
 
-// TestDefaultAnswersAreOneText: a tool of the default set answers with one text, without
-// repetition.
+// TestDefaultAnswersAreOneText checks that a tool of the default set answers with one text, without
+// structured content that repeats it.
 func TestDefaultAnswersAreOneText(t *testing.T) {
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {
@@ -520,7 +521,7 @@ func TestDefaultAnswersAreOneText(t *testing.T) {
 	})
 }
 
-// TestRenamedSkillIsNotGiven: a skill that was renamed, and so has another URI, is not
+// TestRenamedSkillIsNotGiven checks that a skill that was renamed, and so has another URI, is not
 // returned for its old URI.
 func TestRenamedSkillIsNotGiven(t *testing.T) {
 	t.Parallel()
@@ -531,7 +532,7 @@ func TestRenamedSkillIsNotGiven(t *testing.T) {
 		name := fmt.Sprintf("s-%04d", i)
 		rewrite(t, w.dir, name+"/SKILL.md", skillText("renamed-"+name, "Renamed."))
 		m := c.call("skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"})
-		for tries := 9; m.code() == -32000 && tries > 0; tries-- { // a loaded machine may not scan in time
+		for tries := 9; m.code() == -32000 && tries > 0; tries-- { // a busy machine may not scan in time
 			m = c.call("skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"})
 		}
 		if m.code() != -32602 {

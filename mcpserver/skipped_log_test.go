@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session that sets a level is notified of skipped skills, then and later; one that
-// sets none, or a higher one, is not.
+// TestLogging checks that a session that sets a level is notified of skipped skills, immediately
+// and later. A session that sets no level, or a higher one, is not.
 func TestLogging(t *testing.T) {
 	root := tree(t, map[string]string{
 		"git/SKILL.md":    "---\nname: git\ndescription: Commits.\n---\n",

@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A client that requests a skipped skill gets only the reason; one that requests another
-// skill learns nothing about it.
+// TestSkippedSaysWhy checks that a client that requests a skipped skill gets only the reason. A
+// client that requests another skill learns nothing about the skipped one.
 func TestSkippedSaysWhy(t *testing.T) {
 	root := tree(t, map[string]string{
 		"lost/SKILL.md":       "---\nname: lost\nlicense: CANARY\n---\nCANARY\n",

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// A handler that does not end does not keep Run from returning, on either transport.
+// TestRunDoesNotWaitForHandlers checks that Run returns even if the work of a call does not end.
 func TestRunDoesNotWaitForHandlers(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{
@@ -48,7 +48,8 @@ func TestRunDoesNotWaitForHandlers(t *testing.T) {
 	}
 }
 
-// A call that is cancelled while its disk hangs is still in the audit log.
+// TestCallThatHangsIsLogged checks that a call that is cancelled while its disk hangs still has an
+// event for the audit log.
 func TestCallThatHangsIsLogged(t *testing.T) {
 	gate := newGate()
 	root := tree(t, map[string]string{"slow/SKILL.md": skillMD("slow", "Slow.", ""), "slow/wait.txt": ""})
@@ -70,7 +71,7 @@ func TestCallThatHangsIsLogged(t *testing.T) {
 	}()
 	_, err := io.WriteString(client, pipeHello+"\n")
 	must(t, err)
-	_, err = bufio.NewReader(answers).ReadString('\n') // later calls come to the core
+	_, err = bufio.NewReader(answers).ReadString('\n') // the answer to initialize
 	must(t, err)
 	go io.Copy(io.Discard, answers)
 	_, err = io.WriteString(client, `{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"skill://slow/wait.txt"}}`+"\n")

@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// follow opens a stream of notifications in the era, for some files.
+// follow opens a stream of notifications in the form of the client's era, and subscribes to some
+// files.
 func follow(t *testing.T, c *client, uris ...string) <-chan message {
 	t.Helper()
 	if c.era == legacy {
@@ -59,11 +60,11 @@ func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
 	w.server.CheckEvery(100 * time.Millisecond)
-	// Files as old as most are: a young one is read again each time.
+	// Most files are old, while a young one would be read again at each check.
 	old := time.Now().Add(-time.Hour)
 	_ = os.Chtimes(filepath.Join(w.dir, "a-first", "crlf.txt"), old, old)
 	eachEra(t, w, func(t *testing.T, c *client) {
-		file, main := "skill://a-first/crlf.txt", "skill://%61-first/SKILL.md" // told in the client's own spelling
+		file, main := "skill://a-first/crlf.txt", "skill://%61-first/SKILL.md" // notifications have the client's own spelling
 		told := follow(t, c, file, main)
 		updated := func(want string) {
 			t.Helper()
@@ -96,7 +97,8 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// quiet: no such message comes within ten times the period after which one would.
+// quiet checks that no message with the method comes within a second, ten times the period of the
+// checks.
 func quiet(t *testing.T, from <-chan message, method string) {
 	t.Helper()
 	for deadline := time.After(time.Second); ; {
@@ -114,7 +116,7 @@ func quiet(t *testing.T, from <-chan message, method string) {
 	}
 }
 
-// TestTouchedIsNotChanged: a file that was rewritten unchanged causes no notification.
+// TestTouchedIsNotChanged checks that a file that was rewritten unchanged causes no notification.
 func TestTouchedIsNotChanged(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -135,7 +137,8 @@ func TestSubscribeRefuses(t *testing.T) {
 			t.Errorf("%q: %d %s", uri, m.code(), m.Result)
 		}
 	}
-	// In a listen an unknown one does not keep the others out; the answer says so.
+	// subscriptions/listen drops an unknown URI and accepts the others, as its acknowledgement
+	// shows.
 	m := w.dial(modern)
 	resp := m.post(m.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
 		"resourceSubscriptions": []string{"skill://nothing/SKILL.md", published[0], "x"},
@@ -178,8 +181,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}, "a stream that was left is still counted")
 }
 
-// resume opens the session's stream after an event, or from now on, once the server has
-// noticed that the previous one is closed.
+// resume opens the session's stream after the event last, or a new stream if last is "". It tries
+// again until the server has noticed that the previous stream is closed.
 func (c *client) resume(last string) *http.Response {
 	c.t.Helper()
 	var resp *http.Response
@@ -200,8 +203,8 @@ func (c *client) resume(last string) *http.Response {
 	return resp
 }
 
-// TestResumes: events from the time without a stream are sent after the last event that
-// the client names.
+// TestResumes checks that a resumed stream has the events after the last one that the client names,
+// including those from the time without a stream.
 func TestResumes(t *testing.T) {
 	t.Parallel()
 	w := start(t, setting{files: fixtures()})
@@ -212,12 +215,12 @@ func TestResumes(t *testing.T) {
 	w.catalog.Poke()
 	await(t, told, "notifications/resources/list_changed")
 	stream.Body.Close()
-	time.Sleep(200 * time.Millisecond) // the server sees meanwhile that the stream is closed
+	time.Sleep(200 * time.Millisecond) // until then, the server sees that the stream is closed
 	lay(t, w.dir, map[string]string{"n-2/SKILL.md": skillText("n-2", "Two.")})
 	if err := w.catalog.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // the change is sent to no stream: the SDK gathers changes for 10 ms
+	time.Sleep(200 * time.Millisecond) // until then, the change is sent without a stream; changes are joined for 10 ms
 	again := c.resume("_0")
 	if again.StatusCode != 200 {
 		t.Fatal(again.Status)

@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// layTopics lays out skills topic-FIRST to topic-(TO-1), which are a month old.
+// layTopics writes the skills topic-FIRST to topic-(TO-1), which are a month old.
 func layTopics(t *testing.T, root string, first, to int) {
 	t.Helper()
 	for i := first; i < to; i++ {
@@ -36,7 +36,8 @@ var (
 	omitted   = regexp.MustCompile(`(\d+) (?:more )?skills?, not shown to fit`)
 )
 
-// topics returns the skills of [layTopics] that a text names, and the number of further ones that it counts.
+// topics returns the skills of [layTopics] that a text names, and how many further skills it
+// mentions without a name.
 func topics(text string) (names map[string]bool, more int) {
 	names = map[string]bool{}
 	for _, name := range topicName.FindAllString(text, -1) {
@@ -48,8 +49,9 @@ func topics(text string) (names map[string]bool, more int) {
 	return names, more
 }
 
-// A session gets its instructions once. After a change each skill still has its name in them or in
-// the description of the tool, and not in both; names without room are counted in the description.
+// TestNamesAfterAChange checks that each skill is named after a change either in a session's
+// instructions, which are sent only once, or in the description of the tool, but not in both. The
+// description has the number of skills for whose names there is no room.
 func TestNamesAfterAChange(t *testing.T) {
 	t.Parallel()
 	for what, row := range map[string]struct {

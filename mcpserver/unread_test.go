@@ -18,7 +18,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// faulty is a source in which files named data.txt are opened by the function open.
+// faulty is a source in which the function open is called before a file named data.txt is opened,
+// and may fail.
 type faulty struct {
 	catalog.Source
 	open *atomic.Pointer[func() error]
@@ -50,8 +51,9 @@ func (f faultyFiles) Open(name string) (fs.File, error) {
 
 func (f faultyFiles) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
 
-// TestListSaysWhatItCannotRead checks that only the limits of publication keep a skill from a
-// list that clients may store.
+// TestListSaysWhatItCannotRead checks that a list that lacks a skill is marked as incomplete, so
+// that clients do not cache it. Only a list without skills beyond the limits of publication counts
+// as complete.
 func TestListSaysWhatItCannotRead(t *testing.T) {
 	root := tree(t, map[string]string{"fine/SKILL.md": skillMD("fine", "Fine.", ""), "one/SKILL.md": skillMD("one", "One.", ""), "one/data.txt": "x"})
 	alone := tree(t, map[string]string{"one/SKILL.md": skillMD("one", "One.", ""), "one/data.txt": "x"})

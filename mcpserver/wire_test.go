@@ -28,9 +28,8 @@ var modified = regexp.MustCompile(`"lastModified":"[^"]*"`)
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestWire replays sessions, one a file and protocol era, over the stdio
-// transport, and compares every byte the server writes. A file holds skills, and
-// last the session:
+// TestWire replays sessions over the stdio transport, one for each file, and compares every byte
+// that the server writes. A file has skills and, as its last part, the session:
 //
 //	> a message of the client's
 //	< an answer, or a notification that came before it
@@ -44,8 +43,8 @@ func TestWire(t *testing.T) {
 	})
 }
 
-// transcripts replays every file of a folder, at least one for each era, and compares the
-// session with the file. The file's skills are of now, or of later below NEW/.
+// transcripts replays every file of a folder, at least one for each era, and compares the session
+// with the file. It passes replay the skills in now, and the files below NEW/ in later.
 func transcripts(t *testing.T, dir string, replay func(t *testing.T, name string, now, later map[string]string, session string) string) {
 	t.Helper()
 	t.Parallel()
@@ -116,8 +115,8 @@ func newWire(t *testing.T, now, later map[string]string) *wire {
 	return w
 }
 
-// replay sends the client's lines of the session, and returns the session with the
-// server's present answers.
+// replay sends the client's lines of the session, and returns the session with the answers that the
+// server gives now.
 func (w *wire) replay(session string) string {
 	var out bytes.Buffer
 	for line := range strings.Lines(session) {
@@ -168,8 +167,8 @@ func (w *wire) do(line string) (said []string) {
 		_, err := fmt.Sscan(rest, &n)
 		must(w.t, err)
 		said = w.receive(n)
-		slices.Sort(said)                                                             // two timers: any order
-		testwait.Within(50*time.Millisecond, func() bool { return len(w.lines) > 0 }) // one too many
+		slices.Sort(said)                                                             // notifications may come in any order
+		testwait.Within(50*time.Millisecond, func() bool { return len(w.lines) > 0 }) // for a message too many
 		return append(said, w.receive(len(w.lines))...)
 	case "", "#":
 	default:

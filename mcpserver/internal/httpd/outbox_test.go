@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rest takes all messages.
+// rest takes all messages, and returns them with their indexes.
 func (o *outbox) rest() (got []string) {
 	for {
 		message, index, ok := o.take()
@@ -26,8 +26,9 @@ func (o *outbox) sendMany(from, to int) {
 	}
 }
 
-// TestResume: a client gets the events after the last one that it names, with the same numbers,
-// as long as they are kept. A new stream has no past events, and counts from 0.
+// TestResume checks that a resumed stream has the events after the last one that the client names,
+// with the same numbers, as long as the outbox has them. A new stream has no past events, and
+// counts from 0.
 func TestResume(t *testing.T) {
 	o := newOutbox()
 	anew := func() {
@@ -63,8 +64,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestOutboxIsBounded: without a stream only the last messages are kept, by their number and size.
-// A stream gets all, and each only once while it waits.
+// TestOutboxIsBounded checks that without a stream, the outbox keeps only the last messages,
+// bounded by number and size. A stream gets all messages, and a message that is sent again while it
+// waits only once.
 func TestOutboxIsBounded(t *testing.T) {
 	o := newOutbox()
 	o.sendMany(0, 1000)
@@ -75,7 +77,7 @@ func TestOutboxIsBounded(t *testing.T) {
 		t.Errorf("the kept ones: %d", status)
 	}
 	o.sendMany(0, 500)
-	o.sendMany(0, 500) // they wait already
+	o.sendMany(0, 500) // these messages are waiting already
 	if n := len(o.rest()); n != 500 {
 		t.Errorf("a stream gets %d", n)
 	}
@@ -88,7 +90,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// TestReady: Ready waits for a slow reader with many pending messages, until the context
+// TestReady checks that Ready waits for a slow reader with many pending messages, until the context
 // ends.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

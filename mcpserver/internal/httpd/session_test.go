@@ -42,11 +42,11 @@ func (slowCore) Close()                    {}
 func (slowCore) Weight() int               { return 0 }
 func (slowCore) Encode(e *rawjson.Encoder) { e.Raw("{}") }
 
-// TestInitializesAreMadeAtOnce: a handshake that waits for a disk delays no other one,
-// and unfinished sessions count towards the cap.
+// TestInitializesAreMadeAtOnce checks that a handshake that waits for a disk delays no other
+// handshake, and that unfinished sessions count towards the bound.
 func TestInitializesAreMadeAtOnce(t *testing.T) {
 	const most = 3
-	var begun sync.WaitGroup // all that may be made
+	var begun sync.WaitGroup // the handshakes of all sessions that may be made
 	begun.Add(most)
 	refused := make(chan struct{})
 	h, err := New(
@@ -60,7 +60,7 @@ func TestInitializesAreMadeAtOnce(t *testing.T) {
 	initialize := func() int {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
-		r.RemoteAddr = "127.0.0.1:1" // which has all, not a share
+		r.RemoteAddr = "127.0.0.1:1" // this machine's own address may take all sessions, not only a share
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()

@@ -15,16 +15,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// subjects knows each token as the subject of that name.
+// subjects is a verifier that accepts each token as the name of its subject.
 type subjects struct{}
 
 func (subjects) Verify(_ context.Context, token string) (access.Subject, bool) {
 	return access.Subject{Name: token}, true
 }
 
-// TestDeletedIsToldToSubscribers checks two sessions that subscribed to a file. One loses
-// sight of it, by other rules or by a denied skill inside, then the skill is deleted. Only the
-// session that could see it is notified.
+// TestDeletedIsToldToSubscribers checks two sessions that subscribed to a file. One of them may no
+// longer see it, because of other rules or of a denied skill inside. Then the skill is deleted, and
+// only the session that could still see the file is notified.
 func TestDeletedIsToldToSubscribers(t *testing.T) {
 	t.Run("by other rules", func(t *testing.T) {
 		testDeleted(t, access.NewPolicy(true, nil), func(_ *testing.T, n *Notifier, _ *skilltest.Memory) {

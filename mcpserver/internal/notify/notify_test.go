@@ -42,9 +42,8 @@ func denying(t *testing.T, uri string) access.State {
 	return access.State{Policy: access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}})}
 }
 
-// TestAccessRenewedBeforeSubscription checks a session whose request was resolved by a state
-// of access that another one has replaced before the session subscribes. It is notified if it
-// sees something else now, and of nothing that it does not see.
+// TestAccessRenewedBeforeSubscription checks a session that subscribes after its access state was
+// replaced by another one. It is notified if it now sees different skills, and not otherwise.
 func TestAccessRenewedBeforeSubscription(t *testing.T) {
 	for name, row := range map[string]struct {
 		was, now access.State

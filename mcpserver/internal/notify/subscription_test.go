@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// disk counts the looks at each file, and fails them while fault is set.
+// disk counts how often each file is opened or examined, which fails while fault is set.
 type disk struct {
 	fs.FS
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func (d *disk) look(name string) error {
 	return d.fault
 }
 
-// change runs do before the next look.
+// change runs do while no file is being opened or examined.
 func (d *disk) change(do func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +56,7 @@ func (d *disk) Stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(d.FS, name)
 }
 
-// world is a table over the skill "a", whose main file is spelt SKILL.MD and which has the
+// world has a table for the skill "a", whose main file is spelt SKILL.MD. The skill also has the
 // files 0.txt to 9.txt.
 type world struct {
 	*Table[int]
@@ -88,7 +88,7 @@ func newWorld(t *testing.T, files, own int) *world {
 	return w
 }
 
-// add subscribes a session, which belongs to a client, and reports why it could not.
+// add subscribes a session of a client to a file.
 func (w *world) add(session int, client, spelling string) error {
 	w.Helper()
 	uri, err := skill.ParseURI(spelling)
@@ -108,9 +108,8 @@ func (w *world) period() []string {
 	return told
 }
 
-// TestOneFile checks that a file is one subscription for all spellings of its URI, is read once
-// in a period for any number of sessions, and that each session is notified with its own
-// spelling.
+// TestOneFile checks that all spellings of a URI count as one file, which is read once in a period
+// for any number of sessions. Each session is notified with its own spelling.
 func TestOneFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 100, 2)
@@ -181,8 +180,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestUnreadableIsNoChange checks that a file which cannot be read for a while does not change,
-// that its deletion is a change, and that its return is one.
+// TestUnreadableIsNoChange checks that no change is reported of a file that cannot be read for a
+// while. Its deletion is reported as a change, and so is its return.
 func TestUnreadableIsNoChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 8, 8)
@@ -220,7 +219,7 @@ func TestUnreadableIsNoChange(t *testing.T) {
 }
 
 // TestSilentDisk checks that a file whose disk does not answer delays a subscription only for a
-// while, and not the notifications about files of other roots.
+// while. It does not delay the notifications about files of other roots.
 func TestSilentDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent, other := skilltest.Project(map[string]string{"a/SKILL.md": skilltest.Document("a", "d"), "a/x": "x"}), skilltest.Global(map[string]string{"b/SKILL.md": skilltest.Document("b", "d"), "b/x": "x"})
@@ -268,7 +267,7 @@ type replacedFS struct{ atomic.Pointer[fstest.MapFS] }
 
 func (r *replacedFS) Open(name string) (fs.File, error) { return r.Load().Open(name) }
 
-// silentFS answers nothing while answer is open.
+// silentFS is a file system that opens no file until answer is closed.
 type silentFS struct {
 	fs.FS
 	answer atomic.Pointer[chan struct{}]

@@ -30,7 +30,7 @@ func TestStdioBusy(t *testing.T) {
 		}
 	}
 	s.send(stdioCancel("2"))
-	s.want("2", -32603) // the tool reports its cancellation
+	s.want("2", -32603) // the error of a cancelled call
 	s.silent()
 	close(server.open)
 	s.recv()
@@ -78,7 +78,7 @@ func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
 	if m := s.recv(); m.Method != "notifications/subscriptions/acknowledged" {
 		t.Fatalf("got %+v", m)
 	}
-	if err := s.end(); err != nil { // which waits for less than the drain
+	if err := s.end(); err != nil { // end waits for less time than the drain timeout
 		t.Fatal(err)
 	}
 }
@@ -100,7 +100,8 @@ func TestStdioDrainIsBounded(t *testing.T) {
 	}
 }
 
-// The client's answers reach the server. No call waits for them once the input has ended.
+// TestStdioServerAsksClient checks that the client's answers reach the server, and that no call
+// waits for them once the input has ended.
 func TestStdioServerAsksClient(t *testing.T) {
 	server := newStdioTools()
 	s := startStdio(t, server, &Transport{DrainTimeout: 2 * stdioPatience})
@@ -147,8 +148,8 @@ func (o stdioStuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The session of a client that stops reading ends with its input, even if answers or
-// refusals wait for the output.
+// TestStdioClientStopsReading checks that the session of a client that stops reading ends with its
+// input, even if answers or refusals wait for the output.
 func TestStdioClientStopsReading(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"one answer":   {stdioPing("1")},
@@ -181,8 +182,8 @@ func TestStdioClientStopsReading(t *testing.T) {
 	}
 }
 
-// While too many answers wait for the client, calls are refused; cancellations are
-// accepted.
+// TestStdioAnswersWait checks that calls are refused while too many answers wait for the client,
+// and that cancellations are accepted.
 func TestStdioAnswersWait(t *testing.T) {
 	s := startStdio(t, newStdioTools(), &Transport{})
 	s.initialize()
@@ -196,7 +197,7 @@ func TestStdioAnswersWait(t *testing.T) {
 	}
 }
 
-// stdioStopsAfter is an output that breaks after n writes, the last cut short.
+// stdioStopsAfter is an output that works for n writes, and then writes only half of each message.
 type stdioStopsAfter struct{ n int }
 
 func (o *stdioStopsAfter) Write(p []byte) (int, error) {
@@ -243,7 +244,7 @@ func TestStdioServesOnce(t *testing.T) {
 	}
 }
 
-// TestStdioEndsWithTheContext: a session ends with the context of its server, and its calls too.
+// TestStdioEndsWithTheContext checks that a session and its calls end with the context of Serve.
 func TestStdioEndsWithTheContext(t *testing.T) {
 	base := runtime.NumGoroutine()
 	in, client := io.Pipe()
@@ -304,7 +305,7 @@ func TestStdioManyConcurrentCalls(t *testing.T) {
 	}
 }
 
-// A panic in an answer is only that call's error.
+// TestStdioPanicInAnAnswer checks that a panic in an answer becomes an error of that call alone.
 func TestStdioPanicInAnAnswer(t *testing.T) {
 	server := newStdioTools()
 	s := startStdio(t, server, &Transport{})
@@ -320,7 +321,8 @@ func TestStdioPanicInAnAnswer(t *testing.T) {
 	}
 }
 
-// A large answer is written in pieces, without other messages between them.
+// TestStdioLargeAnswerIsOneLine checks that no other message is written between the pieces of a
+// large answer.
 func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	large := strings.Repeat("0123456789", 100_000)
 	in, client := io.Pipe()

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// A call whose work hangs, for example on a disk, is answered once it is cancelled, and only
-// then. Its place and its id are free again.
+// TestStdioStuckCallIsTakenBack checks that a call whose work hangs, for example on a disk, is
+// answered when it is cancelled, and not again later. Its place and its id are then free.
 func TestStdioStuckCallIsTakenBack(t *testing.T) {
 	server := newStdioTools()
 	s := startStdio(t, server, &Transport{MaxInFlight: 1})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzStdioLine sends any lines, then a ping: every line of the output is a message, and
-// the ping is answered.
+// FuzzStdioLine sends any lines, then a ping. It checks that every line of the output is a message,
+// and that the ping is answered.
 func FuzzStdioLine(f *testing.F) {
 	for _, seed := range []string{
 		stdioInit + "\n" + stdioReady + "\n" + stdioCall("1", "echo"),
@@ -26,7 +26,8 @@ func FuzzStdioLine(f *testing.F) {
 		if bytes.Contains(lines, []byte("the ping after")) || bytes.Contains(lines, []byte("gate")) {
 			t.Skip()
 		}
-		// Room for every call at once, so that the ping cannot meet a full house.
+		// There is room for all calls at the same time, so that the ping is not refused as one call
+		// too many.
 		out := &stdioOut{t: t, messages: make(chan stdioMessage, len(lines)+8)}
 		s := startStdio(t, server, &Transport{Out: out, MaxLine: 4096, MaxInFlight: len(lines) + 1})
 		s.out = out

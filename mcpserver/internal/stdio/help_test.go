@@ -42,12 +42,13 @@ func stdioListen(id string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`, id, stdioModern)
 }
 
-// stdioTools is a server with some tools: echo, nap, gate, roots, which asks the client, stuck,
-// which ignores cancellations, and broken, whose answer cannot be written.
+// stdioTools is a server with some tools. The tools echo, nap and gate answer immediately, after a
+// moment, and when open is closed. roots asks the client for its roots, stuck ignores
+// cancellations, and the answer of broken panics when it is encoded.
 type stdioTools struct {
-	started   chan struct{} // tools that take their time have begun
-	open      chan struct{} // lets "gate" go
-	handshake chan struct{} // lets initialize go, unless it is nil
+	started   chan struct{} // has a token for each call that has begun, except of echo and roots
+	open      chan struct{} // closed when "gate" and "stuck" may end
+	handshake chan struct{} // if not nil, closed when initialize may end
 }
 
 func newStdioTools() *stdioTools {
@@ -133,7 +134,7 @@ func (s stdioCore) Take(m *wire.Message) (wire.Work, *jsonrpc.Error) {
 	}), nil
 }
 
-// work is a call's work, whose answer takes no room.
+// work is the work of a call, for whose answer no memory is reserved.
 type work func(context.Context) wire.Answer
 
 func (w work) Answer(ctx context.Context, _ wire.Claim) wire.Answer { return w(ctx) }
@@ -173,7 +174,7 @@ func (m stdioMessage) code() int64 {
 	return m.Error.Code
 }
 
-// parseStdioOutput reads one write of the transport: one message, one line.
+// parseStdioOutput parses what one write of the transport must be: one message on one line.
 func parseStdioOutput(p []byte) (stdioMessage, error) {
 	var m stdioMessage
 	if bytes.Count(p, []byte("\n")) != 1 || !bytes.HasSuffix(p, []byte("\n")) {
@@ -252,7 +253,7 @@ func startStdio(t testing.TB, server *stdioTools, o *Transport) *stdioSession {
 // noStdioLeak waits for the goroutines that were started since base to end.
 func noStdioLeak(t testing.TB, base int) {
 	t.Helper()
-	for range 100 { // most end at once, and a fuzzer has no millisecond to spare
+	for range 100 { // most end immediately, and a fuzzer must not wait a millisecond
 		if runtime.NumGoroutine() <= base {
 			return
 		}
@@ -296,7 +297,7 @@ func (s *stdioSession) want(id string, code int64) stdioMessage {
 	return m
 }
 
-// silent checks that no message precedes the answer to a ping.
+// silent checks that no other message comes before the answer to a ping.
 func (s *stdioSession) silent() {
 	s.t.Helper()
 	s.send(stdioPing(`"silent"`))

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestWorkEnds checks that the context of a call's work ends with the call and with the session,
-// and that the session then forgets it.
+// TestWorkEnds checks that the context of a call's work ends with the call and with the session.
 func TestWorkEnds(t *testing.T) {
 	for end, do := range map[string]func(*Conn, *working){
 		"the work":    func(_ *Conn, w *working) { w.cancel() },

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// halfway takes a few bytes of a message without waiting.
+// halfway is an output that writes a few bytes of a message without waiting.
 type halfway struct{ bytes.Buffer }
 
 func (h *halfway) WriteNow(pieces [][]byte) int {
@@ -21,8 +21,8 @@ func length(pieces [][]byte) (n int) {
 	return n
 }
 
-// TestLineIsWrittenWhole checks that the rest of a line follows the part that the output takes
-// at once.
+// TestLineIsWrittenWhole checks that the rest of a line is written after the part that the output
+// writes without waiting.
 func TestLineIsWrittenWhole(t *testing.T) {
 	out := &halfway{}
 	c := (&Transport{In: &bytes.Buffer{}, Out: out}).conn()

@@ -75,8 +75,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse compares the reader with encoding/json: a message has the members that a decoder
-// finds.
+// FuzzParse compares Parse and ParseParams with encoding/json, and checks that both find the same
+// members.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"skill","arguments":{"name":"x"},"_meta":{"progressToken":1}}}`,
@@ -115,8 +115,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An unwanted answer is not written, and one that cannot be written is replaced by an
-// error.
+// TestAnswerNotWritten checks that Write writes nothing if begin fails, that it returns the errors
+// of begin and of the writer, and how it writes an error.
 func TestAnswerNotWritten(t *testing.T) {
 	a := Answer{ID: "1", Error: &jsonrpc.Error{Code: -5, Message: "<m>", Data: json.RawMessage(`{"a":1}`)}}
 	no := errors.New("no")
@@ -134,7 +134,7 @@ func TestAnswerNotWritten(t *testing.T) {
 	}
 }
 
-// FuzzKey checks that another spelling of an id names the same call.
+// FuzzKey checks that all spellings of an id have the same key.
 func FuzzKey(f *testing.F) {
 	f.Add("a<\"", int64(5))
 	f.Fuzz(func(t *testing.T, s string, n int64) {
@@ -169,8 +169,8 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// TestTooManyValues: a message with too many values is not decoded, and the refusal has the
-// call's id.
+// TestTooManyValues checks that a message with too many values is refused, and that the refusal has
+// the call's id.
 func TestTooManyValues(t *testing.T) {
 	for n, refused := range map[int]bool{rawjson.MaxValues / 2: false, rawjson.MaxValues: true} {
 		line := []byte(`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":[` + strings.Repeat("0,", n) + `0]}}`)
