@@ -122,7 +122,7 @@ func (s *Snapshot) shadow() {
 		}
 	}
 	s.Listed = make([]*Entry, listed)
-	for i, e := range s.named { // a listed skill is the first of its key
+	for i, e := range s.named { // named has each listed skill, as the first of its key
 		pause(i)
 		if e.ModelVisible() {
 			s.Listed[next[e.Root]] = e

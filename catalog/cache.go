@@ -86,7 +86,7 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 		}
 		root, begun := f.status.Root, new(time.Time)
 		*begun = f.begun
-		scanned := f.scan.Version != 0 // else an unchanged root keeps its version
+		scanned := f.scan.Version != 0 // otherwise the root is unchanged and keeps its version
 		if scanned {
 			f.version = f.scan.Version
 		}

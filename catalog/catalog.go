@@ -52,8 +52,8 @@ const (
 	// DefaultInterval is contract 002's refresh cycle.
 	DefaultInterval = 30 * time.Second
 	// settle is how long the catalogue waits after a change for the next one; settleMost bounds the
-	// total wait. An editor writes a file in several steps, but a client must be notified within 2
-	// s.
+	// total wait. An editor writes a file in several steps, but a client must be notified within
+	// two seconds.
 	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
 	// watchDelay postpones the watching of new sources. Starting it takes milliseconds, at a time

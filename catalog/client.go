@@ -31,8 +31,9 @@ type ClientSkills struct {
 	Off func(*Entry) bool
 }
 
-// AddClient adds a client, whose own skills [Snapshot.ListedFor] leaves out from now on. It does
-// nothing without [Options.ClientSkills], or for a client that was added before.
+// AddClient adds a client. From then on, [Snapshot.ListedFor] leaves out the skills that the client
+// shows on its own. It does nothing without [Options.ClientSkills], or for a client that was added
+// before.
 func (c *Catalog) AddClient(client string) {
 	if c.clientSkills == nil || client == "" {
 		return
@@ -50,8 +51,8 @@ func (c *Catalog) AddClient(client string) {
 	c.notify()
 }
 
-// refreshClients updates the own skills of the clients that were added, and reports whether any
-// have changed. The caller does not hold mu.
+// refreshClients updates the skills that the added clients show on their own, and reports whether
+// any of these have changed. The caller does not hold mu.
 func (c *Catalog) refreshClients() (changed bool) {
 	fresh := map[string]*ClientSkills{}
 	for client, was := range *c.clients.Load() {

@@ -7,9 +7,10 @@ import (
 
 // Timing of [Catalog.CompleteView].
 const (
-	// stallLimit is how long CompleteView waits without any progress before it takes the disk to be
-	// silent. Even a busy machine gives every process its turn sooner. The limit is a little more
-	// than the patience of a server (2 s), so that the other roots are ready by then.
+	// stallLimit is how long CompleteView waits without any progress. After that, it assumes that
+	// the disk does not answer. Even a busy machine gives every process its turn sooner. The limit
+	// is a little more than the patience of a server (2 s), so that the other roots are ready by
+	// then.
 	stallLimit = 2500 * time.Millisecond
 	stallTick  = 20 * time.Millisecond
 )

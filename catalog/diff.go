@@ -9,7 +9,7 @@ import (
 
 // Diff describes the changes of a refresh.
 type Diff struct {
-	Added, Removed, Changed []*Entry // Changed holds the new state
+	Added, Removed, Changed []*Entry // Changed has the new state
 	Before                  []*Entry // the old state of each of Changed
 	// Listing reports whether the list that models see differs, for a client that was added or for
 	// all others.
@@ -139,7 +139,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 		if r.Unlisted {
 			continue
 		}
-		if s := r.State(); r.Err != nil && s != RootUnreachable && !(s == RootReading && r.Dir == "") { // a remote source reports itself why it has nothing yet
+		if s := r.State(); r.Err != nil && s != RootUnreachable && !(s == RootReading && r.Dir == "") { // a remote source itself reports why it has nothing yet
 			reason, fix := r.Reason()
 			c.logOnce(before, "root not read", r.LocalName(), skill.Problem{Rule: "root-unreadable", Message: reason, Fix: fix})
 		}

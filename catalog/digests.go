@@ -38,7 +38,7 @@ type skillDigests struct {
 	doubts map[string]skill.Stamp
 }
 
-// manifest is a complete list of files, and the time when its making began.
+// manifest is a complete list of files, with the time at which the work on it began.
 type manifest struct {
 	begun time.Time
 	files []skill.File
@@ -87,7 +87,8 @@ func (c *digestCache) find(at rootPath, dir string) *skillDigests {
 // come too late for the caller, so that each call on a slow disk makes progress. Work that takes
 // longer than long counts as late.
 //
-// Callers wait for their turn before run, and share a manifest that was begun after they came.
+// Before run, a caller waits for its turn. If another caller has meanwhile made a manifest, begun
+// after this caller came, both share it.
 func (s *skillDigests) manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {
 	came := time.Now()
 	if s.late.Load() >= maxLate {

@@ -47,7 +47,7 @@ const maxFiltered = 32
 // filterCache caches the narrowed snapshots of one snapshot, by filter.
 type filterCache struct {
 	mu   sync.Mutex
-	kept []*filteredSnapshot // at most maxFiltered, the last used last
+	kept []*filteredSnapshot // at most maxFiltered, the most recently used one last
 }
 
 type filteredSnapshot struct {
@@ -117,7 +117,7 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 		}
 		out.add(e)
 	}
-	for _, r := range s.Roots { // one without a visible skill may have had or get hidden ones
+	for _, r := range s.Roots { // leave out a root without a visible skill, since it may have hidden ones
 		if r.Count = shown[r.Label]; r.Count > 0 {
 			r.Notices = nil // they name paths that may be hidden
 			out.Roots = append(out.Roots, r)

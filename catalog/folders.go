@@ -19,19 +19,19 @@ type FolderNow struct {
 	Root skill.Root
 }
 
-// UpToDate reports whether the snapshot is up to date about a folder. It is if it has a skill there
-// that is served, or that was skipped in the file's present state. It also is if the folder is
-// denied and the snapshot has a notice of that.
+// UpToDate reports whether the snapshot is up to date about a folder: it has a skill there that is
+// served, or that was skipped in the file's present state, or it has a notice that the folder is
+// denied.
 func (s *Snapshot) UpToDate(f FolderNow) bool {
 	e := s.placedAt(f.Root.Label, f.Name)
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
-// FoldersNow lists from disk the direct child folders of the roots whose names match, in
-// root order. All roots are read at the same time, each by one listing of its folder.
-// A root is left out if it does not answer before the context ends, or still owes an
-// answer to another caller. Then all is false. If the view has a [Filter], every folder
-// in which it has no skill is left out too.
+// FoldersNow lists from disk the direct child folders of the roots whose names match, in root
+// order. All roots are read at the same time, each by one listing of its folder. A root is left
+// out, and all is false, if the root does not answer before the context ends or has not yet
+// answered another caller. If the view has a [Filter], every folder in which it has no skill is
+// left out too.
 func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (found []FolderNow, all bool) {
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
@@ -58,8 +58,8 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 	return found, !slices.Contains(answered, false)
 }
 
-// folders asks one source, and reports whether it has answered. If the source does not
-// answer in time, folders marks it as silent for other callers.
+// folders lists the folders of one source, and reports whether the source has answered. If the
+// source does not answer in time, folders marks it as silent for other callers.
 func (h *sourceState) folders(ctx context.Context, f Folders, match func(string) bool) ([]skill.Folder, bool) {
 	done := make(chan []skill.Folder, 1)
 	go func() {

@@ -22,8 +22,8 @@ type Incomplete struct {
 	// read is the number of folders and files read so far. It is 0 in a narrowed view, since some
 	// may be hidden.
 	read int64
-	// silent is how long the scan runs of these roots have lasted, at most. A disk that hangs
-	// never ends one.
+	// silent is how long the longest scan run of these roots has lasted. On a disk that hangs, a
+	// scan run never ends.
 	silent time.Duration
 	// roots are the labels of the roots that are not read. It is empty in a narrowed
 	// view, which may not show every label.
@@ -128,7 +128,7 @@ func (v View) lacks(byName bool) *Incomplete {
 	return i
 }
 
-// silent returns how long the longest of the scan runs of some roots has lasted.
+// silent returns how long the longest scan run of the given roots has lasted.
 func (c *Catalog) silent(roots []string) (most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -127,7 +127,7 @@ func (s *Snapshot) InFolder(name string) *Entry {
 	return shallowest(s.inFolder(name))
 }
 
-// ServedInFolder is [Snapshot.InFolder] without the skipped skills.
+// ServedInFolder is like [Snapshot.InFolder], without the skipped skills.
 func (s *Snapshot) ServedInFolder(name string) *Entry {
 	return shallowest(slices.DeleteFunc(slices.Clone(s.inFolder(name)), func(e *Entry) bool { return e.Status == Skipped }))
 }
@@ -141,9 +141,9 @@ func shallowest(all []*Entry) *Entry {
 	return firstOf(all, func(*Entry) bool { return true })
 }
 
-// Innermost returns the skill whose folder holds a file of e: e, or the innermost skill nested in
-// it on the path to the file. The path is compared as requested. For skills withheld from models,
-// case is ignored, since some file systems ignore it.
+// Innermost returns the innermost skill whose folder contains a file of e. That is e itself, or a
+// skill nested in e on the path to the file. The path is compared as requested. For skills withheld
+// from models, case is ignored, since some file systems ignore it.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	at := join(e.Path, file)
 	// The path is cut to a length that no served skill's path exceeds, to bound the cost of an

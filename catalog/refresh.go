@@ -43,8 +43,8 @@ const (
 	// restShare is the least rest after a refresh, as a multiple of its duration. With
 	// it, periodic refreshes take about 1 % of a processor.
 	restShare = 100
-	// restMost bounds the rest between refreshes: contract 002 requires one at least every 30
-	// s, even if refreshes are slow.
+	// restMost bounds the rest between refreshes. Contract 002 requires a refresh at least every 30
+	// seconds, even if refreshes are slow.
 	restMost = DefaultInterval
 )
 
@@ -62,7 +62,7 @@ func (c *Catalog) stop() {
 	c.endScans(all)
 }
 
-// settle waits until the pokes pause.
+// settle waits until no further poke has come for a moment, but at most for settleMost.
 func (c *Catalog) settle(ctx context.Context) {
 	most := time.After(settleMost)
 	for {
@@ -143,7 +143,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 	}
 	c.refreshed = time.Now()
 	c.took, c.scanned = c.refreshed.Sub(begun), scanned
-	if now != nil { // the first refresh reads all skills, with every processor
+	if now != nil { // the first refresh does not count, since it reads all skills, with every processor
 		c.rest.Store(int64(restShare * c.took))
 	}
 	c.mu.Unlock()

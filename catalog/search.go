@@ -17,11 +17,11 @@ type Query struct {
 	Text string
 	// Limit is the maximum number of hits; 0 means all of them.
 	Limit int
-	// People also finds the skills withheld from models.
+	// People is set to find also the skills withheld from models.
 	People bool
-	// Unlisted finds the unlisted skills, and no others.
+	// Unlisted is set to find the unlisted skills, and no others.
 	Unlisted bool
-	// Explain fills in Hit.Matches.
+	// Explain is set to fill in Hit.Matches.
 	Explain bool
 }
 
@@ -69,8 +69,8 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 }
 
 // standing determines the weight of an entry in a search. A search needs it for every skill that
-// has a word of the query. It is kept beside the index, since the entries themselves are scattered
-// in memory.
+// has a word of the query. Standings are stored beside the index, since the entries themselves are
+// scattered in memory.
 type standing uint8
 
 const (

@@ -146,9 +146,9 @@ func (h *HTTP) Routes() []string { return h.handler.Routes() }
 // Limit sets the request rate of each client from now on; the zero rate ends all limits.
 //
 // A client is a subject, or an address if tokens are not required or have no name. Without tokens,
-// this machine's own address is not limited. An address may have 100 tokens refused at once, and
-// then five a second. Requests that need no token are limited by address too: 400 at once, and 20 a
-// second. Counts continue if the rate does not change.
+// this machine's own address is not limited. An address may have a burst of 100 refused tokens, and
+// then five a second. Requests that need no token are limited by address too: to a burst of 400,
+// and then 20 a second. Counts continue if the rate does not change.
 func (h *HTTP) Limit(rate limit.Rate) { h.handler.Limit(rate) }
 
 // Open returns the numbers of open sessions, of protocol versions before 2026-07-28, and of open

@@ -56,8 +56,8 @@ func (r *clientRoots) offeredBy(in *session) bool {
 	return r.session.CompareAndSwap(nil, in) || r.session.Load() == in
 }
 
-// take asks for the roots outside of the handler's context, which ends with the notification. It
-// asks one question at a time, because the later of two answers must win.
+// take asks for the roots outside of the handler's context, which ends with the notification. Only
+// one call of take asks at a time, because the later of two answers must win.
 func (r *clientRoots) take(in *session) {
 	r.asking.Lock()
 	defer r.asking.Unlock()

@@ -14,8 +14,8 @@ import (
 )
 
 // A session that sets a level of "warning" or below gets a log message for every skipped skill.
-// Present ones are reported at once, new ones later. Version 2026-07-28 has no logging, and knack
-// does not declare it there.
+// Skills that are skipped now are reported immediately, and newly skipped ones later. Version
+// 2026-07-28 has no logging, and knack does not declare it there.
 
 // levels maps each logging level of the protocol to whether warnings are sent at that level.
 var levels = map[string]bool{

@@ -19,7 +19,7 @@ import (
 func (s *Server) announce(d catalog.Diff) {
 	s.notifier.CheckFiles()
 	s.logSkipped(d)
-	// A skipped skill is in no list, so its changes alone change none.
+	// A skipped skill is in no list, so no list changes if only such skills change.
 	var changed notify.Lists
 	for list, is := range map[notify.Lists]bool{
 		notify.Tools:     d.Completed || d.Listing,

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// uncached marks a list as private to its client, which must not cache it: the catalogue may change
-// at any moment, and a notification follows.
+// uncached marks a list as private to its client, which must not cache it. The catalogue may change
+// at any moment, and the client is then notified.
 var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 var (

@@ -17,8 +17,8 @@ import (
 // (path_resolution(7)).
 const maxLinks = 40
 
-// errLinkLoop is not a [skill.ErrOutside]: a link that leads back to itself leads
-// nowhere. It satisfies errors.Is(err, syscall.ELOOP).
+// errLinkLoop reports a link that leads back to itself. It is not a [skill.ErrOutside], since such
+// a link leads nowhere. It satisfies errors.Is(err, syscall.ELOOP).
 var errLinkLoop error = linkLoop{}
 
 type linkLoop struct{}
@@ -114,10 +114,10 @@ func above(p, dir string) bool {
 	return p == dir || p != "" && (dir == "/" || strings.HasPrefix(p, dir+"/"))
 }
 
-// follow resolves the links in name one by one. The kernel could do it faster, but it
-// would allow dot-entries, and would not tell a loop from an escape. A link is judged
-// by its target. A link that goes through the outside and comes back into the folder
-// has not left it (contract 001 resolves before it checks).
+// follow resolves the links in name one by one. The kernel could do so faster, but it would allow
+// dot-entries, and would not distinguish a loop from an escape. A link is judged by its target. A
+// link that leads out of the folder and back into it counts as inside (contract 001 resolves before
+// it checks).
 func follow(h handle, name string, me ownPaths) (string, error) {
 	rest := strings.Split(name, "/")
 	var done []string

@@ -52,7 +52,7 @@ func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.F
 	return hashSince(ctx, f, known, time.Now())
 }
 
-// hashSince is Whole for a pass that began at the given time.
+// hashSince is like Whole, for a pass that began at the given time.
 func hashSince(ctx context.Context, f *folder, known []skill.File, begun time.Time) ([]skill.File, bool) {
 	p := newPass(ctx, f.dev, begun)
 	defer p.end()
@@ -172,7 +172,7 @@ func (p *pass) folderSettled(fd int) bool {
 	return unix.Fstat(fd, &st) == nil && p.settled(stampOfStat(&st))
 }
 
-// settled reports whether a file or folder with this stamp had it when the pass began.
+// settled reports whether a file or folder with this stamp already had it when the pass began.
 func (p *pass) settled(s skill.Stamp) bool { return s.Dev == p.dev && !s.Racy(p.begun) }
 
 // file records a file of an open folder that was listed as a regular one.

@@ -47,8 +47,8 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, err
 }
 
-// entriesOf reads the entries of an open folder; see [handle]. It stops as soon as there are too
-// many.
+// entriesOf reads the entries of an open folder; see [handle]. It stops once it has read more than
+// most.
 func entriesOf(d *os.File, most int) ([]fs.DirEntry, error) {
 	entries, err := d.ReadDir(most + 1)
 	switch {

@@ -42,7 +42,7 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 		at := filepath.Join(folder, filepath.FromSlash(sub))
 		real := tops.of(folder).real(sub)
 		if i := seen[real] - 1; i >= 0 {
-			if out[i].Dir != at || owners[i] != owner { // else no variable has moved the first one
+			if out[i].Dir != at || owners[i] != owner { // otherwise both are one agent's folder, which no variable has moved
 				out[i].Also = strings.TrimPrefix(out[i].Also+","+label, ",")
 			}
 			return

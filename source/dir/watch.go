@@ -18,8 +18,7 @@ var pollInterval = 30 * time.Second
 // folders do not fit polls.
 type Watches = watch.Watcher
 
-// NewWatches makes a Watches. It is open while a [Source.Watch] uses it, and holds nothing
-// otherwise.
+// NewWatches makes a Watches. It uses resources of the system only while a [Source.Watch] uses it.
 func NewWatches() *Watches { return watch.New(watch.DefaultMax) }
 
 type watchState struct {
@@ -58,8 +57,9 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 			break
 		}
 		s.setWatch(false, watchFailure(err))
-		poke() // changes while the watch broke down went unseen
-		// Other sources may make room; a limit of the system is not tried again.
+		poke() // no event reported the changes since the watch failed
+		// After a FullError, try again later, since other sources may make room. After any other
+		// error, such as a limit of the system, only poll.
 		s.poll(ctx, poke, errors.As(err, new(watch.FullError)))
 	}
 	s.setWatch(false, "not started")
@@ -95,14 +95,14 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		s.mu.Unlock()
 		if l != nil {
 			if err := root.Fits(len(l.folders)); err != nil {
-				return err // before their paths are made
+				return err // before the paths of the folders are made
 			}
 		}
 		if l == nil || l != watched || !root.Intact() {
 			changed, err := root.Set(l.paths(ctx))
 			if err != nil {
 				select {
-				case cause := <-root.Failed(): // of which err is a consequence
+				case cause := <-root.Failed(): // err is only a consequence of cause
 					return cause
 				default:
 					return err

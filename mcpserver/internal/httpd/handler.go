@@ -19,9 +19,9 @@ import (
 type Core interface {
 	// NewSession returns a session of a client that has sent initialize.
 	NewSession(from httpguard.Caller, to Client) Session
-	// Take accepts a call, or returns the error that refuses it. no is the error of its params, or nil.
-	// The session is nil for a call of 2026-07-28, and send is for the notifications that belong to
-	// the call.
+	// Take accepts a call, or returns the error that refuses it. no is the error of its params, or
+	// nil. The session is nil for a call of 2026-07-28, and send sends the notifications that
+	// belong to the call.
 	Take(m *wire.Message, p *wire.Params, no *jsonrpc.Error, from httpguard.Caller, in Session, send func([]byte)) (wire.Work, *jsonrpc.Error)
 	// Hear takes a notification, or returns the error that refuses it.
 	Hear(*wire.Message, Session) *jsonrpc.Error

@@ -36,7 +36,7 @@ type session struct {
 	out   *outbox
 	token string         // token with which the session began; empty if none was needed
 	owner string         // the client against whose share the session counts
-	place *limit.Account // of the table's room
+	place *limit.Account // the session's place in the table's room
 	ended context.Context
 	end   context.CancelFunc
 

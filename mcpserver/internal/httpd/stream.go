@@ -78,7 +78,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, c httpguard.C
 	defer in.out.detach()
 	defer context.AfterFunc(in.ended, closed)()
 	to := newEvents(w, h.o.WriteTimeout)
-	to.comment("ok") // proxies pass a stream on once it has data
+	to.comment("ok") // proxies forward a stream only once it has data
 	for to.err == nil {
 		if message, index, ok := in.out.take(); ok {
 			to.event(fmt.Sprintf("_%d", index), message)

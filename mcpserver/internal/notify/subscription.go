@@ -319,7 +319,7 @@ func stateOf(ctx context.Context, v catalog.View, uri skill.URI, before state) (
 	return now, nil
 }
 
-// await is [catalog.Await] with patience.
+// await is like [catalog.Await], but gives up after patience.
 func await[T any](ctx context.Context, v catalog.View, e *catalog.Entry, work func() (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -331,7 +331,7 @@ func await[T any](ctx context.Context, v catalog.View, e *catalog.Entry, work fu
 	return r.value, cmp.Or(err, r.err)
 }
 
-// stateIn is stateOf for a file of a skill.
+// stateIn is like stateOf, for a file of a given skill.
 func stateIn(e *catalog.Entry, path string, before state) (state, error) {
 	at := time.Now()
 	info, err := fs.Stat(e.FS, e.OnDisk(path))

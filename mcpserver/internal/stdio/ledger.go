@@ -27,8 +27,8 @@ const initializeMethod = "initialize"
 // calls are refused.
 const maxUnwritten = 48 << 20
 
-// ledger records the calls in flight of one session: the client's calls, with their owed answers,
-// and the server's.
+// ledger records the calls in flight of one session: the client's calls, whose answers are owed,
+// and the server's own calls.
 type ledger struct {
 	limit     int
 	settled   chan struct{} // receives a token when owed drops to zero
@@ -54,7 +54,7 @@ func newLedger(limit int) *ledger {
 	return &ledger{limit: limit, settled: make(chan struct{}, 1), calls: map[string]*working{}, asked: map[string]chan reply{}}
 }
 
-// admit enters a call, or returns its refusal.
+// admit records a call of the client, or returns its refusal.
 func (l *ledger) admit(method string, call *working) *wire.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *ledger) find(key string) *working {
 	return l.calls[key]
 }
 
-// ask enters a call of the server. The channel is nil if no answer can come.
+// ask records a call of the server. The channel is nil if no answer can come.
 func (l *ledger) ask() (id string, answer <-chan reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ var errLineTooLong = errors.New("line too long")
 // for the rest of the session.
 const keptLine = 1 << 20
 
-// byteOrderMark precedes the first line of some Windows programs.
+// byteOrderMark is written before the first line by some Windows programs.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // lineReader splits an input into lines of at most limit bytes.

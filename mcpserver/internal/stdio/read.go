@@ -77,9 +77,9 @@ func (c *reader) work(m *wire.Message) bool {
 	if no := c.calls.admit(m.Method, w); no != nil {
 		return c.refuse(m.Method, no)
 	}
-	reads := !w.first && !c.lines.more() // this goroutine, unless the call takes long
+	reads := !w.first && !c.lines.more() // whether this goroutine reads on, unless the call takes long
 	switch {
-	case w.first: // another one, once the answer is being written
+	case w.first: // another goroutine reads on once the answer is being written
 	case !reads:
 		c.readOn()
 	case c.late == nil:

@@ -254,7 +254,7 @@ func (r *Root) withLinks(dirs []string) []string {
 	return all
 }
 
-// nearest returns the nearest folder to the root that exists.
+// nearest returns the nearest existing folder on the path to the root.
 func (r *Root) nearest() string {
 	r.root = realpath.Of(r.dir)
 	return nearest(r.root)
@@ -337,8 +337,8 @@ func (w *Watcher) lose(s *folder) {
 	}
 }
 
-// forget loses a folder that went away and everything below it. Another folder of that
-// name would be a different one.
+// forget ends the watches of a folder that went away and of everything below it. A new folder of
+// that name would be a different one.
 func (w *Watcher) forget(name string) {
 	s := w.watched[name]
 	if s == nil {
