@@ -129,7 +129,8 @@ func (s *Snapshot) without(own *ClientSkills) []*Entry {
 	return out
 }
 
-// finds reports whether the client reads the folder of a skill, and its settings leave the skill on.
+// finds reports whether the client reads the folder of a skill, and its settings do not turn the
+// skill off.
 func (c *ClientSkills) finds(e *Entry) bool {
 	link, at := e.Link(), cmp.Or(c.Real[e.Root.Dir], e.Root.Dir)
 	found := c.Roots[e.Root.Label] || link != "" && c.has(link)

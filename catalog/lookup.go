@@ -44,7 +44,8 @@ func (s *Snapshot) Named(name string) *Entry {
 	return nil
 }
 
-// inRoot finds the skill of a root by its name, its folder's place or, in a plugin, its folder's name.
+// inRoot finds the skill of a root by its name, its folder's place or, in a plugin, its folder's
+// name.
 func (s *Snapshot) inRoot(label, name string) *Entry {
 	key := skill.KeyOf(name)
 	if e := s.keyed(key); e != nil && e.Root.Label == label {

@@ -65,7 +65,8 @@ func (t *Trace) Failed(err error) {
 	t.fault = err
 }
 
-// Loads returns the files that were read, each once, ordered by the last read. A nil Trace has none.
+// Loads returns the files that were read, each once, ordered by the last read. A nil Trace has
+// none.
 func (t *Trace) Loads() []Load {
 	if t == nil {
 		return nil

@@ -171,8 +171,8 @@ const (
 // errNoMemory refuses a call whose answer would need too much memory.
 var errNoMemory = &jsonrpc.Error{Code: wire.CodeBusy, Message: "server busy: too much is being answered at once; try again"}
 
-// perform runs work with the caller's view, and records the call. A panic becomes an internal error,
-// since one bad request must not end the session; its value is logged and never sent.
+// perform runs work with the caller's view, and records the call. A panic becomes an internal
+// error, since one bad request must not end the session; its value is logged and never sent.
 func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Context) (reply, error)) (out reply, err error) {
 	out.failed = true
 	begun := time.Now()
@@ -200,8 +200,8 @@ func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Con
 	return out, err
 }
 
-// record gives the event of a call to the sinks. trace has the files read for it, and is nil without
-// an audit log.
+// record passes the event of a call to the sinks. trace has the files read for it, and is nil
+// without an audit log.
 func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, begun time.Time, failed bool) {
 	if len(s.events) == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 )
 
 // TestUnlistedEngage checks that the skill engage, which is served but not listed, is answered like
-// any other by skills/get and directory reads. Its digest is that of the bytes that resources/read
-// returns.
+// any other by skills/get and directory reads. Its entry has the digest of the bytes that
+// resources/read returns.
 func TestUnlistedEngage(t *testing.T) {
 	text := skillText("engage", "How to use it.")
 	w := start(t, setting{files: many(1), engage: func() string { return text }})

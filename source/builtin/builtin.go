@@ -103,8 +103,8 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 //go:embed triggers
 var triggers embed.FS
 
-// Triggers returns prompts for the skill of a folder, as a skill's own evals/triggers.json has them,
-// or nil.
+// Triggers returns prompts for the skill of a folder, as a skill's own evals/triggers.json has
+// them, or nil.
 func Triggers(folder string) []byte {
 	data, err := triggers.ReadFile(path.Join("triggers", folder+".json"))
 	if err != nil {

@@ -25,10 +25,10 @@ const (
 	maxIgnoreRules  = 1000
 )
 
-// Below lists the folders in which agents keep the skills of a project's sub-packages: the folders of
-// [WellKnown] below each folder in the project, in path order, without the project's own. A label
-// is "below-", the folder's path and the label of the row. Names that are common for other things
-// do not count.
+// Below lists the folders in which agents keep the skills of a project's sub-packages: the folders
+// of [WellKnown] below each folder in the project, in path order, without the project's own. A
+// label is "below-", the folder's path and the label of the row. Names that are common for other
+// things do not count.
 //
 // Below leaves out node_modules, folders that git ignores, linked worktrees, and everything behind
 // a link. whole is false if a bound or a slow disk ended the search.
@@ -155,7 +155,7 @@ type ignoreFile struct {
 
 type ignoreRule struct {
 	parts []string // of the pattern; "**" stands for any number of folders
-	keeps bool     // the pattern has a "!" in front: git does not ignore what matches
+	keeps bool     // the pattern has a "!" in front: git does not ignore matching paths
 }
 
 // in returns the rules that apply in a folder.

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Member is a file or link of a skill's folder that need not be on disk, such as one in a repository
-// or an archive.
+// Member is a file or link of a skill's folder that need not be on disk, such as one in a
+// repository or an archive.
 type Member struct {
 	Path   string      // slash-separated below the skill
 	Mode   fs.FileMode // its type

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Package is the folder of a plugin or of a marketplace as a file system: contained like the folder of a
-// skill, but with dot-entries, since .claude-plugin is one.
+// Package is the folder of a plugin or of a marketplace as a file system. It is contained like the
+// folder of a skill, but has dot-entries, since .claude-plugin is one.
 type Package struct{ *folder }
 
 // OpenPackage returns the folder at an absolute path, which may be a link. It keeps nothing open.
@@ -42,8 +42,8 @@ func (p *Package) Sub(name string) (*Package, error) {
 	return &Package{&sub}, err
 }
 
-// Entries lists a folder in name order, with links as entries of their own, even links that lead out
-// or nowhere. It fails for a folder of more than [skill.MaxFolder] names.
+// Entries lists a folder in name order, with links as separate entries, even links that lead out or
+// nowhere. It fails for a folder of more than [skill.MaxFolder] names.
 func (p *Package) Entries(name string) (entries []fs.DirEntry, err error) {
 	err = p.with("readdir", name, func(h handle) error {
 		real, in, err := locate(h, name, p.folder)

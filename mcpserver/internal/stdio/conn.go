@@ -71,7 +71,8 @@ type Core interface {
 // defaultMaxInFlight bounds the calls in flight.
 const defaultMaxInFlight = 256
 
-// patience bounds the wait for answers at the end, and how long a refusal waits for a client to read.
+// patience bounds the wait for answers at the end, and how long a refusal waits for a client to
+// read.
 const patience = 10 * time.Second
 
 // ErrUnanswered reports that a session ended before its client had every answer: the calls took too

@@ -46,7 +46,7 @@ func stdioListen(id string) string {
 // moment, and when open is closed. roots asks the client for its roots, stuck ignores
 // cancellations, and the answer of broken panics when it is encoded.
 type stdioTools struct {
-	started   chan struct{} // has a token for each call that has begun, except of echo and roots
+	started   chan struct{} // has a token for each call that has begun, except calls of echo and roots
 	open      chan struct{} // closed when "gate" and "stuck" may end
 	handshake chan struct{} // if not nil, closed when initialize may end
 }
@@ -174,7 +174,8 @@ func (m stdioMessage) code() int64 {
 	return m.Error.Code
 }
 
-// parseStdioOutput parses what one write of the transport must be: one message on one line.
+// parseStdioOutput parses the bytes of one write of the transport, which must be one message on one
+// line.
 func parseStdioOutput(p []byte) (stdioMessage, error) {
 	var m stdioMessage
 	if bytes.Count(p, []byte("\n")) != 1 || !bytes.HasSuffix(p, []byte("\n")) {
