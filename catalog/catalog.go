@@ -114,7 +114,7 @@ type Catalog struct {
 
 	wanted atomic.Pointer[[]skill.Root] // roots of the sources; a snapshot may lack some
 
-	refreshing chan struct{} // holds a token during a scan: one refresh at a time
+	refreshing chan struct{} // has a token during a scan, so that one refresh runs at a time
 
 	mu        sync.Mutex // held while a snapshot is built, never while waiting for a disk
 	sources   []*sourceState

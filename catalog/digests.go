@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The digests of files are cached. Each version of a file is hashed once; its stamp tells versions
-// apart. A file so young that a second write could leave the same stamp is hashed each time, and so
-// is a file that has changed without a new stamp. Nothing is hashed before it is requested.
+// The digests of files are cached. Each version of a file is hashed once; the stamp distinguishes
+// versions. A file so young that a second write could leave the same stamp is hashed each time, and
+// so is a file that has changed without a new stamp. Nothing is hashed before it is requested.
 
 // maxLate is the number of slow manifests of a root at which no further one begins. It bounds how
 // long a list of skills on a silent disk takes.

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Fingerprints tells two states of a view apart. Comparing them keeps changes of hidden skills from
+// Fingerprints distinguishes two states of a view. A comparison keeps changes of hidden skills from
 // a subscriber. If two fingerprints of a list are equal, the list is the same.
 type Fingerprints struct {
 	Listing   skill.Digest // of the skills as a model sees them

@@ -50,7 +50,7 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 		root := h.Root()
 		for _, f := range of[i] {
 			if v.filter != nil && v.placedAt(root.Label, f.Name) == nil {
-				continue // it may hold a hidden skill
+				continue // the folder may contain a hidden skill
 			}
 			found = append(found, FolderNow{f, root})
 		}
@@ -81,8 +81,8 @@ func (h *sourceState) folders(ctx context.Context, f Folders, match func(string)
 	}
 }
 
-// Denied is a folder that knack may not read, so that it cannot tell whether the folder
-// holds a skill.
+// Denied is a folder that knack may not read, so that it is unknown whether the folder contains a
+// skill.
 type Denied struct {
 	Root skill.Root
 	skill.Notice

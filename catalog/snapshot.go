@@ -216,11 +216,11 @@ type Snapshot struct {
 	// Clients with a restricted filter must not see it.
 	Version uint64
 	Roots   []RootStatus
-	// Entries holds all skills in root order, then path order.
+	// Entries has all skills in root order, then path order.
 	Entries []*Entry
-	// Listed holds the skills that a model sees, in root order, then by name.
+	// Listed has the skills that a model sees, in root order, then by name.
 	Listed []*Entry
-	// Skipped holds the skills that are not served.
+	// Skipped has the skills that are not served.
 	Skipped []*Entry
 
 	searched []*Entry  // Listed, the skills withheld from models, the shadowed skills except copies, then the unlisted
@@ -321,7 +321,7 @@ type View struct {
 func (v View) Narrowed() bool { return v.filter != nil }
 
 // Uses returns how often a skill was used, or 0 if uses are not counted. It is 0 in a narrowed
-// view, whose lists would tell of the use by other callers.
+// view, whose lists would otherwise reveal the use by other callers.
 func (v View) Uses(e *Entry) uint64 {
 	if v.catalog == nil || v.catalog.uses == nil || v.Narrowed() {
 		return 0

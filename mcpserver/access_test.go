@@ -297,7 +297,7 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		for {
 			select {
 			case m := <-from:
-				old := m.Method == "notifications/message" && strings.Contains(string(m.Params), "open-broken") // told once at setLevel
+				old := m.Method == "notifications/message" && strings.Contains(string(m.Params), "open-broken") // sent once, by setLevel
 				if strings.HasPrefix(m.Method, "notifications/") && m.Method != "notifications/subscriptions/acknowledged" && !old {
 					said = append(said, m.Method+" "+string(m.Params))
 				}
@@ -359,7 +359,7 @@ func TestRestrictLater(t *testing.T) {
 		t.Errorf("read: %s", m.Result)
 	}
 	put(t, w.dir, map[string]string{"zebra/zebra.txt": "other stripes"})
-	testwait.Within(500*time.Millisecond, func() bool { return len(stream) > 0 }) // ten periods in which a change would be told
+	testwait.Within(500*time.Millisecond, func() bool { return len(stream) > 0 }) // ten periods, in each of which a change would be notified
 	put(t, w.dir, map[string]string{"open/notes.txt": "other notes"})
 	if m := await(t, stream, "notifications/resources/updated"); !strings.Contains(string(m.Params), "open") {
 		t.Errorf("told of %s", m.Params)

@@ -27,7 +27,7 @@ var DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 type HTTPOptions = httpguard.Options
 
 // SignIn is a handler of pages on which people sign in with a token. It is not consulted at /mcp:
-// browsers send cookies by themselves, so a cookie there would let any web page call tools.
+// since browsers send cookies on their own, a cookie there would let any web page call tools.
 type SignIn = httpguard.SignIn
 
 // HTTP serves MCP over Streamable HTTP: both protocol eras at /mcp, health checks at /healthz and

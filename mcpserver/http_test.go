@@ -329,7 +329,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		t.Fatalf("%v %v", resp, err)
 	}
 	w.dial(legacy)                  // there is room again
-	testwait.Until(t, func() bool { // sessions without a request end by themselves
+	testwait.Until(t, func() bool { // sessions without a request end after a while
 		resp := c.post(init)
 		resp.Body.Close()
 		return resp.StatusCode == 200

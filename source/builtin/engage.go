@@ -46,7 +46,7 @@ func part(name string) string {
 	return string(data)
 }
 
-// engageFS returns the folder of engage, which holds one file.
+// engageFS returns the folder of engage, which has one file.
 func engageFS(text string) fs.FS {
 	return fstest.MapFS{skill.MainFile: {Data: []byte(text), Mode: 0o444}}
 }

@@ -17,7 +17,7 @@ type child struct {
 	folder, link, regular bool
 }
 
-// reader holds one worker's buffers for reading folders and files repeatedly.
+// reader has one worker's buffers for reading folders and files repeatedly.
 type reader struct {
 	entries []byte      // of a folder, as the system wrote them
 	stamp   skill.Stamp // of the folder

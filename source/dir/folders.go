@@ -49,8 +49,8 @@ func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 }
 
 // Names lists at most limit names in the root's direct child folder of exactly this name, sorted
-// and without dot-entries. ok is false if there is no such folder. It serves to tell an author
-// which file is in the place of SKILL.md.
+// and without dot-entries. ok is false if there is no such folder. Names is for a message to an
+// author, about the file that is in the place of SKILL.md.
 func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 	if !s.hasFolder(name) {
 		return nil, false

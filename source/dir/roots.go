@@ -66,7 +66,7 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 		}
 		if at, rest := homes.Split(pair.Home); at != "" {
 			at, scope := filepath.FromSlash(at), skill.ScopeGlobal
-			tops.of(at) // asks the disk
+			tops.of(at) // reads the folder from the disk
 			if inProject(at) {
 				scope = skill.ScopeProject
 			}

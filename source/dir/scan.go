@@ -81,11 +81,11 @@ func New(opt Options) *Source {
 // Root returns the root of the source.
 func (s *Source) Root() skill.Root { return s.opt.Root }
 
-// Scan looks at every folder below the root and describes the skills that it finds. It
-// fails if the root cannot be read at all, or if ctx ends. A fault further down becomes
-// a notice or a bundle's fault. A root that does not exist, or is no longer a folder,
-// is Missing. Scan then fails if [Options.Required] is set, or if something else is in
-// the root's place. It fails with [skill.ErrLeavesProject] as [Options.Within] says.
+// Scan looks at every folder below the root and describes the skills that it finds. It fails if the
+// root cannot be read at all, or if ctx ends. A fault further down becomes a notice or a bundle's
+// fault. A root that does not exist, or is no longer a folder, is Missing. Scan then fails if
+// [Options.Required] is set, or if something else is in the root's place. It fails with
+// [skill.ErrLeavesProject] if the root is not in [Options.Within].
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if s.opt.Root.Absent && !s.looked.Swap(true) {
 		s.remember(nil)

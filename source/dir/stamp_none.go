@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// openNonblock has no counterpart here: folders hold no pipes.
+// openNonblock is 0 on these systems, where folders contain no pipes.
 const openNonblock = 0
 
 // fillStamp adds nothing: a stat gives only the size and the modification time.

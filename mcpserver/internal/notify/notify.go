@@ -81,7 +81,7 @@ func (l *Listener) meta() string {
 	return `"_meta":{"` + mcp.MetaKeySubscriptionID + `":` + l.ID + `}`
 }
 
-// Acknowledge tells the listener which notifications it will get.
+// Acknowledge sends the listener the list of notifications that it will get.
 func (l *Listener) Acknowledge(accepted []byte) {
 	l.Send(append(append([]byte(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+l.meta()+`,"notifications":`), accepted...), "}}"...))
 }

@@ -161,7 +161,7 @@ type Conn struct {
 	lines *lineReader
 	calls *ledger
 	free  chan struct{} // accepts a token if a goroutine waits to read lines
-	turn  chan struct{} // holds a token while a message is written
+	turn  chan struct{} // has a token while a message is written
 
 	finished atomic.Bool   // no more input is read
 	inputErr error         // the error that ended the input, or nil at its normal end; set before over is closed

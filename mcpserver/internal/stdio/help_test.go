@@ -141,7 +141,7 @@ func (w work) Answer(ctx context.Context, _ wire.Claim) wire.Answer { return w(c
 
 func (w work) Close() {}
 
-// said is a result that says which tool was called.
+// said is a result that contains the name of the tool that was called.
 type said string
 
 func (s said) Weight() int { return len(s) }

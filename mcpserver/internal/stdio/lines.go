@@ -10,8 +10,8 @@ import (
 // errLineTooLong reports a line that was skipped because of its length.
 var errLineTooLong = errors.New("line too long")
 
-// keptLine is the largest buffer kept for the next line: one huge message must not hold its memory
-// for the rest of the session.
+// keptLine is the largest buffer kept for the next line: one huge message must not occupy its
+// memory for the rest of the session.
 const keptLine = 1 << 20
 
 // byteOrderMark is written before the first line by some Windows programs.

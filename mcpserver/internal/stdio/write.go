@@ -38,7 +38,7 @@ func (c *Conn) takeTurn(patience <-chan time.Time) error {
 func (c *Conn) giveTurn() { <-c.turn }
 
 // line writes a message, or pieces of one. The caller has the turn to write. The first failure ends
-// the session, since the next line could not be told from the rest of a truncated one.
+// the session, since a client could not distinguish the next line from the rest of a truncated one.
 func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if out, ok := c.out.(nowWriter); ok {
 		if pieces = skipBytes(pieces, out.WriteNow(pieces)); len(pieces) == 0 {

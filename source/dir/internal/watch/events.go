@@ -119,7 +119,7 @@ func (w *Watcher) notify(r *Root, name string, op fsnotify.Op) {
 	var err error
 	switch {
 	case !op.Has(fsnotify.Create) || len(w.watched) >= w.max:
-		// The next scan will tell whether all still fit.
+		// The next scan decides whether all folders still fit.
 	case missing:
 		_, err = w.use(r, r.nearest())
 	default:

@@ -18,10 +18,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// DefaultMax bounds the folders that the roots of one [Watcher] watch together, so that
-// large roots leave enough for the user's editor. Linux grants a user at least 8,192 and
-// today about a million (max_user_watches, inotify(7)). kqueue holds a descriptor for every
-// file in a watched folder, and macOS gives a process 10,240.
+// DefaultMax bounds the folders that the roots of one [Watcher] watch together, so that large roots
+// leave enough for the user's editor. Linux grants a user at least 8,192 and today about a million
+// (max_user_watches, inotify(7)). kqueue uses a descriptor for every file in a watched folder, and
+// macOS gives a process 10,240.
 var DefaultMax = map[bool]int{true: 32768, false: 256}[runtime.GOOS == "linux" || runtime.GOOS == "windows"]
 
 // Watcher watches the folders of several roots through one watcher of the system. Linux grants a
