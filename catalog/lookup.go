@@ -16,8 +16,9 @@ import (
 // skill of that name, the name is read as a place in the root; see [Snapshot.Names]. The name of a
 // plugin stands for the labels of the plugin's roots.
 //
-// Named also finds skills that their authors withhold from models; the caller must tell its user
-// so. It returns nil for a name with a control character, since no skill's name has one.
+// Named also finds skills that their authors withhold from models, so the caller must check
+// ModelInvocable. It returns nil for a name with a control character, since no skill's name has
+// one.
 func (s *Snapshot) Named(name string) *Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return nil

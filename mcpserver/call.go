@@ -230,8 +230,8 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 	s.events.Record(e)
 }
 
-// addClient makes lists leave out the skills that a client over stdio shows itself. A client over
-// HTTP may read the folders of another machine.
+// addClient makes lists leave out the skills that a client over stdio shows on its own. It does
+// nothing for a client over HTTP, which may read the folders of another machine.
 func (s *Server) addClient(x *exchange) {
 	if x.session.isPipe() {
 		s.host.Catalog.AddClient(x.client.Agent())
