@@ -93,7 +93,7 @@ func choose(spellings []string) (entry string, others []string) {
 		for i, have := range spellings {
 			if have == want {
 				others = append(others, spellings[:i]...)
-				return want, append(others, spellings[i+1:]...) // all skills share one text
+				return want, append(others, spellings[i+1:]...) // a constant, so that all skills share one string
 			}
 		}
 	}

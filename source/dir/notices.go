@@ -44,7 +44,7 @@ var Rules = []skill.Rule{
 	{ID: ruleNoticesCut, Severity: skill.SeverityWarning, Title: "a scan reports at most 1,000 notices"},
 	{ID: ruleNameNotUTF8, Severity: skill.SeverityWarning, Title: "the names of folders are UTF-8"},
 	{ID: RuleLinkOutside, Severity: skill.SeverityWarning, Title: "links in a skill stay in it"},
-	{ID: ruleLinkDuplicate, Severity: skill.SeverityInfo, Title: "a folder is reached by one path"}, // as after an installation for two clients
+	{ID: ruleLinkDuplicate, Severity: skill.SeverityInfo, Title: "a folder is reached by one path"}, // as after a skill was installed for two clients
 	{ID: ruleLinkDangling, Severity: skill.SeverityWarning, Title: "links lead somewhere"},
 	{ID: ruleLinkLoop, Severity: skill.SeverityWarning, Title: "links do not lead back to themselves"},
 	{ID: ruleLinkIgnored, Severity: skill.SeverityWarning, Title: "links to folders are followed"},
