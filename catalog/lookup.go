@@ -88,8 +88,8 @@ func (s *Snapshot) based(path string) *Entry {
 	return nil
 }
 
-// basedIn is like based, but looks only among the moved skills and, of the first n entries, among
-// those of the given roots.
+// basedIn is like based, but considers only the moved skills, and the skills of the given roots
+// among the first n entries.
 func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	if e := s.moved[path]; e != nil {
 		return e

@@ -296,8 +296,8 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 // are still under way then. It skips files that could not be read in time. It also skips
 // files that differ from the snapshot, which the next refresh will see.
 //
-// It does for many files what [Await] does for one. Each worker takes the next file by itself,
-// since on a busy machine, handing over a file costs more than reading it.
+// It is like [Await], for many files. Each worker takes the next file by itself, since on a busy
+// machine, handing over a file costs more than reading it.
 func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, t topics), answered func()) {
 	var mu sync.Mutex
 	over := false

@@ -272,7 +272,7 @@ type message struct {
 	} `json:"error"`
 }
 
-// code returns the code of the error, or 0 if there is none.
+// code returns the code of the error, or 0 without an error.
 func (m message) code() int64 {
 	if m.Error == nil {
 		return 0

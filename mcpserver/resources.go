@@ -99,7 +99,7 @@ func (s *Server) readResource(ctx context.Context, x *exchange) (reply, error) {
 		return reply{}, err
 	}
 	v, e, file := at.view, at.entry, at.path
-	if e == nil || file == skill.MainFile { // readDocument also gives the reason if there is none
+	if e == nil || file == skill.MainFile { // readDocument also gives the reason if no skill has the URI
 		return s.readDocument(ctx, v, asked, at.uri, e != nil)
 	}
 	var data []byte

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIgnored checks which folders a pattern matches. The expected results are those of git
+// TestIgnored checks which folders a pattern matches. The expected results come from git
 // check-ignore.
 func TestIgnored(t *testing.T) {
 	for _, c := range []struct {

@@ -107,7 +107,7 @@ func (s *session) expire() {
 	}
 }
 
-// find returns the session of a request's headers and token. If there is none, it returns the HTTP
+// find returns the session of a request's headers and token. Without a session, it returns the HTTP
 // status and the error.
 func (t *sessions) find(h http.Header, token string) (s *session, status int, no *jsonrpc.Error) {
 	id := h.Get("Mcp-Session-Id")
@@ -225,7 +225,7 @@ func (t *sessions) closeAll() {
 	}
 }
 
-// sessionOf returns the session of a request. If there is none, it answers with an error and
+// sessionOf returns the session of a request. Without a session, it answers with an error and
 // returns nil.
 func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, c httpguard.Caller) *session {
 	in, status, no := h.sessions.find(r.Header, c.Token)
