@@ -10,8 +10,8 @@ import (
 )
 
 // TestAlerts has Prometheus check deploy/alerts.yaml, and evaluate each alert on figures for which
-// it fires, and others for which it does not. Each metric of an alert is in doc/operating.md, and each
-// alert in doc/fleet.md.
+// it fires and on others for which it does not. It also checks that doc/operating.md has each
+// metric of an alert, and doc/fleet.md each alert.
 func TestAlerts(t *testing.T) {
 	if _, err := exec.LookPath("promtool"); err != nil {
 		if os.Getenv("CI") != "" {
@@ -38,7 +38,7 @@ func TestAlerts(t *testing.T) {
 	if out, err := said(string(rules), "test", "rules", "figures.yaml"); err != nil {
 		t.Errorf("promtool test rules: %v\n%s", err, out)
 	}
-	// Each mistake is noticed.
+	// Prometheus notices each of these mistakes.
 	for from, to := range map[string]string{
 		"expr: up{": "expr: up(", "> 900": "> 9000", "== 1\n": "== 0\n", "(source, digest)": "(source)", "knack_complete == 0": "knack_complete == 1", "for: 2m": "for: 20m",
 	} {

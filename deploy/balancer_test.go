@@ -16,10 +16,10 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestBalancer puts a real HAProxy with deploy/fleet/haproxy.cfg before two servers. A session
-// stays on the server on which it began, and is unknown after that server's end; a browser keeps
-// its server by a cookie, and any other client its server by the token. Without the line that
-// sticks by session, a session ends.
+// TestBalancer runs a real HAProxy with deploy/fleet/haproxy.cfg in front of two servers. It checks
+// that a session stays on the server on which it began, and is unknown after that server ends. A
+// browser stays on a server because of its cookie, and any other client because of its token.
+// Without the line that makes sessions stick, a session is lost.
 func TestBalancer(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -106,7 +106,7 @@ func TestBalancer(t *testing.T) {
 		}
 		of = name(body)
 	}
-	// The same for a browser and for a token, of which each has one server, and together both.
+	// A browser and a token each stay on one server, and 20 tokens use both servers.
 	_, body, head := ask("GET", url+"/api/v1/skills", "")
 	cookie, _, _ := strings.Cut(head.Get("Set-Cookie"), ";")
 	browsers, both := name(strings.ReplaceAll(body, "skill://", "/")), map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestSourceBoard has a real Prometheus fetch the metrics of a replica that follows a registry: each
-// query of the dashboard about sources gives a number.
+// TestSourceBoard has a real Prometheus fetch the metrics of a replica that follows a registry. It
+// checks that each query of the dashboard about sources gives a number.
 func TestSourceBoard(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)

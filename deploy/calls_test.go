@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// end ends the replica as systemd does, and returns how long that took.
+// end stops the replica with SIGTERM, as systemd does, and returns how long that took.
 func (r *replica) end() time.Duration {
 	r.Helper()
 	begun := time.Now()
@@ -29,7 +29,7 @@ func (r *replica) end() time.Duration {
 	return time.Since(begun)
 }
 
-// get returns an answer to a GET.
+// get returns the status and the body of the answer to a GET.
 func (r *replica) get(path string) (int, string) {
 	r.Helper()
 	code, body, err := get(r.Context(), http.DefaultClient, r.url+path, "")
@@ -55,7 +55,7 @@ func (r *replica) serves(digest string) {
 	}, "the replica does not serve "+digest, r.said)
 }
 
-// action is a line of the audit log about a source.
+// action is a line of the audit log about an action of a source.
 type action struct {
 	Time                                           time.Time
 	Surface, Method, Release, From, Result, Reason string
@@ -76,7 +76,7 @@ func (r *replica) actions() (all []action) {
 	return all
 }
 
-// call sends a request of MCP without a session, and decodes its result.
+// call sends an MCP request without a session, and decodes its result into into.
 func call(client *http.Client, url, method, name, params string, into any) error {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"fleet","version":"1"}}`
 	if params != "" {
@@ -116,7 +116,7 @@ func call(client *http.Client, url, method, name, params string, into any) error
 	return json.Unmarshal(answer.Result, into)
 }
 
-// rpcError is an error that a server answered.
+// rpcError is a JSON-RPC error in a server's answer.
 type rpcError struct {
 	Code    int
 	Message string
@@ -133,13 +133,13 @@ type entry struct {
 	}
 }
 
-// page is an answer to skills/list.
+// page is the result of skills/list.
 type page struct {
 	Skills     []entry
 	NextCursor string
 }
 
-// listed returns a page of the skills.
+// listed returns the page of the list of skills at a cursor.
 func listed(client *http.Client, url, cursor string) (p page, err error) {
 	params := ""
 	if cursor != "" {
@@ -149,7 +149,7 @@ func listed(client *http.Client, url, cursor string) (p page, err error) {
 	return p, err
 }
 
-// contents returns a file of a skill.
+// contents returns the text of a file of a skill.
 func contents(client *http.Client, url, uri string) (string, error) {
 	var r struct{ Contents []struct{ Text string } }
 	if err := call(client, url, "resources/read", uri, `"uri":"`+uri+`"`, &r); err != nil {

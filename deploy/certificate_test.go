@@ -18,10 +18,10 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestCertificateUnderLoad replaces the certificate while clients call the server over kept and
-// over new connections, of HTTP/1.1 and HTTP/2: no request fails, and each new certificate is
-// served. How long that took is in the log; that it takes two looks at the files at most, a
-// second apart, is a test of internal/workspace/certificate.
+// TestCertificateUnderLoad replaces the certificate while clients call the server over existing and
+// new connections of HTTP/1.1 and HTTP/2. It checks that no request fails and that each new
+// certificate is served, and logs how long that took. A test of internal/workspace/certificate
+// bounds that time.
 func TestCertificateUnderLoad(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -71,7 +71,7 @@ func TestCertificateUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	// The clients end before the server does.
+	// The deferred calls end the clients before the server.
 	defer clients.Wait()
 	defer stop()
 	served := func() int64 {
@@ -96,7 +96,7 @@ func TestCertificateUnderLoad(t *testing.T) {
 	put(t, filepath.Join(data, "tls.key"), key)
 	awaitServed("one file after the other", 3)
 	lay(4)
-	put(t, filepath.Join(dir, "4", "tls.key"), key) // of another certificate
+	put(t, filepath.Join(dir, "4", "tls.key"), key) // the key of another certificate
 	link(4)
 	const kept = "the previous one stays in use"
 	testwait.Until(t, func() bool { return strings.Contains(s.log(), kept) }, "the log does not say that the pair is unfit:", s.log)

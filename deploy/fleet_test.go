@@ -28,14 +28,14 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// size is how large the fleet of a test is.
+// size is the size of a test's fleet and library.
 type size struct {
 	replicas, releases, stable, changing int
 	pairs                                int64
 }
 
-// fleetSize is the size of make fleet if KNACK_FLEET has a number of replicas, and else a size
-// that go test has time for.
+// fleetSize returns the size for make fleet if KNACK_FLEET is a number of replicas. Otherwise it
+// returns a size that fits the time of go test.
 func fleetSize(t *testing.T) size {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("KNACK_FLEET"), "0"))
 	must(t, err)
@@ -45,13 +45,14 @@ func fleetSize(t *testing.T) size {
 	return size{replicas: 3, releases: 2, stable: 150, changing: 10, pairs: 1_000}
 }
 
-// poll is how often the replicas of the tests ask. They change at the same third of it.
+// poll is how often the replicas of the tests poll the registry. They swap releases at the same
+// third of this interval.
 const poll = 3 * time.Second
 
 const repository = "acme/skills"
 
-// library returns the skills of a release: stable ones, ones that each release changes, and ones
-// of this release only.
+// library returns the skills of a release. Some are the same in each release, some differ in each,
+// and some are only in this one.
 func (s size) library(release int) registrytest.Skills {
 	files := registrytest.Skills{}
 	add := func(name, text string) {
@@ -70,7 +71,7 @@ func (s size) library(release int) registrytest.Skills {
 	return files
 }
 
-// truth knows which releases a file is of.
+// truth records the releases that have each file.
 type truth struct {
 	mu sync.Mutex
 	of map[string]map[int]bool // releases by the file's path and digest
@@ -88,8 +89,8 @@ func (tr *truth) add(release int, files registrytest.Skills) {
 	}
 }
 
-// releases returns the releases that have every file of an answer, and whether each file is in any
-// release.
+// releases returns the releases that have every file of an answer. known reports whether each file
+// is in some release.
 func (tr *truth) releases(p page) (all []int, known bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -119,19 +120,19 @@ func pathOf(uri string) string { return strings.TrimPrefix(uri, "skill://acme/")
 
 func digestOf(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
 
-// pair is a list and a read of one of its files with a digest that differs from the list.
+// pair is a list and a later read of one of its files whose digest differs from the list.
 type pair struct {
 	listed, read time.Time
 	what         string
 }
 
-// tally counts the answers that clients of a fleet get.
+// tally counts the answers that the clients of a fleet get.
 type tally struct {
 	truth
 	pairs, lists, walks, failed atomic.Int64
 	mu                          sync.Mutex
-	wrong                       []pair   // reads that do not fit their list
-	faults                      []string // answers that are never right
+	wrong                       []pair   // reads that do not match their list
+	faults                      []string // answers that are never correct
 }
 
 func (c *tally) fault(format string, args ...any) {
@@ -142,7 +143,7 @@ func (c *tally) fault(format string, args ...any) {
 	}
 }
 
-// reader lists a page, and reads and verifies some of its files, each from any replica.
+// reader lists a page, and reads and verifies some of its files. Any replica may answer each call.
 func (c *tally) reader(client *http.Client, url string, random *rand.Rand, cursor *string) {
 	begun := time.Now()
 	p, err := listed(client, url, *cursor)
@@ -179,7 +180,8 @@ func (c *tally) reader(client *http.Client, url string, random *rand.Rand, curso
 	}
 }
 
-// walker walks over all pages, each of any replica. A skill that every release has is there once.
+// walker walks over all pages, each from any replica. It checks that a skill of all releases occurs
+// exactly once.
 func (c *tally) walker(client *http.Client, url string, stable int) {
 	seen := map[string]int{}
 	for cursor := ""; ; {
@@ -209,9 +211,10 @@ func (c *tally) walker(client *http.Client, url string, stable int) {
 	}
 }
 
-// TestFleet has replicas behind a proxy follow a tag through releases, while clients list, read,
-// verify and walk over pages. No call fails. No answer mixes two releases. A read fits the list
-// before it, but for the second around a change. A walk has each skill of all releases once.
+// TestFleet has replicas behind a proxy follow a tag through several releases, while clients list,
+// read, verify and walk over pages. It checks that no call fails and no answer mixes two releases.
+// A read must match the list before it, except within the second around a swap. A walk must have
+// each skill of all releases exactly once.
 func TestFleet(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -248,7 +251,8 @@ func TestFleet(t *testing.T) {
 	cold := len(before.Log())
 	var turn atomic.Uint64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A proxy of net/http ends the answer if that begins before it has read the request's end.
+		// A proxy of net/http stops an answer that begins before the proxy has read the whole
+		// request.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -263,7 +267,7 @@ func TestFleet(t *testing.T) {
 	var clients sync.WaitGroup
 	stop := make(chan struct{})
 	end := sync.OnceFunc(func() { close(stop); clients.Wait() })
-	t.Cleanup(end) // of a test that failed before
+	t.Cleanup(end) // in case the test fails before
 	forever := func(do func()) {
 		clients.Go(func() {
 			for {
@@ -304,7 +308,7 @@ func TestFleet(t *testing.T) {
 	end()
 	took := time.Since(begun)
 
-	// The moments at which the replicas changed, by release.
+	// The times of the first and the last swap to each release.
 	type window struct{ first, last time.Time }
 	changes := map[string]*window{}
 	for _, r := range replicas {

@@ -1,5 +1,6 @@
 // Package deploy tests the files for operators with the built binary: settings, the service, the
-// page doc/running.md, and the dashboard. The tests start servers, so they skip with -short.
+// commands of doc/running.md, and the dashboard. The tests start servers, so they are skipped with
+// -short.
 package deploy
 
 import (
@@ -42,7 +43,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// put writes a file, with the folders above it, by renaming another into its place.
+// put writes a file, and the folders above it. It replaces an existing file by a rename.
 func put(t *testing.T, file, text string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -50,7 +51,7 @@ func put(t *testing.T, file, text string) {
 	must(t, os.Rename(file+".new", file))
 }
 
-// skillMD is a skill whose frontmatter has a name.
+// skillMD returns the SKILL.md of a skill with the given name.
 func skillMD(name string) string {
 	return "---\nname: " + name + "\ndescription: Use for " + name + ".\n---\nDo it.\n"
 }
@@ -61,7 +62,7 @@ type server struct {
 	log func() string
 }
 
-// serve starts a server and ends it with the test.
+// serve starts a server, which ends with the test.
 func serve(t *testing.T, args ...string) server {
 	t.Helper()
 	home := t.TempDir()
@@ -114,8 +115,8 @@ func serve(t *testing.T, args ...string) server {
 	return s
 }
 
-// certified returns a self-signed certificate for the loopback with a serial number, and its
-// key, in PEM.
+// certified returns a self-signed certificate for the loopback address and its key, in PEM. The
+// certificate has the given serial number.
 func certified(t *testing.T, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -128,14 +129,14 @@ func certified(t *testing.T, serial int64) (cert, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// insecure trusts every certificate: the tests compare serial numbers.
+// insecure returns a client that trusts every certificate, since the tests compare serial numbers.
 func insecure(t *testing.T) *http.Client {
 	to := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
 	t.Cleanup(to.CloseIdleConnections)
 	return &http.Client{Transport: to}
 }
 
-// get returns the status and the body of an answer.
+// get returns the status and the body of the answer to a GET.
 func get(ctx context.Context, client *http.Client, url, token string) (int, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

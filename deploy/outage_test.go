@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// few is a library for tests in which its size does not matter. Each release changes one of the
-// skills.
+// few returns a small library for tests in which the size does not matter. Each release changes one
+// of its skills.
 func few(release int) registrytest.Skills {
 	files := registrytest.Skills{"changing/SKILL.md": registrytest.Skill("changing", fmt.Sprint("release ", release))}
 	for n := range 20 {
@@ -41,7 +41,7 @@ func released(t *testing.T, registry *registrytest.Registry, release int) (diges
 }
 
 // watched calls a replica repeatedly until the returned function is called, which returns the
-// number of calls. Each must give the text of one of these releases.
+// number of calls. It checks that each call gets the text of one of the given releases.
 func watched(r *replica, releases ...int) func() int64 {
 	var calls atomic.Int64
 	stop := make(chan struct{})
@@ -67,16 +67,16 @@ func watched(r *replica, releases ...int) func() int64 {
 		}
 	})
 	end := sync.OnceFunc(func() { close(stop); ends.Wait() })
-	r.Cleanup(end) // of a test that failed before
+	r.Cleanup(end) // in case the test fails before
 	return func() int64 {
 		end()
 		return calls.Load()
 	}
 }
 
-// TestReplicaAlone checks a replica without its registry. With an empty store it is
-// ready, names the source that is missing, says why once, and serves after the registry is back. With a store it is ready at once,
-// and no call fails for as long as the registry is down.
+// TestReplicaAlone checks a replica without its registry. With an empty store, the replica is
+// ready, names the missing source, logs the reason once, and serves the release once the registry
+// is back. With a store, it is ready immediately, and no call fails while the registry is down.
 func TestReplicaAlone(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -147,7 +147,7 @@ func polls(r *replica, outcome string) int {
 	return int(metric(r, `knack_source_polls_total{source="acme",outcome="`+outcome+`"}`))
 }
 
-// metric returns a value of a replica.
+// metric returns the value of a metric of a replica.
 func metric(r *replica, series string) float64 {
 	r.Helper()
 	_, text := r.get("/metrics")
@@ -161,9 +161,9 @@ func metric(r *replica, series string) float64 {
 	return n
 }
 
-// TestPullFaults checks a replica that fetches a release during each fault of a registry: the
-// previous release is served meanwhile, and the new one when the fault ends. Nothing is left
-// over: no file, no descriptor and no goroutine.
+// TestPullFaults checks a replica that fetches a release during each fault of a registry. It must
+// serve the previous release meanwhile, and the new one when the fault ends. No file, descriptor or
+// goroutine may be left over.
 func TestPullFaults(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -172,7 +172,7 @@ func TestPullFaults(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registry.Host)
 	released(t, registry, 1)
 	release := 1
-	always := 1 << 20 // until the fault is taken away
+	always := 1 << 20 // until the fault is removed
 	for _, c := range []struct {
 		name  string
 		is    func(*http.Request) bool
@@ -239,7 +239,7 @@ func TestPullFaults(t *testing.T) {
 
 func all(*http.Request) bool { return true }
 
-// descriptors counts the open files of a replica, without its connections to clients of the test.
+// descriptors returns the number of open files of a replica.
 func descriptors(r *replica) (n int) {
 	r.Helper()
 	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", r.cmd.Process.Pid))

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// page is doc/fleet.md.
+// fleetPage returns the text of doc/fleet.md.
 func fleetPage(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../doc/fleet.md")
@@ -23,9 +23,9 @@ func fleetPage(t *testing.T) string {
 	return string(data)
 }
 
-// TestFleetPage follows doc/fleet.md: it publishes and signs as the page says, starts a replica with
-// its settings, and then, with the commands of its table, tries a release, rolls it out, rolls it
-// back and copies releases between registries.
+// TestFleetPage follows doc/fleet.md. It publishes and signs as the page describes, and starts a
+// replica with the settings of the page. With the commands of the table, it then tries a release,
+// rolls it out, rolls it back, and copies releases between registries.
 func TestFleetPage(t *testing.T) {
 	testwait.Slow(t)
 	binary := knack(t)
@@ -106,7 +106,7 @@ func TestFleetPage(t *testing.T) {
 	put(t, filepath.Join(canary.dir, "knack.yaml"), "sources: [{name: acme, from: 'oci://"+production.Host+"/acme/skills:canary'}]\nstore: {dir: state/store}\npoll: 1s\naudit: {to: audit.log}\n")
 	canary.start()
 
-	// A release with another skill is tried, and then given to everyone.
+	// A release with another skill goes to the canary first, and then to all replicas.
 	put(t, filepath.Join(dir, "skills", "three", "SKILL.md"), skillMD("three"))
 	second := digestIn(run("knack publish --json ./skills oci://registry.example.com/acme/skills:1.5.0 --sign-key acme.key"))
 	run(of("try a release with some users"))
@@ -128,7 +128,7 @@ func TestFleetPage(t *testing.T) {
 	if _, health := r.get("/health"); !strings.Contains(health, "1.4.0") || !strings.Contains(health, "refused") {
 		t.Error("the health page does not say what is refused")
 	}
-	// So it is after a restart, which remembers.
+	// The same holds after a restart, since the store records the version.
 	r.end()
 	r.start()
 	r.ready()
@@ -163,7 +163,7 @@ func TestFleetPage(t *testing.T) {
 	}
 }
 
-// metrics returns the metrics of a replica.
+// metrics returns the text of a replica's metrics.
 func metrics(r *replica) string {
 	r.Helper()
 	_, text := r.get("/metrics")

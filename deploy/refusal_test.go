@@ -15,9 +15,9 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestRefusals has a registry offer releases that a replica must refuse, one for each reason: the
-// metrics, the page /health and the audit log have the reason, and the release before is served.
-// The same holds while the registry does not answer.
+// TestRefusals has a registry offer releases that a replica must refuse, one for each reason. It
+// checks that the metrics, the page /health and the audit log have the reason, and that the
+// previous release is served. The same must hold while the registry does not answer.
 func TestRefusals(t *testing.T) {
 	testwait.Slow(t)
 	knack(t)
@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 	r.ready()
 	r.serves(second)
 
-	// manifest is one that the registry has under the tag, with layers that it does not have.
+	// manifest returns a fault in which the registry has a manifest whose layers it lacks.
 	manifest := func(layers int, size int64) registrytest.Fault {
 		var all []string
 		for n := range layers {

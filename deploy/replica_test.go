@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// replica is a real server that follows a source.
+// replica is a real knack server that follows a source.
 type replica struct {
 	*testing.T
-	dir string // its settings, its store and its logs
+	dir string // with its settings, its store and its logs
 	url string // without a path
 
 	cmd *exec.Cmd
@@ -23,20 +23,20 @@ type replica struct {
 	log strings.Builder
 }
 
-// newReplica writes the settings of a replica, which is not started.
+// newReplica writes the settings of a replica, but does not start it.
 func newReplica(t *testing.T, from, more string) *replica {
 	t.Helper()
 	r := &replica{T: t, dir: t.TempDir()}
 	put(t, filepath.Join(r.dir, "knack.yaml"), "sources:\n  - name: acme\n    from: "+from+"\n"+more+
 		"store: {dir: state/store}\naudit: {to: audit.log}\nlimits: {rate: 0}\nlog: {format: json}\n")
-	// As systemd makes the folder of a service with a user of its own.
+	// The state folder is a link, as systemd makes it for a service with DynamicUser.
 	must(t, os.MkdirAll(filepath.Join(r.dir, "private", "state"), 0o700))
 	must(t, os.Symlink(filepath.Join("private", "state"), filepath.Join(r.dir, "state")))
 	t.Cleanup(r.kill)
 	return r
 }
 
-// start starts the replica at any port, and returns when it listens.
+// start starts the replica at a free port, and returns when the replica listens.
 func (r *replica) start() {
 	r.Helper()
 	r.cmd = exec.Command("sh", "-c", `umask 077; exec "$@"`, "sh", knack(r.T), "serve", "--no-builtin", "--no-auth", "--http", "127.0.0.1:0", "--config", filepath.Join(r.dir, "knack.yaml"))
@@ -70,14 +70,14 @@ func (r *replica) note(line string) {
 	r.log.WriteString(line + "\n")
 }
 
-// said returns the replica's log.
+// said returns the replica's log so far.
 func (r *replica) said() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.String()
 }
 
-// kill ends the replica as a crash does.
+// kill ends the replica abruptly, as a crash would.
 func (r *replica) kill() {
 	if r.cmd != nil {
 		_ = r.cmd.Process.Kill()

@@ -26,19 +26,19 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// machine is a machine on which the commands of a page run: the folder root has its files.
-// testdata/machine.sh has the programs that a test may not run.
+// machine is a simulated machine on which the commands of a page run. Its files are in the folder
+// root. testdata/machine.sh replaces programs that a test may not run.
 type machine struct {
 	*testing.T
 	root       string
-	knack      string // its port
-	prometheus string // its port
+	knack      string // the port of knack
+	prometheus string // the port of Prometheus
 	shell      io.WriteCloser
 	out        *bufio.Scanner
 	ran        int
 }
 
-// newMachine begins a shell of root in a clone of the repository.
+// newMachine starts a shell as root in a clone of the repository.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	for _, program := range []string{"bash", "curl", "openssl", "prometheus", "promtool"} {
@@ -59,7 +59,7 @@ func newMachine(t *testing.T) *machine {
 	for _, name := range []string{"systemctl", "journalctl", "apt-get", "groupadd", "chgrp", "chown"} {
 		must(t, os.Symlink(filepath.Join(repository, "deploy/testdata/machine.sh"), filepath.Join(programs, name)))
 	}
-	// The files that go build writes must not stay in the repository.
+	// The clone has links, so that go build writes its files there and not into the repository.
 	entries, err := os.ReadDir(repository)
 	must(t, err)
 	for _, e := range entries {
@@ -84,7 +84,7 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// freePort returns a port of the loopback that no program listens on now.
+// freePort returns a port of the loopback address at which no program listens now.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,10 +108,10 @@ func (m *machine) halt() {
 	}
 }
 
-// places are the folders of a machine that are below m.root instead.
+// places matches the system folders in a command that run replaces with folders below m.root.
 var places = regexp.MustCompile(`(^|[^\w./-])/(usr/local/bin|etc/knack|etc/prometheus|etc/systemd|srv|var/log/knack|var/lib/knack)\b`)
 
-// run runs a block of commands in the shell, and returns their output.
+// run runs a block of commands in the machine's shell, and returns their output.
 func (m *machine) run(block string) string {
 	m.Helper()
 	m.ran++
@@ -134,17 +134,17 @@ func (m *machine) run(block string) string {
 	return ""
 }
 
-// TestRunning follows doc/running.md from an empty machine: it runs each command, in their order,
-// with the programs that the page asks for. Two users then see different skills,
-// the audit log has their requests, and a real Prometheus has the metrics, with which each query
-// of the dashboard gives data.
+// TestRunning follows doc/running.md on an empty machine. It runs each command in the order of the
+// page, with the programs that the page requires. It checks that two users then see different
+// skills, and that the audit log has their requests. A real Prometheus must have the metrics, so
+// that each query of the dashboard gives data.
 func TestRunning(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
 	page, err := os.ReadFile("../doc/running.md")
 	must(t, err)
 	m := newMachine(t)
-	printed := map[string]string{} // by the first word that tells a block from the others
+	printed := map[string]string{} // by the first words that identify a block
 	known := []string{"go build", "knack token new", "openssl", "knack.yaml <<'END'", "systemctl enable", "ask anna", "systemctl reload knack", "apt-get"}
 	_, section, _ := strings.Cut(string(page), "\n## From an empty machine\n")
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -164,7 +164,7 @@ func TestRunning(t *testing.T) {
 	if out := printed["knack.yaml <<'END'"]; !strings.HasSuffix(out, "knack.yaml: nothing is wrong\n") {
 		t.Errorf("config check: %s", out)
 	}
-	if out := printed["systemctl enable"]; !strings.HasSuffix(out, "ok\n") { // curl tells of its attempts before
+	if out := printed["systemctl enable"]; !strings.HasSuffix(out, "ok\n") { // curl reports failed attempts before
 		t.Errorf("readyz: %s", out)
 	}
 	lines := strings.Split(printed["ask anna"], "\n")
@@ -205,7 +205,7 @@ func TestRunning(t *testing.T) {
 	m.checkDashboard()
 }
 
-// namesIn returns the names of skills in an answer of the API.
+// namesIn returns the names of the skills in an answer of the API.
 func namesIn(t *testing.T, answer string) (names []string) {
 	t.Helper()
 	var list struct{ Skills []struct{ Name string } }
@@ -218,8 +218,8 @@ func namesIn(t *testing.T, answer string) (names []string) {
 	return names
 }
 
-// checkDashboard runs the queries of deploy/grafana.json. Each must give a number, while clients
-// call the server. TestSourceBoard runs the queries about sources.
+// checkDashboard runs the queries of deploy/grafana.json while clients call the server, and checks
+// that each gives a number. TestSourceBoard runs the queries about sources.
 func (m *machine) checkDashboard() {
 	m.Helper()
 	queries := queriesOf(m.T)
@@ -253,10 +253,10 @@ func (m *machine) checkDashboard() {
 	}
 }
 
-// aboutSources reports whether a query has figures only if a server follows sources.
+// aboutSources reports whether a query gives figures only if a server follows sources.
 func aboutSources(expr string) bool { return strings.Contains(expr, "knack_source_") }
 
-// queriesOf returns the queries of deploy/grafana.json with their panels.
+// queriesOf returns the queries of deploy/grafana.json, each with its panel.
 func queriesOf(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("grafana.json")
@@ -269,7 +269,7 @@ func queriesOf(t *testing.T) map[string]string {
 		Templating struct{ List []struct{ Definition string } }
 	}
 	must(t, json.Unmarshal(data, &dashboard))
-	queries := map[string]string{} // to the panel
+	queries := map[string]string{} // the panel of each query
 	for _, p := range dashboard.Panels {
 		for _, q := range p.Targets {
 			queries[q.Expr] = p.Title
@@ -286,8 +286,8 @@ func queriesOf(t *testing.T) map[string]string {
 	return queries
 }
 
-// query reports whether Prometheus has a number for a query. It fails the test if the query is
-// wrong.
+// query reports whether Prometheus has a number for a query, and returns its answer. It fails the
+// test if the query is invalid.
 func (m *machine) query(expr string) (some bool, answer string) {
 	code, body, err := get(m.Context(), http.DefaultClient, "http://127.0.0.1:"+m.prometheus+"/api/v1/query?query="+url.QueryEscape(expr), "")
 	if err != nil || code != http.StatusOK {

@@ -13,22 +13,22 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// publicKey is the key of a made-up signer.
+// publicKey is the public key of a fictitious signer.
 const publicKey = `-----BEGIN PUBLIC KEY-----
 MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
 -----END PUBLIC KEY-----
 `
 
-// TestSettingsStart starts a server with each of the two files as it stands, and requires that
-// config check reports nothing but the section project of the second. Flags set the port, and
-// the audit log of the second file. The files that a file names are beside it, and a folder
+// TestSettingsStart starts a server with each of the two files of settings. It checks that config
+// check reports nothing but the section project in knack-full.yaml. Flags set the port, and the
+// audit log for knack-full.yaml. The files that a settings file names are beside it, and a folder
 // replaces its registry.
 func TestSettingsStart(t *testing.T) {
 	binary := knack(t)
 	token, line := access.NewToken()
 	for name, flags := range map[string][]string{"knack.yaml": nil, "knack-full.yaml": {"--audit", "stderr"}} {
 		says := ": nothing is wrong\n"
-		if name == "knack-full.yaml" { // which has every key
+		if name == "knack-full.yaml" { // this file has every key
 			says = ": warning: project: only a project's own knack.yaml can have this section, so it has no effect here\n"
 		}
 		dir := t.TempDir()
@@ -74,8 +74,8 @@ func TestSettingsStart(t *testing.T) {
 	}
 }
 
-// TestFleetSettings requires that config check finds no fault in the settings for a fleet if their
-// key is present, and reports a missing key.
+// TestFleetSettings checks that config check finds no fault in the settings of a fleet if their key
+// exists, and reports a missing key.
 func TestFleetSettings(t *testing.T) {
 	binary := knack(t)
 	text, err := os.ReadFile("fleet/knack.yaml")

@@ -15,7 +15,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// program skips the test if one of Debian's programs is absent, but not in continuous integration.
+// program skips the test if a program is absent, or fails it in continuous integration. of is the
+// Debian package that has the program.
 func program(t *testing.T, name, of string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err == nil {
@@ -27,7 +28,7 @@ func program(t *testing.T, name, of string) {
 	t.Skipf("%s is absent; on Debian: apt-get install %s", name, of)
 }
 
-// put writes a file of a test.
+// put writes a file of a test, and the folders above it.
 func put(t *testing.T, file, text string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
@@ -35,8 +36,9 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
-// TestCompose has docker compose's own reader load the file and check it against its schema, and
-// checks two more things: the image's user and rights, and that the parts fit each other.
+// TestCompose has the Go package of docker compose load compose.yaml and check it against the
+// schema. The test also checks the rights of the container, and that the parts of the file fit each
+// other.
 func TestCompose(t *testing.T) {
 	composed := func(text string) error {
 		dir := t.TempDir()
@@ -54,7 +56,7 @@ func TestCompose(t *testing.T) {
 		if !knack.ReadOnly || !slices.Equal(knack.CapDrop, []string{"ALL"}) || !slices.Equal(knack.SecurityOpt, []string{"no-new-privileges:true"}) {
 			return errors.New("knack has more rights than it needs")
 		}
-		// With a port of the machine, there can be one replica only.
+		// With a published port of the machine, there could be only one replica.
 		if len(knack.Ports) > 0 || knack.Deploy == nil || knack.Deploy.Replicas == nil || *knack.Deploy.Replicas < 2 {
 			return errors.New("knack cannot have several replicas")
 		}
@@ -91,14 +93,14 @@ func TestCompose(t *testing.T) {
 	})
 }
 
-// TestBalancer has HAProxy check its settings. The names of containers exist only there.
+// TestBalancer has HAProxy check haproxy.cfg. It also checks that HAProxy reports mistakes.
 func TestBalancer(t *testing.T) {
 	program(t, "haproxy", "haproxy")
 	balanced := func(text string) error {
 		file := filepath.Join(t.TempDir(), "haproxy.cfg")
 		put(t, file, text)
 		out, err := exec.CommandContext(t.Context(), "haproxy", "-c", "-f", file).CombinedOutput()
-		// It warns of much that does not work, and says that the file is valid.
+		// HAProxy only warns of many settings that do not work, and reports the file as valid.
 		if err != nil || strings.Contains(string(out), "[WARNING]") {
 			return fmt.Errorf("%v: %s", err, out)
 		}
@@ -114,7 +116,8 @@ func TestBalancer(t *testing.T) {
 	})
 }
 
-// unit returns the complaints of systemd about knack.service with source.conf, and how exposed they are.
+// unit returns a validator of source.conf. Its error has the complaints of systemd about
+// knack.service with that drop-in, and reports a service that is too exposed.
 func unit(t *testing.T) func(conf string) error {
 	service := read(t, "../knack.service")
 	dir := t.TempDir()
@@ -139,7 +142,7 @@ func unit(t *testing.T) func(conf string) error {
 	}
 }
 
-// TestUnit has systemd read the service with the drop-in of a fleet.
+// TestUnit has systemd check the service with the drop-in for a fleet.
 func TestUnit(t *testing.T) {
 	program(t, "systemd-analyze", "systemd")
 	judged(t, read(t, "source.conf"), unit(t), []broken{

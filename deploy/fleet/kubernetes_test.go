@@ -34,18 +34,19 @@ import (
 	secure "k8s.io/pod-security-admission/policy"
 )
 
-// strict reads objects as the API server does for kubectl: an unknown or doubled key is an error.
+// strict decodes objects as the API server does for kubectl: an unknown or duplicate key is an
+// error.
 var strict = serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
 
-// objects are the Kubernetes objects of a manifest.
+// objects has the Kubernetes objects of a manifest.
 type objects struct {
 	deployments []*apps.Deployment
 	services    []*core.Service
 	budgets     []*policy.PodDisruptionBudget
 }
 
-// kubernetes returns an error for a manifest that the API server or the restricted pod
-// security standard refuses, or whose objects do not fit each other.
+// kubernetes returns an error for a manifest that the API server or the restricted pod security
+// standard refuses. It also returns an error if the objects do not fit each other.
 func kubernetes(manifest string) error {
 	var found objects
 	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
@@ -64,13 +65,13 @@ func kubernetes(manifest string) error {
 	return found.fit()
 }
 
-// add decodes an object, sets the defaults, and validates it as the API server does.
+// add decodes an object, sets the defaults, and validates the object as the API server does.
 func (o *objects) add(document []byte) error {
 	given, _, err := strict.UniversalDeserializer().Decode(document, nil, nil)
 	if err != nil {
 		return err
 	}
-	// To the version that the server computes with, by way of the defaults.
+	// Decode to the internal version, which has the defaults.
 	internal, err := runtime.Decode(strict.UniversalDecoder(apps.SchemeGroupVersion, core.SchemeGroupVersion, policy.SchemeGroupVersion), document)
 	if err != nil {
 		return err
@@ -109,9 +110,9 @@ func (o *objects) add(document []byte) error {
 	return nil
 }
 
-// fit returns an error if objects that are valid alone do not fit together: a selector that matches
-// no pods, a port without a name, a budget that lets no pod or every pod end, a probe of another
-// path.
+// fit returns an error if objects that are valid alone do not fit each other. Examples are a
+// selector that matches no pods, a port without a name, a disruption budget that allows no or every
+// pod to end, and a probe of another path.
 func (o *objects) fit() error {
 	if len(o.deployments) != 1 || len(o.services) != 1 {
 		return fmt.Errorf("%d deployments and %d services", len(o.deployments), len(o.services))
@@ -137,7 +138,7 @@ func (o *objects) fit() error {
 			return errors.New("the service sends to a port that the container does not have: " + port.TargetPort.String())
 		}
 	}
-	grace := int64(10) // of knack's own
+	grace := int64(10) // the seconds that knack needs itself
 	if container.Lifecycle != nil && container.Lifecycle.PreStop != nil {
 		grace += container.Lifecycle.PreStop.Sleep.Seconds
 	}
@@ -166,7 +167,7 @@ func (o *objects) fit() error {
 	return nil
 }
 
-// read returns a file for operators.
+// read returns the text of a file for operators.
 func read(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -176,13 +177,13 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-// broken is a file after one mistake.
+// broken is a mistake in a file.
 type broken struct {
-	from, to string // the mistake
-	says     string // is in the answer
+	from, to string // the mistake replaces from with to
+	says     string // a part of the expected error
 }
 
-// judged requires that a validator accepts a file, and each mistake in it not.
+// judged checks that a validator accepts a file, and rejects it with each of the mistakes.
 func judged(t *testing.T, text string, validator func(string) error, mistakes []broken) {
 	t.Helper()
 	if err := validator(text); err != nil {

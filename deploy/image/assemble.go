@@ -17,14 +17,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Annotations of the image specification, which are labels too.
+// Annotations of the OCI image specification, which are also used as labels.
 const (
 	vendor  = "org.opencontainers.image."
 	refName = vendor + "ref.name"
 )
 
-// architectures are the systems that the image runs on. The levels are the lowest, and
-// fixed, since the environment could choose others.
+// architectures are the processors that the image supports, each at its lowest level. The level is
+// fixed, since the environment could set another.
 var architectures = []struct{ name, level string }{
 	{"amd64", "GOAMD64=v1"},
 	{"arm64", "GOARM64=v8.0"},
@@ -33,10 +33,11 @@ var architectures = []struct{ name, level string }{
 // untagged is an index without entries.
 var untagged = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 
-// user owns the process, and of the image only the folder for a server's data.
+// user is the ID of the user that runs knack. In the image, it owns only the folder for a server's
+// data.
 const user = 65532
 
-// assemble builds knack for each architecture and makes the images of it.
+// assemble builds knack for each architecture, and makes the images and their bills of materials.
 func assemble(ctx context.Context, o options) (built, error) {
 	scratch, err := os.MkdirTemp("", "knack-image")
 	if err != nil {
@@ -97,7 +98,7 @@ func assemble(ctx context.Context, o options) (built, error) {
 	return out, nil
 }
 
-// compile builds the program as SECURITY.md says, and returns the build information in it.
+// compile builds the program as SECURITY.md describes, and returns its build information.
 func compile(ctx context.Context, source, program, arch, level string) (*buildinfo.BuildInfo, error) {
 	_, err := goCommand(ctx, source, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, level, "GOEXPERIMENT="},
 		"build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/knack")
@@ -118,8 +119,8 @@ func goCommand(ctx context.Context, dir string, env []string, args ...string) ([
 	return out, err
 }
 
-// imageOf returns the image for one architecture. The base is a layer of its own with a time
-// of its own, which all releases and architectures share until the base changes.
+// imageOf returns the image for one architecture. The base files have a layer and a time of their
+// own, so that all releases and architectures share that layer until the files change.
 func imageOf(program, arch string, created time.Time, labels map[string]string) (v1.Image, error) {
 	binary, err := os.ReadFile(program)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// work is a folder for all tests.
+// work is a temporary folder for all tests.
 var work string
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sources is a repository with one commit of the sources as they are, and a clone of it.
+// sources makes a repository with one commit of the present sources, and a clone of it. It returns
+// their folders.
 var sources = sync.OnceValues(func() (both [2]string, err error) {
 	both = [2]string{filepath.Join(work, "first"), filepath.Join(work, "elsewhere", "second")}
 	out, err := exec.Command("git", "-c", "safe.directory=*", "-C", "../..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -52,7 +53,7 @@ var sources = sync.OnceValues(func() (both [2]string, err error) {
 	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		data, err := os.ReadFile(filepath.Join("../..", name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted, and not yet committed
+			continue // deleted, but the deletion is not committed yet
 		}
 		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(both[0], name)), 0o755), os.WriteFile(filepath.Join(both[0], name), data, 0o644)); err != nil {
 			return both, err
@@ -73,12 +74,12 @@ var sources = sync.OnceValues(func() (both [2]string, err error) {
 	return both, nil
 })
 
-// first is the image of the first folder, as a layout and in a registry.
+// first is the image that is built from the first folder, as a layout and in a registry.
 type first struct {
 	layout, pushed, said string
 }
 
-// image builds the image once, and pushes it to a registry in memory.
+// image builds the image only once, and pushes it to a registry in memory.
 var image = sync.OnceValues(func() (first, error) {
 	both, err := sources()
 	if err != nil {
@@ -106,7 +107,7 @@ func theImage(t *testing.T) first {
 	return f
 }
 
-// programs skips the test if one of Debian's programs is absent, but not in continuous
+// programs skips the test if one of these Debian programs is absent, or fails it in continuous
 // integration.
 func programs(t *testing.T, names ...string) {
 	t.Helper()
@@ -133,7 +134,8 @@ func output(t *testing.T, program string, args ...string) string {
 	return string(out)
 }
 
-// Two clones of a commit in different folders give the same layout, byte for byte.
+// TestReproducible checks that two clones of a commit in different folders give the same layout,
+// byte for byte.
 func TestReproducible(t *testing.T) {
 	f := theImage(t)
 	both, _ := sources()
@@ -153,7 +155,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// tree lists the files of a folder with their contents.
+// tree lists the files of a folder with their digests.
 func tree(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -171,7 +173,8 @@ func tree(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// The image has a program for each architecture, and says how it is run.
+// TestConfig checks that the image has a program for each architecture, and a configuration that
+// runs it.
 func TestConfig(t *testing.T) {
 	f := theImage(t)
 	programs(t, "skopeo")
@@ -206,12 +209,13 @@ func TestConfig(t *testing.T) {
 			}
 		}
 	}
-	// The format that docker load reads.
+	// Convert the image to the format that docker load reads.
 	output(t, "skopeo", "--insecure-policy", "copy", "-q", "oci:"+f.layout+":latest", "docker-archive:"+filepath.Join(t.TempDir(), "knack.tar")+":knack:latest")
 }
 
-// In a registry, the bill of materials is found by the digest of the image it belongs to.
-// It lists the modules linked into the program of that image, and the certificates.
+// TestMaterials checks that a registry returns the bill of materials of an image, given the digest
+// of the image. The bill must list the modules linked into the program of that image, and the
+// certificates.
 func TestMaterials(t *testing.T) {
 	f := theImage(t)
 	ref, err := name.ParseReference(f.pushed)
@@ -281,8 +285,8 @@ func TestMaterials(t *testing.T) {
 	}
 }
 
-// unpacked is the image of this machine's architecture, pulled by skopeo from the registry
-// and unpacked by umoci.
+// unpacked returns the files of the image for an architecture. skopeo pulls the image from the
+// registry, and umoci unpacks it.
 func unpacked(t *testing.T, arch string) (root string) {
 	t.Helper()
 	f := theImage(t)
@@ -293,8 +297,8 @@ func unpacked(t *testing.T, arch string) (root string) {
 	return filepath.Join(dir, "bundle", "rootfs")
 }
 
-// The image has exactly these files: no shell, none that grants rights, and none that the
-// server's user can write.
+// TestFiles checks the list of files in the image. There is no shell, no file that grants rights,
+// and no file that the server's user can write.
 func TestFiles(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		root := unpacked(t, arch)
@@ -363,8 +367,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Both modules name one toolchain, since it decides the bytes of the program and of the
-// layers.
+// TestToolchain checks that both modules name the same toolchain, since the toolchain determines
+// the bytes of the program and of the layers.
 func TestToolchain(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^toolchain go.*$`)
 	var named [2]string

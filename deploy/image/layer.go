@@ -24,8 +24,8 @@ type file struct {
 	data  []byte
 }
 
-// base lists the files beside the program. Nothing in them is from the machine that builds
-// the image.
+// base returns the files of the image besides the program. They do not depend on the machine that
+// builds the image.
 func base() []file {
 	dir := func(name string) file { return file{name: name, mode: 0o755} }
 	text := func(name, data string) file { return file{name: name, mode: 0o644, data: []byte(data)} }
@@ -44,8 +44,8 @@ func base() []file {
 	}
 }
 
-// certificates returns Mozilla's root certificates as PEM. A file cannot express that a root
-// is trusted only for older certificates, so roots with such a constraint are left out.
+// certificates returns Mozilla's root certificates as PEM. It leaves out roots with a constraint,
+// such as trust only in older certificates, since a PEM file cannot express one.
 func certificates() string {
 	var out strings.Builder
 	for root := range bundle.Roots() {
@@ -56,7 +56,7 @@ func certificates() string {
 	return out.String()
 }
 
-// layerOf returns a layer of files with the same time.
+// layerOf returns a layer of files that all have the same time.
 func layerOf(files []file, modified time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)

@@ -2,10 +2,10 @@
 //
 //	go -C deploy/image run . -o ../../dist/image
 //
-// The layout has an index of one image for each architecture, and each image's bill of
-// materials as a referrer. The same sources give the same digests. The time in the image is
-// SOURCE_DATE_EPOCH, or else the time of the commit. With -push it also sends everything to
-// a registry, with the credentials of docker login.
+// The layout has an index with one image for each architecture, and the bill of materials of each
+// image as a referrer. The same sources give the same digests. The time in the image is
+// SOURCE_DATE_EPOCH, or else the time of the commit. With -push, the command also sends everything
+// to a registry, with the credentials of docker login.
 package main
 
 import (
@@ -50,12 +50,12 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options has the values of the flags.
 type options struct {
 	source, out, tag, push, epoch string
 }
 
-// run builds the image, writes it and pushes it. It prints the results to w.
+// run builds the image, writes it, and pushes it if -push is set. It prints the results to w.
 func run(ctx context.Context, o options, w io.Writer) error {
 	var target name.Reference
 	if o.push != "" {
@@ -95,14 +95,15 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	return nil
 }
 
-// built is an image for several architectures, with their bills of materials.
+// built has the images for all architectures, and their bills of materials.
 type built struct {
 	index             v1.ImageIndex
 	referrers         []v1.Image
 	version, revision string
 }
 
-// write makes an OCI layout. Its index.json names the image by tag, and each referrer.
+// write makes an OCI layout. Its index.json lists the image, with the tag as its name, and each
+// referrer.
 func (b built) write(dir, tag string) error {
 	path, err := layout.Write(dir, untagged)
 	if err != nil {
@@ -126,8 +127,8 @@ func (b built) write(dir, tag string) error {
 	return nil
 }
 
-// push sends the image to a registry, and then the referrers, which are found by the digest
-// of their subject.
+// push sends the image to a registry, and then the referrers. A registry finds a referrer by the
+// digest of its subject.
 func (b built) push(ctx context.Context, target name.Reference) error {
 	opts := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
 	if err := remote.WriteIndex(target, b.index, opts...); err != nil {

@@ -17,11 +17,11 @@ import (
 const (
 	cycloneDX = "application/vnd.cyclonedx+json"
 	noConfig  = "application/vnd.oci.empty.v1+json"
-	// rootsModule has the certificates of the base.
+	// rootsModule has the root certificates of the image.
 	rootsModule = "golang.org/x/crypto/x509roots/fallback"
 )
 
-// materials returns the bill of materials of an image: its program's, with the
+// materials returns the bill of materials of an image. It is the program's bill with the root
 // certificates added.
 func materials(ctx context.Context, source, program string) ([]byte, error) {
 	data, err := goCommand(ctx, source, nil, "run", "./internal/tools/sbom", program)
@@ -55,7 +55,7 @@ func materials(ctx context.Context, source, program string) ([]byte, error) {
 	return json.MarshalIndent(bom, "", "  ")
 }
 
-// attach returns an artifact with the bill of materials that refers to img.
+// attach returns an artifact that has the bill of materials and refers to img.
 func attach(img v1.Image, bom []byte, created time.Time) (v1.Image, error) {
 	subject, err := partial.Descriptor(img)
 	if err != nil {
@@ -76,7 +76,7 @@ func attach(img v1.Image, bom []byte, created time.Time) (v1.Image, error) {
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: cycloneDX,
 		Config: v1.Descriptor{MediaType: noConfig, Digest: digest, Size: size},
 		Layers: []v1.Descriptor{*content},
-		// The subject is named only by its digest.
+		// The subject is given only by its digest, without platform and annotations.
 		Subject:     &v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size},
 		Annotations: map[string]string{vendor + "created": created.Format(time.RFC3339)},
 	})

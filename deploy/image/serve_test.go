@@ -23,7 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployment reads deploy/kubernetes.yaml, in which Kubernetes must know every key.
+// deployment reads deploy/kubernetes.yaml. It fails the test for a key that Kubernetes does not
+// have.
 func deployment(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 	t.Helper()
 	data, err := os.ReadFile("../kubernetes.yaml")
@@ -39,7 +40,8 @@ func deployment(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// As the server of Kubernetes does it; encoding/json would accept keys in other case.
+		// The API server of Kubernetes decodes in this way; encoding/json would accept keys in
+		// another case.
 		if unknown, err := json.UnmarshalStrict(asJSON, into); err != nil || len(unknown) > 0 {
 			t.Fatal(unknown, err)
 		}
@@ -47,8 +49,8 @@ func deployment(t *testing.T) (d appsv1.Deployment, s corev1.Service) {
 	return d, s
 }
 
-// The manifest has the settings of Kubernetes' restricted profile, and its parts refer to
-// each other.
+// TestKubernetes checks that the manifest has the settings of Kubernetes' restricted profile, and
+// that its parts refer to each other.
 func TestKubernetes(t *testing.T) {
 	d, s := deployment(t)
 	if fmt.Sprint(d.APIVersion, d.Kind, s.APIVersion, s.Kind) != "apps/v1Deploymentv1Service" {
@@ -93,8 +95,8 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// inRoot runs knack on a read-only root. The capabilities that chroot needs are lost with the
-// change of user. The mounts are in a namespace that ends with the process.
+// inRoot is a script that runs knack on a read-only root. The capabilities that chroot needs are
+// dropped with the change of the user. The mounts are in a namespace that ends with the process.
 const inRoot = `
 mount --bind "$ROOT" "$ROOT"
 mount --bind "$SETTINGS" "$ROOT/etc/knack"
@@ -104,9 +106,9 @@ for at in / /etc/knack /skills; do mount -o remount,bind,ro "$ROOT$at"; done
 cd "$ROOT"
 exec setpriv --inh-caps=-all --bounding-set=-all,+sys_chroot,+setuid,+setgid --no-new-privs chroot --userspec=65532:65532 . /knack "$@"`
 
-// The image serves a call as its user, on a root that cannot be written, without
-// capabilities, and with the settings as Kubernetes mounts a secret: through links, and
-// readable only by the group.
+// TestServes checks that the image serves a call as its user, on a read-only root and without
+// capabilities. Its settings are mounted as Kubernetes mounts a secret: through links, and readable
+// only by the group.
 func TestServes(t *testing.T) {
 	theImage(t)
 	programs(t, "unshare", "setpriv")
@@ -210,7 +212,7 @@ func TestServes(t *testing.T) {
 	if code, got := ask("POST", "/mcp", "skills.example.com", "", call); code != 401 {
 		t.Errorf("without a token: %d %s", code, got)
 	}
-	// The kubelet probes the address of the pod.
+	// The kubelet sends probes to the address of the pod.
 	for _, probe := range []string{container.LivenessProbe.HTTPGet.Path, container.ReadinessProbe.HTTPGet.Path} {
 		if code, got := ask("GET", probe, "10.1.2.3:8080", "", ""); code != 200 {
 			t.Errorf("%s: %d %s", probe, code, got)

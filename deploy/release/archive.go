@@ -26,7 +26,7 @@ func (r *release) archiveName(t target) string {
 	return r.folder(t) + ".tar.gz"
 }
 
-// folder returns the name of the only folder in the archive for a system.
+// folder returns the name of the folder at the top of the archive for a system.
 func (r *release) folder(t target) string { return "knack_" + r.version + "_" + t.os + "_" + t.arch }
 
 // archive returns the archive for a system.
@@ -42,7 +42,7 @@ func (r *release) archive(t target, binary []byte) ([]byte, error) {
 	return tarOf(r.time, files)
 }
 
-// tarOf returns a tar.gz of files, all with one time and without owners.
+// tarOf returns a tar.gz of files that all have the same time and no owner.
 func tarOf(modified time.Time, files []file) ([]byte, error) {
 	var b bytes.Buffer
 	packed, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -66,7 +66,7 @@ func tarOf(modified time.Time, files []file) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipOf returns a zip of files, all with one time.
+// zipOf returns a zip of files that all have the same time.
 func zipOf(modified time.Time, files []file) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

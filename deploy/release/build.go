@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// clone is a clone of the sources at the commit of the release.
+// clone is a clone of the sources at the commit of a release.
 type clone struct {
 	dir  string
 	env  []string
 	time time.Time
 }
 
-// toolchain is the line of go.mod that names the version of Go that builds.
+// toolchain matches the line of go.mod with the version of Go that builds a release.
 var toolchain = regexp.MustCompile(`(?m)^toolchain (go\S+)$`)
 
-// cloneOf clones the commit that is checked out in source, and gives it the tag of the version, which
-// the go command then writes into the program.
+// cloneOf clones the commit that is checked out in source, and tags it with the version. The go
+// command then writes that version into the program.
 func cloneOf(ctx context.Context, source, dir, version string) (*clone, error) {
 	c := &clone{dir: dir, env: os.Environ()}
 	for _, args := range [][]string{
@@ -52,13 +52,13 @@ func cloneOf(ctx context.Context, source, dir, version string) (*clone, error) {
 	if m == nil {
 		return nil, errors.New("go.mod has no toolchain line, which says with which Go a release is built")
 	}
-	// The lowest levels of the processors, since the environment could choose others. Without a value,
-	// go env -w would set GOFLAGS.
+	// Set the lowest levels of the processors, since the environment could set others. Set GOFLAGS
+	// too, since go env -w could have set it.
 	c.env = append(c.env, "GOTOOLCHAIN="+string(m[1]), "GOFLAGS=-buildvcs=true", "GOEXPERIMENT=", "GOWORK=off", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0")
 	return c, nil
 }
 
-// build compiles the program for a system, as SECURITY.md says, unless it is there already.
+// build compiles the program for a system as SECURITY.md describes, unless the file exists.
 func (c *clone) build(ctx context.Context, t target, program string) error {
 	if _, err := os.Stat(program); err == nil {
 		return nil
@@ -74,13 +74,13 @@ func (c *clone) materials(ctx context.Context, program string) ([]byte, error) {
 	return c.command(ctx, c.dir, "go", "run", "-trimpath", "./internal/tools/sbom", program)
 }
 
-// image writes the container image, as deploy/image makes it.
+// image writes the container image that deploy/image makes.
 func (c *clone) image(ctx context.Context, out string) error {
 	_, err := c.command(ctx, filepath.Join(c.dir, "deploy", "image"), "go", "run", ".", "-o", out)
 	return err
 }
 
-// documents returns the licence, the manual pages, and the completions of the shells, which program
+// documents returns the licence, the manual pages, and the completions for shells, which program
 // prints.
 func (c *clone) documents(ctx context.Context, program string) ([]file, error) {
 	var docs []file
@@ -109,7 +109,7 @@ func (c *clone) documents(ctx context.Context, program string) ([]file, error) {
 	return docs, nil
 }
 
-// completions is the beginning of the names of the completions.
+// completions is the prefix of the names of files with completions.
 const completions = "completions/knack."
 
 // command runs a program and returns its output.

@@ -17,7 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// small returns a signed release by name whose program is a script that prints its version.
+// small returns the files of a signed release, by name. Its program is a script that prints its
+// version.
 func small(t *testing.T, version, key string) map[string][]byte {
 	t.Helper()
 	r := &release{version: version, time: time.Unix(0, 0), out: t.TempDir(), digests: map[string]string{}, docs: []file{{"man/knack.1", 0o644, nil}}}
@@ -46,7 +47,7 @@ func small(t *testing.T, version, key string) map[string][]byte {
 	return files
 }
 
-// page serves the files of a release, in place of GitHub.
+// page serves the files of a release as GitHub would, and returns the URL.
 func page(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +62,8 @@ func page(t *testing.T, files map[string][]byte) string {
 	return srv.URL
 }
 
-// checkout returns a folder with the scripts of this repository, and a public key or none.
+// checkout returns a folder with this repository's scripts and, if public is not nil, the public
+// key.
 func checkout(t *testing.T, public []byte) string {
 	t.Helper()
 	root := t.TempDir()
@@ -82,7 +84,7 @@ func checkout(t *testing.T, public []byte) string {
 	return root
 }
 
-// A case is a page of a release, and how a download from it ends.
+// downloadCase is the page of a release, and the expected outcome of a download from it.
 type downloadCase struct {
 	name, version string
 	public        []byte
@@ -105,7 +107,7 @@ func downloadCases(t *testing.T) []downloadCase {
 		}
 		return files
 	}
-	// uname of another machine.
+	// A uname that reports another system.
 	other := t.TempDir()
 	write(t, filepath.Join(other, "uname"), []byte("#!/bin/sh\necho Plan9\n"))
 	if err := os.Chmod(filepath.Join(other, "uname"), 0o755); err != nil {
@@ -139,7 +141,8 @@ func downloadCases(t *testing.T) []downloadCase {
 	}
 }
 
-// A download gives knack only if the key in the repository signed it.
+// TestDownload checks that a download gives knack only if it is signed with the key in the
+// repository.
 func TestDownload(t *testing.T) {
 	for _, c := range downloadCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +161,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// The steps of the action download knack, ask for a build, or fail.
+// TestAction checks that the steps of the action download knack, request a build, or fail.
 func TestAction(t *testing.T) {
 	has(t, "bash")
 	var action struct {
@@ -199,8 +202,8 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// pre-commit runs the hook with the knack of the release whose tag it checks out, or one that the
-// hook builds.
+// TestHook checks that pre-commit runs the hook with the knack of the release whose tag it checks
+// out. Without such a release, the hook builds a knack.
 func TestHook(t *testing.T) {
 	has(t, "pre-commit")
 	fakeGo := t.TempDir()
@@ -256,7 +259,8 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// The workflows use actions by their commits, and each job has only the rights that it needs.
+// TestWorkflows checks that the workflows pin actions to commits, and that each job has only the
+// rights that it needs.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob("../../.github/workflows/*.yml")
 	if err != nil || len(files) != 2 {

@@ -1,11 +1,10 @@
-// Command release writes into a folder everything that a release of knack consists of, from the
+// Command release writes all files of a release of knack into a folder. It makes them from the
 // commit that is checked out:
 //
 //	go -C deploy/release run . -version v0.1.0
 //
-// It builds a clone of that commit with the tag of the version, so files that differ from the
-// commit do not count, and the same commit gives the same bytes on each machine. It uploads
-// nothing.
+// It builds a clone of that commit, which it tags with the version. So uncommitted changes have no
+// effect, and the same commit gives the same bytes on each machine. The command uploads nothing.
 package main
 
 import (
@@ -41,12 +40,12 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options has the values of the flags.
 type options struct {
 	source, out, version, key string
 }
 
-// target is a system that the release is for.
+// target is a system for which a release has a program.
 type target struct{ os, arch string }
 
 // targets are the systems of a release, in the order of the files that list them.
@@ -64,10 +63,10 @@ func (t target) program() string {
 	return "knack"
 }
 
-// path returns the program's file below the folder of all programs.
+// path returns the path of the target's program below the folder of all programs.
 func (t target) path(programs string) string { return filepath.Join(programs, t.os+"-"+t.arch) }
 
-// versions are those that all kinds of packages can write.
+// versions matches the versions that all kinds of packages support.
 var versions = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$`)
 
 // release collects the files of a release.
@@ -80,7 +79,7 @@ type release struct {
 	out     string
 }
 
-// run makes a release.
+// run makes a release in the folder o.out.
 func run(ctx context.Context, o options) error {
 	if !versions.MatchString(o.version) {
 		return fmt.Errorf("-version is %q: give a version such as v0.1.0", o.version)
@@ -143,7 +142,7 @@ func run(ctx context.Context, o options) error {
 	return r.sums(o.key)
 }
 
-// packages makes the packages that have the program.
+// packages makes the packages that contain the program for a system.
 func (r *release) packages(t target, binary []byte, scratch string) error {
 	data, err := r.archive(t, binary)
 	if err == nil {
@@ -167,7 +166,7 @@ func (r *release) packages(t target, binary []byte, scratch string) error {
 	return r.native(t, binary, scratch)
 }
 
-// put writes a file of the release.
+// put writes a file of the release, and records its digest.
 func (r *release) put(name string, data []byte) error {
 	r.digests[name] = fmt.Sprintf("%x", sha256.Sum256(data))
 	path := filepath.Join(r.out, name)
@@ -177,11 +176,11 @@ func (r *release) put(name string, data []byte) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// sums writes SHA256SUMS, and its signature if there is a key.
+// sums writes SHA256SUMS, and its signature if key is the file of a key.
 func (r *release) sums(key string) error {
 	var b bytes.Buffer
 	for _, name := range sortedKeys(r.digests) {
-		if !strings.Contains(name, "/") { // folders hold texts for other repositories
+		if !strings.Contains(name, "/") { // folders have files for other repositories
 			fmt.Fprintf(&b, "%s  %s\n", r.digests[name], name)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 // registryName is knack's name in the registry of MCP servers.
 const registryName = "io.github.knack-dev/knack"
 
-// templates are the files for other package managers, and the launcher of the npm package.
+// templates has the files for other package managers, and the launcher of the npm package.
 //
 //go:embed files
 var templates embed.FS
 
-// manifests writes the files that name the archives with their digests.
+// manifests writes the files that list the archives with their digests.
 func (r *release) manifests() error {
 	for _, m := range []struct{ from, to string }{
 		{"install.sh", "install.sh"},
@@ -52,8 +52,8 @@ func (r *release) manifests() error {
 	return r.put("server.json", data)
 }
 
-// fill executes a template. In it, digest and url take the name of a file of the release,
-// and archive a system and an architecture of Go.
+// fill executes a template. In the template, the functions digest and url take the name of a file
+// of the release, and archive takes a system and an architecture as Go names them.
 func (r *release) fill(name string) ([]byte, error) {
 	archive := func(os, arch string) string { return r.archiveName(target{os, arch}) }
 	t, err := template.New(name).Option("missingkey=error").Delims("<<", ">>").Funcs(template.FuncMap{
@@ -85,10 +85,10 @@ func (r *release) url(name string) string {
 	return homepage + "/releases/download/v" + r.version + "/" + name
 }
 
-// bundleName returns the name of the bundle for desktop clients.
+// bundleName returns the name of a system's bundle for desktop clients.
 func (r *release) bundleName(t target) string { return r.folder(t) + ".mcpb" }
 
-// bundle returns the bundle for desktop clients, of one system: the format knows no processors.
+// bundle returns a system's bundle for desktop clients. The format has no field for the processor.
 func (r *release) bundle(t target, binary []byte) ([]byte, error) {
 	program := path.Join("server", t.program())
 	system, _, _ := strings.Cut(t.node(), "-")

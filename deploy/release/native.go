@@ -15,7 +15,7 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// completionPaths are the files that shells read completions from, on Linux.
+// completionPaths are the files from which shells read completions on Linux.
 var completionPaths = map[string]string{
 	"bash": "/usr/share/bash-completion/completions/knack",
 	"fish": "/usr/share/fish/vendor_completions.d/knack.fish",
@@ -28,7 +28,7 @@ const (
 	homepage   = "https://github.com/knack-dev/knack"
 )
 
-// native writes the packages of Debian, of RPM and of Alpine.
+// native writes the packages for Debian, RPM and Alpine.
 func (r *release) native(t target, binary []byte, scratch string) error {
 	contents, err := r.installed(binary)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *release) native(t target, binary []byte, scratch string) error {
 		info.RPM.BuildHost, info.RPM.Summary = "knack", summary
 		switch format {
 		case "deb":
-			info.License = "" // Debian has it in the file copyright
+			info.License = "" // a Debian package has the licence in its file copyright
 		case "rpm":
 			info.Release = "1"
 		}
@@ -83,7 +83,7 @@ func (r *release) native(t target, binary []byte, scratch string) error {
 	return nil
 }
 
-// installed returns the files of a package of Linux, by their full paths.
+// installed returns the files of a Linux package, with their full paths.
 func (r *release) installed(binary []byte) ([]file, error) {
 	changes := fmt.Sprintf("knack (%s) unstable; urgency=medium\n\n  * See %s/blob/v%s/CHANGELOG.md\n\n -- %s  %s\n",
 		r.version, homepage, r.version, maintainer, r.time.Format("Mon, 02 Jan 2006 15:04:05 -0700"))
@@ -113,7 +113,7 @@ func (r *release) installed(binary []byte) ([]file, error) {
 	return list, nil
 }
 
-// gzipOf packs data without a time and a name.
+// gzipOf compresses data, without a time and a name in the header.
 func gzipOf(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -5,25 +5,24 @@ import (
 	"strings"
 )
 
-// npmName is the package that users install. The packages of the systems are its optional
-// dependencies, of which npm installs the one for its system.
+// npmName is the npm package that users install. It has a package for each system as an optional
+// dependency, and npm installs only the one for its system.
 const npmName = "@knack-dev/knack"
 
-// npm returns the name of the npm package for a system; the launcher builds the same
-// name.
+// npm returns the name of the npm package for a system. The launcher makes the same name.
 func (t target) npm() string { return npmName + "-" + t.node() }
 
-// node returns a system as Node writes process.platform and process.arch.
+// node returns a system and processor as Node names them in process.platform and process.arch.
 func (t target) node() string {
 	return strings.NewReplacer("windows", "win32", "amd64", "x64").Replace(t.os + "-" + t.arch)
 }
 
-// npmFile returns the file of a package, as npm pack names it.
+// npmFile returns the file name that npm pack gives to a package.
 func npmFile(name, version string) string {
 	return strings.NewReplacer("@", "", "/", "-").Replace(name) + "-" + version + ".tgz"
 }
 
-// npmCommon are the fields of every package.json.
+// npmCommon returns the fields that every package.json has.
 func (r *release) npmCommon(name, description string) map[string]any {
 	return map[string]any{
 		"name": name, "version": r.version, "description": description, "license": "Apache-2.0", "homepage": homepage,
@@ -39,7 +38,7 @@ func (r *release) npmPlatform(t target, binary []byte) ([]byte, error) {
 	return r.npmOf(fields, file{"package/bin/" + t.program(), 0o755, binary})
 }
 
-// npmMain returns the npm package that users install: a launcher without a program.
+// npmMain returns the npm package that users install. It has a launcher and no program.
 func (r *release) npmMain(launcher []byte) ([]byte, error) {
 	fields := r.npmCommon(npmName, summary+".")
 	programs := map[string]string{}

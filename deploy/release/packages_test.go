@@ -17,13 +17,13 @@ import (
 	"testing"
 )
 
-// machine runs programs in an empty Debian, or in this one if root is "".
+// machine runs programs in an empty Debian or, if root is "", on this machine.
 type machine struct {
 	root, home string
 	env        []string
 }
 
-// command returns a command of the user, who is root only on this machine.
+// command returns a command that runs as the machine's user. That may be root only on this machine.
 func (m machine) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	words := append([]string{name}, args...)
 	if m.root != "" {
@@ -36,7 +36,7 @@ func (m machine) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// sh runs a script of a shell.
+// sh runs a shell script in the user's home, and returns its output.
 func (m machine) sh(t *testing.T, script string) string {
 	t.Helper()
 	out, err := m.command(t, "sh", "-e", "-c", "cd && "+script).CombinedOutput()
@@ -46,8 +46,8 @@ func (m machine) sh(t *testing.T, script string) string {
 	return string(out)
 }
 
-// connects has a knack write its entry for a client, and starts the command of the entry as the
-// client does.
+// connects has the given knack write its entry for a client. It starts the command of the entry as
+// the client would.
 func (m machine) connects(t *testing.T, knack, want string) {
 	t.Helper()
 	m.sh(t, knack+" connect cursor --write")
@@ -77,8 +77,7 @@ func answers(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// emptyDebian returns a Debian without Go and without any package beyond the smallest ones, and a
-// new user in it.
+// emptyDebian returns the root of a minimal Debian with only Node.js added.
 func emptyDebian(t *testing.T) string {
 	t.Helper()
 	has(t, "debootstrap")
@@ -106,14 +105,14 @@ func emptyDebian(t *testing.T) string {
 	if out, ok := do(t, "", nil, "debootstrap", "--variant=minbase", "--include=nodejs", "bookworm", root); !ok {
 		t.Fatal(out)
 	}
-	// A program finds its own path there.
+	// A program needs /proc to find its own path.
 	if out, ok := do(t, "", nil, "mount", "-t", "proc", "proc", filepath.Join(root, "proc")); !ok {
 		t.Fatal(out)
 	}
 	return root
 }
 
-// user returns a user of an empty Debian, with an empty home.
+// user makes a user of an empty Debian, with an empty home.
 func user(t *testing.T, root, name string) machine {
 	t.Helper()
 	at := filepath.Join(root, "home", name)
@@ -139,7 +138,8 @@ func copyTo(t *testing.T, folder, from string) {
 	}
 }
 
-// In an empty Debian, each of the packages gives knack list in one command.
+// TestEmptyDebian checks that, in an empty Debian, each kind of package is installed and lists
+// skills with one command.
 func TestEmptyDebian(t *testing.T) {
 	dir, version := made(t)
 	root := emptyDebian(t)
@@ -198,7 +198,7 @@ func TestEmptyDebian(t *testing.T) {
 	})
 }
 
-// rpm installs the package into a folder, and its knack runs.
+// TestRPM checks that rpm installs the package into a folder, and that its knack runs.
 func TestRPM(t *testing.T) {
 	dir, version := made(t)
 	has(t, "rpm")
@@ -213,7 +213,8 @@ func TestRPM(t *testing.T) {
 	installed(t, root)
 }
 
-// The apk has the three parts that its format asks for, and its knack runs.
+// TestAPK checks that the apk has the three parts that its format requires, and that its knack
+// runs.
 func TestAPK(t *testing.T) {
 	dir, version := made(t)
 	file := filepath.Join(dir, (&release{version: version}).folder(target{"linux", runtime.GOARCH})+".apk")
@@ -248,7 +249,7 @@ func TestAPK(t *testing.T) {
 	installed(t, root)
 }
 
-// installed checks the files of a package of Linux below a folder.
+// installed checks the files of a Linux package below a folder.
 func installed(t *testing.T, root string) {
 	t.Helper()
 	for _, name := range []string{"usr/share/man/man1/knack.1.gz", "usr/share/bash-completion/completions/knack"} {
@@ -264,7 +265,8 @@ func installed(t *testing.T, root string) {
 	m.connects(t, knack, knack+" serve")
 }
 
-// Anthropic's program unpacks each bundle, and the server starts as the manifest says.
+// TestBundle checks that Anthropic's mcpb unpacks and accepts each bundle, and that the server
+// starts as the manifest describes.
 func TestBundle(t *testing.T) {
 	dir, version := made(t)
 	has(t, "npx")
@@ -298,8 +300,8 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// Wine runs the program in the archive of Windows: it lists skills, and connect writes an entry that
-// starts it.
+// TestWine checks with Wine that the program in the Windows archive lists skills, and that connect
+// writes an entry that starts it.
 func TestWine(t *testing.T) {
 	dir, _ := made(t)
 	has(t, "wine")

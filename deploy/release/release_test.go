@@ -24,7 +24,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// made returns the folder of a release that make packages made, and its version.
+// made returns the folder of a release, which make packages made, and its version.
 func made(t *testing.T) (dir, version string) {
 	t.Helper()
 	dir = os.Getenv("KNACK_RELEASE")
@@ -59,7 +59,7 @@ func do(t *testing.T, dir string, env []string, name string, args ...string) (st
 	return string(out), err == nil
 }
 
-// has skips without a program. With KNACK_RELEASE_ALL a missing one is a failure.
+// has skips the test if a program is missing. With KNACK_RELEASE_ALL it fails the test instead.
 func has(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -70,7 +70,7 @@ func has(t *testing.T, program string) {
 	}
 }
 
-// A second clone of the commit gives the same bytes.
+// TestReproducible checks that a second clone of the commit gives the same bytes.
 func TestReproducible(t *testing.T) {
 	dir, version := made(t)
 	again := filepath.Join(t.TempDir(), "again")
@@ -105,7 +105,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// newKey returns the file of a new private key, and its public key.
+// newKey writes a new private key into a file. It returns the file, and the public key.
 func newKey(t *testing.T) (file string, public []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -132,8 +132,8 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// The commands of SECURITY.md verify a release, and refuse one that was changed. The same key gives
-// the same signature.
+// TestSign checks that the commands in SECURITY.md verify a release, and refuse a changed one. The
+// same key must give the same signature.
 func TestSign(t *testing.T) {
 	has(t, "openssl")
 	_, text, _ := strings.Cut(string(read(t, "../../SECURITY.md")), "## Checking a release")
@@ -179,7 +179,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// installer is an empty home, and the script that installs into it from a server.
+// installer is an empty home, and a script that installs into it from the server at url.
 type installer struct {
 	home, script, url string
 }
@@ -196,7 +196,7 @@ func (i installer) empty(t *testing.T) bool {
 	return err == nil && len(entries) == 0
 }
 
-// The script installs the archive of its release, and no other.
+// TestInstall checks that the script installs only the archive of its own release.
 func TestInstall(t *testing.T) {
 	dir, version := made(t)
 	mine := (&release{version: version}).archiveName(target{runtime.GOOS, runtime.GOARCH})
@@ -244,7 +244,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// A script that was cut during the download installs nothing.
+// TestCutScript checks that a script that was cut short by a failed download installs nothing.
 func TestCutScript(t *testing.T) {
 	dir, version := made(t)
 	mine := (&release{version: version}).archiveName(target{runtime.GOOS, runtime.GOARCH})
@@ -265,7 +265,7 @@ func TestCutScript(t *testing.T) {
 	}
 }
 
-// listed checks that a command lists the built-in skills in an empty home.
+// listed checks that the list command of a program lists the built-in skills in an empty home.
 func listed(t *testing.T, home, name string, args ...string) {
 	t.Helper()
 	out, ok := do(t, home, []string{"HOME=" + home}, name, append(args, "list")...)
@@ -274,7 +274,8 @@ func listed(t *testing.T, home, name string, args ...string) {
 	}
 }
 
-// registry serves the packages of npm, and returns its address and how often each was asked for.
+// registry serves the npm packages of a release. It returns its URL, and how often each package was
+// requested.
 func registry(t *testing.T, dir, version string) (url string, asked map[string]int) {
 	t.Helper()
 	names := []string{npmName}
@@ -306,7 +307,8 @@ func registry(t *testing.T, dir, version string) (url string, asked map[string]i
 	return srv.URL, asked
 }
 
-// npx runs knack from a registry that has only the package of this system.
+// TestNpx checks that npx runs knack, and downloads only the main package and the one for this
+// system.
 func TestNpx(t *testing.T) {
 	dir, version := made(t)
 	has(t, "npx")
@@ -322,7 +324,7 @@ func TestNpx(t *testing.T) {
 	}
 }
 
-// packageJSON returns the package.json of a package.
+// packageJSON returns the decoded package.json of an npm package.
 func packageJSON(t *testing.T, tgz []byte) map[string]any {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.tgz")
@@ -337,7 +339,7 @@ func packageJSON(t *testing.T, tgz []byte) map[string]any {
 	return fields
 }
 
-// The programs of others accept the files.
+// TestAccepted checks that other projects' programs accept the files of a release.
 func TestAccepted(t *testing.T) {
 	dir, version := made(t)
 	workflows, err := filepath.Abs("../../.github/workflows")
@@ -367,8 +369,9 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// The schema of the registry of MCP servers, which is in its module, accepts server.json. Its own
-// program would send the file to the registry.
+// TestServer checks that server.json is valid by the schema of the registry of MCP servers. The
+// test takes the schema from the registry's module, since the registry's own program would send the
+// file there.
 func TestServer(t *testing.T) {
 	dir, _ := made(t)
 	out, ok := do(t, t.TempDir(), []string{"GOFLAGS="}, "go", "mod", "download", "-json", "github.com/modelcontextprotocol/registry@v1.8.9")
@@ -400,7 +403,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// The manifests name the digests of the files.
+// TestManifests checks that the manifests have the digests of the files.
 func TestManifests(t *testing.T) {
 	dir, version := made(t)
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"os"
 )
 
-// sign returns the signature of data with the private key in a file, in
-// ASN.1 and base64. The same key and data give the same signature (RFC 6979).
+// sign returns the signature of data, in ASN.1 and base64, with the private key in a file. The same
+// key and data give the same signature (RFC 6979).
 func sign(path string, data []byte) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
