@@ -1,26 +1,26 @@
-// Package agents has the table of the agents that read skills: in which folders, which variables
-// move these, and how an agent is detected.
+// Package agents has the table of the agents that read skills. The table lists the folders that
+// each agent reads, the environment variables that move these folders, and how to detect the agent.
 //
 // The table is the file agents.tsv. Its order is the order of precedence of the folders. A row
-// names one folder in a project, one at home, or both; further rows of an agent have its id. The
-// columns are:
+// names one folder in a project, one in the user's home, or both. Further rows of an agent repeat
+// its id. The columns are:
 //
 //   - label: the label of the folders, without "-project" and "-user"
 //   - project: the folder below the project's; with "?" in front it counts only if the agent is
 //     detected, because other programs use this name for other things
 //   - home: the user's folder, as a place
-//   - reads: the labels of all folders that the agent reads; "-" for the labels of its own rows. Words
-//     among them: "deep" if the agent finds skills at any depth, and not only in child folders,
-//     "unlinked" if it follows no link to a skill, "lenient" if it shows a skill whose frontmatter is
-//     not valid YAML
+//   - reads: the labels of all folders that the agent reads; "-" for the labels of its own rows. The
+//     list may also have the word "deep" if the agent finds skills at any depth, and not only in child
+//     folders, "unlinked" if it follows no link to a skill, and "lenient" if it accepts a skill whose
+//     frontmatter is not valid YAML
 //   - variables: NAME=place for a variable that moves a home; NAME= for one that adds a folder
 //   - detect: places that exist if the agent is used, its own folder first; FILE#key for a key of
 //     "dependencies" in a package.json
 //   - off: FILE#key for a setting of the agent that turns skills off
-//   - source: the documents, programs and runs that show it
+//   - source: the documents, programs and test runs that the row is based on
 //
 // A place begins with "~/" (the home folder), "./" (the project), "$NAME" (a variable) or "/".
-// Several values of a column have ";" between them, labels have spaces. "-" means no value.
+// Several values of a column are separated by ";", several labels by spaces. "-" means no value.
 package agents
 
 import (
@@ -32,43 +32,43 @@ import (
 	"sync"
 )
 
-// SkillsFolder is the folder for skills in a project and at home that belongs to no agent and
-// that most agents read (agentskills.io).
+// SkillsFolder is the folder for skills, in a project or in the home folder, that belongs to no
+// agent and that most agents read (agentskills.io).
 const SkillsFolder = ".agents/skills"
 
-// Agent is one program that reads skills.
+// Agent is a program that reads skills.
 type Agent struct {
 	ID, Name string
 	Reads    []string // labels of the folders that it reads, with "-project" or "-user"
-	Deep     bool     // it finds skills at any depth below these folders, and not only in their child folders
-	Unlinked bool     // it finds no skill through a link
-	Lenient  bool     // it shows a skill whose frontmatter is not valid YAML
+	Deep     bool     // whether it finds skills at any depth, and not only in child folders
+	Unlinked bool     // whether it ignores a skill that is reached through a link
+	Lenient  bool     // whether it accepts a skill whose frontmatter is not valid YAML
 	Detect   []string // places that exist if the agent is used
 	Off      []string // FILE#key: settings that turn skills off
 	Source   string
 }
 
-// Pair is one folder in each project and one at home. Either may be "".
+// Pair is a folder in each project and one in the home folder. Either may be "".
 type Pair struct {
 	Label             string // without "-project" and "-user"
 	InProject, AtHome string // the labels of the two folders
-	Project           string // slash-separated, below the project's folder
+	Project           string // slash-separated, relative to the project's folder
 	Home              string // a place, see [Homes.Path]
-	// Common is set if the name of the project's folder says nothing about the agent. The folder
-	// counts only if the agent is detected.
+	// Common is set if other programs use the name of the project's folder too. The folder counts
+	// only if the agent is detected.
 	Common bool
 	Agent  *Agent // the agent that the folders belong to
 	Source string
 }
 
-// Variable is a variable of the environment that replaces the place Default. It adds a folder if
-// Default is "".
+// Variable is an environment variable that replaces the place Default. If Default is "", the
+// variable adds a folder.
 type Variable struct {
 	Name, Default string
-	Moves         bool // folders of skills, and not only the places by which an agent is detected
+	Moves         bool // whether it moves folders of skills, and not only places to detect an agent
 }
 
-// Any is the name in the rows of folders that belong to no agent.
+// Any is the agent's name in the rows of folders that belong to no agent.
 const Any = "any agent"
 
 //go:embed agents.tsv
@@ -160,13 +160,13 @@ func (t *contents) read(a *Agent) {
 // All lists the agents in the order of the table.
 func All() []*Agent { return table().agents }
 
-// Pairs lists the folders in their order of precedence.
+// Pairs lists the pairs of folders in their order of precedence.
 func Pairs() []Pair { return table().pairs }
 
 // Variables lists the variables that move a home or add a folder.
 func Variables() []Variable { return table().variables }
 
-// Find returns the agent with an id, or nil.
+// Find returns the agent with the given ID, or nil.
 func Find(id string) *Agent {
 	for _, a := range All() {
 		if a.ID == id {
@@ -176,7 +176,7 @@ func Find(id string) *Agent {
 	return nil
 }
 
-// Named returns the agent with a name, or nil.
+// Named returns the agent with the given name, or nil.
 func Named(name string) *Agent {
 	for _, a := range All() {
 		if a.Name == name {
@@ -186,8 +186,8 @@ func Named(name string) *Agent {
 	return nil
 }
 
-// Labels lists the labels of all folders of the table in their order, for the project and
-// for the user.
+// Labels lists the labels of all folders of the table in their order. The label of a project's
+// folder precedes that of the folder in the user's home.
 func Labels() (out []string) {
 	for _, p := range Pairs() {
 		if p.Project != "" {
@@ -200,8 +200,8 @@ func Labels() (out []string) {
 	return out
 }
 
-// Readers lists the names of the agents that read a folder, given its labels. A project's parent
-// has the label of the project.
+// Readers lists the names of the agents that read a folder with the given labels. The label of a
+// folder in a parent of the project counts as the label of the project's folder.
 func Readers(labels []string) (names []string) {
 	if len(labels) == 1 {
 		return table().readers[WithoutNumber(labels[0])]
@@ -216,8 +216,8 @@ func Readers(labels []string) (names []string) {
 	return names
 }
 
-// WithoutNumber returns the label of a project's folder, given the label of the same folder in one
-// of its parents.
+// WithoutNumber returns the label of a folder in the project, given the label of that folder in one
+// of the project's parents. It returns any other label unchanged.
 func WithoutNumber(label string) string {
 	folder, n, ok := strings.Cut(label, "-project-")
 	if !ok || n == "" || strings.Trim(n, "0123456789") != "" {
@@ -229,13 +229,13 @@ func WithoutNumber(label string) string {
 // Homes resolves the places of the table for one user.
 type Homes struct {
 	Home string // the user's home folder, or "" if unknown
-	// Getenv returns the values of the variables that move a home. It is nil if none does, as on a
-	// server for other machines.
+	// Getenv returns the values of the variables that move a home. It is nil if no variable counts,
+	// as on a server for other machines.
 	Getenv func(string) string
 }
 
-// Moved returns the folder that a variable names, or "". A relative path names another folder in
-// each working directory, so it counts as unset.
+// Moved returns the folder in the value of a variable, or "". A relative path counts as unset,
+// since it names another folder in each working directory.
 func (h Homes) Moved(variable string) string {
 	if h.Getenv == nil {
 		return ""
@@ -246,8 +246,8 @@ func (h Homes) Moved(variable string) string {
 	return ""
 }
 
-// Path returns the path of a place outside a project, with slashes. It returns "" as [Homes.Split]
-// does.
+// Path returns the path of a place outside a project, with slashes. It returns "" if [Homes.Split]
+// returns no base.
 func (h Homes) Path(place string) string {
 	top, rest := h.Split(place)
 	if top == "" || rest == "" {
@@ -257,7 +257,7 @@ func (h Homes) Path(place string) string {
 }
 
 // Own returns the folder in which an agent keeps its own skills, in a project or, if project is "",
-// at home. It returns "" for an agent without one.
+// in the home folder. It returns "" if the agent has none.
 func (h Homes) Own(a *Agent, project string) string {
 	for _, p := range Pairs() {
 		switch {
@@ -271,7 +271,8 @@ func (h Homes) Own(a *Agent, project string) string {
 	return ""
 }
 
-// Folders lists the folders that an agent reads, as Own says where.
+// Folders lists the folders that an agent reads, in a project or, if project is "", in the home
+// folder.
 func (h Homes) Folders(a *Agent, project string) (folders []string) {
 	for _, p := range Pairs() {
 		switch {
@@ -284,9 +285,9 @@ func (h Homes) Folders(a *Agent, project string) (folders []string) {
 	return folders
 }
 
-// Split splits a place into its base, the home folder or the value of a variable, and the rest of
-// the path, both with slashes. The folder is "" if the place depends on an unknown home folder, or
-// on a variable without a default that is not set.
+// Split splits a place into its base and the rest of the path, both with slashes. The base is the
+// home folder, the value of a variable, or the root. It is "" if the home folder is unknown, or if
+// the variable has no default and is not set.
 func (h Homes) Split(place string) (top, rest string) {
 	first, rest, _ := strings.Cut(place, "/")
 	switch name, variable := strings.CutPrefix(first, "$"); {

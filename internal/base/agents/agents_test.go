@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each row of the table is complete, and all that it names exists.
+// TestTable checks that each row of the table is complete, and that all labels and variables in it
+// exist.
 func TestTable(t *testing.T) {
 	header, rows, _ := strings.Cut(file, "\n")
 	columns := strings.Count(header, "\t")
@@ -68,7 +69,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Labels and their order are promises: URIs, rules and entries of clients have them.
+// TestOrder checks the labels and their order, which are promises: URIs, rules and entries of
+// clients have them.
 func TestOrder(t *testing.T) {
 	want := strings.Fields(`agent-project agent-user claude-project claude-user agents-project agents-user wave-project wave-user
 		codex-project codex-user gemini-project gemini-user cursor-project cursor-user copilot-project copilot-user
@@ -123,7 +125,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestOwn finds the own folder of an agent among those that it reads.
+// TestOwn checks that the own folder of each agent is among the folders that the agent reads.
 func TestOwn(t *testing.T) {
 	h := Homes{Home: "/h", Getenv: func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": "/moved"}[name] }}
 	for _, a := range All() {
