@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 )
 
-// Info is the output of knack version.
+// Info is the build information that knack version prints.
 type Info struct {
 	Version string `json:"version"`
-	// Commit is empty for a build outside a repository. Modified is true if its files differed
-	// from that commit.
+	// Commit is empty for a build outside a repository. Modified is true if the files differed from
+	// that commit.
 	Commit   string `json:"commit,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`

@@ -9,20 +9,22 @@ import (
 	"sync"
 )
 
-// ID identifies the running build, for results that another build might not repeat. It is "" if
-// the build is not known. It reads the executable at most once, and only if a build has no stamp.
+// ID returns an identifier of the running build, for results that another build might not repeat.
+// It is "" if the build is unknown. ID reads the executable at most once, and only if version and
+// commit do not identify the build.
 var ID = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
 		path = ""
 	}
 	if runtime.GOOS == "linux" {
-		path = "/proc/self/exe" // the running file, even if another one has its path now
+		path = "/proc/self/exe" // the running file, even if another file is at its path now
 	}
 	return Current().id(path)
 })
 
-// id returns version and commit, or the digest of the executable if they do not determine it.
+// id returns version and commit or, if these do not identify the build, the digest of the
+// executable.
 func (b Info) id(executable string) string {
 	if !b.Modified && (b.Commit != "" || b.Version != "devel") {
 		return fmt.Sprintln(b.Version, b.Commit, b.Go, b.Platform)

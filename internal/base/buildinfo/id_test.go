@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestID identifies a build without a stamp by the bytes of its executable.
+// TestID checks that a build without a stamp is identified by the bytes of its executable.
 func TestID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
