@@ -22,24 +22,25 @@ type Env struct {
 	Dir            string   // the working directory
 	// Proxy is [http.ProxyFromEnvironment], or nil for no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Local connects to the servers on this machine that no user named; nil for the network.
+	// Local connects to servers on this machine that no user named. It is nil to use the network.
 	Local http.RoundTripper
-	Home  string // the user's home folder, "" if unknown
-	// User returns the name of the system's user; nil if unknown. See [Env.UserName].
+	Home  string // the user's home folder, or "" if unknown
+	// User returns the name of the system's user. It is nil if unknown. See [Env.UserName].
 	User func() string
-	// StdinTerminal and the like report whether the stream is a terminal.
+	// StdinTerminal and the others report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
-	// Width is the width in columns of the terminal on stdout or stderr; 0 if unknown.
+	// Width is the width of the terminal on stdout or stderr, in columns, or 0 if unknown.
 	Width int
 	// Plain is true if the terminal shows escape sequences as text, as old Windows consoles do.
 	Plain bool
-	// Alone is true if the process ends with this command, which may fit the collector of garbage to itself.
+	// Alone reports whether the process ends with this command, which may then tune the garbage
+	// collector for itself.
 	Alone bool
 
 	progress *progress // see [Start]
 }
 
-// Variable calls Getenv, which tests may leave nil.
+// Variable returns the value of an environment variable. Tests may leave Getenv nil.
 func (e *Env) Variable(name string) string {
 	if e.Getenv == nil {
 		return ""
@@ -47,7 +48,8 @@ func (e *Env) Variable(name string) string {
 	return e.Getenv(name)
 }
 
-// Folders returns the user's folders for knack's reproducible files, and for its others; "" if unknown.
+// Folders returns the user's folders for files that knack can make again (cache) and for its other
+// files (state). A folder is "" if unknown.
 func (e *Env) Folders() (cache, state string) {
 	if cache = e.Variable("XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
 		cache = ""

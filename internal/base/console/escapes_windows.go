@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// showsEscapes reports whether a stream understands escape sequences. Consoles of Windows 10 and
-// later do once they are asked to; older ones show them as text. Other streams (a file, a pipe,
-// another program's terminal) count as understanding.
+// showsEscapes reports whether a stream understands escape sequences. A console of Windows 10 or
+// later does once it is asked to, and showsEscapes asks it; an older one shows them as text. Any
+// other stream (a file, a pipe, another program's terminal) is assumed to understand them.
 func showsEscapes(f *os.File) bool {
 	console, mode := windows.Handle(f.Fd()), uint32(0)
 	if windows.GetConsoleMode(console, &mode) != nil || mode&windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING != 0 {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetKeys drops the keys that no program has read yet.
+// forgetKeys drops typed keys that no program has read yet.
 func forgetKeys(f *os.File) {
-	const read = 1 // FREAD of sys/fcntl.h: the queue of keys
+	const read = 1 // FREAD of sys/fcntl.h: the input queue
 	_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, read)
 }

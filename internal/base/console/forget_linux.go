@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forgetKeys drops the keys that no program has read yet.
+// forgetKeys drops typed keys that no program has read yet.
 func forgetKeys(f *os.File) { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) }

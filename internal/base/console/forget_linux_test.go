@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestForget checks that input typed before a question, wherever it is buffered, does not answer
-// it.
+// TestForget checks that input typed before a question does not answer it, wherever the input is
+// buffered.
 func TestForget(t *testing.T) {
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -59,8 +59,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetRead checks that keys that were read together with the previous line are also
-// forgotten.
+// TestForgetRead checks that Forget drops keys that were read together with the previous line.
 func TestForgetRead(t *testing.T) {
 	l := &Lines{out: io.Discard, plain: bufio.NewReader(strings.NewReader("")), keys: &keys{raw: []byte("y\r"), out: []byte("a")}}
 	l.Forget()

@@ -17,7 +17,7 @@ import (
 var (
 	// ErrCtrlC is returned if the user typed Ctrl-C at an empty line.
 	ErrCtrlC = errors.New("interrupted by Ctrl-C")
-	// ErrDropped is returned if the user typed Ctrl-C in a line, which is dropped.
+	// ErrDropped is returned if the user dropped a line by typing Ctrl-C in it.
 	ErrDropped = errors.New("the line was dropped by Ctrl-C")
 	// ErrLongLine is returned for a line of more than 1 MiB.
 	ErrLongLine = errors.New("the line is longer than 1 MiB")
@@ -25,19 +25,19 @@ var (
 
 const maxLine = 1 << 20
 
-// Lines reads lines from standard input: at a terminal with a prompt and editing keys, elsewhere
-// unchanged. A paste of several lines is one line with line ends in it.
+// Lines reads lines from standard input. At a terminal it shows a prompt and supports editing keys.
+// A paste of several lines is returned as one line that contains line ends.
 type Lines struct {
 	plain    *bufio.Reader
-	out      io.Writer // the terminal's, or nil for no prompt
-	terminal *os.File  // the terminal that the person types at; nil if unknown
+	out      io.Writer // the terminal to write prompts to; nil for no prompt
+	terminal *os.File  // the terminal at which the person types; nil if unknown
 	in       *os.File  // the terminal, if it supports editing
 	keys     *keys
 	editor   *term.Terminal
-	pending  chan typed // of a read whose caller has gone
+	pending  chan typed // the result of a read whose caller did not wait for it
 
 	mu  sync.Mutex
-	raw *term.State // the terminal's state before editing; nil otherwise
+	raw *term.State // the terminal's state before editing, else nil
 }
 
 type typed struct {
@@ -73,8 +73,8 @@ func (e *Env) Lines() *Lines {
 func (l *Lines) IsTyped() bool { return l.out != nil }
 
 // Line shows a prompt and reads one line, without its line end. The error is io.EOF at the end of
-// the input, one of the errors above, or the cause of the context. After the context ended, input
-// goes to the next line.
+// the input, one of the errors above, or the cause of the context. If the context ends first, the
+// next call returns the line that is being typed.
 func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 	if l.pending == nil {
 		l.pending = make(chan typed, 1)
@@ -97,8 +97,8 @@ func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// Forget drops keys that were typed before the next prompt, so that they do not answer an unseen
-// question.
+// Forget drops keys that were typed before the next prompt, so that they do not answer a question
+// that the user has not seen.
 func (l *Lines) Forget() {
 	if l.out == nil {
 		return
@@ -114,13 +114,13 @@ func (l *Lines) Forget() {
 			return
 		}
 	}
-	_, _ = l.plain.Discard(l.plain.Buffered()) // it is buffered
+	_, _ = l.plain.Discard(l.plain.Buffered()) // the bytes are buffered
 	if l.keys != nil {
 		l.keys.raw, l.keys.out = nil, nil
 	}
 }
 
-// Close restores the terminal, even while a line is read.
+// Close restores the terminal, even while a line is being read.
 func (l *Lines) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *Lines) readPlain() (string, error) {
 	}
 }
 
-// edit reads a line key by key, in raw mode.
+// edit reads a line at a terminal in raw mode, with editing keys.
 func (l *Lines) edit(prompt string) (string, error) {
 	fd := int(l.in.Fd())
 	raw, err := term.MakeRaw(fd)
@@ -194,7 +194,7 @@ func (l *Lines) edit(prompt string) (string, error) {
 	return pasted.Replace(line), nil
 }
 
-// Line ends and tabs of a paste are shown as these characters until the line is read. Unicode has
+// Characters that stand for the line ends and tabs of a paste until the line is read. Unicode has
 // no other use for them.
 const (
 	shownEnd = "\u2424"
@@ -209,13 +209,13 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// keys adapts the terminal's input to the editor: Ctrl-C ends a line, and a paste has no line
-// ends. One Read returns at most one line.
+// keys adapts the terminal's input to the editor. It makes Ctrl-C end a line, and replaces the line
+// ends of a paste. One Read returns at most one line.
 type keys struct {
 	in    io.Reader
 	raw   []byte // read but not processed
 	out   []byte // processed but not read
-	match int    // length of the mark's prefix at the end
+	match int    // length of the prefix of a paste mark that the last bytes match
 	paste bool
 	last  byte // last byte of the paste
 	ctrlC bool // Ctrl-C ended the last line
@@ -264,7 +264,7 @@ func (k *keys) typed(b byte) (end bool) {
 	return b == '\r' || b == '\n'
 }
 
-// pasted processes a byte of a paste.
+// pasted processes a byte within a paste.
 func (k *keys) pasted(b byte) {
 	if b != pasteEnd[k.match] {
 		for _, held := range []byte(pasteEnd[:k.match]) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// TestKeys checks the lines that come out of a terminal's bytes, however the reads split
-// them.
+// TestKeys checks the lines that keys and the editor make of a terminal's bytes, however the reads
+// split these.
 func TestKeys(t *testing.T) {
 	const typed = "one\rtwo\x03\x1b[200~a\r\n\tb\x1b[2x\x03\x1b[20\nc\x1b[201~ d\r\x03caf\u00e9\x1b[D\x1b[D-\r\x1b\x1b[200~x\x1b[201~\r"
 	want := []string{"one", "^C two", "a\n\tb[2x[20\nc d", "^C ", "ca-f\u00e9", "x"}
@@ -39,7 +39,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLinesElsewhere reads lines without a terminal.
+// TestLinesElsewhere checks that Lines reads lines unchanged if the input is not a terminal.
 func TestLinesElsewhere(t *testing.T) {
 	env := Env{Stdin: strings.NewReader("one\r\n\ntwo\\\n" + strings.Repeat("x", maxLine+1)), Stdout: io.Discard, Stderr: io.Discard}
 	l := env.Lines()

@@ -21,8 +21,8 @@ type Output struct {
 	now      now
 }
 
-// Start prepares an environment for one command. Its output records failures. Until end is
-// called, a terminal shows the progress of a command that takes long.
+// Start prepares env for one command. It sets up an output that records failures. Until end is
+// called, a terminal shows the progress of a long command.
 func Start(env *Env) (out *Output, end func()) {
 	if env.StderrTerminal && env.Variable("TERM") != "dumb" {
 		env.progress = startProgress(env.Stderr, env.Width)
@@ -54,8 +54,7 @@ func (o *Output) Failed() error {
 	return nil
 }
 
-// WriteNow writes as much of the pieces as it can without waiting, and returns the number of
-// bytes.
+// WriteNow writes as many bytes of the pieces as it can without blocking, and returns their number.
 func (o *Output) WriteNow(pieces [][]byte) int {
 	f, ok := o.Writer.(*os.File)
 	if !ok {

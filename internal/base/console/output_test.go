@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestClean checks that terminal controls are removed, invisible characters are escaped,
-// and texts of any script are unchanged.
+// TestClean checks that Clean removes terminal controls, escapes invisible characters, and leaves
+// texts of any script unchanged.
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x1b[2J\x07\u009b\x7fb\r\n\tc":  "a[2Jb\n\tc",

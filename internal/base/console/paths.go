@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Absolute returns an absolute path. A relative path starts at the working directory.
+// Absolute returns an absolute path. A relative path is relative to the working directory e.Dir.
 func (e Env) Absolute(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(e.Dir, path)
@@ -18,12 +18,12 @@ func (e Env) Absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// Shown returns a path with ~ for the home folder.
+// Shown returns a path as [DisplayPath] does, relative to the working directory or the home folder.
 func (e Env) Shown(path string) string { return DisplayPath(path, []string{e.Dir}, e.Home) }
 
-// DisplayPath returns a path as people write it: relative to the nearest project or home
-// folder, the latter as ~. The root of the file system does not count as a project, although graphical clients
-// start servers there: every path is below it.
+// DisplayPath returns a path as people write it: relative to the nearest project, or to the home
+// folder with ~ for it. A project at the root of the file system is ignored, since every path is
+// below it; graphical clients start servers there.
 func DisplayPath(d string, projects []string, home string) string {
 	near := ""
 	for _, base := range append(slices.Clone(projects), home) {
@@ -43,7 +43,7 @@ func DisplayPath(d string, projects []string, home string) string {
 	return "~/" + rel
 }
 
-// Below returns the slash-separated path of d below base. ok is false if d is elsewhere.
+// Below returns the slash-separated path of d relative to base. ok is false if d is not below base.
 func Below(d, base string) (path string, ok bool) {
 	if base == "" {
 		return "", false

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestShellWord checks that each shell of this machine reads a quoted word as its original
-// path.
+// TestShellWord checks that each shell on this machine reads a quoted path as the original path.
 func TestShellWord(t *testing.T) {
 	for _, path := range []string{"", "plain", "/a/b-c_d.e", "=ls", "a b", "it's", "~root", "$(id)", "`id`", "a^b", "!1", "a\nb", "\x1b[0m", "größe", "\xff", "a\u200bb", `a\b`} {
 		for _, shell := range []string{"bash", "zsh"} {
@@ -26,7 +25,8 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// TestDisplayPath checks that a folder is shown by the nearer of the project and the home folder.
+// TestDisplayPath checks that a folder is shown relative to the project or the home folder,
+// whichever is nearer.
 func TestDisplayPath(t *testing.T) {
 	root, err := filepath.Abs(string(filepath.Separator))
 	if err != nil {
@@ -59,7 +59,8 @@ func TestDisplayPath(t *testing.T) {
 	}
 }
 
-// TestSystemIsAlone checks that a server fits its collector: it may only in a process of its own.
+// TestSystemIsAlone checks that System sets Alone, since a server tunes the garbage collector only
+// in a process of its own.
 func TestSystemIsAlone(t *testing.T) {
 	if !System().Alone {
 		t.Error("no server would keep its memory near its live heap")

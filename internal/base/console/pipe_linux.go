@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now writes to a file without waiting.
+// now writes to a file without blocking.
 type now struct {
 	mu   sync.Mutex
 	done bool // open or close was called
 	send func(pieces [][]byte) (int, error)
-	fd   int // used by send; without it, nothing is written
+	fd   int // the descriptor that send uses
 }
 
-// write writes as much as f accepts without waiting, and returns the number of bytes. It ignores
-// failures, which the next write meets again, and files other than pipes and sockets.
+// write writes as many bytes to f as f accepts without blocking, and returns their number. It
+// ignores failures, which the next ordinary write meets again. It writes only to pipes and sockets.
 func (w *now) write(f *os.File, pieces [][]byte) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,9 +31,9 @@ func (w *now) write(f *os.File, pieces [][]byte) (n int) {
 	return max(n, 0)
 }
 
-// open prepares writing without waiting. Whether a write to a pipe waits is a property of its
-// open file description, which standard output may share with other processes, so the pipe is
-// opened again. That fails without /proc, and if the pipe belongs to another user. Go's poller is
+// open prepares writes without blocking. Whether a write to a pipe blocks is a property of its open
+// file description, which standard output may share with other processes. So open opens the pipe a
+// second time. That fails without /proc, and if the pipe belongs to another user. Go's poller is
 // not used, since it makes each write slower.
 func (w *now) open(f *os.File) {
 	raw, err := f.SyscallConn()
@@ -66,7 +66,7 @@ func (w *now) open(f *os.File) {
 	})
 }
 
-// close closes the duplicate file. Later calls open and write nothing.
+// close closes the descriptor. Later calls of write do nothing.
 func (w *now) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

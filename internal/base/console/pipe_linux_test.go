@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWriteNow checks that an output takes as much as it has room for, and that no write
-// waits.
+// TestWriteNow checks that WriteNow writes as much as the output accepts, and never blocks.
 func TestWriteNow(t *testing.T) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil { // with os.Pipe, the flag would be set already
@@ -59,7 +58,8 @@ func TestWriteNow(t *testing.T) {
 	}
 }
 
-// TestWriteNowToSocket checks that a full socket takes only a part of a long text.
+// TestWriteNowToSocket checks that only a part of a long text is written to a socket that becomes
+// full.
 func TestWriteNowToSocket(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

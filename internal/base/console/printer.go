@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Style is the ANSI number of a text style. The zero value changes nothing.
+// Style is the ANSI code of a text style. The zero value changes nothing.
 type Style string
 
 // The styles. Names are bold, severities have colours, and less important text is dim.
@@ -18,18 +18,18 @@ const (
 	Red    Style = "1;31"
 	Yellow Style = "1;33"
 	Cyan   Style = "1;36"
-	// Added and Removed are lines of a difference.
+	// Added and Removed are the styles of lines in a diff.
 	Added   Style = "32"
 	Removed Style = "31"
 )
 
-// Painted is a part of a line with a style.
+// Painted is a text with a style, as a part of a line.
 type Painted struct {
 	text  string
 	style Style
 }
 
-// Of returns a part of a line for [Printer.Line].
+// Of returns a text in this style, for [Printer.Line].
 func (s Style) Of(text string) Painted { return Painted{text, s} }
 
 // Prefixes of messages on stderr, for [Printer.Text].
@@ -39,7 +39,7 @@ var (
 	Hint    = Cyan.Of("hint:")
 )
 
-// colours decides whether a stream gets colours. NO_COLOR (no-color.org) disables them;
+// colours reports whether a stream gets colours. NO_COLOR (no-color.org) disables them;
 // CLICOLOR_FORCE (bixense.com/clicolors) or FORCE_COLOR (force-color.org) enables them.
 func (e *Env) colours(terminal bool) bool {
 	forces := func(name string) bool {
@@ -55,9 +55,9 @@ func (e *Env) colours(terminal bool) bool {
 	return terminal && !e.Plain && e.Variable("TERM") != "dumb"
 }
 
-// Printer writes lines for people, with text made safe for a terminal. On a terminal it adds
-// colours and breaks long lines between words. Elsewhere lines stay whole, for programs that
-// search them.
+// Printer writes lines for people, and makes their text safe for a terminal. On a terminal it adds
+// colours and breaks long lines between words. In other streams it leaves lines whole, for programs
+// that search them.
 type Printer struct {
 	w        io.Writer
 	terminal bool
@@ -79,12 +79,12 @@ func (e *Env) printer(w io.Writer, terminal bool) *Printer {
 	return p
 }
 
-// leastRoom is the minimum room for a text: breaking it into shorter lines makes it harder to
-// read.
+// leastRoom is the minimum number of columns for a text. In fewer columns, a text is harder to read
+// broken than unbroken.
 const leastRoom = 20
 
-// Room returns the number of columns left in a line beside others, at least leastRoom. It is 0 if
-// lines are not broken.
+// Room returns the number of columns that are left in a line beside the given number of others, at
+// least leastRoom. It returns 0 if lines are not broken.
 func (p *Printer) Room(others int) int {
 	if p.width == 0 {
 		return 0
@@ -92,13 +92,14 @@ func (p *Printer) Room(others int) int {
 	return max(p.width-others, leastRoom)
 }
 
-// Line prints one line in the format of [fmt.Sprintf]. Line ends and tabs become blanks, and a
-// part may be [Painted]. If the line is broken, the rest is indented by two more columns.
+// Line prints one line in the format of [fmt.Sprintf]. It replaces line ends and tabs with spaces.
+// An argument may be [Painted]. If the line is broken, the further lines are indented by two more
+// columns.
 func (p *Printer) Line(format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+2), format, args)
 }
 
-// Item is [Printer.Line] with the rest indented by more columns.
+// Item is [Printer.Line] with further lines indented by the given number of columns.
 func (p *Printer) Item(columns int, format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+columns), format, args)
 }
@@ -123,12 +124,12 @@ func (p *Printer) hang(indent, format string, args []any) {
 }
 
 func (p *Printer) write(line string) {
-	_, _ = io.WriteString(p.w, line+"\n") // the output remembers a failure
+	_, _ = io.WriteString(p.w, line+"\n") // [Output] records a failure
 }
 
 var blanks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
 
-// format formats one line. It cleans each part separately, so that no part can add colours.
+// format formats one line. It cleans each argument separately, so that none can add colours.
 func (p *Printer) format(format string, args []any) string {
 	for i, a := range args {
 		style := Style("")
@@ -143,12 +144,12 @@ func (p *Printer) format(format string, args []any) string {
 	return strings.TrimRight(fmt.Sprintf(format, args...), " ")
 }
 
-// Patch prints a difference in the unified format. A terminal gets it cleaned and coloured, other
-// streams byte for byte, for programs that apply it.
+// Patch prints a diff in the unified format. It cleans and colours the diff for a terminal. To
+// other streams it writes the diff byte for byte, for programs that apply it.
 func (p *Printer) Patch(patch string) error {
 	if p.terminal || p.colour {
 		var b strings.Builder
-		head := true // above the changes
+		head := true // in the lines above the first hunk
 		for line := range strings.Lines(Clean(patch)) {
 			head = head && !strings.HasPrefix(line, "@@")
 			text, end, _ := strings.Cut(line, "\n")
@@ -160,7 +161,7 @@ func (p *Printer) Patch(patch string) error {
 	return err
 }
 
-// patchStyle returns the style of a line of a difference.
+// patchStyle returns the style of a line of a diff.
 func patchStyle(line string, head bool) Style {
 	switch {
 	case head:
@@ -175,7 +176,7 @@ func patchStyle(line string, head bool) Style {
 	return ""
 }
 
-// Dimmed prints a text, dim on a terminal, which wraps the lines itself.
+// Dimmed prints a text, dim on a terminal. It breaks no lines, which a terminal wraps itself.
 func (p *Printer) Dimmed(text string) {
 	for line := range strings.Lines(Clean(text)) {
 		p.write(p.paint(Dim, strings.TrimSuffix(line, "\n")))
@@ -190,7 +191,7 @@ func (p *Printer) paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Text prints a text after a prefix. It keeps its lines.
+// Text prints a text after a prefix. It keeps the line breaks of the text.
 func (p *Printer) Text(word Painted, text string) {
 	columns := display.Columns(word.text) + 1
 	first, rest, _ := strings.Cut(text, "\n")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestColours checks which streams get colours; each is judged by itself.
+// TestColours checks which streams get colours. The decision about a stream does not depend on
+// other streams.
 func TestColours(t *testing.T) {
 	for _, c := range []struct {
 		vars     string
@@ -46,7 +47,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestPrinter checks how lines are broken on a terminal, and only there.
+// TestPrinter checks how lines are broken on a terminal, and that they are broken nowhere else.
 func TestPrinter(t *testing.T) {
 	print := func(env *Env) string {
 		var b bytes.Buffer
@@ -90,8 +91,7 @@ another line
 	}
 }
 
-// TestPrinterRoom checks that no line is broken on a terminal that is too narrow for
-// words.
+// TestPrinterRoom checks that lines are not broken on a terminal that is too narrow for words.
 func TestPrinterRoom(t *testing.T) {
 	var b bytes.Buffer
 	p := (&Env{Stdout: &b, StdoutTerminal: true, Width: 12, Getenv: func(string) string { return "1" }}).Out()
@@ -101,8 +101,8 @@ func TestPrinterRoom(t *testing.T) {
 	}
 }
 
-// TestPatch checks that a terminal gets colours and no control characters, and a program
-// every byte.
+// TestPatch checks that a terminal gets a patch with colours and without control characters, and
+// any other stream every byte.
 func TestPatch(t *testing.T) {
 	const patch = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n--- old\x1b[2J\r\n+++ new\n same\n"
 	for terminal, want := range map[bool]string{

@@ -17,28 +17,28 @@ const (
 	// the start of the command, across all steps.
 	progressDelay = 200 * time.Millisecond
 	progressTick  = 100 * time.Millisecond
-	// progressTime is the time after which the line shows seconds, so that it changes even if a
-	// disk does not answer.
+	// progressTime is the time after which the line shows elapsed seconds, so that it changes even
+	// if a disk does not answer.
 	progressTime = 2 * time.Second
 	// plainTick is the interval between progress lines of a long step if stderr is not a
 	// terminal.
 	plainTick = 10 * time.Second
-	// progressWidth is the width of a terminal that does not report it.
+	// progressWidth is the assumed width of a terminal that does not report one.
 	progressWidth = 80
 )
 
 // Step is one part of a command's work.
 type Step struct {
 	What string // the activity: "reading skills"
-	// Count returns the number of finished units and the total, or a total of 0 if it is unknown;
-	// Unit names the units. It is called repeatedly until the step ends.
+	// Count returns the number of finished units and the total, or a total of 0 if it is unknown.
+	// It is called repeatedly until the step ends. Unit is the plural noun for the units.
 	Count func() (done, total int)
 	Unit  string
-	// Text, if not nil, returns the line for a terminal, instead of What and Count.
+	// Text, if not nil, returns the line for a terminal, which replaces What.
 	Text func() string
-	// Parts, if not nil, returns the progress: "12 of 64 layers", "3.1 of 9.2 MB". It marks a
-	// long step, which is also reported if stderr is not a terminal. A terminal shows Short
-	// before the parts, instead of What and Count, or What while there are no parts.
+	// Parts, if not nil, returns the progress: "12 of 64 layers", "3.1 of 9.2 MB". Its presence
+	// marks a long step, which is also reported if stderr is not a terminal. A terminal shows Short
+	// and the parts instead of What, unless there are no parts.
 	Parts func() []string
 	Short string
 }
@@ -51,11 +51,11 @@ func (s *Step) plain() string {
 	return s.What
 }
 
-// working is the step of a command outside all other steps.
+// working is the step that is shown when no other step runs.
 var working = &Step{What: "still working"}
 
-// ShowProgress shows a step in one line of a terminal until done is called. Of nested steps it
-// shows the innermost. Without a terminal, a long step prints a line each plainTick.
+// ShowProgress shows a step in one line of a terminal until done is called. If steps are nested, it
+// shows the innermost one. Without a terminal, it prints a line for a long step every plainTick.
 func ShowProgress(env *Env, step Step) (done func()) {
 	if env.progress == nil && step.Parts != nil {
 		return showPlain(env.Err(), &step)
@@ -63,7 +63,7 @@ func ShowProgress(env *Env, step Step) (done func()) {
 	return env.progress.show(&step)
 }
 
-// showPlain prints a line for a step each plainTick until done returns.
+// showPlain prints a line for a step every plainTick until done is called.
 func showPlain(to *Printer, s *Step) (done func()) {
 	var mu sync.Mutex
 	over := false
@@ -88,10 +88,10 @@ func showPlain(to *Printer, s *Step) (done func()) {
 }
 
 // progress is the last line of a terminal while a command works. Other output never shares that
-// line: stdout and stderr erase it before they write. The methods accept nil, which shows
-// nothing.
+// line, since writes to stdout and stderr erase it first. The methods accept a nil progress, which
+// shows nothing.
 type progress struct {
-	over atomic.Bool // nothing is shown any more
+	over atomic.Bool // set once nothing is shown any more
 
 	mu    sync.Mutex
 	w     io.Writer // standard error
@@ -99,10 +99,10 @@ type progress struct {
 	begun time.Time
 	timer *time.Timer
 	steps []*Step
-	shown string // the line, or ""
+	shown string // the current line, or ""
 }
 
-// startProgress begins with the step working. It shows nothing before progressDelay.
+// startProgress begins with the step working, and shows nothing before progressDelay.
 func startProgress(w io.Writer, width int) *progress {
 	if width <= 0 {
 		width = progressWidth
@@ -125,7 +125,7 @@ func (p *progress) tick() {
 	p.timer.Reset(progressTick)
 }
 
-// line returns the line of the innermost step after the given time.
+// line returns the line for the innermost step at the given time since the start.
 func (p *progress) line(after time.Duration) string {
 	s := p.steps[len(p.steps)-1]
 	text := s.What
@@ -151,8 +151,7 @@ func (p *progress) line(after time.Duration) string {
 	return display.Prefix(text, p.width-1) // a full line would wrap
 }
 
-// draw replaces the line. It uses no escape sequences, since some consoles do not understand
-// them.
+// draw replaces the line. It uses no escape sequences, since some consoles do not understand them.
 func (p *progress) draw(line string) {
 	if line == p.shown {
 		return
@@ -199,11 +198,11 @@ func (p *progress) end() {
 	defer p.mu.Unlock()
 	p.timer.Stop()
 	p.erase()
-	p.over.Store(true) // last: from now on other goroutines write without the lock
+	p.over.Store(true) // last, since other goroutines write without the lock afterwards
 }
 
-// Write writes to standard error, above the line. After output the line no longer says "still
-// working", since the command may wait for its user.
+// Write erases the line and writes to standard error. After that the line no longer says "still
+// working", since the command may be waiting for its user.
 func (p *progress) Write(b []byte) (int, error) {
 	if p.over.Load() {
 		return p.w.Write(b)

@@ -31,7 +31,7 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// screen returns the last line of a terminal that was written text to, as a person sees it.
+// screen returns the last line of a terminal to which text was written, as a person sees it.
 func screen(text string) string {
 	var line []rune
 	at := 0
@@ -49,7 +49,7 @@ func screen(text string) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-// TestProgress checks the progress line from the first tenths of a second to the end.
+// TestProgress checks the progress line from the start of a command to its end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err shared
@@ -82,7 +82,7 @@ func TestProgress(t *testing.T) {
 		sees(progressTick, "getting skills: 1.2 MB, 2 s; Ctrl-C end")
 		getting()
 		reading()
-		sees(time.Minute, "") // it said something, and may wait for the user now
+		sees(time.Minute, "") // the command wrote something, and may be waiting for the user
 		ShowProgress(env, Step{What: "reading again"})
 		sees(progressTick, "reading again, 62 s; Ctrl-C ends it")
 		end()
@@ -109,7 +109,7 @@ func TestProgressEndsWithOutput(t *testing.T) {
 	})
 }
 
-// onErase calls a function when the line of a terminal is removed.
+// onErase is a writer that calls a function when the progress line is erased.
 type onErase func()
 
 func (f onErase) Write(b []byte) (int, error) {
@@ -119,7 +119,7 @@ func (f onErase) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestProgressEndsOnce checks that no goroutine writes before another one has removed the line.
+// TestProgressEndsOnce checks that no goroutine writes before the progress line is erased.
 func TestProgressEndsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		erased := 0
@@ -137,7 +137,7 @@ func TestProgressEndsOnce(t *testing.T) {
 	})
 }
 
-// TestProgressFirstSign checks that many short steps are not silent together.
+// TestProgressFirstSign checks that progress appears during many short steps too.
 func TestProgressFirstSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err shared
@@ -155,7 +155,7 @@ func TestProgressFirstSign(t *testing.T) {
 	})
 }
 
-// TestProgressParts checks how a terminal shows a long step.
+// TestProgressParts checks how a terminal shows a step that has parts.
 func TestProgressParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err shared
@@ -176,7 +176,7 @@ func TestProgressParts(t *testing.T) {
 }
 
 // TestProgressPlain checks that a log gets a line about a long step every 10 s, and none about a
-// short or finished one.
+// short or finished step.
 func TestProgressPlain(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestProgressPlain(t *testing.T) {
 	}
 }
 
-// TestProgressNowhere checks that no progress is shown without a reader, or if the
+// TestProgressNowhere checks that no progress is shown if stderr is not a terminal, or if the
 // terminal cannot rewrite a line.
 func TestProgressNowhere(t *testing.T) {
 	for _, terminal := range []bool{false, true} {

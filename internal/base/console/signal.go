@@ -15,7 +15,7 @@ type Interrupt struct{ Signal os.Signal }
 // Error names the signal.
 func (i Interrupt) Error() string { return "interrupted by a signal: " + i.Signal.String() }
 
-// Is reports that an interrupt is a cancellation.
+// Is makes an interrupt match [context.Canceled].
 func (i Interrupt) Is(target error) bool { return target == context.Canceled }
 
 // Status returns the exit status that shells use for this signal: 130 for SIGINT (Ctrl-C) and 143
@@ -27,8 +27,8 @@ func (i Interrupt) Status() int {
 	return 128 + int(syscall.SIGINT)
 }
 
-// UntilSignal returns a context that SIGINT or SIGTERM ends. A second signal ends the process at
-// once.
+// UntilSignal returns a context that SIGINT or SIGTERM ends. A second signal ends the process
+// immediately.
 func UntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	taken := &taker{}
@@ -58,7 +58,7 @@ func UntilSignal() (ctx context.Context, stop func()) {
 // taker passes signals to a command that handles them itself.
 type taker struct {
 	mu sync.Mutex
-	to chan os.Signal // nil if the signals end the context
+	to chan os.Signal // nil if signals end the context
 }
 
 type takerKey struct{}
@@ -77,7 +77,7 @@ func (t *taker) take(s os.Signal) bool {
 }
 
 // TakeSignals passes the signals of [UntilSignal] to the caller. Until release is called, they do
-// not end the context. A context from elsewhere gets no signals.
+// not end the context. If ctx does not come from UntilSignal, the caller gets no signals.
 func TakeSignals(ctx context.Context) (signals <-chan os.Signal, release func()) {
 	t, ok := ctx.Value(takerKey{}).(*taker)
 	if !ok {
@@ -93,7 +93,7 @@ func TakeSignals(ctx context.Context) (signals <-chan os.Signal, release func())
 	return to, func() { set(nil) }
 }
 
-// InterruptOf returns the interrupt that ended a context.
+// InterruptOf returns the interrupt that ended a context. ok is false if none did.
 func InterruptOf(ctx context.Context) (i Interrupt, ok bool) {
 	ok = errors.As(context.Cause(ctx), &i)
 	return i, ok

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTakeSignals checks that a command can take the signals, and give them back.
+// TestTakeSignals checks that a command can take the signals and release them again.
 func TestTakeSignals(t *testing.T) {
 	kill := func(s syscall.Signal) {
 		t.Helper()
