@@ -1,4 +1,4 @@
-// Package diff writes the difference of two texts in the form that patch and people read.
+// Package diff writes the difference of two texts in the unified format, for people and for patch.
 package diff
 
 import (
@@ -13,8 +13,8 @@ import (
 // contextLines is the number of context lines in a diff, as in diff -u.
 const contextLines = 3
 
-// Unified returns the changes in the unified format that patch reads, byte for byte, or an
-// empty string. from and to name the two texts.
+// Unified returns the changes in the unified format that patch reads byte for byte, or "" if the
+// texts are equal. from and to name the two texts.
 func Unified(from, to string, old, new []byte) string {
 	d := udiff.UnifiedDiff{From: quoted(from), To: quoted(to), Hunks: hunks(string(old), string(new), contextLines)}
 	return d.String()
@@ -25,8 +25,8 @@ func Rename(from, to string) string {
 	return fmt.Sprintf("diff --git %s %s\nrename from %s\nrename to %s\n", quoted("a/"+from), quoted("b/"+to), quoted(from), quoted(to))
 }
 
-// quoted returns the name of a file as Git writes it. A line end in a name, which may come from a
-// clone, would otherwise begin a line of the patch that could name any other file.
+// quoted returns the name of a file as Git writes it. Otherwise a line end in a name, which may
+// come from a clone, would begin a line of the patch that could name any other file.
 func quoted(name string) string {
 	isOdd := func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }
 	if strings.IndexFunc(name, isOdd) < 0 {
@@ -43,21 +43,21 @@ func quoted(name string) string {
 	return `"` + b.String() + `"`
 }
 
-// Part is like [Unified] for a part of a file. It names the part instead of line numbers, so
-// patch cannot apply it.
+// Part is like [Unified] for a part of a file. The hunk headers have the part's name instead of
+// line numbers, so patch cannot apply the result.
 func Part(file, part string, old, new []byte) string {
 	d := udiff.UnifiedDiff{From: file, To: file, Hunks: hunks(string(old), string(new), contextLines)}
 	return numbers().ReplaceAllLiteralString(d.String(), "@@ "+part+" @@")
 }
 
-// numbers matches the header of a hunk. All other lines begin with other characters, except the
-// two lines that name the file.
+// numbers matches the header of a hunk. It matches no line of a text, since each of them follows a
+// space, a + or a -.
 var numbers = lazyregexp.New(`(?m)^@@ -[0-9,]+ \+[0-9,]+ @@$`)
 
-// hunks returns the changed lines with their context.
+// hunks returns the hunks of a diff, each with context lines around the changes.
 func hunks(old, new string, context int) []*udiff.Hunk {
 	d, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, new), context)
-	if err != nil { // the edits are of this text
+	if err != nil { // cannot happen, since the edits are of this text
 		panic(err)
 	}
 	return d.Hunks

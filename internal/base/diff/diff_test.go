@@ -62,7 +62,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// Git applies our diffs to the same result.
+// TestUnifiedPatches checks that Git applies each diff with the intended result.
 func TestUnifiedPatches(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")

@@ -6,14 +6,14 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Row is one row of a comparison side by side. Left and Right are indexes of lines, or -1 for a
-// side without a line. If a row has both lines, Same reports whether they are equal.
+// Row is one row of a side-by-side comparison. Left and Right are indexes of lines, or -1 if that
+// side has no line. If both have one, Same reports whether the lines are equal.
 type Row struct {
 	Left, Right int
 	Same        bool
 }
 
-// Rows returns the rows of a comparison of lines without line ends.
+// Rows returns the rows of a side-by-side comparison of lines without line ends.
 func Rows(a, b []string) []Row {
 	rows := make([]Row, 0, max(len(a), len(b)))
 	x, y, removed, added := 0, 0, 0, 0
@@ -50,7 +50,7 @@ func Rows(a, b []string) []Row {
 	return rows
 }
 
-// joinLines joins lines, each with a line end.
+// joinLines joins lines, and adds a line end to each.
 func joinLines(lines []string) string {
 	var b strings.Builder
 	for _, l := range lines {

@@ -47,8 +47,8 @@ func written(a, b []string, rows []Row) string {
 	return strings.Join(out, " ")
 }
 
-// TestShortest checks that every line is shown once, and that as many lines are equal as
-// the longest common subsequence has.
+// TestShortest checks that the rows show every line once, and that as many lines are equal as in
+// the longest common subsequence.
 func TestShortest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -87,7 +87,7 @@ func lines(r *rand.Rand, n int) (out []string) {
 	return out
 }
 
-// common returns the length of the longest common subsequence, by the textbook's table.
+// common returns the length of the longest common subsequence, computed with the usual table.
 func common(a, b []string) int {
 	last := make([]int, len(b)+1)
 	for _, x := range a {
@@ -102,8 +102,8 @@ func common(a, b []string) int {
 	return slices.Max(last)
 }
 
-// TestTooDifferent checks that texts without a common line take no time that grows
-// without end.
+// TestTooDifferent checks that long texts with only one common line are compared in reasonable
+// time.
 func TestTooDifferent(t *testing.T) {
 	var a, b []string
 	for i := range 50_000 {
