@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Columns returns the number of columns of a one-line text on a terminal. It counts joined emoji
-// separately, as most terminals draw them.
+// Columns returns the number of columns that a one-line text takes on a terminal. It counts the
+// parts of joined emoji separately, as most terminals draw them.
 func Columns(s string) (n int) {
 	if IsASCII(s) {
 		return len(s)
@@ -15,7 +15,7 @@ func Columns(s string) (n int) {
 	before := 0
 	for _, r := range s {
 		if r == emojiStyle && before == 1 {
-			n++ // it gives the previous character emoji style
+			n++ // r gives the previous character emoji style
 		}
 		before = RuneColumns(r)
 		n += before
@@ -23,8 +23,8 @@ func Columns(s string) (n int) {
 	return n
 }
 
-// RuneColumns returns the number of columns of a character: two for East Asian characters and
-// emoji, none for combining marks and invisible characters.
+// RuneColumns returns the number of columns of a character. East Asian characters and emoji have
+// two, combining marks and invisible characters none.
 func RuneColumns(r rune) int {
 	switch {
 	case r < 0x300:
@@ -39,7 +39,7 @@ func RuneColumns(r rune) int {
 	return 1
 }
 
-// CutColumns is [Cut] for a number of columns.
+// CutColumns is [Cut] with a bound on columns instead of characters.
 func CutColumns(s string, columns int) string {
 	switch {
 	case len(s) <= columns: // a character never has more columns than bytes
@@ -47,7 +47,7 @@ func CutColumns(s string, columns int) string {
 	case IsASCII(s):
 		return Cut(s, columns)
 	}
-	n, taken := 1, 0 // one more than fit, since an ellipsis may replace two columns by one
+	n, taken := 1, 0 // one more than fits, since an ellipsis may replace two columns with one
 	for _, r := range s {
 		if taken += RuneColumns(r); taken > columns {
 			break
@@ -62,9 +62,9 @@ func CutColumns(s string, columns int) string {
 	return cut
 }
 
-// Wrap breaks a one-line text between words into lines of at most the given columns. The first
-// line has room for first columns. A word longer than a line gets its own line. Escape sequences
-// of colours take no columns.
+// Wrap breaks a one-line text between words into lines of at most the given number of columns. The
+// bound for the first line is first. A word that is longer than a line gets its own line. Escape
+// sequences of colours take no columns.
 func Wrap(s string, first, columns int) (lines []string) {
 	for room := first; ; room = columns {
 		at, next := breakOf(s, room)
@@ -76,9 +76,9 @@ func Wrap(s string, first, columns int) (lines []string) {
 	}
 }
 
-// breakOf returns the end of a text's first line, and the begin of the next.
+// breakOf returns where a text's first line ends, and where the next one begins.
 func breakOf(s string, columns int) (end, next int) {
-	taken, words := 0, false // words reports whether there is anything but blanks so far
+	taken, words := 0, false // words reports whether there was a character other than a space
 	before, colour := ' ', false
 	for i, r := range s {
 		if colour = colour || r == '\x1b'; colour {

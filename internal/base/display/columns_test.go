@@ -19,7 +19,7 @@ func TestColumns(t *testing.T) {
 		"❤\ufe0f":         2, // a picture of a sign
 		"🇩🇪":              2, // two letters of one column
 		"नी":              2, // a vowel sign that takes a column
-		"שָׁלוֹם":         4, // points take none
+		"שָׁלוֹם":         4, // vowel points take no column
 		"a\u200bb\u2060c": 3,
 	} {
 		if got := Columns(s); got != want {
@@ -69,7 +69,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// FuzzColumns checks that a cut text fits, and that a broken one loses only blanks.
+// FuzzColumns checks that a cut text fits, and that breaking a text loses only spaces.
 func FuzzColumns(f *testing.F) {
 	f.Add("技能 ok ❤\ufe0f word", 7)
 	f.Fuzz(func(t *testing.T, s string, columns int) {

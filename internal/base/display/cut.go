@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Cut shortens a text to at most n characters: after a sentence that ends in the second half,
-// else between words, with an ellipsis. If neither is possible, it cuts inside a word. At least
-// half of the length is used.
+// Cut shortens a text to at most n characters. It cuts after a sentence that ends in the second
+// half of the n characters. If there is none, it cuts between words, or else inside a word, and
+// adds an ellipsis. At least half of the n characters are used.
 func Cut(s string, n int) string {
 	kept, elided := Shorten(s, n)
 	if elided {
@@ -17,8 +17,8 @@ func Cut(s string, n int) string {
 	return kept
 }
 
-// Fill is like [Cut] but uses more of the room. It looks for the end of a sentence or word only
-// in the last eighth, or the last ten characters.
+// Fill is like [Cut] but uses more of the n characters. It looks for the end of a sentence or word
+// only in the last eighth, or in the last ten characters if these are more.
 func Fill(s string, n int) string {
 	kept, elided := shorten(s, n, max(n/2, n-max(n/8, 10)))
 	if elided {
@@ -30,7 +30,7 @@ func Fill(s string, n int) string {
 // Ellipsis marks a text that was cut.
 const Ellipsis = "…"
 
-// Shorten is [Cut] without the ellipsis; elided reports whether to add it.
+// Shorten is [Cut] without the ellipsis. elided reports whether to add one.
 func Shorten(s string, n int) (kept string, elided bool) { return shorten(s, n, n/2) }
 
 // shorten is like [Shorten], but the result has more than least characters.
@@ -45,7 +45,7 @@ func shorten(s string, n, least int) (kept string, elided bool) {
 	if len(head) == len(s) {
 		return s, false
 	}
-	// Backwards: at is the end of the i-th character, and next is the character after it.
+	// Search backwards: at is the end of the i-th character, and next is the character after it.
 	next, _ := utf8.DecodeRuneInString(s[len(head):])
 	for i, at := n-1, len(head); i > least; i-- {
 		r, size := utf8.DecodeLastRuneInString(s[:at])
@@ -57,7 +57,7 @@ func shorten(s string, n, least int) (kept string, elided bool) {
 	r, size := utf8.DecodeLastRuneInString(head)
 	end := len(head) - size
 	last := r
-	for i, at := n-1, end; i > least; i-- { // at is where the i-th, r, begins
+	for i, at := n-1, end; i > least; i-- { // at is the start of r, the i-th character
 		before, size := utf8.DecodeLastRuneInString(s[:at])
 		if unicode.IsSpace(r) || isWord(before) && isWord(r) {
 			end, last = at, r
@@ -72,8 +72,8 @@ func shorten(s string, n, least int) (kept string, elided bool) {
 	return strings.TrimRight(s[:end], " ,;:-"), true
 }
 
-// isWord reports whether a character is a word by itself, as in scripts without blanks
-// between words.
+// isWord reports whether a character is a word by itself, as in scripts without spaces between
+// words.
 func isWord(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
@@ -86,7 +86,7 @@ func isStop(r rune) bool {
 	return false
 }
 
-// Prefix returns at most the first n characters of s.
+// Prefix returns the first n characters of s, or s if it has fewer.
 func Prefix(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -97,8 +97,8 @@ func Prefix(s string, n int) string {
 	return s
 }
 
-// Length returns the number of UTF-16 units of a text, at least its number of characters. Clients
-// that cut texts count these units.
+// Length returns the number of UTF-16 code units of a text, which clients count when they cut
+// texts. It is at least the number of characters.
 func Length(s string) int {
 	if n := utf8.RuneCountInString(s); n == len(s) { // ASCII, as nearly all texts are
 		return n

@@ -25,7 +25,7 @@ func TestCut(t *testing.T) {
 		{"Version 1.2 of the thing", 14, "Version 1.2…"},
 		{"Really? Yes", 8, "Really?"},
 		{"words, and more", 8, "words…"},
-		{"a longwordwithoutanyblankinside", 20, "a longwordwithoutan…"}, // not cut at a blank in the first half
+		{"a longwordwithoutanyblankinside", 20, "a longwordwithoutan…"}, // no cut at the space in the first half
 		{"longwordwithoutanyblankinside", 10, "longwordw…"},
 		{"処理します。そして次の文が続きます", 8, "処理します。"},
 		{"日本語の文章がここにある", 6, "日本語の文…"},
@@ -41,8 +41,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutProperties checks that Cut never exceeds the length or cuts a character, and cuts
-// at a sentence or word that ends in the second half.
+// TestCutProperties checks that Cut never exceeds the length or cuts a character. It must cut at
+// the end of a sentence or word if one is in the second half.
 func TestCutProperties(t *testing.T) {
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 11))

@@ -9,14 +9,14 @@ import (
 	"unsafe"
 )
 
-// windows1252 has the characters of the bytes 0x80 to 0x9f in windows-1252. WHATWG maps the five
-// bytes that Microsoft left undefined to C1 controls.
+// windows1252 has the characters of the bytes 0x80 to 0x9f in windows-1252. It maps the five bytes
+// that Microsoft left undefined to C1 controls, as WHATWG does.
 var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
-// Decode decodes a file's bytes and returns the name of their encoding. It is "utf-8" (a
-// byte-order mark stays), "utf-16le" or "utf-16be" by a byte-order mark (which is removed), else
-// "windows-1252" if no byte indicates binary data. It returns false for a binary file. The text
-// may share memory with data, which must not change any more.
+// Decode decodes a file's bytes and returns the name of their encoding. Valid UTF-8 is "utf-8" and
+// keeps its byte-order mark. A text with the mark of UTF-16 is "utf-16le" or "utf-16be", and loses
+// the mark. Any other text is "windows-1252". Decode returns false for binary data. The text may
+// share memory with data, which the caller must not change afterwards.
 func Decode(data []byte) (text, encoding string, ok bool) {
 	if utf8.Valid(data) {
 		return unsafe.String(unsafe.SliceData(data), len(data)), "utf-8", true
@@ -46,7 +46,7 @@ func Decode(data []byte) (text, encoding string, ok bool) {
 	return b.String(), "windows-1252", true
 }
 
-// decodeUTF16 decodes an even number of bytes. Half a surrogate pair becomes U+FFFD.
+// decodeUTF16 decodes an even number of bytes. It replaces half a surrogate pair with U+FFFD.
 func decodeUTF16(data []byte, order binary.ByteOrder) string {
 	var b strings.Builder
 	b.Grow(len(data))

@@ -9,10 +9,11 @@ import (
 )
 
 // TestFoldCase compares the folding of each character with golang.org/x/text/cases. That package
-// swaps the two cases of Cherokee, so for Cherokee only the two cases are compared.
+// swaps the cases of Cherokee, so for a Cherokee letter the test only checks that its two cases
+// fold to the same text.
 func TestFoldCase(t *testing.T) {
 	folder := cases.Fold()
-	for r := rune(0); r < 0x20000; r++ { // behind that are no letters with a case
+	for r := rune(0); r < 0x20000; r++ { // higher planes have no letters with a case
 		if unicode.In(r, unicode.Han, unicode.Hangul, unicode.Cs, unicode.Co) {
 			continue
 		}

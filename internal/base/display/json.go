@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// largeText is the minimum size for Swells: the size of the largest SKILL.md.
+// largeText is the size above which [Swells] looks at a text: the size of the largest SKILL.md.
 const largeText = 1 << 20
 
-// Swells reports whether a large text is more than twice as long as a JSON string: nearly all of
-// it is control characters.
+// Swells reports whether a large text becomes more than twice as long in a JSON string. Nearly all
+// of such a text is control characters.
 func Swells[T string | []byte](text T) bool {
 	if len(text) <= largeText {
 		return false
@@ -30,7 +30,7 @@ func Swells[T string | []byte](text T) bool {
 }
 
 // AppendJSONString appends s as a JSON string. It escapes quotes, backslashes and control
-// characters, and replaces invalid UTF-8 by U+FFFD.
+// characters, and replaces invalid UTF-8 with U+FFFD.
 func AppendJSONString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -78,7 +78,8 @@ func AppendJSONString(b []byte, s string) []byte {
 }
 
 // notInJSON returns 0 for eight bytes of printable ASCII that need no escape in a JSON string.
-// Otherwise its lowest bit marks the first other byte: a carry can only come from such a byte.
+// Otherwise its lowest set bit marks the first byte of another kind. Higher bits may be wrong,
+// since such a byte can cause a carry.
 func notInJSON(w uint64) uint64 {
 	return (^((w + ones*0x60) & ((w ^ ones*'"') + ones*0x7f) & ((w ^ ones*'\\') + ones*0x7f)) | (w + ones) | w) & tops
 }
@@ -97,7 +98,7 @@ func eight(s string) uint64 {
 func AppendVisibleJSON(b, text []byte) []byte {
 	from := 0
 	for i := 0; i < len(text); {
-		if text[i] < 0x7f { // below the blank there are only separators
+		if text[i] < 0x7f { // below the space, JSON has only separators
 			i++
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAppendJSONString: encoding/json reads each character back, at every position among
+// TestAppendJSONString checks that encoding/json reads each character back, at every position among
 // eight bytes.
 func TestAppendJSONString(t *testing.T) {
 	for _, odd := range []string{`"`, `\`, "\n", "\r", "\t", "\x00", "\x1f", " ", "~", "\x7f", "\x80", "\xff", "é", "€", "😀", "\xe2\x82", "\x7f\xff", "\xa0\"", "!\""} {

@@ -7,13 +7,13 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// This file defines the secret boundary of contract 004: the parts of a caller's URI that an
-// answer may repeat.
+// This file implements the secret boundary of contract 004: which parts of a caller's URI an answer
+// may repeat.
 
 const redacted = "[redacted]"
 
-// tokenLike matches text that looks like a secret. The expressions cover known prefixes of access
-// tokens, named credentials, and long runs, where [hasSecret] requires letters and digits.
+// tokenLike and named match text that looks like a secret: known prefixes of access tokens, and
+// named credentials. longRun matches a long run, which is a secret if it has letters and digits.
 var (
 	tokenLike = lazyregexp.New(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
 	named     = lazyregexp.New(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
@@ -22,9 +22,9 @@ var (
 	anyScheme = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 )
 
-// RedactURI returns the form of a URI for answers, errors and logs. It is one line of at most
-// [EchoLimit] bytes without userinfo, query and fragment, and with "[redacted]" for each segment
-// that may have a token. Everything up to the last "@" counts as userinfo.
+// RedactURI returns a URI in a form for answers, errors and logs. The result is one line of at most
+// [EchoLimit] bytes, without userinfo, query and fragment. "[redacted]" replaces each segment that
+// may have a token. Everything up to the last "@" counts as userinfo.
 func RedactURI(s string) string {
 	head, rest, ok := strings.Cut(s, "://")
 	if head += "://"; !ok || !anyScheme().MatchString(strings.TrimSuffix(strings.TrimSpace(head), "://")) {
@@ -32,7 +32,7 @@ func RedactURI(s string) string {
 	}
 	at, end := strings.LastIndexByte(rest, '@'), strings.IndexAny(rest, "?#")
 	switch {
-	case end >= 0 && at > end: // it may belong to userinfo or a query
+	case end >= 0 && at > end: // the @ may belong to userinfo or to a query
 		rest = redacted
 	case end >= 0:
 		rest = rest[at+1 : end]
@@ -48,14 +48,14 @@ func RedactURI(s string) string {
 	return Echo(strings.Join(segments, "/"))
 }
 
-// RedactWords returns the words of a command line with "[redacted]" for each secret. A word is a
-// secret if it looks like one, follows a flag such as --token, or has a URI that [RedactURI]
-// shortens.
+// RedactWords returns the words of a command line with "[redacted]" for each secret. A word counts
+// as a secret if it looks like one, follows a flag such as --token, or has a URI that [RedactURI]
+// changes.
 func RedactWords(words []string) []string {
 	out := make([]string, len(words))
 	flag := ""
 	for i, w := range words {
-		isPath := strings.ContainsAny(w, `/\`) // a path may have a long run
+		isPath := strings.ContainsAny(w, `/\`) // a path may have a long run without being a secret
 		isURI := strings.Contains(w, "://")
 		switch out[i] = w; {
 		case tokenLike().MatchString(w), named().MatchString(w), flag != "" && named().MatchString(flag+"="+w),
@@ -69,7 +69,7 @@ func RedactWords(words []string) []string {
 	return out
 }
 
-// decoded decodes valid percent-encoding and leaves the rest unchanged.
+// decoded decodes valid percent-encoding and leaves the rest of a text unchanged.
 func decoded(text string) string {
 	return percent().ReplaceAllStringFunc(text, func(code string) string {
 		plain, _ := url.PathUnescape(code)

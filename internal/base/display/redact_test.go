@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRedactWords checks that an argument is hidden if it is a secret or the value of a flag for
-// one, and that files and folders are shown.
+// TestRedactWords checks that an argument is hidden if it is a secret or the value of a flag for a
+// secret, and that files and folders are shown.
 func TestRedactWords(t *testing.T) {
 	for in, want := range map[string]string{
 		"serve --dir /team/skills --tools runner": "serve --dir /team/skills --tools runner",

@@ -1,7 +1,7 @@
 // Package display makes untrusted texts safe to show to people and models.
 //
-// A text of a skill, a client or a file system can have control characters, invisible characters,
-// secrets and megabytes. The functions of this package shorten, join, escape or redact it.
+// A text from a skill, a client or a file system can have control characters, invisible characters,
+// secrets and megabytes. The functions of this package shorten, join, escape or redact such a text.
 package display
 
 import (
@@ -17,14 +17,14 @@ import (
 const EchoLimit = 256
 
 // Echo makes an untrusted text safe to repeat in an answer. The result has at most [EchoLimit]
-// bytes, with control characters and invisible characters as escapes.
+// bytes. Control characters and invisible characters become escapes.
 func Echo(s string) string {
 	s = CutBytes(strings.ToValidUTF8(CutBytes(s, 4*EchoLimit), "\ufffd"), EchoLimit)
 	return spellHidden(s, "", EchoLimit, Escaped)
 }
 
-// CutBytes returns the longest prefix of s with at most n bytes that ends between characters.
-// Invalid bytes may be cut anywhere.
+// CutBytes returns the longest prefix of s that has at most n bytes and ends between characters.
+// Invalid UTF-8 may be cut anywhere.
 func CutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -54,9 +54,9 @@ func Excerpt(s string) string {
 // Quote is [Excerpt] in single quotes.
 func Quote(s string) string { return "'" + Excerpt(s) + "'" }
 
-// OneLine replaces every run of white space and control characters by one space, and trims the
-// ends. It drops invisible characters that the text does not need, see [IsNeeded]: in one line
-// they could only disguise or hide text.
+// OneLine replaces every run of white space and control characters with one space, and trims the
+// ends. It drops invisible characters that the text does not need (see [IsNeeded]), since in one
+// line they could only disguise or hide text.
 func OneLine(s string) string {
 	if isOneLine(s) {
 		return s
@@ -103,7 +103,7 @@ func isOneLine(s string) bool {
 	return prev != ' ' || s == ""
 }
 
-// Count returns a number and its noun, in the singular or plural: "1 skill", "2 skills".
+// Count returns a number and its noun in the singular or plural: "1 skill", "2 skills".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -111,7 +111,8 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// First joins the first names of a list, and counts the others.
+// First joins the names at the start of a list, at most the given number, and adds how many more
+// there are.
 func First(names []string, most int) string {
 	text := strings.Join(names[:min(len(names), most)], ", ")
 	if more := len(names) - most; more > 0 {
@@ -129,8 +130,8 @@ func Thousands(n int) string {
 	return s
 }
 
-// Spelt returns a file name for people: quoted with escapes if it has invisible characters or
-// look-alike letters, else unchanged.
+// Spelt returns a file name for people. It quotes and escapes a name that is not ASCII or not one
+// line, since that may have invisible characters or look-alike letters.
 func Spelt(name string) string {
 	if !IsASCII(name) || OneLine(name) != name {
 		return strconv.QuoteToASCII(name)

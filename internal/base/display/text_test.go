@@ -68,7 +68,7 @@ func TestCutBytes(t *testing.T) {
 	diff(t, "Quote", Quote("a\nb"), "'a b'")
 }
 
-// TestIsBlank checks that a text is blank exactly if OneLine returns "".
+// TestIsBlank checks that IsBlank returns true exactly if OneLine returns "".
 func TestIsBlank(t *testing.T) {
 	for r := rune(0); r <= 0x1ffff; r++ {
 		for _, text := range []string{string(r), "\t" + string(r) + " "} {
@@ -84,7 +84,7 @@ func TestIsBlank(t *testing.T) {
 	}
 }
 
-// TestAppendVisibleJSON checks that a JSON text keeps its value and has no control
+// TestAppendVisibleJSON checks that a JSON text keeps its value, and that the result has no control
 // characters, direction marks, line separators or characters of invisible planes.
 func TestAppendVisibleJSON(t *testing.T) {
 	var all strings.Builder

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// unseen is the table of invisible characters, for all surfaces. It has the format characters
-// (Cf) except visible signs, the line and paragraph separators, and the default-ignorable
-// characters of Unicode. It also has the variation selectors, the blank Braille pattern, and
-// everything from plane 14 on. A test compares it with the tables of package unicode.
+// unseen is the table of invisible characters, for all surfaces. It has the format characters (Cf)
+// except visible signs, the line and paragraph separators, and the default-ignorable characters of
+// Unicode. It also has the variation selectors, the blank Braille pattern, and everything from
+// plane 14 on. A test compares it with the tables of package unicode.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, // soft hyphen
@@ -50,19 +50,19 @@ func IsBidiControl(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
 }
 
-// IsTag reports whether r is in the block Tags: ASCII in characters that models read but people
-// do not see.
+// IsTag reports whether r is in the block Tags, which repeats ASCII as characters that models read
+// but people do not see.
 func IsTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// Visible returns s with spell applied to each invisible character and each terminal control.
-// These are control characters except tab and line ends, and characters of [IsUnseen] that the
-// text does not need; see [IsNeeded].
+// Visible returns s with each invisible character and each terminal control replaced by its
+// spelling. These are the control characters except tab and line ends, and the characters of
+// [IsUnseen] that the text does not need; see [IsNeeded].
 func Visible(s string, spell func(rune) string) string {
 	return spellHidden(s, "\t\n\r", math.MaxInt, spell)
 }
 
-// spellHidden is Visible with a choice of control characters to keep, and a bound in bytes on the
-// result. It never cuts a spelling at the bound.
+// spellHidden is [Visible] with a bound on the result, in bytes. It keeps the control characters in
+// stay, and never cuts a spelling at the bound.
 func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	i := indexHidden(s, 0, stay)
 	if i < 0 {
@@ -83,7 +83,7 @@ func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	return b.String() + CutBytes(s[from:], most-b.Len())
 }
 
-// Escaped spells an invisible character as programs write it: \u202e, \x1b.
+// Escaped spells an invisible character as an escape of a string literal: \u202e, \x1b.
 func Escaped(r rune) string {
 	q := strconv.QuoteRuneToASCII(r)
 	return q[1 : len(q)-1]
@@ -92,8 +92,8 @@ func Escaped(r rune) string {
 // CodePoint spells an invisible character in the form that people look up: [U+202E].
 func CodePoint(r rune) string { return fmt.Sprintf("[U+%04X]", r) }
 
-// indexHidden returns the index in s of the first character from an offset that [spellHidden]
-// spells, or -1.
+// indexHidden returns the index of the first character of s[from:] that [spellHidden] replaces, as
+// an index in s, or -1.
 func indexHidden(s string, from int, stay string) int {
 	for i := from; i < len(s); {
 		c := s[i]
@@ -118,8 +118,8 @@ func indexHidden(s string, from int, stay string) int {
 func IsHidden(s string, at int, r rune) bool { return IsUnseen(r) && !IsNeeded(s, at, r) }
 
 // IsNeeded reports whether a text needs the invisible character r at an offset. It needs a joiner
-// between two letters of a script that joins letters, after a virama, or between two emoji. It
-// needs a variation selector after an emoji, and the tags of a flag.
+// between two letters of a script that joins letters, after a virama, and between two emoji. It
+// needs a variation selector after a character that has an emoji style, and the tags of a flag.
 func IsNeeded(s string, at int, r rune) bool {
 	switch {
 	case r == zwnj || r == zwj:
@@ -148,12 +148,12 @@ var joining = []*unicode.RangeTable{
 	unicode.Myanmar, unicode.Khmer, unicode.Balinese, unicode.Javanese,
 }
 
-// virama are the signs of the Indic scripts that remove the vowel of a consonant. A joiner after
+// virama has the signs of the Indic scripts that remove the vowel of a consonant. A joiner after
 // one shapes the consonant, even at the end of a word.
 var virama = &unicode.RangeTable{R16: []unicode.Range16{{0x094d, 0x0d4d, 0x80}, {0x0dca, 0x0dca, 1}}}
 
-// joinsLetters reports whether a joiner between a text and a character joins or separates letters
-// of one script.
+// joinsLetters reports whether a joiner between a text and the character after it joins or
+// separates letters of one script.
 func joinsLetters(text string, after rune) bool {
 	before, size := utf8.DecodeLastRuneInString(text)
 	if unicode.Is(virama, before) {
@@ -174,8 +174,8 @@ func joinsLetters(text string, after rune) bool {
 	return false
 }
 
-// pictograph has the characters that are parts of joined emoji (emoji-zwj-sequences.txt of
-// Unicode 17), and the rest of the emoji blocks for new ones.
+// pictograph has the characters that are parts of joined emoji (emoji-zwj-sequences.txt of Unicode
+// 17). It also has the rest of the emoji blocks, for new emoji.
 var pictograph = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x2194, 0x2195, 1}, {0x2620, 0x2620, 1}, {0x2640, 0x2640, 1}, {0x2642, 0x2642, 1}, {0x2695, 0x2696, 1}, {0x26a7, 0x26a7, 1},
@@ -184,7 +184,7 @@ var pictograph = &unicode.RangeTable{
 	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f7e0, 0x1f7eb, 1}, {0x1f900, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}},
 }
 
-// styled has the blocks of the characters with both a text and an emoji style
+// styled has the blocks of the characters that have both a text and an emoji style
 // (emoji-variation-sequences.txt), except the digits of keycaps.
 var styled = &unicode.RangeTable{
 	R16: []unicode.Range16{
@@ -195,15 +195,17 @@ var styled = &unicode.RangeTable{
 	LatinOffset: 2,
 }
 
-// joinsEmoji reports whether a joiner between a text and a character makes one emoji of two.
+// joinsEmoji reports whether a joiner between a text and the character after it makes one emoji of
+// two.
 func joinsEmoji(text string, after rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, "\ufe0f"))
 	const tones, lastTone = 0x1f3fb, 0x1f3ff // skin tones, which follow an emoji
 	return unicode.Is(pictograph, before) && unicode.Is(pictograph, after) && (after < tones || after > lastTone)
 }
 
-// flags lists the flags that are spelt with tags: a black flag, the code of a region, and a
-// cancel tag. Unicode recommends England, Scotland and Wales (UTS #51), and no system has more.
+// flags lists the flags that are spelt with tags: a black flag, the code of a region, and a cancel
+// tag. They are England, Scotland and Wales: Unicode recommends these (UTS #51), and no system has
+// more.
 var flags = [...]string{
 	blackFlag + "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
 	blackFlag + "\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",

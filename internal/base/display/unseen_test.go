@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The table of invisible characters agrees with the Unicode version of this Go.
+// TestUnseen checks that the table of invisible characters agrees with the Unicode version of Go.
 func TestUnseen(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		want := r >= 0xe0000 || r == 0x2800 || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point) ||
@@ -24,12 +24,12 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// tagged returns a black flag with a text in tags, and a cancel tag.
+// tagged returns a black flag, a text spelt with tags, and a cancel tag.
 func tagged(s string) string {
 	return "\U0001f3f4" + strings.Map(func(r rune) rune { return 0xe0000 + r }, s) + "\U000e007f"
 }
 
-// Real words, emoji and flags keep the invisible characters that shape them.
+// TestNeeded checks that real words, emoji and flags keep the invisible characters that shape them.
 func TestNeeded(t *testing.T) {
 	for _, s := range []string{
 		"می\u200cخواهم خانه\u200cها کتابِ\u200cمن", // Persian: I want, houses, my book with a vowel sign
@@ -47,8 +47,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// Characters that the text around them needs stay, and all other invisible ones are
-// spelt.
+// TestVisible checks that a text keeps the invisible characters that it needs, and that all others
+// are spelt out.
 func TestVisible(t *testing.T) {
 	const england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 	for in, want := range map[string]string{
