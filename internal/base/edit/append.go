@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// errTorn is returned for a file whose last line has no end and is not one that Append began.
+// errTorn is returned for a file whose last line has no end and was not begun by Append's caller.
 var errTorn = errors.New("its last line has no end; it is another program's, or was changed")
 
 // Lines is a file to which whole lines are appended.
@@ -18,12 +18,12 @@ type Lines struct {
 	path string
 }
 
-// Append opens a file for [Lines.Add]. It makes a missing file readable only for its owner, but
-// no folder. A process that was killed may have left a part of its last line: if that begins as
-// the text begin does, with which each line that is added begins, it is removed. Several
-// processes may append to one file.
+// Append opens a file for [Lines.Add]. It makes a missing file, readable only for its owner, but no
+// folder. Each added line must begin with the text begin. An unfinished last line that begins so is
+// the remainder of a killed process, and Append removes it. Several processes may append to one
+// file.
 func Append(path, begin string) (*Lines, error) {
-	// A pipe without a reader would block.
+	// Opening a pipe without a reader would block.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, pathError("open", path, ErrIrregular)
 	}
@@ -35,7 +35,7 @@ func Append(path, begin string) (*Lines, error) {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-	case !info.Mode().IsRegular(): // it was replaced
+	case !info.Mode().IsRegular(): // the file was replaced after the check above
 		err = pathError("open", path, ErrIrregular)
 	default:
 		err = l.mend(begin)
@@ -47,17 +47,17 @@ func Append(path, begin string) (*Lines, error) {
 	return l, nil
 }
 
-// mend removes an unfinished last line.
+// mend removes an unfinished last line that begins with begin.
 func (l *Lines) mend(begin string) error {
 	if err := lock(l.f); errors.Is(err, ErrLocked) {
-		return nil // another process is about to write the end
+		return nil // another process is about to finish its line
 	}
 	defer unlockFile(l.f)
 	size, err := l.f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
-	at, rest := size, []byte(nil) // rest begins at at
+	at, rest := size, []byte(nil) // rest is what was read from offset at on
 	for at > 0 && bytes.IndexByte(rest, '\n') < 0 {
 		part := make([]byte, min(at, 64<<10))
 		if _, err := l.f.ReadAt(part, at-int64(len(part))); err != nil {
@@ -77,7 +77,7 @@ func (l *Lines) mend(begin string) error {
 	return l.truncate(at)
 }
 
-// truncate cuts the file. A file that Windows opened for appending cannot be cut through it.
+// truncate cuts the file to size. Windows cannot cut a file through a handle for appending.
 func (l *Lines) truncate(size int64) error {
 	if l.f.Truncate(size) == nil {
 		return nil
@@ -85,12 +85,12 @@ func (l *Lines) truncate(size int64) error {
 	return os.Truncate(l.path, size)
 }
 
-// Add appends one line, with its line end, in one write. If that fails, nothing of the line
-// stays, unless another process has appended one behind it.
+// Add appends one line, which includes its line end, in one write. If the write fails, Add removes
+// the part that was written, unless another process has appended a line behind it.
 func (l *Lines) Add(line []byte) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	_ = share(l.f) // without locks, a process that begins may cut a line
+	_ = share(l.f) // without locks, a process that opens the file may cut the line
 	defer unlockFile(l.f)
 	n, err := l.f.Write(line)
 	if err != nil && n > 0 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAppend adds lines to a file with whole lines, and to one that a killed process left
-// with half a line.
+// TestAppend checks that lines are added to a file of whole lines, and to one that a killed process
+// left with a part of a line.
 func TestAppend(t *testing.T) {
 	long := strings.Repeat("x", 200<<10)
 	for before, want := range map[string]string{
@@ -61,7 +61,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestAppendRefuses checks which files are refused, and the mode of a new one.
+// TestAppendRefuses checks which files Append refuses, and the mode of a new file.
 func TestAppendRefuses(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Append(dir, "x"); !errors.Is(err, ErrIrregular) {
@@ -87,8 +87,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendUndo checks that the part of a line is cut off, and not a line that another process has
-// appended behind it.
+// TestAppendUndo checks that Add removes the part of a line that it wrote before a failure. It must
+// not remove a line that another process has appended behind it.
 func TestAppendUndo(t *testing.T) {
 	for behind, want := range map[string]string{"": "a\n", "b\n": "a\npartb\n"} {
 		path := filepath.Join(t.TempDir(), "f")

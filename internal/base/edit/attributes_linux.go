@@ -9,7 +9,7 @@ import (
 )
 
 // copyAttributes gives a new file the extended attributes of the file from in its folder, and
-// removes those that from does not have. POSIX ACLs are among them: without its ACL a file may be
+// removes those that from does not have. They include POSIX ACLs: a file without its ACL may be
 // open to more users, and a new file can inherit an ACL from its folder.
 func copyAttributes(made *temporary, from string) error {
 	f, err := openRegular(made.in, from)
@@ -45,8 +45,8 @@ func copyAttributes(made *temporary, from string) error {
 	return nil
 }
 
-// setAttribute is a variable for the tests: which attributes a user may not set depends
-// on the system.
+// setAttribute sets an attribute. Tests replace it, since the attributes that a user may not set
+// depend on the system.
 var setAttribute = unix.Fsetxattr
 
 // ofContent lists attributes that depend on a file's content: hashes, signatures, and
@@ -54,8 +54,8 @@ var setAttribute = unix.Fsetxattr
 // capabilities(7)).
 var ofContent = map[string]bool{"security.capability": true, "security.ima": true, "security.evm": true}
 
-// attributes returns the extended attributes of a file by name, except attributes that
-// depend on its content. A file system without attributes yields none.
+// attributes returns the extended attributes of a file by name, except those that depend on its
+// content. It returns nil for a file system without attributes.
 func attributes(fd int) (map[string][]byte, error) {
 	names, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
 	if errors.Is(err, unix.ENOTSUP) {
@@ -91,7 +91,7 @@ func sized(get func(buf []byte) (int, error)) ([]byte, error) {
 		buf := make([]byte, size)
 		n, err := get(buf)
 		if errors.Is(err, unix.ERANGE) {
-			continue // it has grown
+			continue // the value has grown
 		}
 		return buf[:max(n, 0)], err
 	}

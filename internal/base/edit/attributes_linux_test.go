@@ -16,8 +16,8 @@ const (
 	aclOfFolder = "system.posix_acl_default"
 )
 
-// acl is a POSIX ACL as the kernel stores it (linux/posix_acl_xattr.h): the owner reads and
-// writes, user 65534 and the mask have the given permissions, and no one else has any.
+// acl returns a POSIX ACL as the kernel stores it (linux/posix_acl_xattr.h). The owner reads and
+// writes, user 65534 and the mask have the given permissions, and nobody else has any.
 func acl(permissions uint16) []byte {
 	const undefined = ^uint32(0)
 	out := binary.LittleEndian.AppendUint32(nil, 2)
@@ -32,7 +32,7 @@ func acl(permissions uint16) []byte {
 	return out
 }
 
-// set gives a file an attribute, or skips the test if its file system has none of that
+// set gives a file an attribute. It skips the test if the file system has no attributes of that
 // kind.
 func set(t *testing.T, path, name string, value []byte) {
 	t.Helper()
@@ -59,7 +59,7 @@ func attributesOf(t *testing.T, path string) map[string][]byte {
 	return all
 }
 
-// A file keeps its ACL and its other attributes.
+// TestReplaceKeepsAttributes checks that a file keeps its ACL and its other attributes.
 func TestReplaceKeepsAttributes(t *testing.T) {
 	path := put(t, "a", "old", 0o600)
 	set(t, path, "user.note", []byte("mine\x00and\xff more"))
@@ -92,7 +92,8 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	holds(t, path, "new")
 }
 
-// Replacing a file without an ACL does not give it the folder's default ACL.
+// TestReplaceInheritsNoACL checks that a replaced file without an ACL does not get the folder's
+// default ACL.
 func TestReplaceInheritsNoACL(t *testing.T) {
 	path := put(t, "a", "old", 0o640)
 	set(t, filepath.Dir(path), aclOfFolder, acl(7))
@@ -108,7 +109,8 @@ func TestReplaceInheritsNoACL(t *testing.T) {
 	holds(t, path, "new")
 }
 
-// If an attribute cannot be set on the new file, the old file stays.
+// TestReplaceRefusesAttributes checks that the old file stays if an attribute cannot be set on the
+// new one.
 func TestReplaceRefusesAttributes(t *testing.T) {
 	path := put(t, "a", "old", 0o644)
 	set(t, path, "user.note", []byte("mine"))

@@ -1,13 +1,12 @@
-// Package edit changes and creates files that the user named: whole or not at all, and only
-// if their content is still the content that was read. Package audit appends to its log;
-// every other file that knack writes is written here. This package knows nothing about
-// their content.
+// Package edit changes and creates files that the user named. A change happens completely or not at
+// all, and only if the file still has the content that was read. Package audit appends to its own
+// log; every other file that knack writes is written here. This package knows nothing about the
+// content of files.
 //
-// No part of a path may be a link. A caller resolves a path once: with [Within] if a clone can
-// have placed links on its way, and with [Named] if the user named it. A function of this package
-// then opens the file's folder, and looks, reads and writes through that handle. So another
-// process that puts a link into the path, at any moment, makes it fail, and never makes it write
-// elsewhere.
+// No part of a path may be a link. A caller resolves a path once: with [Within] if a cloned
+// repository can have placed links in it, and with [Named] if the user named it. A function of this
+// package then opens the file's folder, and looks, reads and writes through that handle. If another
+// process puts a link into the path, at any moment, the function fails and never writes elsewhere.
 package edit
 
 import (
@@ -39,22 +38,21 @@ var (
 	errAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
 )
 
-// writing is held for reading while a file is written.
+// writing is locked for reading during each write. [Settle] locks it for writing.
 var writing sync.RWMutex
 
-// Settle waits for the writes in progress, and prevents further ones. A process calls it
-// before it ends with work under way, in order to leave no temporary file behind.
+// Settle waits for the writes in progress, and blocks further ones. A process calls it before it
+// exits with work under way, so that it leaves no temporary file behind.
 func Settle() { writing.Lock() }
 
-// Replace gives the file at path the new content if it holds the old one. The new file is
-// written beside it, synced and renamed over it, so a reader sees one or the other and a
-// crash leaves one of them. Owner and permissions stay, and on Linux the ACL and the other
-// extended attributes. Elsewhere the new file has the attributes that the system gives a
-// file in its folder.
+// Replace gives the file at path the new content if it has the old content. It writes and syncs a
+// new file beside it and renames that over it, so a reader or a crash finds either the old file or
+// the new one. The new file gets the old one's owner and permissions, and on Linux its ACL and
+// other extended attributes. On other systems it gets the attributes that the system gives a file
+// in its folder.
 //
-// Replace refuses a link, a file that its owner may not write, and a file with an
-// owner or attributes that the new file cannot have. Other hard links to the file keep
-// the old content.
+// Replace refuses a link, a file that its owner may not write, and a file with an owner or
+// attributes that the new file cannot have. Other hard links to the file keep the old content.
 func Replace(path string, old, new []byte) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -88,7 +86,7 @@ func Replace(path string, old, new []byte) error {
 	})
 }
 
-// readRegular reads a regular file of a folder. It follows no link, and waits for no pipe.
+// readRegular reads a regular file of a folder. It does not follow a link or block on a pipe.
 func readRegular(in *os.Root, name string) ([]byte, error) {
 	f, err := openRegular(in, name)
 	if err != nil {
@@ -117,9 +115,8 @@ func openRegular(in *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// Create makes the file at path, with the folders above it, whole or not at all. An
-// existing file stays, and the error is [ErrExists]. The process's umask applies to the
-// mode.
+// Create makes the file at path, completely or not at all, and the folders above it. If the file
+// exists, Create leaves it unchanged and returns [ErrExists]. The process's umask applies to mode.
 func Create(path string, data []byte, mode fs.FileMode) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -140,7 +137,8 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	return temp.renameNew(name)
 }
 
-// renameNew gives the file another name in its folder, if that does not exist.
+// renameNew renames the temporary file to name, in the same folder. It fails with [ErrExists] if
+// that name exists.
 func (t *temporary) renameNew(name string) error {
 	path := filepath.Join(t.in.Name(), name)
 	// Link fails if another process was faster; rename would replace its file.
@@ -170,7 +168,7 @@ func Remove(path string) error {
 	})
 }
 
-// RemoveUnchanged removes the file at path if it holds the old content. It refuses the same files as
+// RemoveUnchanged removes the file at path if it has the old content. It refuses the same files as
 // [Replace].
 func RemoveUnchanged(path string, old []byte) error {
 	writing.RLock()
@@ -197,11 +195,11 @@ func RemoveUnchanged(path string, old []byte) error {
 // maxBackups bounds the number of backups beside a file.
 const maxBackups = 1000
 
-// Backup writes data to a new file beside the file at path, with that file's owner,
-// permissions and attributes, so that the backup is as private as the file. The new file is
-// called path.bak, or else path.bak1, path.bak2 and so on; Backup returns its path. If one of
-// these holds data already, with the same permissions, Backup returns it, and isNew is false.
-// Backup refuses the same files as [Replace].
+// Backup writes data to a new file beside the file at path, with that file's owner, permissions and
+// attributes, so that the backup is as private as the file. The new file is called path.bak or, if
+// that exists, path.bak1, path.bak2 and so on. Backup returns its path. If one of these files
+// already has the same data and permissions, Backup returns that path, and isNew is false. Backup
+// refuses the same files as [Replace].
 func Backup(path string, data []byte) (kept string, isNew bool, err error) {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -243,9 +241,8 @@ func Backup(path string, data []byte) (kept string, isNew bool, err error) {
 	return kept, isNew, err
 }
 
-// Rename gives the file at path another name in its folder. It never replaces another file.
-// If the file system ignores case, another spelling of the file's own name is no other
-// file.
+// Rename gives the file at path another name in its folder. It never replaces another file. If the
+// file system ignores case, it can also change the spelling of the file's own name.
 func Rename(path, name string) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -270,7 +267,7 @@ func Rename(path, name string) error {
 	})
 }
 
-// regular refuses anything but a writable regular file. It checks the mode, because an
+// regular returns an error for anything but a writable regular file. It checks the mode, because an
 // administrator could write a file that its owner made read-only.
 func regular(in *os.Root, name string) (fs.FileInfo, error) {
 	path := filepath.Join(in.Name(), name)
@@ -288,15 +285,15 @@ func regular(in *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// write writes the data to a new file beside the file name, with the owner, attributes
-// and permissions of that file, which of describes. The data is synced.
+// write writes data to a new file beside the file name and syncs it. The new file gets the
+// permissions in of, and the owner and attributes of the file name.
 func write(in *os.Root, name string, of fs.FileInfo, data []byte) (*temporary, error) {
 	temp, err := writeNew(in, 0o600, data)
 	if err != nil {
 		return nil, err
 	}
-	// Changing the owner removes permissions, so they come last. Until then the mode keeps
-	// an ACL inherited from the folder from granting access.
+	// A change of the owner removes permissions, so the permissions come last. Until then the mode
+	// keeps an ACL inherited from the folder from granting access.
 	if err = copyOwner(temp, of); err == nil {
 		err = copyAttributes(temp, name)
 	}
@@ -310,7 +307,7 @@ func write(in *os.Root, name string, of fs.FileInfo, data []byte) (*temporary, e
 	return temp, nil
 }
 
-// tempPrefix is the prefix of files that are being written.
+// tempPrefix begins the names of temporary files and folders.
 const tempPrefix = ".knack-"
 
 // IsTemporary reports whether a name belongs to a file that this package writes before
@@ -320,8 +317,8 @@ func IsTemporary(name string) bool {
 	return ok && len(rest) == len(rand.Text()) && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
-// temporary is a file that is written before it is renamed. It stays open and locked until then,
-// so that [SweepFiles] knows it from one that a killed process has left.
+// temporary is a file that is written before it is renamed. It stays open and locked until then, so
+// that [SweepFiles] can tell it from a file that a killed process has left.
 type temporary struct {
 	in   *os.Root // its folder, which the caller closes
 	name string
@@ -330,11 +327,11 @@ type temporary struct {
 
 // end unlocks the file, and removes it if it was not renamed.
 func (t *temporary) end() {
-	t.in.Remove(t.name) // fails after a success
+	t.in.Remove(t.name) // fails if the file was renamed
 	t.f.Close()
 }
 
-// writeNew is write with a mode to which the umask applies.
+// writeNew writes data to a new temporary file and syncs it. The umask applies to mode.
 func writeNew(in *os.Root, mode fs.FileMode, data []byte) (_ *temporary, err error) {
 	t := &temporary{in: in, name: tempPrefix + rand.Text()}
 	if t.f, err = in.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
@@ -345,7 +342,7 @@ func writeNew(in *os.Root, mode fs.FileMode, data []byte) (_ *temporary, err err
 	if err == nil {
 		err = fsync(t.f)
 	}
-	if runtime.GOOS == "windows" { // it renames and removes no open file
+	if runtime.GOOS == "windows" { // Windows cannot rename or remove an open file
 		err = errors.Join(err, t.f.Close())
 	}
 	if err != nil {
@@ -355,11 +352,11 @@ func writeNew(in *os.Root, mode fs.FileMode, data []byte) (_ *temporary, err err
 	return t, nil
 }
 
-// fsync makes a file's data, or a folder's names, survive a crash. It is a variable for the
-// tests.
+// fsync makes a file's data, or a folder's names, survive a crash. Tests replace it.
 var fsync = (*os.File).Sync
 
-// syncFolder makes a rename durable. It ignores file systems that cannot sync folders.
+// syncFolder makes a rename durable. It ignores errors, since some file systems cannot sync
+// folders.
 func syncFolder(in *os.Root) {
 	f, err := in.Open(".")
 	if err != nil {

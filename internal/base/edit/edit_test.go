@@ -27,7 +27,7 @@ func put(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// holds checks a file's content, and that its folder has no other file.
+// holds checks the content of a file, and that its folder has no other file.
 func holds(t *testing.T, path, want string) {
 	t.Helper()
 	if data, err := os.ReadFile(path); err != nil || string(data) != want {
@@ -72,7 +72,8 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 }
 
-// A new file is created whole, with the folders above it, and only if the path is free.
+// TestCreate checks that a new file is made completely, with the folders above it, and only if its
+// path does not exist.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a", "b", "c")
@@ -99,7 +100,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Of many concurrent calls that create one file, one succeeds and the others get ErrExists.
+// TestCreateAtOnce checks that exactly one of many concurrent calls creates a file, and that the
+// others return ErrExists.
 func TestCreateAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	var wg sync.WaitGroup
@@ -149,7 +151,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestRemoveUnchanged removes a file with the expected content, and no other one.
+// TestRemoveUnchanged checks that a file is removed only if it has the expected content.
 func TestRemoveUnchanged(t *testing.T) {
 	path := put(t, "f", "now", 0o640)
 	if err := RemoveUnchanged(path, []byte("old")); !errors.Is(err, ErrChanged) {
@@ -179,8 +181,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// Data is synced before the rename, and the folder after it. If the disk fails, the old
-// file stays.
+// TestWritesAreSynced checks that data is synced before the rename, and the folder after it. If the
+// disk fails, the old file stays.
 func TestWritesAreSynced(t *testing.T) {
 	was := fsync
 	defer func() { fsync = was }()
@@ -234,7 +236,7 @@ func TestWritesAreSynced(t *testing.T) {
 	holds(t, path, "old")
 }
 
-// A file left behind by a killed process is recognised.
+// TestIsTemporary checks that IsTemporary recognizes the name of a file that a killed process left.
 func TestIsTemporary(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openFolder(dir)
@@ -257,8 +259,7 @@ func TestIsTemporary(t *testing.T) {
 	}
 }
 
-// TestSettle checks that Settle returns after the write that is under way, and that no further
-// one begins.
+// TestSettle checks that Settle waits for the write in progress, and that no further write begins.
 func TestSettle(t *testing.T) {
 	path := put(t, "a", "old", 0o600)
 	was := fsync

@@ -10,22 +10,21 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// ErrLink is returned for a path whose folder is reached through a link. The caller resolves
-// links once, with [Within] or [Named]; a link that comes later was put there by another
-// process.
+// ErrLink is returned for a path whose folder is reached through a link. The caller has resolved
+// the links with [Within] or [Named], so another process put this link there later.
 var ErrLink = errors.New("a link is in its path; run the command again, or name the folder that the link leads to")
 
-// Named resolves the links on the way to a file or folder that the user named. The last part of
-// the path is not resolved, so that a link there is seen.
+// Named resolves the links in the path of a file or folder that the user named. It does not resolve
+// the last element of the path, so that functions of this package see a link there.
 func Named(path string) string {
 	return filepath.Join(realpath.Of(filepath.Dir(path)), filepath.Base(path))
 }
 
-// openFolder opens the folder at path, no part of which may be a link. All work through the root
-// is done in that folder, even if the folder moves or a link takes its place.
+// openFolder opens the folder at path, no part of which may be a link. Work through the root stays
+// in that folder, even if the folder moves or a link takes its place.
 func openFolder(path string) (*os.Root, error) {
 	err := error(nil)
-	for range 10 { // until no process exchanges it meanwhile
+	for range 10 { // until no process exchanges the folder meanwhile
 		var seen fs.FileInfo
 		if seen, err = statPlain(path); err != nil {
 			break
@@ -45,8 +44,8 @@ func openFolder(path string) (*os.Root, error) {
 	return nil, pathError("open", path, err)
 }
 
-// statParts is statPlain for a system that looks at one part of a path after the other. A link that
-// another process puts there and takes away meanwhile can escape it.
+// statParts is statPlain for a system that checks the parts of a path one after the other. It
+// misses a link that another process puts there and removes meanwhile.
 func statParts(path string) (fs.FileInfo, error) {
 	seen, err := os.Lstat(path)
 	switch {
@@ -64,7 +63,7 @@ func statParts(path string) (fs.FileInfo, error) {
 	return now, err
 }
 
-// openIn opens the folder name in another one, without following links.
+// openIn opens the subfolder name of the folder in, without following links.
 func openIn(in *os.Root, name string) (*os.Root, error) {
 	path := filepath.Join(in.Name(), name)
 	seen, err := in.Lstat(name)
@@ -85,7 +84,7 @@ func openIn(in *os.Root, name string) (*os.Root, error) {
 	return root, nil
 }
 
-// makeFolder opens a folder as openFolder does, and makes it and its parents if they are
+// makeFolder opens a folder as openFolder does. It makes the folder and its parents if they are
 // missing.
 func makeFolder(path string, mode fs.FileMode) (*os.Root, error) {
 	root, err := openFolder(path)
@@ -104,7 +103,7 @@ func makeFolder(path string, mode fs.FileMode) (*os.Root, error) {
 	return openIn(above, name)
 }
 
-// MakeFolder makes a folder, and those above it, if they are missing.
+// MakeFolder makes a folder and its parents if they are missing.
 func MakeFolder(path string, mode fs.FileMode) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -115,7 +114,8 @@ func MakeFolder(path string, mode fs.FileMode) error {
 	return root.Close()
 }
 
-// inFolderOf calls do with the open folder of path and the last part of path.
+// inFolderOf opens the folder that contains path, and calls do with it and the last element of
+// path.
 func inFolderOf(path string, do func(in *os.Root, name string) error) error {
 	in, err := openFolder(filepath.Dir(path))
 	if err != nil {
@@ -125,7 +125,7 @@ func inFolderOf(path string, do func(in *os.Root, name string) error) error {
 	return do(in, filepath.Base(path))
 }
 
-// Touch sets the times of a file or folder.
+// Touch sets the access and modification times of a file or folder.
 func Touch(path string, at time.Time) error {
 	return inFolderOf(path, func(in *os.Root, name string) error { return in.Chtimes(name, at, at) })
 }

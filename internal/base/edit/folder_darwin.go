@@ -9,7 +9,7 @@ import (
 )
 
 // statPlain describes the folder at path, and fails with [ErrLink] if any part of the path is a
-// link. The kernel looks at all parts at once.
+// link. The kernel checks all parts in one call.
 func statPlain(path string) (fs.FileInfo, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW_ANY, 0)
 	switch {

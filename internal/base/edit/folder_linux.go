@@ -9,7 +9,7 @@ import (
 )
 
 // statPlain describes the folder at path, and fails with [ErrLink] if any part of the path is a
-// link. The kernel looks at all parts at once.
+// link. The kernel checks all parts in one call.
 func statPlain(path string) (fs.FileInfo, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := openat2(path, &how)
@@ -26,7 +26,7 @@ func statPlain(path string) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// openat2 is a variable for the tests.
+// openat2 calls openat2(2). Tests replace it.
 var openat2 = func(path string, how *unix.OpenHow) (fd int, err error) {
 	for {
 		fd, err = unix.Openat2(unix.AT_FDCWD, path, how)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWithoutOpenat2 repeats the tests of links as on a kernel without openat2.
+// TestWithoutOpenat2 repeats the tests of links without openat2, as on an old kernel.
 func TestWithoutOpenat2(t *testing.T) {
 	was := openat2
 	defer func() { openat2 = was }()

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNoLinkInPath checks that no function writes, moves or removes anything through a link,
-// and that each works on the resolved path.
+// TestNoLinkInPath checks that no function writes, moves or removes anything through a link, and
+// that each function works with the resolved path.
 func TestNoLinkInPath(t *testing.T) {
 	for name, do := range map[string]func(dir, free string) error{
 		"Replace":         func(dir, _ string) error { return Replace(filepath.Join(dir, "f"), []byte("old"), []byte("new")) },

@@ -11,14 +11,14 @@ import (
 // ErrNoLinks is returned if the system, the file system or the user's rights do not allow links.
 var ErrNoLinks = errors.New("links cannot be made there")
 
-// Link makes a relative link at path that leads to the folder target, with the folders above it. If
-// something is at path, the error is [ErrExists].
+// Link makes a relative link at path that leads to the folder target, and the folders above path.
+// If path exists, the error is [ErrExists].
 func Link(path, target string) error {
 	writing.RLock()
 	defer writing.RUnlock()
 	text, err := filepath.Rel(filepath.Dir(path), target)
 	if err != nil {
-		return pathError("link", path, ErrNoLinks) // another volume of Windows
+		return pathError("link", path, ErrNoLinks) // target is on another volume of Windows
 	}
 	in, err := makeFolder(filepath.Dir(path), 0o777)
 	if err != nil {
@@ -39,16 +39,16 @@ func Link(path, target string) error {
 	return nil
 }
 
-// symlink is [os.Root.Symlink], and a variable for the tests.
+// symlink is [os.Root.Symlink]. Tests replace it.
 var symlink = (*os.Root).Symlink
 
-// lacksLinks reports whether making a link failed because the system has no links. Windows says
-// 1314 (ERROR_PRIVILEGE_NOT_HELD) to a user without the right to make them.
+// lacksLinks reports whether making a link failed because the system has no links or the user may
+// not make any. Windows returns 1314 (ERROR_PRIVILEGE_NOT_HELD) to a user without that right.
 func lacksLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.Errno(1314))
 }
 
-// Unlink removes the link at path if its text is still this one, else the error is [ErrChanged].
+// Unlink removes the link at path if its target is still text. Otherwise the error is [ErrChanged].
 func Unlink(path, text string) error {
 	writing.RLock()
 	defer writing.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLink checks that relative links are made, never over an existing file or through a link, and
-// that only a link with the given text is removed.
+// TestLink checks that Link makes relative links, but not over an existing file or through a link.
+// Unlink must remove only a link with the given text.
 func TestLink(t *testing.T) {
 	top := Named(t.TempDir())
 	target := filepath.Join(top, ".agents", "skills", "pdf")
@@ -51,8 +51,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestNoLinks checks that a system without links is distinguished from one that refuses a
-// particular link.
+// TestNoLinks checks that a failure to make a link is reported as ErrNoLinks only if the system or
+// the user's rights allow no links at all.
 func TestNoLinks(t *testing.T) {
 	was := symlink
 	defer func() { symlink = was }()

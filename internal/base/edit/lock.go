@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// ErrLocked is returned for a file that another process, or another caller of this one, has
-// locked.
+// ErrLocked is returned for a file that is locked by another process, or by another caller in this
+// one.
 var ErrLocked = errors.New("another process has locked it")
 
-// Lock locks the file at path, which need not exist, for the callers of Lock. It makes an
-// empty file beside it, called path.lock, with the folders above. The lock ends with unlock or
-// with the process, and the empty file stays. A system without such locks locks nothing.
+// Lock locks the file at path, which need not exist, against other callers of Lock and [Share]. It
+// makes an empty file path.lock, and the folders above it. The lock ends with unlock or with the
+// process, and the empty file stays. On a system without such locks, Lock locks nothing.
 func Lock(path string) (unlock func(), err error) { return lockBeside(path, lock) }
 
-// Share locks the file at path as [Lock] does, but together with other callers of Share. It
-// waits until a caller of Lock has unlocked it.
+// Share locks the file at path as [Lock] does, but with a lock that several callers of Share can
+// have together. It waits until a caller of Lock has unlocked the file.
 func Share(path string) (unlock func(), err error) { return lockBeside(path, share) }
 
 func lockBeside(path string, lock func(*os.File) error) (unlock func(), err error) {
@@ -39,6 +39,7 @@ func lockBeside(path string, lock func(*os.File) error) (unlock func(), err erro
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	// A child that was forked and has not yet started its program has the file open too.
+	// Unlock before Close: a child that was forked and has not started its program yet has the file
+	// open too.
 	return func() { unlockFile(f); f.Close() }, nil
 }

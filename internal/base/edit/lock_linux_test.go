@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestUnlockForked checks that unlocking frees a lock that a forked child has inherited, as a
-// process has that was forked and has not yet started its program.
+// TestUnlockForked checks that unlock frees a lock whose file a child has inherited. A child that
+// was forked and has not started its program yet has such a file.
 func TestUnlockForked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	unlock, err := Lock(path)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLock checks that a locked file is refused until the lock ends, and that its content is
-// its holder's to write.
+// TestLock checks that Lock refuses a locked file until the lock ends, and that the holder of the
+// lock can write the file.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "a")
 	unlock, err := Lock(path)
@@ -41,8 +41,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestShare checks that several callers share a lock, and that no caller gets it
-// exclusively meanwhile.
+// TestShare checks that several callers can share a lock, and that meanwhile Lock refuses the file.
 func TestShare(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	first, err := Share(path)

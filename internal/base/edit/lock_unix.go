@@ -17,7 +17,7 @@ func lock(f *os.File) error {
 	return err
 }
 
-// share waits for a shared lock of an open file. Closing the file ends it.
+// share waits for a shared lock of an open file. Closing the file ends the lock.
 func share(f *os.File) error {
 	for {
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); !errors.Is(err, syscall.EINTR) {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// move renames an entry of a folder to one of another folder, by path: this system has no call
-// that takes two open folders.
+// move renames an entry of one folder to an entry of another. It uses paths, since this system has
+// no call that takes two open folders.
 func move(from *os.Root, name string, to *os.Root, as string) error {
 	return os.Rename(filepath.Join(from.Name(), name), filepath.Join(to.Name(), as))
 }

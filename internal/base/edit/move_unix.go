@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// move renames an entry of a folder to one of another folder. It follows no link.
+// move renames an entry of one folder to an entry of another. It follows no link.
 func move(from *os.Root, name string, to *os.Root, as string) error {
 	return inBoth(from, to, func(a, b int) error { return unix.Renameat(a, name, b, as) })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// OutsideError reports a path that leaves its folder through a link.
+// OutsideError reports a path that leads out of its folder through a link.
 type OutsideError struct {
 	Link   string // the link's absolute path
 	Target string // the absolute path that the link leads to
@@ -20,15 +20,15 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s is a link to %s, outside of the project", e.Link, e.Target)
 }
 
-// Within resolves the links of path, its last part included, for a write that stays in the folder root. Both
-// are absolute. If path is spelt as a path below root, and a link on the way leads out of root,
-// the error is an [*OutsideError]. A path that is not spelt as one below root was named by the
-// user, and Within only resolves it.
+// Within resolves the links of path, including its last element, for a write that stays in the
+// folder root. Both paths are absolute. If path is written as a path below root, but a link on the
+// way leads out of root, the error is an [*OutsideError]. A path that is not written as one below
+// root was named by the user, and Within only resolves it.
 //
-// A cloned repository can hold a link such as .claude -> ~/elsewhere. Call Within before a
-// write to a path that the user did not name, and write to the path that it returns: it was
-// compared with root after it was resolved, and nothing in this package follows a link that
-// comes later. Parts of path that do not exist yet are fine.
+// A cloned repository can contain a link such as .claude -> ~/elsewhere. Call Within before a write
+// to a path that the user did not name, and write to the path that it returns. Within compares the
+// resolved path with root, and nothing in this package follows a link that comes later. Parts of
+// path need not exist yet.
 func Within(root, path string) (string, error) {
 	rel, err := filepath.Rel(root, path)
 	if err != nil || rel == "." || leaves(rel) {
@@ -48,8 +48,8 @@ func Within(root, path string) (string, error) {
 	return real, nil
 }
 
-// leadsOut returns the first link on the way to rel that leads out of a folder without links, as
-// an [*OutsideError]. The last part of rel counts.
+// leadsOut checks the links on the way to rel, including its last element. If one leads out of the
+// folder real, it returns the first such link as an [*OutsideError]. real has no links.
 func leadsOut(real, rel string) error {
 	at := real
 	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
@@ -77,7 +77,7 @@ func leadsOut(real, rel string) error {
 	return nil
 }
 
-// leaves reports whether a relative path leaves the folder it starts in.
+// leaves reports whether a relative path leads out of the folder in which it starts.
 func leaves(rel string) bool {
 	return rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

@@ -7,5 +7,5 @@ import "io/fs"
 // copyOwner does nothing: on this system a file's owner follows from its folder.
 func copyOwner(*temporary, fs.FileInfo) error { return nil }
 
-// isOwn trusts the folder: on this system it decides the right to write a file.
+// isOwn returns true: on this system the folder decides who may write a file.
 func isOwn(fs.FileInfo) bool { return true }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// copyOwner gives a new file the owner and group of another one. Without it, a file
-// written by an administrator would be closed to its owner.
+// copyOwner gives a new file the owner and group in of. Otherwise the owner could not read a file
+// that an administrator has rewritten.
 func copyOwner(to *temporary, of fs.FileInfo) error {
 	made, err := to.f.Stat()
 	if err != nil {
@@ -26,7 +26,8 @@ func copyOwner(to *temporary, of fs.FileInfo) error {
 	return nil
 }
 
-// isOwn reports whether no other user can have written a file.
+// isOwn reports whether no other user can have written a file. Such a file belongs to this user or
+// to root, and only its owner may write it.
 func isOwn(info fs.FileInfo) bool {
 	is, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (int(is.Uid) == os.Geteuid() || is.Uid == 0) && info.Mode().Perm()&0o022 == 0

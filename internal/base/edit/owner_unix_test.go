@@ -13,7 +13,7 @@ import (
 
 const nobody = 65534
 
-// A file changed by an administrator keeps its owner.
+// TestReplaceKeepsOwner checks that a file that an administrator changes keeps its owner.
 func TestReplaceKeepsOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only an administrator can replace another's file and keep its owner")
@@ -35,8 +35,8 @@ func TestReplaceKeepsOwner(t *testing.T) {
 	holds(t, path, "new")
 }
 
-// Any other user's change is refused. The test runs itself as another user with permission
-// to write the folder and to read the file.
+// TestReplaceRefusesOwner checks that Replace refuses a change by another user. The test runs
+// itself as a user who may write the folder and read the file.
 func TestReplaceRefusesOwner(t *testing.T) {
 	if path := os.Getenv("EDIT_TEST_FILE"); path != "" {
 		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, errOwner) {
@@ -47,7 +47,7 @@ func TestReplaceRefusesOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only an administrator can run as another user")
 	}
-	// The test's own folder will not do: the other user may not enter it.
+	// t.TempDir does not help here, since the other user may not enter it.
 	dir, err := os.MkdirTemp("", "edit-owner")
 	if err != nil {
 		t.Skip(err)

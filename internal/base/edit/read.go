@@ -9,15 +9,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// Read reads a file that the user named, through links, and at most one byte more than most. It
-// refuses a pipe or a device, which could block the process for ever, with [ErrIrregular],
-// and a file on a disk that does not answer with [realpath.ErrSilent].
+// Read reads a file that the user named. It follows links, and reads at most most+1 bytes. It
+// refuses a pipe or a device, which could block the process for ever, with [ErrIrregular]. It
+// refuses a file on a disk that does not answer with [realpath.ErrSilent].
 func Read(path string, most int64) ([]byte, error) {
 	return read(path, most, func(fs.FileInfo) error { return nil })
 }
 
-// ReadOwn is Read for a file that no other user could have written: it belongs to this user or to
-// the administrator, and neither its group nor others may write it.
+// ReadOwn is [Read] for a file that no other user could have written. The file belongs to this user
+// or to the administrator, and neither its group nor others may write it.
 func ReadOwn(path string, most int64) ([]byte, error) {
 	return read(path, most, func(info fs.FileInfo) error {
 		if !isOwn(info) {

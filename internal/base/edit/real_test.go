@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLinksOfClones checks that nothing is written, moved or removed through a link that
-// replaces one of this package's own files or folders.
+// TestLinksOfClones checks that nothing is written, moved or removed through a link in the place of
+// one of this package's own files or folders.
 func TestLinksOfClones(t *testing.T) {
 	temp := tempPrefix + strings.Repeat("A", 26)
 	for _, at := range []string{"", temp, temp + "/" + heldFile, temp + "/" + newFolder, temp + "/" + swapFolder, temp + "/" + asideWas} {
@@ -67,7 +67,7 @@ func TestLinksOfClones(t *testing.T) {
 }
 
 // TestLinkMeanwhile checks that sweeps and writes stay in the folder that was opened, even if
-// another one takes its path.
+// another folder takes its path.
 func TestLinkMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no folder moves while it is open")
@@ -93,7 +93,8 @@ func TestLinkMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSweptMeanwhile checks that no work in a folder fails while others remove it when it is empty.
+// TestSweptMeanwhile checks that work in a folder does not fail while other goroutines remove the
+// folder whenever it is empty.
 func TestSweptMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	parent := filepath.Join(dir, ".knack")

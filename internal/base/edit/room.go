@@ -10,14 +10,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Space is the room that a file system has left for the user.
+// Space is the space that a user may still use on a file system.
 type Space struct {
 	Bytes  int64
 	Block  int64 // bytes that the smallest file takes
 	Inodes int64 // how many files and folders, or -1 if they are not counted
 }
 
-// Extent is the size of files that are to be written.
+// Extent is the number and size of files that are to be written.
 type Extent struct {
 	Entries int   // files and folders
 	Bytes   int64 // of the files' contents
@@ -26,8 +26,8 @@ type Extent struct {
 // Add adds another extent.
 func (e *Extent) Add(other Extent) { e.Entries += other.Entries; e.Bytes += other.Bytes }
 
-// Fit fails if a file system has no room for files of this extent. Each file is taken to need a block
-// more than it has bytes, and each folder a block. The error is a [*NoRoom].
+// Fit returns a [*NoRoom] if a file system has no room for files of this extent. It assumes that
+// each file needs one block more than it has bytes, and each folder one block.
 func (s Space) Fit(e Extent) error {
 	blocks := int64(e.Entries) * s.Block
 	switch {
@@ -39,16 +39,16 @@ func (s Space) Fit(e Extent) error {
 	return nil
 }
 
-// IsFull reports whether the error is that of a full disk, or of a user's quota.
+// IsFull reports whether err is the error of a full disk or of an exhausted quota.
 func IsFull(err error) bool {
 	const errorDiskFull = syscall.Errno(112) // of Windows
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || runtime.GOOS == "windows" && errors.Is(err, errorDiskFull)
 }
 
-// NoRoom is the error of a file system without room, found before anything is written.
+// NoRoom is the error of a file system without enough space, found before anything is written.
 type NoRoom struct{ lack string }
 
-// Error returns the free and the needed space, in words that follow the name of a folder.
+// Error describes the free and the needed space. Its text follows the name of a folder.
 func (n *NoRoom) Error() string { return n.lack }
 
 func megabytes(n float64) string { return strconv.FormatFloat(n/1e6, 'f', 1, 64) }

@@ -2,5 +2,5 @@
 
 package edit
 
-// RoomOf returns false: see the file for Linux and macOS.
+// RoomOf returns false: it is implemented only for Linux and macOS.
 func RoomOf(string) (Space, bool) { return Space{}, false }

@@ -10,7 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 )
 
-// TestSpaceFit checks that files need blocks and inodes, and that large numbers do not overflow.
+// TestSpaceFit checks that each file needs a block and an inode, and that large numbers do not
+// overflow.
 func TestSpaceFit(t *testing.T) {
 	room := edit.Space{Bytes: 1 << 20, Block: 4096, Inodes: 100}
 	uncounted := room
@@ -34,7 +35,8 @@ func TestSpaceFit(t *testing.T) {
 	}
 }
 
-// TestRoomOf checks that a missing folder has the free space of the folder above it.
+// TestRoomOf checks that RoomOf returns, for a missing folder, the free space of the folder above
+// it.
 func TestRoomOf(t *testing.T) {
 	s, known := edit.RoomOf(filepath.Join(t.TempDir(), "a", "b"))
 	if wants := runtime.GOOS == "linux" || runtime.GOOS == "darwin"; known != wants || known && (s.Block <= 0 || s.Bytes <= 0) {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxBlock bounds the block of a file system, in bytes: disks use at most 64 KiB, and file systems of
-// networks name the size of a transfer instead.
+// maxBlock bounds the block size of a file system, in bytes. Disks use at most 64 KiB, and network
+// file systems report the size of a transfer instead.
 const maxBlock = 64 << 10
 
-// RoomOf returns the space of the file system that has a folder, or will have it once it is made, if the
-// system tells it.
+// RoomOf returns the free space of the file system on which the folder dir is or will be made.
+// known is false if the system does not report it.
 func RoomOf(dir string) (s Space, known bool) {
 	var stat unix.Statfs_t
 	err := unix.Statfs(dir, &stat)
@@ -29,7 +29,7 @@ func RoomOf(dir string) (s Space, known bool) {
 	}
 	size := uint64(max(stat.Bsize, 1))
 	s = Space{Bytes: int64(min(stat.Bavail, math.MaxInt64/size) * size), Block: int64(min(size, maxBlock)), Inodes: -1}
-	if stat.Files > 0 { // some file systems, as btrfs, do not count inodes
+	if stat.Files > 0 { // some file systems, such as btrfs, do not count inodes
 		s.Inodes = int64(min(stat.Ffree, math.MaxInt64))
 	}
 	return s, true

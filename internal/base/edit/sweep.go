@@ -9,11 +9,11 @@ import (
 	"runtime"
 )
 
-// Sweep removes the remains of killed processes from a folder for trees, and the folder itself
-// if it is then empty. It leaves the trees of living processes, and refuses a link. If a
-// process was killed while it exchanged a tree, or before it removed the old folder, Sweep
-// calls keep with the path of a folder that may be the old one. keep may move it away; Sweep
-// removes its remains. If keep fails or is nil, the folder stays.
+// Sweep removes the remains of killed processes from the folder parent, in which trees are written.
+// It also removes parent if that is then empty. It leaves the trees of living processes, and
+// refuses a link. If a process was killed while it exchanged a tree, or before it removed the old
+// folder, Sweep calls keep with the path of a folder that may be the old one. keep may move that
+// folder away; Sweep removes the remains. If keep fails or is nil, the folder stays.
 func Sweep(parent string, keep func(path string) error) error {
 	root, err := realFolder(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,7 +25,7 @@ func Sweep(parent string, keep func(path string) error) error {
 	defer root.Close()
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another process has removed it since
+		return nil // another process has removed the folder
 	}
 	if err != nil {
 		return pathError("list", parent, err)
@@ -44,18 +44,18 @@ func Sweep(parent string, keep func(path string) error) error {
 			failed = errors.Join(failed, err)
 		}
 	}
-	root.Close() // Windows removes no folder that is open
+	root.Close() // Windows cannot remove an open folder
 	if above, err := openFolder(filepath.Dir(parent)); err == nil {
 		if info, err := above.Lstat(filepath.Base(parent)); err == nil && info.IsDir() {
-			_ = above.Remove(filepath.Base(parent)) // fails if it is not empty
+			_ = above.Remove(filepath.Base(parent)) // fails if the folder is not empty
 		}
 		above.Close()
 	}
 	return failed
 }
 
-// SweepFiles removes from a folder the files that killed processes have left when they were
-// replacing or creating a file in it.
+// SweepFiles removes from a folder the temporary files of processes that were killed while they
+// replaced or created a file there.
 func SweepFiles(dir string) error {
 	root, err := openFolder(dir)
 	if err != nil {
@@ -79,17 +79,17 @@ func sweepFile(in *os.Root, name string) error {
 	path := filepath.Join(in.Name(), name)
 	info, err := in.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil // it is gone, or not ours
+		return nil // the file is gone, or not knack's
 	}
 	f, err := in.Open(name)
 	if err != nil {
 		return pathError("remove", path, err)
 	}
 	defer f.Close()
-	if lockFile(f) != nil { // it is locked, or nothing can be
+	if lockFile(f) != nil { // the file is locked, or the system has no locks
 		return nil
 	}
-	if runtime.GOOS == "windows" { // it removes no open file
+	if runtime.GOOS == "windows" { // Windows cannot remove an open file
 		f.Close()
 	}
 	if err := in.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,8 @@ func sweepFile(in *os.Root, name string) error {
 	return nil
 }
 
-// sweep removes the folder name of parent.
+// sweep removes the folder name of parent, which a killed process has left. It calls keep for an
+// old folder in it.
 func sweep(parent *os.Root, name string, keep func(path string) error) error {
 	dir, err := openIn(parent, name)
 	if err != nil {
@@ -112,7 +113,7 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 	defer held.Close()
 	for _, part := range []string{swapFolder, asideWas} {
 		if info, err := dir.Lstat(part); err != nil && errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			continue // a tree is a folder: anything else is not ours, and not the user's
+			continue // a tree is a folder; anything else is neither knack's nor the user's
 		}
 		if keep == nil {
 			return nil
@@ -122,14 +123,14 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		}
 	}
 	dir.Close()
-	// A process that has just made this folder must not find it by its name while it is
-	// removed.
+	// Rename the folder first. A process that has just made it, and not locked it yet, must not
+	// find it under its name during the removal.
 	gone := tempPrefix + rand.Text()
-	if parent.Rename(name, gone) != nil { // Windows moves no folder with an open file
+	if parent.Rename(name, gone) != nil { // Windows cannot move a folder with an open file
 		held.Close()
 		gone = name
 	}
-	// The lock is removed last: another process must not take the remains for a folder of the
+	// Remove the lock last. Otherwise another process could take the remains for a folder of the
 	// user.
 	for _, part := range []string{swapFolder, asideWas, newFolder} {
 		if err := removeAll(parent, filepath.Join(gone, part)); err != nil {
@@ -139,15 +140,15 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 	return removeAll(parent, gone)
 }
 
-// removeAll removes a folder with a temporary name, or a part of one. If a [Sweep] of another
-// process has put its lock there, or removes it too, it leaves the rest to that process.
+// removeAll removes a folder with a temporary name, or a part of one. If another process's [Sweep]
+// has put its lock there or removes the folder too, removeAll leaves the rest to that process.
 func removeAll(in *os.Root, name string) (err error) {
-	for range 100 { // until no other process comes between
+	for range 100 { // until no other process interferes
 		err = in.RemoveAll(name)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if !errors.Is(err, fs.ErrExist) { // not empty
+		if !errors.Is(err, fs.ErrExist) { // the folder was not empty
 			break
 		}
 		if _, locked := in.Lstat(filepath.Join(name, heldFile)); locked == nil {
@@ -167,7 +168,7 @@ func Discard(path, parent string) error {
 		}
 		return inFolder(parent, func(in *os.Root) error {
 			if now, err := from.Lstat(name); err != nil || !os.SameFile(was, now) {
-				return nil // another process was faster, and there may be a new one
+				return nil // another process moved this folder, and may have put a new one there
 			}
 			gone := tempPrefix + rand.Text()
 			if err := move(from, name, in, gone); err != nil {
@@ -178,8 +179,8 @@ func Discard(path, parent string) error {
 	})
 }
 
-// Spool is a file for bytes on their way. It is gone when it is closed, or when its process
-// ends.
+// Spool is a temporary file for bytes in transit. It is removed when it is closed, or when its
+// process ends.
 type Spool struct{ *os.File }
 
 // NewSpool makes an empty spool in a folder, which it makes if it is missing.
@@ -190,7 +191,7 @@ func NewSpool(parent string) (s *Spool, err error) {
 		if err != nil {
 			return pathError("make a file in", parent, err)
 		}
-		_ = in.Remove(name) // Windows removes no open file
+		_ = in.Remove(name) // Windows cannot remove an open file
 		s = &Spool{f}
 		return nil
 	})

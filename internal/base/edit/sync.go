@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// SyncFolders makes folders that were placed below the folder on survive a crash, with all files
-// in them. On Linux, one call does so for the whole file system, and the list is not looked at.
+// SyncFolders makes folders below the folder on, and all their files, survive a crash. On Linux,
+// one call does so for the whole file system, and SyncFolders ignores the list.
 func SyncFolders(on string, folders []string) error {
 	if runtime.GOOS == "linux" {
 		folders = []string{on}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Take moves an existing folder away from its place, into the tree, which must be empty. The
-// tree is then that folder: the caller may look at it, place it elsewhere, or remove it.
+// Take moves an existing folder into the tree, which must be empty. The tree is then that folder:
+// the caller may look at it, place it elsewhere, or remove it.
 func (t *Tree) Take(from string) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -24,7 +24,7 @@ func (t *Tree) Take(from string) error {
 			return errors.Join(pathError("remove", from, err), t.openRoot())
 		}
 		err := t.rename(swapFolder)
-		if err != nil { // a link has come into its place since
+		if err != nil { // a link has taken the folder's place
 			t.name = newFolder
 			return errors.Join(pathError("remove", from, errFolder), moveChecked(t.in, swapFolder, in, name))
 		}
@@ -33,10 +33,10 @@ func (t *Tree) Take(from string) error {
 	})
 }
 
-// Back moves the tree to a path, as [Tree.Place] does. It is for a folder that a tree was
-// exchanged with, and that is not to be removed after all. If the path is on another file
-// system, the tree is copied. A tree with anything but folders, regular files and links is
-// then not moved, and the error is [ErrIrregular].
+// Back moves the tree to a path, as [Tree.Place] does. It is meant for an old folder that the tree
+// was exchanged with and that must be kept. If the path is on another file system, Back copies the
+// tree. It cannot copy anything but folders, regular files and links; for such a tree it returns
+// [ErrIrregular].
 func (t *Tree) Back(to string) error {
 	err := t.Place(to)
 	if err == nil || errors.Is(err, ErrExists) || t.root == nil {
@@ -48,8 +48,9 @@ func (t *Tree) Back(to string) error {
 	return t.Remove()
 }
 
-// Move moves a folder to a path that does not exist, and makes the folders above it. To another
-// file system it copies the folder as [Tree.Back] does, and the caller removes the old one.
+// Move moves a folder to a path that does not exist, and makes the folders above it. If the path is
+// on another file system, Move copies the folder as [Tree.Back] does, and the caller removes the
+// old one.
 func Move(from, to string) error {
 	err := rename(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, ErrLink) {
@@ -82,7 +83,7 @@ func rename(from, to string) error {
 	})
 }
 
-// copyTo copies a folder to a path that does not exist, whole or not at all.
+// copyTo copies a folder to a path that does not exist, completely or not at all.
 func copyTo(root *os.Root, to string) error {
 	t, err := NewTree(filepath.Dir(to))
 	if err != nil {
@@ -98,7 +99,8 @@ func copyTo(root *os.Root, to string) error {
 	return t.Place(to)
 }
 
-// copyFrom makes the files, folders and links of another folder. Links are not followed.
+// copyFrom copies the files, folders and links of another folder into the tree. It does not follow
+// links.
 func (t *Tree) copyFrom(other *os.Root) error {
 	return fs.WalkDir(other.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == "." {

@@ -11,28 +11,28 @@ import (
 	"sync"
 )
 
-// ErrTooLarge is returned for a file with more bytes than its limit.
+// ErrTooLarge is returned for a file that is larger than its limit.
 var ErrTooLarge = errors.New("it is larger than its limit")
 
-// Tree is a new folder that is written beside its destination, and moved there when it is
-// complete. Until then it is below a folder with a temporary name, which only its owner may
-// enter. A killed process leaves that folder behind; [Sweep] removes it.
+// Tree is a new folder that is written beside its destination, and moved there when it is complete.
+// Until then it is in a folder with a temporary name, which only the owner may enter. A killed
+// process leaves that folder behind; [Sweep] removes it.
 //
-// The folder with the temporary name has a file, held, that is locked as long as the tree's
-// process lives.
+// The folder with the temporary name contains a file, held, which is locked as long as the process
+// that writes the tree lives.
 type Tree struct {
-	// ReadOnly makes files without write permissions.
+	// ReadOnly is set to make files without write permissions.
 	ReadOnly bool
 
 	dir   string   // the folder with the temporary name
 	above *os.Root // the folder above dir
 	in    *os.Root // dir
 	name  string   // the tree's folder in dir
-	root  *os.Root // of the tree's folder, until it is placed
+	root  *os.Root // the tree's folder, open until it is placed
 	held  *os.File
 }
 
-// The names in a folder with a temporary name.
+// Names in a folder with a temporary name.
 const (
 	heldFile   = "held"
 	newFolder  = "new"      // a tree that is being written
@@ -40,9 +40,9 @@ const (
 	asideWas   = "replaced" // the old tree, on systems that cannot exchange folders
 )
 
-// NewTree makes an empty tree below the folder parent, which it makes if it is missing, and
-// refuses if it is a link. A tree can only be placed on the file system of parent. The caller
-// removes the tree, or places it.
+// NewTree makes an empty tree below the folder parent. It makes parent if it is missing, and
+// refuses a link. A tree can only be placed on the file system of parent. The caller removes or
+// places the tree.
 func NewTree(parent string) (t *Tree, err error) {
 	err = inFolder(parent, func(in *os.Root) error {
 		t, err = newTree(in)
@@ -81,8 +81,8 @@ func newTree(in *os.Root) (_ *Tree, err error) {
 	return t, nil
 }
 
-// hold locks the folder dir, which has a temporary name in another one. It fails with [ErrLocked]
-// or [fs.ErrNotExist] if another process was faster.
+// hold locks the folder dir, which is called name in the folder in and has a temporary name. It
+// fails with [ErrLocked] or [fs.ErrNotExist] if another process was faster.
 func hold(in *os.Root, name string, dir *os.Root, flag int) (_ *os.File, err error) {
 	path := filepath.Join(dir.Name(), heldFile)
 	if info, err := dir.Lstat(heldFile); err == nil && !info.Mode().IsRegular() {
@@ -100,12 +100,12 @@ func hold(in *os.Root, name string, dir *os.Root, flag int) (_ *os.File, err err
 			f.Close()
 		}
 	}()
-	// On a file system without locks, such as some of networks, a tree is written without one, and
-	// Sweep leaves all trees.
+	// Some network file systems have no locks. A tree is then written without a lock, and Sweep
+	// leaves all trees there.
 	if err := lockFile(f); err != nil && (flag != os.O_EXCL || errors.Is(err, ErrLocked)) {
 		return nil, pathError("lock", path, err)
 	}
-	// Sweep may have moved the folder before it was locked.
+	// Sweep may have moved the folder between the opening of the file and the lock.
 	mine, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -120,20 +120,20 @@ func hold(in *os.Root, name string, dir *os.Root, flag int) (_ *os.File, err err
 	return f, nil
 }
 
-// lockFile is lock, and a variable for the tests.
+// lockFile is [lock]. Tests replace it.
 var lockFile = lock
 
-// Path returns where the tree's folder is now. After [Tree.Exchange] that is the old folder.
+// Path returns the current path of the tree's folder. After [Tree.Exchange] it is the path of the
+// old folder.
 func (t *Tree) Path() string { return filepath.Join(t.dir, t.name) }
 
 var copyBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// File makes a file of the tree from all that r yields, with the folders above it, and returns
-// its size and its SHA-256. The path is slash-separated below the tree. If r yields more than
-// limit bytes, or if the file exists, there is no new file and the error is [ErrTooLarge] or
-// [ErrExists]. An error of r is returned as it is; an error of the disk is a [*fs.PathError].
-// File may be called from several goroutines. Modes are 0644, or 0755 if exec is set, under the
-// process's umask.
+// File makes a file of the tree with the bytes of r, and the folders above it. It returns the
+// file's size and SHA-256. The path is slash-separated and relative to the tree. If r has more than
+// limit bytes, or if the file exists, File makes no file and returns [ErrTooLarge] or [ErrExists].
+// It returns an error of r unchanged; an error of the disk is a [*fs.PathError]. The mode is 0644,
+// or 0755 if exec is set, without the bits of the process's umask. File may be called concurrently.
 func (t *Tree) File(path string, exec bool, r io.Reader, limit int64) (n int64, sum [sha256.Size]byte, err error) {
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
 		return 0, sum, pathError("create", path, fs.ErrInvalid)
@@ -179,7 +179,7 @@ func fill(f *os.File, r io.Reader, limit int64) (n int64, sum [sha256.Size]byte,
 			return n, sum, pathError("write", f.Name(), ErrTooLarge)
 		}
 		h.Write(buf[:m])
-		if m > 0 { // most readers say in a read of their own that they have ended
+		if m > 0 { // most readers return io.EOF in a separate call without bytes
 			if _, err := f.Write(buf[:m]); err != nil {
 				return n, sum, pathError("write", f.Name(), err)
 			}
@@ -227,8 +227,8 @@ func syncEach(root *os.Root) error {
 	})
 }
 
-// Place moves the tree to a path that does not exist, and makes the folders above it. If the
-// path exists, the error is [ErrExists], and the tree is as before. Place syncs nothing: after
+// Place moves the tree to a path that does not exist, and makes the folders above it. If the path
+// exists, Place returns [ErrExists] and leaves the tree unchanged. Place syncs nothing: after
 // [Tree.Sync], a crash leaves the whole folder or none.
 func (t *Tree) Place(at string) error {
 	if err := t.MovePart(".", at); err != nil {
@@ -251,7 +251,7 @@ func (t *Tree) MovePart(part, at string) error {
 	defer to.Close()
 	from, name := t.in, t.name
 	if part == "." {
-		t.closeRoot() // Windows moves no folder that is open
+		t.closeRoot() // Windows cannot move an open folder
 	} else if from, name = t.root, filepath.Base(filepath.FromSlash(part)); name != part {
 		if from, err = t.root.OpenRoot(filepath.Dir(filepath.FromSlash(part))); err != nil {
 			return pathError("move", part, err)
@@ -268,7 +268,7 @@ func (t *Tree) MovePart(part, at string) error {
 	return nil
 }
 
-// moveChecked renames a folder to a name that was free a moment before.
+// moveChecked renames a folder after a check that the new name is free. It is not atomic.
 func moveChecked(from *os.Root, name string, to *os.Root, as string) error {
 	if _, err := to.Lstat(as); err == nil {
 		return ErrExists
@@ -276,9 +276,9 @@ func moveChecked(from *os.Root, name string, to *os.Root, as string) error {
 	return move(from, name, to, as)
 }
 
-// Exchange swaps the tree with an existing folder. Afterwards the tree is the old folder: the
-// caller may look at it, and removes it. On Linux and macOS the swap is atomic if the file
-// system can exchange folders. Elsewhere the path does not exist for a moment.
+// Exchange swaps the tree with an existing folder. Afterwards the tree is the old folder, which the
+// caller may look at and must remove. On Linux and macOS the swap is atomic if the file system can
+// exchange folders. Otherwise the path does not exist for a moment.
 func (t *Tree) Exchange(with string) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -289,8 +289,8 @@ func (t *Tree) Exchange(with string) error {
 			return pathError("replace", with, errFolder)
 		}
 		t.closeRoot()
-		// From here on, Sweep must not take the folder for one that was never placed.
-		if t.name != swapFolder { // it is after an exchange that is undone
+		// From here on, Sweep must not take the tree for one that was never placed.
+		if t.name != swapFolder { // already so if this call undoes an exchange
 			if err := t.in.Rename(t.name, swapFolder); err != nil {
 				return errors.Join(pathError("replace", with, err), t.openRoot())
 			}
@@ -313,7 +313,7 @@ func (t *Tree) rename(name string) error {
 	return t.openRoot()
 }
 
-// exchangeTwice exchanges by two renames. If the second fails, the first is undone.
+// exchangeTwice exchanges the folders with two renames. If the second fails, it undoes the first.
 func (t *Tree) exchangeTwice(in *os.Root, with string) error {
 	if err := move(in, with, t.in, asideWas); err != nil {
 		return err
@@ -325,7 +325,7 @@ func (t *Tree) exchangeTwice(in *os.Root, with string) error {
 	return nil
 }
 
-// errFolder is returned for a file or a link in the place of a folder.
+// errFolder is returned for a file or a link where a folder is expected.
 var errFolder = errors.New("it is not a folder")
 
 // Remove removes the tree. After [Tree.Place] it does nothing.

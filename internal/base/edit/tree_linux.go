@@ -17,8 +17,8 @@ func syncTree(root *os.Root) error {
 	return unix.Syncfs(int(f.Fd()))
 }
 
-// exchange swaps two folders atomically. The error is [errors.ErrUnsupported] if the file
-// system cannot.
+// exchange swaps two folders atomically. The error is [errors.ErrUnsupported] if the file system
+// cannot do so.
 func exchange(from *os.Root, name string, with *os.Root, as string) error {
 	return unsupported(inBoth(from, with, func(a, b int) error {
 		return unix.Renameat2(a, name, b, as, unix.RENAME_EXCHANGE)
@@ -36,8 +36,8 @@ func moveNew(from *os.Root, name string, to *os.Root, as string) error {
 	return err
 }
 
-// unsupported returns [errors.ErrUnsupported] for the errors of a file system that does not
-// know the flags of renameat2.
+// unsupported returns [errors.ErrUnsupported] for the errors of a file system or kernel that does
+// not support a flag of renameat2, and other errors unchanged.
 func unsupported(err error) error {
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return errors.ErrUnsupported

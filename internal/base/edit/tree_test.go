@@ -33,7 +33,7 @@ func newTestTree(t *testing.T, parent string) *Tree {
 	return tree
 }
 
-// files returns the files below a folder with their texts.
+// files returns the texts of the files below a folder, by their paths.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -106,8 +106,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreePlaceTaken checks that a tree does not replace an existing folder, and can be
-// placed elsewhere.
+// TestTreePlaceTaken checks that a tree does not replace an existing file or folder, and can still
+// be placed elsewhere.
 func TestTreePlaceTaken(t *testing.T) {
 	dir := t.TempDir()
 	tree := newTestTree(t, dir)
@@ -145,8 +145,8 @@ func TestTreePlaceTaken(t *testing.T) {
 	}
 }
 
-// TestTreeExchange checks that the tree is in its place, and the old folder where the caller
-// can look at it.
+// TestTreeExchange checks that the new folder is in its place, and that the caller finds the old
+// folder in the tree.
 func TestTreeExchange(t *testing.T) {
 	old := map[string]string{"mine": "old"}
 	twice := func(t *Tree, with string) error { return inFolderOf(with, t.exchangeTwice) }
@@ -188,7 +188,7 @@ func TestTreeExchangeRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", at, err, want)
 		}
 	}
-	// The system refuses to move a folder into itself.
+	// The system refuses to exchange a folder with one that contains it.
 	if err := tree.Exchange(dir); err == nil {
 		t.Error("with the folder that it is in")
 	}
@@ -215,8 +215,8 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestSweep checks that the remains of killed processes are removed, that the user's files
-// among them are kept, and that trees of living processes stay.
+// TestSweep checks that Sweep removes the remains of killed processes. It must call keep for the
+// user's files among them, and leave the trees of living processes.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	parent, at := filepath.Join(dir, "tmp"), filepath.Join(dir, "x")
@@ -280,8 +280,8 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSweepFiles checks that the file of a killed process is removed, and that the file of a
-// living one stays.
+// TestSweepFiles checks that SweepFiles removes the file of a killed process, and leaves that of a
+// living one.
 func TestSweepFiles(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openFolder(dir)
@@ -311,8 +311,8 @@ func TestSweepFiles(t *testing.T) {
 	alive.end()
 }
 
-// TestTreeWithoutLocks checks that trees work on a file system without locks, and that sweeps
-// remove nothing there.
+// TestTreeWithoutLocks checks that trees work on a file system without locks, and that Sweep
+// removes nothing there.
 func TestTreeWithoutLocks(t *testing.T) {
 	was := lockFile
 	defer func() { lockFile = was }()
