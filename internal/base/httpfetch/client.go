@@ -1,8 +1,8 @@
 // Package httpfetch requests files from skill servers over https.
 //
-// A server that a person names may be in a private network. A server that this one names, in a
-// redirect or an index, may not: otherwise a stranger's page could make knack send requests to
-// machines behind a firewall.
+// A server that a person names may be in a private network. A server to which another server
+// refers, in a redirect or an index, may not. Otherwise a stranger's page could make knack send
+// requests to machines behind a firewall.
 package httpfetch
 
 import (
@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	// patience is how long a server may send no byte.
+	// patience is how long a server may send nothing.
 	patience = 30 * time.Second
-	// slowest is the minimum speed of an answer of a known size after five minutes, in bytes a
-	// second: 150 kbit/s. maxTransfer bounds the time of any answer: 64 MiB at that speed.
+	// slowest is the minimum average speed of an answer of known size, in bytes a second: 150
+	// kbit/s. It applies after five minutes. maxTransfer bounds the time of any answer: 64 MiB at
+	// that speed.
 	slowest      = 150_000 / 8
 	maxTransfer  = time.Hour
 	maxRedirects = 5
@@ -32,16 +33,18 @@ const (
 type Options struct {
 	// Proxy returns the proxy for a request, or nil. A command passes [http.ProxyFromEnvironment].
 	Proxy func(*http.Request) (*url.URL, error)
-	// Roots are the certificate authorities; nil means the system's and SSL_CERT_FILE.
+	// Roots are the certificate authorities. If it is nil, the system's and SSL_CERT_FILE are used.
 	Roots *x509.CertPool
-	// Resolver looks up names; nil means the system's.
+	// Resolver looks up names. If it is nil, the system's resolver is used.
 	Resolver *net.Resolver
 	// Agent is the User-Agent header, such as "knack/1.2.0".
 	Agent string
-	// Credentials, if not nil, returns headers for each request to the origin that a person named,
-	// and for no other one. It is called for each request, so that they may change.
+	// Credentials, if not nil, returns headers for requests to the origin that a person named. It
+	// is called for each such request, since credentials may change. Other origins get no
+	// credentials.
 	Credentials func(ctx context.Context) (http.Header, error)
-	// Login follows the message of a refused access; "" says that knack sends no credentials.
+	// Login ends the message of a refused access. If it is "", the message says that knack sends no
+	// credentials.
 	Login string
 }
 
@@ -53,18 +56,18 @@ type Fetcher struct {
 	clients map[string]*Client
 }
 
-// New returns a fetcher without connecting.
+// New returns a fetcher. It connects to no server.
 func New(o Options) *Fetcher { return &Fetcher{options: o, clients: map[string]*Client{}} }
 
-// With returns a fetcher with the same settings that sends these headers as [Options.Credentials].
+// With returns a fetcher with the same settings but other [Options.Credentials].
 func (f *Fetcher) With(credentials func(ctx context.Context) (http.Header, error)) *Fetcher {
 	o := f.options
 	o.Credentials = credentials
 	return New(o)
 }
 
-// For returns the client for a source at an https address, or at an http address on this machine.
-// Clients share no connections, so permissions of one source do not extend to another.
+// For returns the client for a server, given its https address or an http address on this machine.
+// Clients share no connections, so the permissions of one do not extend to another.
 func (f *Fetcher) For(address string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -91,12 +94,12 @@ func (f *Fetcher) Close() {
 	}
 }
 
-// Client sends requests to one server and the servers that it refers to.
+// Client sends requests to one server and to servers to which that server refers.
 type Client struct {
 	options Options
 	named   string // host and port
 	scheme  string // of the address that a person named
-	// anywhere allows each address of a private network.
+	// anywhere allows all addresses in private networks.
 	anywhere bool
 	proxies  sync.Map
 	base     *http.Transport
@@ -119,7 +122,7 @@ func newClient(o Options, named string) *Client {
 	return c
 }
 
-// proxy returns the proxy of a request and remembers its address, which may be in a private
+// proxy returns the proxy of a request. It records the proxy's address, which may be in a private
 // network.
 func (c *Client) proxy(r *http.Request) (*url.URL, error) {
 	if c.options.Proxy == nil {
@@ -132,9 +135,9 @@ func (c *Client) proxy(r *http.Request) (*url.URL, error) {
 	return u, err
 }
 
-// HTTP returns the client as an [http.Client]. Each request passes the checks and waits when the
-// server asks it to. Its answer fails if no byte comes for 30 seconds. Redirects pass the checks
-// of this package.
+// HTTP returns the client as an [http.Client]. Each request and each redirect passes the checks of
+// this package, and a request waits if the server asks it to. The answer fails if no byte comes for
+// 30 seconds.
 func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: c, CheckRedirect: c.redirect}
 }
@@ -173,7 +176,7 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if err := c.checkURL(r.URL); err != nil {
 		return err
 	}
-	r.Header.Del("Referer") // its query may have a secret
+	r.Header.Del("Referer") // the query of the Referer may have a secret
 	if r.URL.Scheme != via[0].URL.Scheme || addressOf(r.URL) != addressOf(via[0].URL) {
 		for _, secret := range []string{"Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"} {
 			r.Header.Del(secret)

@@ -39,7 +39,7 @@ func TestIsPublic(t *testing.T) {
 	}
 }
 
-// names answers questions for addresses from a table, as a name server does.
+// names returns a resolver whose name server answers from a table.
 func names(t *testing.T, table map[string]string) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -132,8 +132,8 @@ func get(t *testing.T, f *Fetcher, source, at string) (string, error) {
 	return string(data), err
 }
 
-// TestRedirects is the table of the addresses to which a source may redirect. The same address is
-// allowed if it is the source.
+// TestRedirects checks to which addresses a source may redirect. Each of these addresses is allowed
+// if it is that of the source.
 func TestRedirects(t *testing.T) {
 	inside := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") })
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "plain") }))
@@ -157,7 +157,7 @@ func TestRedirects(t *testing.T) {
 		"https://localhost:" + port, "https://LOCALHOST.:" + port, "https://a.localhost:" + port,
 		"https://169.254.169.254/latest/meta-data", "https://[fd00:ec2::254]/", "https://10.0.0.1/", "https://192.168.1.1/", "https://172.16.0.1/", "https://100.64.0.1/", "https://[64:ff9b::7f00:1]/", "https://[2002:7f00:1::]/",
 		"https://loop.example.com:" + port, "https://six.example.com:" + port, "https://zero.example.com:" + port, "https://metadata.example.com/", "https://ten.example.com/", "https://mapped.example.com:" + port, "https://nat64.example.com/",
-		"https://source.example.com:" + port, // the source's host, but another of its services
+		"https://source.example.com:" + port, // the host of the source, but another port
 		"http://source.example.com:" + outside.port() + "/", "http://1.1.1.1/", plain.URL, "file:///etc/passwd", "ftp://1.1.1.1/", "gopher://127.0.0.1:70/",
 		"https://user:canary@source.example.com:" + outside.port() + "/",
 	} {
@@ -210,7 +210,7 @@ func TestRedirectCount(t *testing.T) {
 	}
 }
 
-// Credentials that a caller sends go to no other host or port.
+// TestCredentials checks that a caller's credentials are sent to no other host or port.
 func TestCredentials(t *testing.T) {
 	there := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	here := newSite(t, func(w http.ResponseWriter, r *http.Request) {
@@ -248,8 +248,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestProxy checks that a proxy on this machine is used, although private addresses are
-// refused.
+// TestProxy checks that a proxy on this machine is used, although private addresses are refused.
 func TestProxy(t *testing.T) {
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
 	var asked atomic.Int32

@@ -21,15 +21,15 @@ type Answer struct {
 	// Body has the served bytes. The caller bounds and closes it.
 	Body io.ReadCloser
 	Size int64 // -1 if unknown
-	// URL is the address of the bytes, after redirects.
+	// URL is where the bytes came from, after redirects.
 	URL *url.URL
-	// Tag is the ETag for the next request, or "". Unchanged is true if the file still has the
-	// requested tag; then Body is empty.
+	// Tag is the ETag for the next request, or "". Unchanged reports whether the file still has the
+	// tag of the request; if so, Body is empty.
 	Tag       string
 	Unchanged bool
 }
 
-// StatusError is a server's answer with a failure.
+// StatusError is the error for an answer with a failure status.
 type StatusError struct {
 	Status int
 	Wait   time.Duration // the wait that the server asks for, or 0
@@ -37,8 +37,7 @@ type StatusError struct {
 	login  string
 }
 
-// ErrAccess is the category of errors about a server that refuses access, with or without
-// credentials.
+// ErrAccess matches errors about a server that refuses access, with or without credentials.
 var ErrAccess = errors.New("the server refuses access")
 
 // Error describes the failure in words.
@@ -54,13 +53,14 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: the server answers %d %s", e.where, e.Status, http.StatusText(e.Status))
 }
 
-// Is makes an error with a wait an [ErrBusy], and a refused access an [ErrAccess].
+// Is makes an error with a wait match [ErrBusy], and a refused access match [ErrAccess].
 func (e *StatusError) Is(target error) bool {
 	return target == ErrBusy && e.Wait > 0 || target == ErrAccess && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
-// Get requests a file. tag is the ETag of the caller's copy, or "". Errors never have credentials
-// or the query of an address; a failure of the server is a [*StatusError].
+// Get requests a file. tag is the ETag of the caller's copy, or "". Errors never contain
+// credentials or the query of the address. If the server answers with a failure, the error is a
+// [*StatusError].
 func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -92,13 +92,14 @@ func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, err
 // RetryAfter returns the wait that the server asks for, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.Wait }
 
-// Shown returns an address for people, without credentials and without its query, which may be a
+// Shown returns an address for people. It leaves out credentials and the query, which may be a
 // signature.
 func Shown(u *url.URL) string {
 	return display.Excerpt((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
 }
 
-// Plain returns the cause of a failed request, without the address that the libraries add.
+// Plain returns the cause of a failed request in plain words, without the address that net/http
+// adds.
 func Plain(err error) error {
 	var at *url.Error
 	for errors.As(err, &at) {

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
-// ErrRefused is in the chain of errors about requests that this client refuses: private
-// addresses, plain http, too many redirects.
+// ErrRefused matches errors about requests that this client refuses: to private addresses, over
+// plain http, after too many redirects.
 var ErrRefused = errors.New("the request is refused")
 
 type refusal struct{ message string }
@@ -27,7 +27,7 @@ func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...)}
 }
 
-// special lists the ranges outside the public network that [netip.Addr] does not know (IANA's
+// special lists the ranges outside the public network that [netip.Addr] does not recognize (IANA's
 // registries of special-purpose addresses).
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network; Linux connects to the machine itself
@@ -48,7 +48,7 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),       // site-local, deprecated
 }
 
-// carriers lists the ranges whose addresses embed an IPv4 address, and its offset.
+// carriers lists the ranges whose addresses embed an IPv4 address, and the offset of that address.
 var carriers = []struct {
 	prefix netip.Prefix
 	at     int
@@ -84,9 +84,9 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// dial connects to a resolved address only if it is public, or if the caller named this host and
-// port. It checks the address that the system is about to use, so a second DNS answer cannot
-// change it.
+// dial connects to an address only if it is public, or if a person named its host and port. It
+// checks the resolved address that the system is about to use, so a second DNS answer cannot change
+// it.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: patience, Resolver: c.options.Resolver, Control: func(_, at string, _ syscall.RawConn) error {
 		if c.isNamed(address) || c.isProxy(address) {
@@ -116,8 +116,8 @@ func (c *Client) isProxy(address string) bool {
 	return ok
 }
 
-// checkURL refuses a URL before any byte is sent. Behind a proxy it is the only check of an address:
-// the proxy resolves names, and must refuse private ones itself.
+// checkURL checks a URL before any byte is sent. Behind a proxy it is the only check of an address:
+// the proxy resolves names, and must refuse private addresses itself.
 func (c *Client) checkURL(u *url.URL) error {
 	address := addressOf(u)
 	switch {
@@ -136,9 +136,9 @@ func (c *Client) checkURL(u *url.URL) error {
 	return nil
 }
 
-// CheckTarget returns an error if the server that a person named may not lead to an address. It serves
-// a program that then connects to the address. It resolves names on this machine: behind a proxy
-// the proxy must refuse private ones.
+// CheckTarget returns an error if a server that a person named may not refer to an address. It is
+// for addresses to which another program then connects. CheckTarget resolves names on this machine.
+// Behind a proxy, the proxy must refuse private addresses.
 func (f *Fetcher) CheckTarget(ctx context.Context, named, to string) error {
 	c, err := f.For(named)
 	if err != nil {
@@ -157,7 +157,7 @@ func (f *Fetcher) CheckTarget(ctx context.Context, named, to string) error {
 	}
 	found, err := resolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
-		return nil // git will not find it either, except through a proxy
+		return nil // git will not find the host either, except through a proxy
 	}
 	for _, ip := range found {
 		if !isPublic(ip) {

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
-// Led returns a client for addresses that a server's answers name, such as those of its login
-// provider. They may be in a private network only if the server itself is, as [Client.Watch] reports.
+// Led returns a client for addresses in a server's answers, such as those of its login provider.
+// They may be in a private network only if the server itself is, as [Client.Watch] reports.
 func (f *Fetcher) Led(private bool) *Client {
 	key := map[bool]string{false: "led", true: "led privately"}[private]
 	f.mu.Lock()
@@ -25,9 +25,9 @@ func (f *Fetcher) Led(private bool) *Client {
 	return c
 }
 
-// Watch returns a context for a request to the named server, and a function that reports whether the
-// last answer came from a private network. Behind a proxy, only the name or the address of the server
-// tells: the proxy resolves names.
+// Watch returns a context for a request to the named server. private reports whether the last
+// answer came from a private network. Behind a proxy, which resolves names, it goes by the name or
+// the address of the server alone.
 func (c *Client) Watch(ctx context.Context) (watched context.Context, private func() bool) {
 	var via atomic.Pointer[string]
 	var is atomic.Bool

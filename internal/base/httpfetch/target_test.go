@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// CheckTarget says where a server may lead a program that dials by itself.
+// TestCheckTarget checks to which addresses a server may lead another program.
 func TestCheckTarget(t *testing.T) {
 	f := New(Options{Resolver: names(t, map[string]string{"public.example": "93.184.215.14", "inside.example": "10.1.2.3", "mapped.example": "::ffff:169.254.169.254"})})
 	for to, allowed := range map[string]bool{

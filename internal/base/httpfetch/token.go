@@ -6,24 +6,24 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Token names the variable or the file that has the token for one server. Both may be empty.
+// Token names the environment variable or the file that contains the token for one server. Both
+// names may be empty.
 type Token struct {
 	Env, File string
 	Getenv    func(string) string
 	ReadFile  func(path string) ([]byte, error) // its error has no path
 }
 
-// TokenError is the reason that a token cannot be used, without the token.
+// TokenError is the error for a token that cannot be used. It does not contain the token.
 type TokenError struct{ What, Fix string }
 
 // Error implements error.
 func (e *TokenError) Error() string { return e.What + ": " + e.Fix }
 
-// maxToken bounds a token, in bytes: tokens of providers are far shorter.
+// maxToken bounds a token, in bytes. Tokens of providers are far shorter.
 const maxToken = 16 << 10
 
-// Read returns the token, or "" if neither a variable nor a file is named. Its error is a
-// [*TokenError].
+// Read returns the token, or "" if Env and File are empty. The error is a [*TokenError].
 func (t Token) Read() (string, error) {
 	var token string
 	switch {

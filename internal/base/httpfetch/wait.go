@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The longest wait to follow, and the largest number of waits. If a server asks for a longer
-// wait, an earlier request would also use up the quota of the next hour.
+// maxWait and maxWaits bound the waits that a server may ask for. If it asks for a longer wait, a
+// request before the end of that wait would also use up the quota of the next hour.
 const (
 	maxWait  = time.Minute
 	maxWaits = 5
 )
 
-// ErrBusy is the category of errors about a server that asks for a longer wait.
+// ErrBusy matches errors about a server that asks for a longer wait.
 var ErrBusy = errors.New("the server asks to wait")
 
 // errSilent and errLong are the errors of a stalled and a slow transfer.
@@ -36,8 +36,8 @@ func (silence) Error() string {
 func (silence) Timeout() bool   { return true }
 func (silence) Temporary() bool { return true }
 
-// Patiently sends a request, and repeats it after status 429 or 503 with a wait of at most a minute. It
-// returns such an answer after five waits, and if the body cannot be sent again.
+// Patiently sends a request, and repeats it after a status 429 or 503 that asks for a wait of at
+// most a minute. After five waits, or if the body cannot be sent again, it returns that answer.
 func Patiently(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	for waits := 0; ; waits++ {
 		resp, err := send(r)
@@ -66,7 +66,8 @@ func Patiently(r *http.Request, send func(*http.Request) (*http.Response, error)
 	}
 }
 
-// RetryAfter reads the Retry-After header: seconds, or a date (RFC 9110, 10.2.3).
+// RetryAfter returns the wait in the Retry-After header, which has seconds or a date (RFC 9110,
+// 10.2.3).
 func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 { // some servers send fractions
@@ -78,11 +79,12 @@ func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 
 type endless struct{}
 
-// Endless returns a context for a request whose answer is a stream: it may send nothing for a long
-// time, and need not end.
+// Endless returns a context for a request whose answer is a stream. Such an answer may send nothing
+// for a long time, and need not end.
 func Endless(ctx context.Context) context.Context { return context.WithValue(ctx, endless{}, true) }
 
-// send sends a request whose answer fails if the server stops sending, unless it is [Endless].
+// send sends a request. Its answer fails if the server stops sending, unless the request is
+// [Endless].
 func (c *Client) send(r *http.Request) (*http.Response, error) {
 	if r.Context().Value(endless{}) != nil {
 		return c.base.RoundTrip(r)
@@ -103,7 +105,7 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// body reads an answer, and fails if it stalls.
+// body is the body of an answer. Read fails if the server stalls or is too slow.
 type body struct {
 	in     io.ReadCloser
 	cancel context.CancelCauseFunc

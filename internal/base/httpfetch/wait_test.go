@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// scripted is a client of a server on a pipe, which answers one connection after the other as the
-// script says. It uses the clock of the test's bubble.
+// scripted returns a client of a server on a pipe. The server handles each connection with the next
+// function of answers. The client uses the clock of the test's bubble.
 func scripted(t *testing.T, answers ...func(net.Conn)) *Client {
 	t.Helper()
 	c := newClient(Options{}, "127.0.0.1:80")
