@@ -11,11 +11,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Unmarshal is [json.Unmarshal] for JSON that decides about trust: names match with case, and no object
-// has a name twice. encoding/json takes EXP for exp, and the last of two, so that another program reads
-// another value under the same signature.
+// Unmarshal is [json.Unmarshal] for JSON that decides about trust. Names must match in case, and no
+// object may have a name twice. encoding/json accepts EXP for exp, and takes the last of two
+// members, so that another program could read another value under the same signature.
 func Unmarshal(data []byte, v any) error {
-	if err := json.Unmarshal(data, v); err != nil { // which bounds the depth
+	if err := json.Unmarshal(data, v); err != nil { // json.Unmarshal bounds the depth
 		return err
 	}
 	return exact(json.NewDecoder(bytes.NewReader(data)), reflect.TypeOf(v).Elem())
@@ -23,7 +23,8 @@ func Unmarshal(data []byte, v any) error {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// exact reads a value that is decoded into this type; nil is a type whose names are not known.
+// exact checks a value that is decoded into type t. t is nil if the names of the value are not
+// known.
 func exact(d *json.Decoder, t reflect.Type) error {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -1,5 +1,5 @@
-// Package jsonfile reads JSON files that people write or may edit: strictly, and with the line and the
-// column of a fault.
+// Package jsonfile reads JSON files that people write or may edit. It is strict, and reports the
+// line and the column of a fault.
 package jsonfile
 
 import (
@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// maxText bounds a string of a file, in bytes, unless the options say otherwise.
+	// maxText bounds a string of a file, in bytes, unless the options set another bound.
 	maxText = 4 << 10
-	// maxDepth bounds the lists and objects in each other of a value that is skipped.
+	// maxDepth bounds the nesting of lists and objects in a value that is skipped.
 	maxDepth = 100
 )
 
-// Options say how the faults of a kind of file are worded, and how large it may be.
+// Options set the bounds of a kind of file, and the fixes in its errors.
 type Options struct {
 	MaxSize  int    // in bytes
-	MaxText  int    // of one string, in bytes; 0 for 4,096
+	MaxText  int    // of one string, in bytes; 0 means 4,096
 	TooLarge string // the fix for a file that is too large
 	Restore  string // the fix for a malformed file
 	Empty    string // the fix for an empty file
@@ -39,15 +39,16 @@ type Error struct {
 	Message, Fix string
 }
 
-// Error returns the place, the message and the fix in one line.
+// Error returns the position, the message and the fix in one line.
 func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s: %s", e.Line, e.Column, e.Message, e.Fix)
 }
 
-// Reader reads the values of a file in turn. The tokens of encoding/json have no position of their
-// own, and take more than twice as long. A fault is a panic with an [*Error], which [Read] recovers.
+// Reader reads the values of a JSON file one after the other. It does not use the tokens of
+// encoding/json, which have no position of their own and take more than twice as long. A method
+// that meets a fault panics with an [*Error], which [Read] recovers.
 type Reader struct {
-	// Last is where the last value began: an offset, for [Reader.Fail].
+	// Last is the offset at which the last value began, for [Reader.Fail].
 	Last int
 
 	o   Options
@@ -55,8 +56,8 @@ type Reader struct {
 	at  int // the next byte
 }
 
-// Read reads a file with read, which reads one value, and returns the first fault. Nothing but
-// space may follow the value.
+// Read reads a file with the function read, which reads one value. It returns the first fault. Only
+// white space may follow the value.
 func Read(data []byte, o Options, read func(*Reader)) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -99,7 +100,7 @@ func (r *Reader) begin(data []byte) {
 	}
 }
 
-// Fail ends the reading.
+// Fail panics with a fault at an offset.
 func (r *Reader) Fail(at int, fix, format string, args ...any) {
 	line := strings.LastIndexByte(r.src[:at], '\n') + 1
 	if rest := r.src[at:]; at == line {
@@ -112,7 +113,7 @@ func (r *Reader) Fail(at int, fix, format string, args ...any) {
 	panic(&Error{Line: 1 + strings.Count(r.src[:at], "\n"), Column: 1 + utf8.RuneCountInString(r.src[line:at]), Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// syntax fails because something else was expected here.
+// syntax fails at the current offset, where something else was expected.
 func (r *Reader) syntax(expected string) {
 	rest := r.src[r.at:]
 	if rest == "" {
@@ -128,7 +129,7 @@ func (r *Reader) space() {
 	}
 }
 
-// next skips blanks, and c if it follows, and reports whether it did.
+// next skips white space and the byte c. It reports whether c was there.
 func (r *Reader) next(c byte) bool {
 	r.space()
 	if r.at == len(r.src) || r.src[r.at] != c {
@@ -144,8 +145,8 @@ func (r *Reader) expect(c byte) {
 	}
 }
 
-// Members calls visit for each member of an object, with its key and the key's place. visit
-// reads the value.
+// Members calls visit for each member of an object, with its key and the key's offset. visit reads
+// the value.
 func (r *Reader) Members(what string, visit func(key string, at int)) {
 	if r.space(); r.at < len(r.src) && r.src[r.at] != '{' {
 		r.Fail(r.at, r.o.Restore, "%s is not an object: { is expected", what)
@@ -168,8 +169,8 @@ func (r *Reader) Members(what string, visit func(key string, at int)) {
 	}
 }
 
-// Object reads an object with the given fields, each at most once. It returns which it had,
-// a bit each.
+// Object reads an object with the given fields, each at most once. It returns a bit set of the
+// fields that the object had.
 func (r *Reader) Object(what string, fields []string, visit func(field string, at int)) (seen uint) {
 	return r.object(what, fields, visit, func(field string, at int) {
 		fix := "the fields are " + strings.Join(fields, ", ") + "; if a newer knack wrote the file, use that"
@@ -180,7 +181,7 @@ func (r *Reader) Object(what string, fields []string, visit func(field string, a
 	})
 }
 
-// Fields is [Reader.Object] for an object of another program, whose other fields are skipped.
+// Fields is [Reader.Object] for an object of another program. It skips other fields.
 func (r *Reader) Fields(what string, fields []string, visit func(field string, at int)) (seen uint) {
 	return r.object(what, fields, visit, func(string, int) { r.skip(0) })
 }
@@ -201,7 +202,7 @@ func (r *Reader) object(what string, fields []string, visit, unknown func(field 
 	return seen
 }
 
-// Require checks that an object that Object has read has these of its fields.
+// Require fails unless an object, as read by Object, had all required fields.
 func (r *Reader) Require(seen uint, at int, what string, fields, required []string, fix string) {
 	for i, field := range fields {
 		if seen&(1<<i) == 0 && slices.Contains(required, field) {
@@ -228,7 +229,7 @@ func (r *Reader) List(field string, visit func()) {
 	}
 }
 
-// quoted reads a string, expected as named.
+// quoted reads a string. expected describes it in an error.
 func (r *Reader) quoted(expected string) string {
 	r.space()
 	r.Last = r.at
@@ -269,7 +270,7 @@ func (r *Reader) unescape(raw string) (s string) {
 	return s
 }
 
-// value begins a value that must be of a type.
+// value checks that the next value has the given type, by its first byte.
 func (r *Reader) value(field, kind string, is func(c byte) bool) {
 	r.space()
 	r.Last = r.at
@@ -300,7 +301,7 @@ func (r *Reader) Text(field string) string {
 	return s
 }
 
-// Digest reads a digest in the form that parse accepts.
+// Digest reads a digest that the function parse accepts.
 func Digest[T any](r *Reader, field string, parse func(string) (T, error)) T {
 	d, err := parse(r.Text(field))
 	if err != nil {
@@ -337,13 +338,13 @@ func (r *Reader) Boolean(field string) bool {
 	return false
 }
 
-// Next returns where the next value begins: its offset, for [Reader.Fail], and its line.
+// Next returns the offset at which the next value begins, for [Reader.Fail], and its line.
 func (r *Reader) Next() (at, line int) {
 	r.space()
 	return r.at, 1 + strings.Count(r.src[:r.at], "\n")
 }
 
-// skip passes a value of any kind.
+// skip skips a value of any type.
 func (r *Reader) skip(depth int) {
 	if depth > maxDepth {
 		r.Fail(r.at, r.o.Restore, "lists and objects are more than %d deep", maxDepth)
