@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Budget divides units, such as bytes or calls, among clients. A waiting request gets room once
-// there is enough for it; smaller requests may overtake it. A client that holds a quarter gets
-// none of the last quarter, so that others find room.
+// Budget divides units, such as bytes or calls, among clients. A waiting request gets room as soon
+// as there is enough for it; smaller requests may overtake it. A client that holds a quarter of the
+// units gets none of the last quarter, so that other clients find room.
 type Budget struct {
 	units    int64
 	patience time.Duration
@@ -26,13 +26,13 @@ type waiter struct {
 	granted chan struct{} // closed with mu held
 }
 
-// NewBudget returns a budget. A client that finds no room waits for at most patience.
+// NewBudget returns a budget. A request that finds no room waits for at most patience.
 func NewBudget(units int64, patience time.Duration) *Budget {
 	return &Budget{units: units, patience: patience, of: map[string]int64{}}
 }
 
-// Open returns an account for a client, which the caller must close. The client "" has no share
-// and may hold all units.
+// Open returns an account for a client, which the caller must close. The client "" is not limited
+// to a share and may hold all units.
 func (b *Budget) Open(client string) *Account { return &Account{budget: b, client: client} }
 
 // Held returns the number of units in all accounts.
@@ -42,8 +42,8 @@ func (b *Budget) Held() int64 {
 	return b.held
 }
 
-// Share returns the units that a client has, and whether it gets no more because the rest is
-// reserved for others.
+// Share returns the units that a client holds. over reports whether it gets no more because the
+// rest is reserved for other clients.
 func (b *Budget) Share(client string) (own int64, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,8 +57,8 @@ func (b *Budget) exceedsShare(client string, own, all int64) bool {
 	return client != "" && own > share && all > b.units-share
 }
 
-// Account is the share of a budget that one request holds. Its methods are safe for concurrent
-// use. A request for more than a client's maximum gets the maximum. Settle, Refused and Close
+// Account is the part of a budget that one request holds. Its methods are safe for concurrent use.
+// A request for more than the maximum of an account gets the maximum. Settle, Refused and Close
 // accept a nil account, which holds nothing.
 type Account struct {
 	budget *Budget
@@ -68,15 +68,15 @@ type Account struct {
 	closed, refused bool
 }
 
-// Try takes room for more units if it is free now.
+// Try takes room for more units. It reports false if the room is not free now.
 func (a *Account) Try(units int64) bool {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.take(units)
 }
 
-// Wait takes room for more units. It reports false if no room becomes free within the budget's
-// patience and the context.
+// Wait takes room for more units. It reports false if no room becomes free before the budget's
+// patience or the context ends.
 func (a *Account) Wait(ctx context.Context, units int64) bool {
 	b := a.budget
 	b.mu.Lock()
@@ -107,7 +107,7 @@ func (a *Account) Wait(ctx context.Context, units int64) bool {
 	return false
 }
 
-// Settle sets the number of units that the account holds, and waits for room if it needs more.
+// Settle sets the number of units that the account holds. If it needs more, it waits for room.
 func (a *Account) Settle(ctx context.Context, units int64) bool {
 	if a == nil {
 		return true
@@ -121,7 +121,7 @@ func (a *Account) Settle(ctx context.Context, units int64) bool {
 	return more <= 0 || a.Wait(ctx, more)
 }
 
-// Refused reports whether the account has been refused room.
+// Refused reports whether a request of the account for room was refused.
 func (a *Account) Refused() bool {
 	if a == nil {
 		return false
@@ -142,7 +142,7 @@ func (a *Account) Close() {
 	a.give(a.held)
 }
 
-// take needs mu.
+// take takes room if it is free. The caller holds mu.
 func (a *Account) take(units int64) bool {
 	b := a.budget
 	most := b.units // the maximum of one account
@@ -152,7 +152,7 @@ func (a *Account) take(units int64) bool {
 	units = min(units, most-a.held)
 	all, own := b.held+units, b.of[a.client]+units
 	switch {
-	case !a.closed && units <= 0: // it already holds its maximum
+	case !a.closed && units <= 0: // the account already holds its maximum
 		return true
 	case a.closed, all > b.units, b.exceedsShare(a.client, own, all):
 		return false
@@ -162,7 +162,7 @@ func (a *Account) take(units int64) bool {
 	return true
 }
 
-// give needs mu.
+// give returns units and serves waiting requests. The caller holds mu.
 func (a *Account) give(units int64) {
 	if units == 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestBudgetIsShared: one client gets three quarters, and another client the last
-// quarter.
+// TestBudgetIsShared checks that one client gets three quarters of a budget, and another client the
+// last quarter.
 func TestBudgetIsShared(t *testing.T) {
 	b := NewBudget(100, time.Second)
 	greedy, modest, local := b.Open("greedy"), b.Open("modest"), b.Open("")
@@ -44,8 +44,8 @@ func TestBudgetIsShared(t *testing.T) {
 	}
 }
 
-// TestBudgetIsWaitedFor: a waiter gets memory that others give back, and is refused after
-// a time.
+// TestBudgetIsWaitedFor checks that a waiting request gets memory that others return, and is
+// refused after a time.
 func TestBudgetIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(100, 10*time.Second)

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Reasons why work is refused for the moment.
+// Reasons why work is refused for now.
 var (
-	// ErrBusy is returned if too many reads of one disk are still waiting.
+	// ErrBusy is returned if too many reads from one disk are still waiting.
 	ErrBusy = errors.New("the disk does not answer, and too many reads are waiting for it")
 	// ErrNoRoom is returned if the answers in progress use all memory.
 	ErrNoRoom = errors.New("the server is busy; try again")
@@ -15,13 +15,13 @@ var (
 
 type accountKey struct{}
 
-// WithAccount returns a context in which [Reserve] takes room from a.
+// WithAccount returns a context in which [Reserve] takes room from a's budget.
 func WithAccount(ctx context.Context, a *Account) context.Context {
 	return context.WithValue(ctx, accountKey{}, a)
 }
 
-// Reserve takes room for bytes that a request is about to allocate. The error is
-// [ErrNoRoom], or the context's.
+// Reserve takes room for bytes that a request is about to allocate. The error is [ErrNoRoom] or the
+// context's error.
 func Reserve(ctx context.Context, bytes int64) error {
 	a, _ := ctx.Value(accountKey{}).(*Account)
 	switch {

@@ -17,9 +17,9 @@ type slots struct {
 	users int           // operations that have or await a slot; guarded by mu of InFlight
 }
 
-// Enter takes one of a key's n slots, which leave returns. If all are taken, it waits for one
-// within patience and the context. The error is [ErrBusy] or the context's. n is the same
-// at each call for a key.
+// Enter takes one of a key's n slots. leave returns the slot. If all slots are taken, Enter waits
+// for one until patience or the context ends. The error is [ErrBusy] or the context's error. n must
+// be the same in each call for a key.
 func (l *InFlight[K]) Enter(ctx context.Context, key K, n int, patience time.Duration) (leave func(), err error) {
 	l.mu.Lock()
 	s := l.of[key]

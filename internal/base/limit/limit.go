@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Rate is a client's permitted rate: Burst requests at once, and PerSecond a second in the long
-// run. The zero Rate sets no limit.
+// Rate is a client's permitted rate: a burst of Burst requests, and PerSecond requests per second
+// in the long run. The zero Rate sets no limit.
 type Rate struct {
 	PerSecond float64
 	Burst     int
@@ -19,11 +19,11 @@ func (r Rate) interval() time.Duration {
 	return max(time.Duration(float64(time.Second)/r.PerSecond), 1)
 }
 
-// maxClients is the number of clients that are counted separately, in some 1 MiB of memory. All
+// maxClients bounds the clients that are counted separately, which takes about 1 MiB of memory. All
 // other clients together count as one.
 const maxClients = 16384
 
-// others is the name of all clients beyond [maxClients]. NUL is in no other client's name.
+// others is the name of the clients beyond [maxClients]. No client's name has a NUL.
 const others = "\x00"
 
 // Clients counts the requests of each client. The zero value sets no limit.
@@ -36,7 +36,7 @@ type Clients struct {
 	cleaned time.Time // when clients with a full burst were last removed
 }
 
-// client is the state of one client. At the time full its whole burst is available again, and it
+// client is the state of one client. At the time full, its whole burst is available again, and it
 // is like a new client.
 type client struct {
 	full   time.Time
@@ -48,8 +48,9 @@ func New(rate Rate) *Clients {
 	return &Clients{rate: rate, most: maxClients, now: time.Now, of: map[string]*client{}}
 }
 
-// Take counts one request of a client. If the request is not permitted, denied is the
-// number of refusals since the last permitted one, and wait is the time until the next.
+// Take counts one request of a client. If the request is not permitted, denied is the number of
+// requests denied since the last permitted one, and wait is the time until the next one is
+// permitted.
 func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 	if c == nil || c.rate.PerSecond <= 0 {
 		return 0, 0
@@ -72,8 +73,8 @@ func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 	return 0, 0
 }
 
-// find returns a client's state. The caller holds mu. A client is removed only when its burst is
-// full again; otherwise many names would get many bursts.
+// find returns a client's state. The caller holds mu. find removes another client only when its
+// burst is full again; otherwise a client with many names would get many bursts.
 func (c *Clients) find(name string, now time.Time, burst time.Duration) *client {
 	if who := c.of[name]; who != nil {
 		return who

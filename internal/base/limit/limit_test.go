@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// clock is a time that changes only when it is set.
+// clock gives c a time that changes only when the test sets it, and returns it.
 func clock(c *Clients) *time.Time {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.now = func() time.Time { return now }
 	return &now
 }
 
-// let returns the number of n requests that are permitted.
+// let makes n requests and returns how many were permitted.
 func let(c *Clients, name string, n int) (in int) {
 	for range n {
 		if wait, _ := c.Take(name); wait == 0 {
@@ -60,7 +60,7 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// Memory is bounded, and a client gains nothing by many names.
+// TestMostClients checks that memory is bounded, and that a client gains nothing from many names.
 func TestMostClients(t *testing.T) {
 	c := New(Rate{PerSecond: 1, Burst: 2})
 	c.most = 100

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Bounds of a log.
+// Bounds on a log.
 const (
 	// logPause is the minimum time between equal lines.
 	logPause = time.Minute
-	// logKinds is the number of different lines that are distinguished; beyond it, lines with the
+	// logKinds is the number of different lines that are distinguished. Beyond that, lines with the
 	// same message count as equal.
 	logKinds = 256
 )
 
-// Log returns a log that writes a line at most once a minute, unless hundreds of other lines came
-// in between. The line has the number of times that it was left out. A log of Log is returned
+// Log returns a log that writes equal lines at most once a minute, unless hundreds of other lines
+// came in between. The line includes how often it was left out. A log that Log returned is returned
 // unchanged.
 func Log(log *slog.Logger) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {
@@ -61,7 +61,7 @@ func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 	return b.next.Handle(ctx, r)
 }
 
-// seenLines has the recent lines.
+// seenLines stores the recent lines.
 type seenLines struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -70,11 +70,11 @@ type seenLines struct {
 
 type seenLine struct {
 	at   time.Time // of the last write
-	left int       // how often the line was left out since
+	left int       // how often the line was left out since then
 }
 
-// note reports whether to write a line, and how often it was left out before. If there are too
-// many lines, kind replaces it.
+// note reports whether to write a line, and how often it was left out before. If there are too many
+// different lines, note counts kind instead of the line.
 func (s *seenLines) note(line, kind string) (left int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lines is a log as text, without times, with the lines that were written.
+// lines returns a log, and a function that returns the lines written to it, without times.
 func lines() (*slog.Logger, func() []string) {
 	var b bytes.Buffer
 	h := slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -52,7 +52,8 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// Lines that all differ are also bounded, and lines of other kinds are still written.
+// TestLogIsBoundedWhereEveryLineDiffers checks that lines that all differ are also bounded, and
+// that lines of another kind are still written.
 func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
 	plain, got := lines()
 	log := Log(plain)

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Parallel calls work with each number below n, in at most workers goroutines. Work that a context
-// can end looks at it first.
+// Parallel calls work with each number below n, in at most workers goroutines. If a context can end
+// the work, work checks it first.
 func Parallel(workers, n int, work func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
