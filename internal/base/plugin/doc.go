@@ -1,20 +1,21 @@
-// Package plugin reads the files that describe plugins of agents, and lists of them: plugin.json and
-// mcp.json of Agent Plugins 1.0.0, the manifests of single clients, and marketplaces. It is the only
-// parser of these files. It opens no file, knows no skills, and follows nothing that it reads.
+// Package plugin reads the files that describe plugins of agents and lists of plugins: plugin.json
+// and mcp.json of Agent Plugins 1.0.0, the manifests of single clients, and marketplaces. It is the
+// only parser of these files. It opens no file, does not depend on skills, and follows no reference
+// in a file.
 //
-// Each parser returns the useful part of a file, and the faults in it. A fault names the clause or
-// client that it offends, the client's reaction, and the fix. A path in a result stays below the
-// folder that it belongs to: a path that leads out is a fault, and is left out.
+// Each parser returns the useful part of a file, and its faults. A fault states the rule that is
+// broken, the client's reaction, and the fix. Each path in a result is below the folder of its
+// plugin or marketplace. A path that leads out is a fault, and is left out.
 package plugin
 
-// The sizes of files that are read. The specification has no bound. The largest marketplace in
-// use has 0.2 MiB.
+// Bounds on the sizes of files that are read. The specification has none. The largest marketplace
+// in use has 0.2 MiB.
 const (
 	MaxManifest    = 1 << 20
 	MaxMarketplace = 8 << 20
 )
 
-// The identifiers of the schemas of Agent Plugins 1.0.0 (§5.2, §7.2.1).
+// Identifiers of the schemas of Agent Plugins 1.0.0 (§5.2, §7.2.1).
 const (
 	Schema        = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 	ServersSchema = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
@@ -36,13 +37,13 @@ const (
 	Qwen     Client = "Qwen Code"
 )
 
-// File is the place of a file below a plugin or a marketplace, and the client whose file it is.
+// File is the path of a file below a plugin or a marketplace, and the client that reads it.
 type File struct {
 	Path   string
 	Client Client
 }
 
-// Manifests are the manifests of plugins. The first is the only one of Agent Plugins.
+// Manifests are the manifests of plugins. Agent Plugins defines only the first.
 var Manifests = []File{
 	{"plugin.json", Portable},
 	{".claude-plugin/plugin.json", Claude},
@@ -61,7 +62,7 @@ var Marketplaces = []File{
 	{".github/plugin/marketplace.json", Copilot},
 }
 
-// The fixed places of the components of a plugin (§6.1).
+// Fixed paths of the components of a plugin (§6.1).
 const (
 	SkillsFolder = "skills"
 	ServersFile  = "mcp.json"
@@ -70,22 +71,23 @@ const (
 // Effect is the consequence of a fault for a client.
 type Effect int
 
-// The effects, from the least to the worst.
+// The effects, from the least to the most serious.
 const (
-	Notes    Effect = iota // nothing: it is worth knowing
-	Ignores                // the field, or a client may differ
-	Skips                  // the entry: a skill, a server, a plugin of a marketplace
-	Disables               // the component type
-	Rejects                // the plugin or the marketplace
+	Notes    Effect = iota // nothing, but it is worth knowing
+	Ignores                // the client ignores the field, or clients may differ
+	Skips                  // the client skips one entry: a skill, a server, a plugin in a list
+	Disables               // the client ignores all components of the type
+	Rejects                // the client rejects the plugin or the marketplace
 )
 
-// Fault is one place in a file that breaks a rule.
+// Fault is a place in a file that breaks a rule.
 type Fault struct {
-	Rule   string // its ID in [Rules]
+	Rule   string // the ID of a rule in [Rules]
 	Effect Effect
-	// At and End are the bytes of the value or name in the file; both are zero for the whole file.
+	// At and End are the byte range of the value or name in the file. Both are zero for the whole
+	// file.
 	At, End int
-	Field   string // such as author.email or plugins[3].source, if any
+	Field   string // such as author.email or plugins[3].source, or ""
 	Message string
 	Fix     string
 }
@@ -93,12 +95,12 @@ type Fault struct {
 // Rule is a row of the table of rules.
 type Rule struct {
 	ID     string
-	Worst  Effect // the usual effect
-	Source string // the clause, or the client
+	Worst  Effect // the usual effect of a fault
+	Source string // the clause of the specification, or the client
 	Title  string // the requirement
 }
 
-// The rules of files.
+// The rules that the content of a file can break.
 const (
 	RuleFile       = "plugin-file"
 	RuleJSON       = "plugin-json"
@@ -132,7 +134,7 @@ const (
 	RuleMarketPin     = "marketplace-pin"
 )
 
-// The rules of folders, which package plugins applies.
+// The rules that folders can break, which package plugins applies.
 const (
 	RuleManifest     = "plugin-manifest"
 	RuleSkills       = "plugin-skills"

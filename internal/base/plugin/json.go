@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxDepth  = 64      // of objects and lists; real files have 6
-	maxValues = 500_000 // of a file: 5,000 plugins with 100 values each
-	maxFaults = 1_000   // of a file
+	maxDepth  = 64      // nesting of objects and lists; real files have 6
+	maxValues = 500_000 // values in a file: 5,000 plugins with 100 values each
+	maxFaults = 1_000   // faults in a file
 )
 
 // kind is the type of a JSON value.
@@ -32,7 +32,7 @@ const (
 
 var kindNames = [...]string{"null", "true or false", "a number", "a string", "a list", "an object"}
 
-// value is a JSON value and its place in the file. A nil value is absent.
+// value is a JSON value and its position in the file. A nil value is absent.
 type value struct {
 	kind    kind
 	yes     bool
@@ -42,7 +42,8 @@ type value struct {
 	members []member
 }
 
-// member is a member of an object. Of members with one name, the last counts, as in JavaScript.
+// member is a member of an object. If several members have the same name, the last counts, as in
+// JavaScript.
 type member struct {
 	name    string
 	at, end int // of the name
@@ -62,7 +63,7 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
-// is reports whether a value is there and of a type.
+// is reports whether a value is present and of the given type.
 func (v *value) is(k kind) bool { return v != nil && v.kind == k }
 
 // string returns the text of a string, or "".
@@ -73,7 +74,7 @@ func (v *value) string() string {
 	return ""
 }
 
-// bool returns whether a value is true, or fallback for any other than true and false.
+// bool returns a boolean value, or fallback for any other value.
 func (v *value) bool(fallback bool) bool {
 	if v.is(boolean) {
 		return v.yes
@@ -95,7 +96,7 @@ func (r *report) add(rule string, e Effect, at *value, field, fix, format string
 	r.put(f)
 }
 
-// name adds a fault about the name of a member.
+// name adds a fault at the name of a member.
 func (r *report) name(rule string, e Effect, m member, field, fix, format string, args ...any) {
 	r.add(rule, e, &value{at: m.at, end: m.end}, field, fix, format, args...)
 }
@@ -118,7 +119,7 @@ func (r *report) worst(e Effect) bool {
 	return false
 }
 
-// list returns the faults, ending with a note if there are too many.
+// list returns the faults, and a note at the end if there were too many.
 func (r *report) list() []Fault {
 	if r.cut > 0 {
 		return append(r.faults, Fault{Rule: r.faults[0].Rule, Effect: r.faults[0].Effect, Message: fmt.Sprintf("%s more faults are left out", display.Thousands(r.cut)), Fix: "mend these first"})
@@ -126,8 +127,8 @@ func (r *report) list() []Fault {
 	return r.faults
 }
 
-// parse reads a file that must be a JSON object. If it is not, the result is nil and the fault has
-// the effect bad. Names that occur twice are faults of the rule [RuleKeys].
+// parse reads a file that must be a JSON object. If it is not, parse returns nil and adds a fault
+// with the effect bad. A name that occurs twice in an object is a fault of the rule [RuleKeys].
 func (r *report) parse(data []byte, most int, rule string, bad Effect) *value {
 	fail := func(at int, fix, format string, args ...any) *value {
 		r.add(rule, bad, &value{at: at, end: min(at+1, len(data))}, "", fix, format, args...)
@@ -175,7 +176,7 @@ func (r *report) parse(data []byte, most int, rule string, bad Effect) *value {
 	return v
 }
 
-// syntax says where and why a text is not JSON.
+// syntax returns where and why a text is not JSON, and the fix.
 func syntax(data []byte, skip int, err error) (at int, message, fix string) {
 	var wrong *json.SyntaxError
 	if !errors.As(err, &wrong) {
@@ -196,26 +197,26 @@ func syntax(data []byte, skip int, err error) (at int, message, fix string) {
 	return at, strings.TrimPrefix(wrong.Error(), "json: "), "correct the JSON here"
 }
 
-// parser makes values of a text that is JSON.
+// parser reads the values of a text that is valid JSON.
 type parser struct {
 	decoder *json.Decoder
 	data    []byte
-	skip    int // the byte-order mark
+	skip    int // the length of the byte-order mark
 	values  int
 	deep    bool
 	report  *report
 }
 
-// place returns the place in the file after the last token.
+// place returns the offset in the file after the last token.
 func (p *parser) place() int { return p.skip + int(p.decoder.InputOffset()) }
 
-// token returns the next token and its place.
+// token returns the next token and its offset in the file.
 func (p *parser) token() (t json.Token, at int) {
 	at = p.place()
 	for at < len(p.data) && strings.IndexByte(" \t\r\n,:", p.data[at]) >= 0 {
 		at++
 	}
-	t, _ = p.decoder.Token() // the text was found to be JSON
+	t, _ = p.decoder.Token() // the text is known to be JSON
 	return t, at
 }
 
@@ -268,7 +269,7 @@ func (p *parser) members(v *value, depth int) {
 	}
 }
 
-// fieldName joins the names of a member and of the object that has it.
+// fieldName joins the name of an object and the name of its member.
 func fieldName(of, name string) string {
 	if of == "" {
 		return cmp.Or(display.Echo(name), `""`)

@@ -9,42 +9,44 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
-// Manifest is the useful part of the manifest of a plugin.
+// Manifest is the useful part of a plugin's manifest.
 type Manifest struct {
 	Client  Client
 	Schema  string
 	Name    string
 	Version string
-	// Description, Homepage, Repository, License and Keywords are as the manifest has them.
+	// Description, Homepage, Repository, License and Keywords are copied from the manifest
+	// unchanged.
 	Description, Homepage, Repository, License string
 	Keywords                                   []string
-	// Skills are the paths of the field skills of a client's manifest, clean and below the plugin's
-	// root. Each is a folder with skills, or a skill. Claude Code adds them to skills/, other clients
-	// read them in its place.
+	// Skills are the paths in the field skills of a client's manifest, clean and below the plugin's
+	// root. Each is a folder with skills, or a skill. Claude Code reads them in addition to
+	// skills/, other clients instead of it.
 	Skills []string
-	// SkillsAt are the places of Skills in the file.
+	// SkillsAt are the positions of Skills in the file.
 	SkillsAt []Span
 	// Components are the fields of a client's manifest that define components, such as commands.
-	// None of them is a field of Agent Plugins.
+	// Agent Plugins has none of these fields.
 	Components []string
-	// Rejected reports whether the client rejects the plugin: nothing of it is loaded.
+	// Rejected reports whether the client rejects the plugin, and so loads nothing from it.
 	Rejected bool
 }
 
-// Span is a range of bytes of a file.
+// Span is a byte range of a file.
 type Span struct{ At, End int }
 
-// textFields are the fields that are strings and nothing more (§5.4).
+// textFields are the fields whose only requirement is to be a string (§5.4).
 var textFields = []string{"version", "description", "homepage", "repository", "license"}
 
 // fields are all fields of a manifest (§5.2).
 var fields = append([]string{"$schema", "name", "author", "keywords", "extensions"}, textFields...)
 
-// components are the fields of clients' manifests, and of entries of marketplaces, that define components.
+// components are the fields that define components, in a client's manifest or a marketplace's
+// entry.
 var components = []string{"skills", "commands", "agents", "hooks", "mcpServers", "lspServers", "outputStyles", "rules", "apps", "monitors", "channels"}
 
-// ParseManifest reads the manifest of a client, by §5 if the client is [Portable]. The manifest is nil
-// if the file is no JSON object.
+// ParseManifest reads the manifest of a client, or one of Agent Plugins (§5) if the client is
+// [Portable]. The manifest is nil if the file is not a JSON object.
 func ParseManifest(data []byte, c Client) (*Manifest, []Fault) {
 	r := &report{}
 	top := r.parse(data, MaxManifest, RuleJSON, Rejects)
@@ -72,7 +74,8 @@ func ParseManifest(data []byte, c Client) (*Manifest, []Fault) {
 	return m, r.list()
 }
 
-// DeclaresSchema reports whether a text looks like the identifier of a schema of Agent Plugins, of any version.
+// DeclaresSchema reports whether a text looks like the identifier of a schema of Agent Plugins, of
+// any version.
 func DeclaresSchema(id string) bool { return strings.HasPrefix(id, schemas) }
 
 // schemaVersion returns the version in the identifier of a schema, or "".
@@ -88,7 +91,7 @@ func schemaVersion(id, file string) string {
 	return v
 }
 
-// schema judges a field $schema; bad is the effect of a wrong one.
+// schema checks the field $schema. bad is the effect of a wrong value.
 func (r *report) schema(top *value, want, file, rule string, bad Effect) {
 	fix := `write "$schema": "` + want + `"`
 	got := top.get("$schema")
@@ -105,7 +108,7 @@ func (r *report) schema(top *value, want, file, rule string, bad Effect) {
 	}
 }
 
-// portable judges a manifest by the specification.
+// portable checks a manifest against the specification.
 func (r *report) portable(top *value) {
 	r.schema(top, Schema, "plugin.schema.json", RuleSchema, Rejects)
 	switch name := top.get("name"); {
@@ -143,7 +146,7 @@ func (r *report) portable(top *value) {
 	}
 }
 
-// nameFault says which constraint of §5.5 a name breaks.
+// nameFault describes the constraint of §5.5 that a name breaks.
 func nameFault(name string) string {
 	switch {
 	case name == "":
@@ -160,14 +163,14 @@ func nameFault(name string) string {
 	return display.Quote(name) + " has characters other than a-z, 0-9, - and ."
 }
 
-// isText reports a value that is there and not a string.
+// isText adds a fault for a value that is present and not a string.
 func (r *report) isText(v *value, field, rule string) {
 	if v != nil && v.kind != text {
 		r.add(rule, Rejects, v, field, "write a string, or delete the field", "%s is %s and not a string", field, kindNames[v.kind])
 	}
 }
 
-// texts reports a value that is there and not a list of strings.
+// texts adds a fault for a value that is present and not a list of strings.
 func (r *report) texts(v *value, field, rule string) {
 	switch {
 	case v == nil:
@@ -182,7 +185,7 @@ func (r *report) texts(v *value, field, rule string) {
 	}
 }
 
-// author judges the field author, which is closed (§5.4).
+// author checks the field author, which may have no other members (§5.4).
 func (r *report) author(v *value) {
 	switch {
 	case v == nil:
@@ -208,7 +211,7 @@ func (r *report) author(v *value) {
 	}
 }
 
-// extensions judges the field extensions (§8.1).
+// extensions checks the field extensions (§8.1).
 func (r *report) extensions(top *value) {
 	v := top.get("extensions")
 	switch {
@@ -240,7 +243,7 @@ func isNamespace(name string) bool {
 	return len(parts) > 1
 }
 
-// native judges the manifest of a client by the few things on which its plugin depends. Clients
+// native checks the manifest of a client for the few fields on which its plugin depends. Clients
 // ignore unknown fields in their own manifests.
 func (r *report) native(top *value, m *Manifest) {
 	name := top.get("name")
@@ -267,8 +270,8 @@ func (r *report) native(top *value, m *Manifest) {
 	}
 }
 
-// paths returns the paths that a field names: a string, or the strings of a list. Anything else in it
-// is a component itself.
+// paths returns the paths in a field that is a string or a list of strings. It ignores other
+// values, which are components themselves.
 func (r *report) paths(v *value, field string, c Client) (out []string, at []Span) {
 	all := []*value{v}
 	if v.kind == list {

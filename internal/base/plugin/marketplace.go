@@ -16,7 +16,7 @@ import (
 type Marketplace struct {
 	Client  Client
 	Name    string
-	Owner   string // its name
+	Owner   string // the name of the owner
 	Plugins []Offer
 	// Rejected reports whether the client rejects the whole list.
 	Rejected bool
@@ -29,15 +29,17 @@ type Offer struct {
 	// Skills are the paths of the entry's skills, clean and below the plugin's root.
 	Skills   []string
 	SkillsAt []Span
-	// Strict reports whether the entry adds to the plugin's own manifest. If it does not, the entry is
-	// the whole manifest, and Claude Code loads nothing if the plugin's own one defines components too.
+	// Strict reports whether the entry adds to the plugin's own manifest. Otherwise the entry is
+	// the whole manifest, and Claude Code loads nothing if the plugin's manifest defines components
+	// too.
 	Strict   bool
 	StrictAt Span
 	// Components are the fields that define components, such as commands.
 	Components []string
-	// Installation is Codex's policy: AVAILABLE, NOT_AVAILABLE or INSTALLED_BY_DEFAULT, or "".
+	// Installation is Codex's installation policy: AVAILABLE, NOT_AVAILABLE or
+	// INSTALLED_BY_DEFAULT, or "".
 	Installation string
-	// Skipped reports whether nothing can be installed by this entry.
+	// Skipped reports whether the entry is unusable, so that clients install nothing from it.
 	Skipped bool
 	Span    // of the entry's name, or of the entry
 }
@@ -50,15 +52,15 @@ const (
 	Local   Kind = "local"      // Path below the marketplace's root
 	GitHub  Kind = "github"     // Repo, Path below it, Ref, SHA
 	Git     Kind = "url"        // URL, Path below it, Ref, SHA
-	Subdir  Kind = "git-subdir" // the same, with a Path
+	Subdir  Kind = "git-subdir" // URL, Path below it (required), Ref, SHA
 	NPM     Kind = "npm"        // Package, Version, Registry
 	Archive Kind = "archive"    // URL, SHA256
-	Command Kind = "command"    // runs a program: it is never followed
+	Command Kind = "command"    // a program to run, which is never done
 )
 
-// Source is the place of a plugin.
+// Source is where the files of a plugin come from.
 type Source struct {
-	Kind Kind // "" if it cannot be used
+	Kind Kind // "" if the source cannot be used
 	// Path is clean and below the marketplace, the repository or the archive; "." is its root.
 	Path                       string
 	Repo                       string // OWNER/NAME
@@ -69,7 +71,7 @@ type Source struct {
 	Span
 }
 
-// sourceFields are the required and the optional fields of the sources.
+// sourceFields lists the required and the optional fields of each kind of source.
 var sourceFields = map[Kind][2][]string{
 	Local:   {{"path"}},
 	GitHub:  {{"repo"}, {"path", "ref", "sha"}},
@@ -79,7 +81,8 @@ var sourceFields = map[Kind][2][]string{
 	Archive: {{"url"}, {"sha256", "path"}},
 }
 
-// ParseMarketplace reads the marketplace of a client. It is nil if the file is no JSON object.
+// ParseMarketplace reads the marketplace of a client. The result is nil if the file is not a JSON
+// object.
 func ParseMarketplace(data []byte, c Client) (*Marketplace, []Fault) {
 	r := &report{}
 	top := r.parse(data, MaxMarketplace, RuleMarketJSON, Rejects)
@@ -128,7 +131,7 @@ func (r *report) marketName(name *value) {
 	}
 }
 
-// entry reads one plugin of a marketplace. A fault in it concerns no other.
+// entry reads one plugin of a marketplace. Its faults do not affect other plugins.
 func (r *report) entry(v *value, i int, root string, c Client, seen map[string]int) Offer {
 	own, field := &report{}, fmt.Sprintf("plugins[%d]", i)
 	e := Offer{Strict: true, Skipped: true, Span: Span{v.at, v.end}}
@@ -177,7 +180,7 @@ func (r *report) entry(v *value, i int, root string, c Client, seen map[string]i
 	e.Source = own.source(v.get("source"), v, field+".source", root, c)
 	e.Skipped = own.worst(Skips)
 	for _, f := range own.faults {
-		f.Effect = min(f.Effect, Skips) // of the entry, not of the list
+		f.Effect = min(f.Effect, Skips) // a fault affects the entry, not the marketplace
 		r.put(f)
 	}
 	return e
@@ -185,7 +188,7 @@ func (r *report) entry(v *value, i int, root string, c Client, seen map[string]i
 
 var installations = []string{"AVAILABLE", "NOT_AVAILABLE", "INSTALLED_BY_DEFAULT"}
 
-// source reads the source of a plugin. root is the folder of bare names.
+// source reads the source of a plugin. root is the folder below which bare names are.
 func (r *report) source(v, entry *value, field, root string, c Client) Source {
 	bad := func(at *value, field, fix, format string, args ...any) Source {
 		r.add(RuleMarketSource, Skips, at, field, fix, format, args...)
@@ -250,8 +253,7 @@ func (r *report) source(v, entry *value, field, root string, c Client) Source {
 	return s
 }
 
-// fault describes the fault of a source outside of the marketplace, its field and its
-// fix.
+// fault returns the fault of a source outside of the marketplace, the faulty field and the fix.
 func (s Source) fault(v *value) (fault, at, fix string) {
 	if owner, name, ok := strings.Cut(s.Repo, "/"); s.Kind == GitHub && (!ok || !isFolderName(owner) || !isFolderName(name)) {
 		return fmt.Sprintf("repo %s is not OWNER/NAME", display.Quote(s.Repo)), "repo", `write "repo": "owner/name"`
@@ -282,7 +284,8 @@ func (s Source) fault(v *value) (fault, at, fix string) {
 	return "", "", ""
 }
 
-// isGitURL reports whether a text is a repository that git reads without https: by ssh, or OWNER/NAME of GitHub.
+// isGitURL reports whether a text names a repository without https: by ssh, or as OWNER/NAME of
+// GitHub.
 func isGitURL(raw string) bool {
 	if strings.HasPrefix(raw, "ssh://") || strings.HasPrefix(raw, "git@") && strings.Contains(raw, ":") {
 		return true
@@ -295,8 +298,8 @@ func isHex(s string, n int) bool {
 	return len(s) == n && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// local reads a path below the marketplace. A bare name is below root; a path that begins with ./ is
-// below the marketplace itself.
+// local reads a path below the marketplace. A path that begins with ./ is relative to the
+// marketplace, and any other path to root.
 func (r *report) local(p, v *value, field, root string, c Client) Source {
 	clean, ok := Clean(p.text)
 	switch {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Clean returns the slash-separated path below a folder that a file names, and false for one that
-// leads out of it: an absolute path, a drive, or too many "..". A backslash is a separator on some
-// systems, so a path with one is refused too. "." is the folder itself.
+// Clean returns the clean form of a slash-separated path below a folder. It returns false for a
+// path that leads out of the folder: an absolute path, a drive, or too many "..". It also refuses a
+// path with a backslash, which is a separator on some systems. "." is the folder itself.
 func Clean(p string) (string, bool) {
 	switch {
 	case p == "" || strings.ContainsAny(p, "\\\x00"), p[0] == '/', p[0] == '~', len(p) > 1 && p[1] == ':':
@@ -17,7 +17,7 @@ func Clean(p string) (string, bool) {
 	return p, p != ".." && !strings.HasPrefix(p, "../")
 }
 
-// isName reports whether a text is a name by §5.5.
+// isName reports whether a text is a valid name by §5.5.
 func isName(name string) bool {
 	if name == "" || len(name) > 64 || strings.Contains(name, "--") || strings.Contains(name, "..") {
 		return false
@@ -32,8 +32,8 @@ func isName(name string) bool {
 	return true
 }
 
-// isFolderName reports whether a name can be the name of one folder. Clients make folders with the
-// names of plugins and marketplaces, and some of these names hold capitals and spaces.
+// isFolderName reports whether a text can be the name of one folder. Clients make folders with the
+// names of plugins and marketplaces, and some of these names have capitals and spaces.
 func isFolderName(name string) bool {
 	for _, c := range name {
 		if c < ' ' || c == 0x7f || strings.ContainsRune(`/\:*?"<>|`, c) {
@@ -43,7 +43,7 @@ func isFolderName(name string) bool {
 	return strings.Trim(name, ". ") == name && name != "" && len(name) <= 255
 }
 
-// nameFix proposes a name by §5.5.
+// nameFix proposes a name that is valid by §5.5.
 func nameFix(name string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(name) {

@@ -24,7 +24,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A marketplace with sources of each kind is read completely.
+// TestMarketplace checks that a marketplace with each kind of source is read completely.
 func TestMarketplace(t *testing.T) {
 	sha := strings.Repeat("a", 40)
 	m, faults := plugin.ParseMarketplace(fmt.Appendf(nil, `{"name":"acme","owner":{"name":"Acme"},"metadata":{"pluginRoot":"./plugins"},"plugins":[
@@ -61,7 +61,8 @@ func TestMarketplace(t *testing.T) {
 	}
 }
 
-// Files that are made to be expensive are decided, with few faults. A quadratic parser would need hours.
+// TestHostile checks that files that are made to be expensive are read quickly and have few faults.
+// A quadratic parser would need hours.
 func TestHostile(t *testing.T) {
 	many := `{"name":"m","owner":{"name":"o"},"plugins":[` + strings.TrimSuffix(strings.Repeat(`{"name":"../x","source":"../y","author":1},`, 20_000), ",") + `]}`
 	for name, data := range map[string]string{

@@ -1,6 +1,6 @@
 package plugin
 
-// Rules are the rules of plugins and marketplaces.
+// Rules lists the rules of plugins and marketplaces.
 var Rules = []Rule{
 	{RuleManifest, Notes, "Agent Plugins 4.1", "a plugin has a plugin.json at its root"},
 	{RuleFile, Rejects, "Agent Plugins 4.1, 5.1", "a manifest is a regular file in the plugin, links included, of at most 1 MiB"},

@@ -14,15 +14,16 @@ import (
 type Servers struct {
 	Schema  string
 	Servers []Server
-	// Disabled reports whether clients use none of the servers.
+	// Disabled reports whether clients ignore all servers.
 	Disabled bool
 }
 
 // Server is one MCP server of a plugin.
 type Server struct {
 	Name, Type string
-	// Command and Cwd are the paths below the plugin's root that the server names, clean, or "" if it
-	// names another program, or the data folder. The plugin's root is ".".
+	// Command and Cwd are the server's program and working folder, as clean paths below the
+	// plugin's root. They are "" for another program or for the data folder. The plugin's root is
+	// ".".
 	Command, Cwd     string
 	CommandAt, CwdAt Span
 	// Fixed are the texts that everyone can read in the package: the values of env and headers.
@@ -32,13 +33,13 @@ type Server struct {
 	Span
 }
 
-// Text is a string of a file, with its field.
+// Text is a string in a file, and the field that has it.
 type Text struct {
 	Field, Text string
 	Span
 }
 
-// variant is a type of server with its fields; the first is required (§7.2.1).
+// variant is a type of server and its fields. The first field is required (§7.2.1).
 type variant struct {
 	kind   string
 	fields []string
@@ -50,8 +51,8 @@ var variants = []variant{
 	{"sse", []string{"url", "headers"}},
 }
 
-// ParseServers reads an mcp.json. schema is the $schema of the plugin.json beside it, "" for none, which
-// must have the same version. The result is nil if the file is no JSON object.
+// ParseServers reads an mcp.json. schema is the $schema of the plugin.json beside it, or "" without
+// one; both must have the same version. The result is nil if the file is not a JSON object.
 func ParseServers(data []byte, schema string) (*Servers, []Fault) {
 	r := &report{}
 	top := r.parse(data, MaxManifest, RuleMCPJSON, Disables)
@@ -89,7 +90,7 @@ func ParseServers(data []byte, schema string) (*Servers, []Fault) {
 	return s, r.list()
 }
 
-// server judges one server by itself: its faults do not affect other servers (§7.2.2).
+// server checks one server. Its faults do not affect other servers (§7.2.2).
 func (r *report) server(m member) Server {
 	s := Server{Name: m.name, Span: Span{m.at, m.end}}
 	own := &report{}
@@ -151,7 +152,8 @@ func (r *report) judge(m member, s *Server) {
 	}
 }
 
-// mistyped reports a value that is there and of another type.
+// mistyped reports whether a value is absent or of another type than want. For another type it adds
+// a fault.
 func (r *report) mistyped(v *value, want kind, field string) bool {
 	if v != nil && v.kind != want {
 		r.add(RuleMCPServer, Skips, v, field, "write "+kindNames[want], "%s is %s and not %s", field, kindNames[v.kind], kindNames[want])
@@ -205,7 +207,7 @@ func (r *report) stdio(v *value, field string, s *Server) {
 	}
 }
 
-// command judges the program of a server: a bare name or a path below the plugin.
+// command checks the program of a server, which is a bare name or a path below the plugin.
 func (r *report) command(v *value, field string, s *Server) {
 	clean, inside := Clean(v.text)
 	switch c := v.text; {
@@ -263,7 +265,7 @@ func (r *report) remote(v *value, field string, s *Server) {
 	}
 }
 
-// urlFault says why a URL is not the address of a server.
+// urlFault returns why a URL cannot be the address of a server, and the fix.
 func urlFault(raw string) (fault, fix string) {
 	u, err := url.Parse(raw)
 	switch {
