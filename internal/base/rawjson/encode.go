@@ -1,5 +1,5 @@
-// Package rawjson writes and walks JSON as text. It has an encoder that appends and writes piece
-// by piece, and functions that find the members of an object without decoding them.
+// Package rawjson writes JSON and walks over JSON text. It has an encoder that writes a large value
+// in pieces, and functions that find the members of an object without decoding them.
 package rawjson
 
 import (
@@ -16,36 +16,35 @@ import (
 )
 
 const (
-	// piece is the part of a long text that is encoded at once.
+	// piece is the number of bytes of a long text that are encoded in one step.
 	piece = 16 << 10
-	// flushAt is the size at which the buffer of an [Encoder] is written. A smaller answer is
-	// encoded and written once. Of 4,011 files of real skills 3,979 are smaller than 60,000
-	// bytes.
+	// flushAt is the buffer size at which an [Encoder] writes the buffer out. A smaller answer is
+	// encoded and written once. Of 4,011 files of real skills, 3,979 are smaller than 60,000 bytes.
 	flushAt = 64 << 10
-	// longPart is the minimum length of a part that is not copied.
+	// longPart is the length from which JSON is not copied into the buffer.
 	longPart = 4 << 10
-	// keptBuffer is the largest buffer that is reused.
+	// keptBuffer is the size of the largest buffer that is reused.
 	keptBuffer = 256 << 10
 )
 
-// Encoder writes JSON by appending to a buffer. It writes full buffers to a writer, piece by
-// piece, without HTML escapes. The caller writes commas and colons.
+// Encoder writes JSON without HTML escapes. It appends to a buffer, and writes full buffers to a
+// writer. The caller writes commas and colons.
 type Encoder struct {
 	parts [][]byte // unwritten parts; buf[from:] follows them
 	buf   []byte
 	from  int
-	out   io.Writer // nil: the encoder only counts
-	sent  int64     // bytes written or counted
-	err   error     // of out
+	out   io.Writer // nil if the encoder only counts bytes
+	sent  int64     // number of bytes written or counted
+	err   error     // of writing to out
 }
 
-// manyWriter is a writer that writes several pieces as one.
+// manyWriter is a writer that writes several pieces in one call.
 type manyWriter interface{ WriteMany(pieces [][]byte) error }
 
 var encoders = sync.Pool{New: func() any { return &Encoder{buf: make([]byte, 0, 4<<10)} }}
 
-// flush empties a full buffer. Then it yields to other goroutines, so that small answers need not
-// wait for large ones.
+// flush empties a full buffer. Afterwards it yields to other goroutines, so that small answers need
+// not wait for large ones.
 func (e *Encoder) flush() {
 	if len(e.buf) >= flushAt {
 		e.empty()
@@ -60,7 +59,7 @@ func (e *Encoder) empty() {
 	}
 	if e.out != nil && e.err == nil {
 		if e.err = e.write(); e.err != nil {
-			e.buf = nil // the writer may still read it
+			e.buf = nil // out may still read the buffer
 		}
 	}
 	e.drop()
@@ -72,7 +71,8 @@ func (e *Encoder) drop() {
 	e.buf, e.parts, e.from = e.buf[:0], e.parts[:0], 0
 }
 
-// part ends a part. If the buffer grows afterwards, the part keeps the old array.
+// part makes the bytes since the last part a part. If the buffer grows later, the part keeps the
+// old array.
 func (e *Encoder) part() {
 	if len(e.buf) > e.from {
 		e.parts = append(e.parts, e.buf[e.from:])
@@ -98,7 +98,7 @@ func (e *Encoder) Raw(s string) {
 	e.flush()
 }
 
-// RawBytes writes JSON unchanged. Long JSON is not copied, so b must not change.
+// RawBytes writes JSON unchanged. It does not copy long JSON, so the caller must not change b.
 func (e *Encoder) RawBytes(b []byte) {
 	if len(b) < longPart {
 		e.buf = append(e.buf, b...)
@@ -126,12 +126,12 @@ func (e *Encoder) String(s string) {
 	for first := true; first || len(s) > 0; first = false {
 		n := len(display.CutBytes(s, piece))
 		if !first {
-			e.buf = e.buf[:len(e.buf)-1] // the quote that ended the previous piece
+			e.buf = e.buf[:len(e.buf)-1] // removes the quote that ended the previous piece
 		}
 		from := len(e.buf)
 		e.buf = display.AppendJSONString(e.buf, s[:n])
 		if !first {
-			copy(e.buf[from:], e.buf[from+1:]) // and the quote that begins this piece
+			copy(e.buf[from:], e.buf[from+1:]) // removes the quote that begins this piece
 			e.buf = e.buf[:len(e.buf)-1]
 		}
 		if s = s[n:]; len(s) > 0 && len(e.buf) >= flushAt {
@@ -158,7 +158,7 @@ func (e *Encoder) Base64(data []byte) {
 	e.flush()
 }
 
-// Value writes v as encoding/json does, or null if v cannot be encoded.
+// Value writes v as encoding/json does, or writes null if v cannot be encoded.
 func (e *Encoder) Value(v any) {
 	if err := e.value(v); err != nil {
 		e.Raw("null")
@@ -188,7 +188,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	return to.b[:len(to.b)-1], nil // without the encoder's newline
 }
 
-// Object writes an object with these fields, without copying long strings.
+// Object writes an object with the given members. It does not copy long strings.
 func (e *Encoder) Object(fields iter.Seq2[string, any]) {
 	comma := ""
 	e.Raw("{")
@@ -213,9 +213,9 @@ func (a *appending) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Write writes the output of encode. Before the first byte it calls begin with the number of
-// bytes. A text that exceeds one buffer is encoded twice, first for counting, so encode must be
-// deterministic.
+// Write writes the output of encode. Before the first byte, it calls begin with the number of
+// bytes. Output that exceeds one buffer is encoded twice, first only to count its bytes, so encode
+// must be deterministic.
 func Write(w io.Writer, encode func(*Encoder), begin func(size int64) error) error {
 	e := encoders.Get().(*Encoder)
 	defer e.free()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// texted is one text in each form.
+// texted is a text in several Go types.
 type texted struct {
 	text string
 	data []byte
@@ -35,12 +35,12 @@ func (r texted) encode(e *Encoder) {
 	e.Raw("}")
 }
 
-// raw is a part as long as the data, and of two buffers at most.
+// raw returns JSON as long as the data, but not longer than two buffers.
 func (r texted) raw() []byte {
 	return fmt.Appendf(nil, "%q", bytes.Repeat([]byte("r"), min(len(r.data), 2*flushAt)))
 }
 
-// pieces is a writer that keeps all bytes written to it, and counts the writes.
+// pieces is a writer that stores all bytes written to it, and counts the writes.
 type pieces struct {
 	bytes.Buffer
 	n       int
@@ -53,7 +53,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
-// manyPieces is a writer that takes all pieces at once.
+// manyPieces is a writer that accepts all pieces in one call.
 type manyPieces struct {
 	bytes.Buffer
 	given [][]byte
@@ -67,7 +67,8 @@ func (m *manyPieces) WriteMany(all [][]byte) error {
 	return nil
 }
 
-// TestLongPartIsNotCopied checks that a writer gets a long part uncopied, in order.
+// TestLongPartIsNotCopied checks that a writer gets a long part without a copy, and all parts in
+// order.
 func TestLongPartIsNotCopied(t *testing.T) {
 	part := []byte(strings.Repeat("p", longPart))
 	var to manyPieces
@@ -91,7 +92,7 @@ func TestLongPartIsNotCopied(t *testing.T) {
 	}
 }
 
-// checkWritten writes a text, and requires the announced size and the value that went in.
+// checkWritten writes r, and checks the announced size and that decoding returns the same values.
 func checkWritten(t *testing.T, r texted) *pieces {
 	t.Helper()
 	out, size := &pieces{}, int64(-1)
@@ -152,8 +153,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestObject checks that Object writes the bytes that encoding/json writes for a struct,
-// also for a text of many pieces.
+// TestObject checks that Object writes the same bytes as encoding/json for a struct, even for a
+// text of many pieces.
 func TestObject(t *testing.T) {
 	long := strings.Repeat("a\"ä😀\n<&>\u2028", 20_000)
 	object := func(fields ...any) string {
@@ -185,8 +186,8 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// keeper is a writer that fails but goes on reading its argument, like a write that
-// cannot be interrupted.
+// keeper is a writer that fails but goes on reading its argument, like a write that cannot be
+// interrupted.
 type keeper struct {
 	given []byte
 	then  string // the content of given at that time
@@ -197,7 +198,8 @@ func (k *keeper) Write(p []byte) (int, error) {
 	return 0, errors.New("no")
 }
 
-// The bytes that a writer was given do not change afterwards, though it has failed.
+// TestWriteLeavesWhatWasGiven checks that the bytes given to a writer do not change afterwards,
+// even if the write failed.
 func TestWriteLeavesWhatWasGiven(t *testing.T) {
 	k := &keeper{}
 	r := texted{text: strings.Repeat("0123456789", 10*flushAt/10) + strings.Repeat("x", 10*flushAt)}

@@ -2,12 +2,12 @@ package rawjson
 
 import "encoding/binary"
 
-// maxLevels bounds the nesting of a message: its own level, and the levels of its members.
+// maxLevels bounds the nesting of a message, which is one level more than that of its members.
 const maxLevels = MaxDepth + 1
 
-// Object reports whether b is one JSON object whose members nest at most [MaxDepth] levels. It calls visit with each
-// member as [Members] does, before the rest is checked. Apart from the levels it agrees with
-// [encoding/json.Valid], in a quarter of the time.
+// Object reports whether b is one JSON object whose members nest at most [MaxDepth] levels. It
+// calls visit with each member as [Members] does, before it has checked the rest. Apart from the
+// levels, it accepts the same objects as [encoding/json.Valid], in a quarter of the time.
 func Object(b []byte, visit func(key, value []byte) bool) bool {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
@@ -17,7 +17,7 @@ func Object(b []byte, visit func(key, value []byte) bool) bool {
 	return end >= 0 && space(b, end) == len(b)
 }
 
-// value returns the end of the value at i, or -1 if it is invalid.
+// value returns the end of the value at i, or -1 if the value is invalid.
 func value(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return -1
@@ -37,8 +37,8 @@ func value(b []byte, i, depth int) int {
 	return number(b, i)
 }
 
-// composite returns the end of the object or array at i, or -1. It calls visit, if not nil, with
-// each member of an object.
+// composite returns the end of the object or array at i, or -1 if it is invalid. It calls visit, if
+// not nil, with each member of an object.
 func composite(b []byte, i, depth int, visit func(key, value []byte) bool) int {
 	if depth > maxLevels {
 		return -1
@@ -76,7 +76,7 @@ func composite(b []byte, i, depth int, visit func(key, value []byte) bool) int {
 	}
 }
 
-// quoted returns the end of the string at i, or -1.
+// quoted returns the end of the string at i, or -1 if it is invalid.
 func quoted(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
@@ -96,8 +96,8 @@ func quoted(b []byte, i int) int {
 	return -1
 }
 
-// plain skips bytes of a string, eight at a time, up to the first eight with a quote, a backslash
-// or a control character.
+// plain skips bytes of a string from i on, eight at a time. It stops before the first eight that
+// include a quote, a backslash or a control character, and returns their index.
 func plain(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
@@ -110,7 +110,7 @@ func plain(b []byte, i int) int {
 	return i
 }
 
-// escape returns the last byte of the escape whose backslash is before i, or -1.
+// escape returns the index of the last byte of the escape whose backslash is before i, or -1.
 func escape(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -140,7 +140,7 @@ func literal(b []byte, i int, word string) int {
 	return -1
 }
 
-// number returns the end of the number at i, or -1.
+// number returns the end of the number at i, or -1 if it is invalid.
 func number(b []byte, i int) int {
 	if b[i] == '-' {
 		i++
@@ -163,7 +163,7 @@ func number(b []byte, i int) int {
 	return i
 }
 
-// digits returns the end of the digits at i, or -1 without digits.
+// digits returns the end of the digits at i, or -1 if there are none.
 func digits(b []byte, i int) int {
 	from := i
 	for i < len(b) && digit(b[i]) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// checkObject compares Object with the standard library, which knows no levels, and its
-// members with the members of Members. Each text is tried as a value too.
+// checkObject compares Object with the standard library, which has no bound on levels, and its
+// members with those of Members. It also tries each text as the value of a member.
 func checkObject(t *testing.T, text []byte) {
 	t.Helper()
 	members := func(each func([]byte, func(_, _ []byte) bool) bool, b []byte) (all []string, ok bool) {
@@ -35,10 +35,10 @@ func checkObject(t *testing.T, text []byte) {
 	}
 }
 
-// valid is Object for any visitor.
+// valid calls Object with a visitor that accepts all members.
 func valid(b []byte) bool { return Object(b, func(_, _ []byte) bool { return true }) }
 
-// deepest is the number of levels of a valid text.
+// deepest returns the number of levels of a valid text.
 func deepest(b []byte) (most int) {
 	depth, in, escaped := 0, false, false
 	for _, c := range b {

@@ -2,12 +2,12 @@ package rawjson
 
 import "bytes"
 
-// MaxValues bounds the JSON values of a message. A decoded value takes up to a hundred times its
-// bytes. The largest real messages, lists of files, have some thousand values.
+// MaxValues bounds the JSON values of a message. A decoded value takes up to a hundred times the
+// memory of its text. The largest real messages, lists of files, have some thousand values.
 const MaxValues = 10_000
 
-// Counter counts the JSON values of a text that comes in pieces: all but the first follow one of
-// [ { , outside strings. A line end also ends a string, because another event of a stream can
+// Counter counts the JSON values of a text that comes in pieces. Each value but the first follows
+// one of [ { , outside strings. A line end also ends a string, since another event of a stream can
 // begin after it. The zero value is ready to use.
 type Counter struct {
 	Values int
@@ -36,7 +36,7 @@ func (c *Counter) Add(p []byte) {
 	c.Values, c.quoted, c.escaped = n, quoted, escaped
 }
 
-// Values counts the JSON values of a whole text like [Counter].
+// Values counts the JSON values of a complete text as [Counter] does.
 func Values(b []byte) int {
 	var c Counter
 	c.Add(b)
@@ -46,12 +46,13 @@ func Values(b []byte) int {
 // HasMore reports whether a text has more than n values. It is much faster than [Values] if the
 // text has fewer.
 func HasMore(b []byte, n int) bool {
-	most := 0 // including those in strings
+	most := 0 // including commas and brackets in strings
 	for _, before := range []string{",", "{", "["} {
 		most += bytes.Count(b, []byte(before))
 	}
 	return most > n && Values(b) > n
 }
 
-// TooMany reports whether a message has more than [MaxValues], so that it must not be decoded.
+// TooMany reports whether a message has more than [MaxValues] values, so that it must not be
+// decoded.
 func TooMany(b []byte) bool { return len(b) > MaxValues && HasMore(b, MaxValues) }

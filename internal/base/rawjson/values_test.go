@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestValues counts the values that a decoder would create, in one piece and byte by byte.
+// TestValues checks the number of values that a decoder would create, for a whole text and byte by
+// byte.
 func TestValues(t *testing.T) {
 	for text, want := range map[string]int{
 		`"one"`: 0, `{}`: 1, `{"a":[1,2,{"b":null}]}`: 5, `["[{,","\",[","\\",1]`: 4, `[{},{},0]`: 5,

@@ -10,15 +10,15 @@ import (
 )
 
 // MaxDepth bounds the nesting of an object's members. The deepest request of a real MCP client has
-// eight levels; the MCP SDKs take 1,000.
+// eight levels; the MCP SDKs accept 1,000.
 const MaxDepth = 900
 
-// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted, without
-// decoding it: they only look for the ends of values.
+// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted. They do not
+// decode values, but only look for their ends.
 
-// Members calls visit with each key of an object, including its quotes, and its value, until
-// visit reports false. It reports false in that case, and if b is not an object or a member
-// nests deeper than [MaxDepth].
+// Members calls visit with each member of an object until visit returns false. key includes its
+// quotes. Members returns false if visit does, if b is not an object, or if a member nests deeper
+// than [MaxDepth].
 func Members(b []byte, visit func(key, value []byte) bool) bool {
 	if len(b) == 0 || b[0] != '{' {
 		return false
@@ -44,8 +44,8 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// length returns the length of the value at the start of b, or 0 if it nests more than levels
-// deep.
+// length returns the length of the value at the start of b, or 0 if the value nests more than
+// levels deep.
 func length(b []byte, levels int) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -81,8 +81,8 @@ func length(b []byte, levels int) int {
 	return len(b)
 }
 
-// Text decodes a JSON string. It declines half of a surrogate pair, which decoders replace by
-// U+FFFD.
+// Text decodes a JSON string. ok is false for a string with half of a surrogate pair, which
+// decoders replace with U+FFFD.
 func Text(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
