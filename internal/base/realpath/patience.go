@@ -11,17 +11,18 @@ import (
 	"time"
 )
 
-// ErrSilent reports a disk that does not answer, such as that of a network whose server is gone.
+// ErrSilent is the error for a disk that does not answer, such as a network disk whose server is
+// gone.
 var ErrSilent = errors.New("its disk does not answer")
 
-// Patience bounds how long [Ask] waits for a disk. While one does not answer, another may be the
-// same one, and gets less time.
+// Patience bounds how long [Ask] waits for a disk. While another call gets no answer, the bound is
+// LaterPatience, since both paths may be on the same disk.
 const (
 	Patience      = 2 * time.Second
 	LaterPatience = Patience / 10
 )
 
-// question is a call of [Ask] that got no answer in time.
+// question is a call of [Ask] that has got no answer in time.
 type question struct {
 	at       string
 	answered chan struct{}
@@ -33,14 +34,15 @@ var (
 	anywhere atomic.Int32 // the number of open questions
 )
 
-// Ask returns the result of ask, which asks the disk with an absolute path, or otherwise if the disk
-// does not answer in time. Until the answer, every path there is [Silent], and not asked for again:
-// a call that a disk does not answer blocks a thread, and cannot be cancelled.
+// Ask returns the result of ask, which reads from the disk that has the absolute path at. It
+// returns otherwise if the disk does not answer in time. Until it does, at and all paths below it
+// are [Silent], and are not asked again: a call that gets no answer blocks a thread and cannot be
+// cancelled.
 func Ask[T any](at string, otherwise T, ask func() T) T {
 	return AskFor(Patience, at, otherwise, ask)
 }
 
-// AskFor is Ask with another patience.
+// AskFor is [Ask] with the given patience.
 func AskFor[T any](patience time.Duration, at string, otherwise T, ask func() T) T {
 	if Silent(at) {
 		return otherwise
@@ -66,7 +68,8 @@ func AskFor[T any](patience time.Duration, at string, otherwise T, ask func() T)
 	}
 }
 
-// Answers reports whether the disk with an absolute path answers, also that nothing is there.
+// Answers reports whether the disk that has an absolute path answers, even if the path does not
+// exist.
 func Answers(at string) bool {
 	return at == "" || Ask(at, false, func() bool {
 		_, _ = os.Stat(at)
@@ -74,7 +77,7 @@ func Answers(at string) bool {
 	})
 }
 
-// remember adds a question that is still open.
+// remember adds a question, unless it has been answered.
 func (q *question) remember() {
 	silent.Lock()
 	defer silent.Unlock()
@@ -111,7 +114,7 @@ func questionAt(at string) *question {
 	return nil
 }
 
-// Await waits until a path is no longer [Silent]. The only error is the context's.
+// Await waits until a path is no longer [Silent]. Its only error is that of the context.
 func Await(ctx context.Context, at string) error {
 	for Silent(at) {
 		q := questionAt(at)

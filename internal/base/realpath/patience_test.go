@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAsk checks that a disk that does not answer delays a question by no more than the patience,
-// that no second question waits for it, and that it counts again after its answer.
+// TestAsk checks that a disk that does not answer delays a call by no more than the patience. Later
+// calls must not wait for that disk, until it answers.
 func TestAsk(t *testing.T) {
 	base := t.TempDir()
 	at, beside := filepath.Join(base, "silent"), filepath.Join(base, "beside")

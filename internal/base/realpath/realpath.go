@@ -1,8 +1,8 @@
-// Package realpath answers whether two absolute paths are one place on the disk, and resolves
-// links. It only asks where links lead, and opens nothing.
+// Package realpath compares absolute paths by the places on the disk to which they lead, and
+// resolves links. It opens no file.
 //
-// [Same] and [Inside] are the only comparison of folders: a path as it is written says nothing
-// about a place, since links, mounts and unequal case give one folder many paths.
+// Folders are compared only with [Same] and [Inside]. Comparing the text of paths is not enough,
+// since links, mounts and differences in case give one folder many paths.
 package realpath
 
 import (
@@ -18,7 +18,8 @@ import (
 // (path_resolution(7)).
 const maxLinks = 40
 
-// Of resolves the links in the existing part of an absolute path. A [Silent] path is not resolved.
+// Of resolves the links in the existing part of an absolute path. It returns a [Silent] path
+// unchanged.
 func Of(dir string) string {
 	if Silent(dir) {
 		return dir
@@ -33,8 +34,8 @@ func Of(dir string) string {
 	return filepath.Join(Of(parent), filepath.Base(dir))
 }
 
-// Child resolves an entry of a real folder. It asks the disk once if the entry is not a
-// link.
+// Child resolves an entry of a folder whose path is real. If the entry is not a link, it makes only
+// one system call.
 func Child(real, name string) string {
 	at := filepath.Join(real, name)
 	if info, err := os.Lstat(at); err == nil && IsLink(info.Mode()) {
@@ -43,8 +44,8 @@ func Child(real, name string) string {
 	return at
 }
 
-// Links lists the links in the existing part of an absolute path. Each link is named by
-// the real path of its folder.
+// Links lists the links in the existing part of an absolute path. Each is given below the real path
+// of its folder.
 func Links(path string) (links []string) {
 	if !filepath.IsAbs(path) || Silent(path) {
 		return nil
@@ -53,10 +54,10 @@ func Links(path string) (links []string) {
 	return links
 }
 
-// IsLink reports whether an entry leads elsewhere, by the mode that Lstat returned. Go calls
-// a junction of Windows irregular (go.dev/doc/go1.23, package os), as it calls every file of
-// a kind that it does not know. A folder that a synchronizing program provides is irregular
-// and a folder.
+// IsLink reports whether an entry leads elsewhere, given the mode that Lstat returned. Go reports a
+// junction of Windows as irregular (go.dev/doc/go1.23, package os), like every file of an unknown
+// kind. A folder that a synchronizing program provides is irregular too, but is a folder and not a
+// link.
 func IsLink(m fs.FileMode) bool {
 	return m&fs.ModeSymlink != 0 || m&fs.ModeIrregular != 0 && !m.IsDir()
 }
@@ -74,11 +75,11 @@ func eval(path string, lstat func(string) (fs.FileInfo, error)) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(real) // which spells the names as the disk does
+	return filepath.EvalSymlinks(real) // spells the names as the disk does
 }
 
-// walk follows the links in an absolute path to the real path, and returns both. After an
-// error the links are those on the way to it.
+// walk follows the links in an absolute path, and returns the real path and the links. After an
+// error it returns the links up to the faulty part.
 func walk(path string, lstat func(string) (fs.FileInfo, error)) (at string, links []string, err error) {
 	at, rest := top(path)
 	for len(rest) > 0 {
@@ -103,7 +104,7 @@ func walk(path string, lstat func(string) (fs.FileInfo, error)) (at string, link
 		switch {
 		case err != nil && fi.Mode()&fs.ModeSymlink != 0:
 			return "", append(links, next), err
-		case err != nil || target == "": // irregular and no junction, or no link
+		case err != nil || target == "": // irregular but not a junction, or not a link
 			at = next
 			continue
 		case len(links) == maxLinks:
@@ -119,7 +120,7 @@ func walk(path string, lstat func(string) (fs.FileInfo, error)) (at string, link
 	return at, links, nil
 }
 
-// top splits an absolute path into its volume's root and the parts below it.
+// top splits an absolute path into the root of its volume and the parts below it.
 func top(path string) (root string, parts []string) {
 	volume := filepath.VolumeName(path)
 	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")
@@ -132,7 +133,7 @@ func Within(dir, target string) bool {
 }
 
 // Same reports whether two absolute paths lead to the same place, through any links, mounts and
-// spellings. Paths that do not exist are one place if they would be made in one.
+// spellings. If neither exists, they are the same if creating them would make the same file.
 func Same(a, b string) bool {
 	if a == b || !filepath.IsAbs(a) || !filepath.IsAbs(b) {
 		return a == b
@@ -148,7 +149,7 @@ func Same(a, b string) bool {
 	return filepath.Base(a) == filepath.Base(b) && filepath.Dir(a) != a && Same(filepath.Dir(a), filepath.Dir(b))
 }
 
-// Inside reports whether target is the folder dir or in it, through any links, mounts and
+// Inside reports whether target is the folder dir or a place in it, through any links, mounts and
 // spellings of both.
 func Inside(dir, target string) bool {
 	if !filepath.IsAbs(dir) || !filepath.IsAbs(target) {

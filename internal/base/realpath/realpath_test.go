@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// irregular is a symbolic link that looks as a junction of Windows does.
+// irregular is a symbolic link that looks like a junction of Windows.
 type irregular struct{ fs.FileInfo }
 
 func (irregular) Mode() fs.FileMode { return fs.ModeIrregular }
 
-// Eval follows a file that looks like a junction as EvalSymlinks follows a symbolic link.
+// TestEvalFollowsJunctions checks that Eval follows a file that looks like a junction as
+// EvalSymlinks follows a symbolic link.
 func TestEvalFollowsJunctions(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

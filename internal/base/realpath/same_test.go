@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Same and Inside compare places, not the links that lead there.
+// TestSamePlace checks that Same and Inside compare places, and not the links that lead there.
 func TestSamePlace(t *testing.T) {
 	base := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(base, "real", "sub"), 0o755); err != nil {
