@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// shelf is an index of n generated skills, and queries for it.
+// shelf is an index of generated skills, and queries for it.
 type shelf struct {
 	index   *search.Index[int]
 	queries []string
@@ -52,8 +52,8 @@ func indexOf(n int) *search.Index[int] {
 	})
 }
 
-// ask makes a query of two to six words from a skill's description or name, in any order.
-// Every third query has a wrong letter, and in every fourth the last word is cut short.
+// ask returns a query of two to six words from a skill's name or description, in any order. About
+// every third query has a wrong letter, and in about every fourth the last word is cut short.
 func ask(r *rand.Rand, s genskills.Skill) string {
 	words := strings.Fields(strings.ReplaceAll(s.Name, "-", " ") + " " + strings.TrimSuffix(s.Description, "."))
 	r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
@@ -70,9 +70,9 @@ func ask(r *rand.Rand, s genskills.Skill) string {
 
 var sizes = []int{1_000, 10_000, 100_000}
 
-// BenchmarkSearch reports, beside the mean, the median and the 99th percentile of the
-// queries, in milliseconds. A query's time is the median of its rounds, so other load on
-// the machine counts little.
+// BenchmarkSearch reports the median and the 99th percentile of the queries' times, in
+// milliseconds, beside the mean. The time of a query is the median of its rounds, so other load on
+// the machine has little effect.
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -98,7 +98,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex measures building a new index, without reading documents.
+// BenchmarkIndex measures the building of a new index, without the reading of documents.
 func BenchmarkIndex(b *testing.B) {
 	const n = 10_000
 	docs := make([]search.Doc, n)
@@ -114,7 +114,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate measures replacing ten documents of 10,000.
+// BenchmarkUpdate measures the replacement of ten of 10,000 documents.
 func BenchmarkUpdate(b *testing.B) {
 	x := shelfOf(10_000).index
 	keys := slices.Clone(x.Keys())
@@ -127,7 +127,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// heapOf is the live heap of an index of n skills, without its keys.
+// heapOf returns the bytes of live heap that an index of n skills takes, without its keys.
 func heapOf(n int) float64 {
 	before := live()
 	x := indexOf(n)
@@ -144,7 +144,7 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkHeap reports the memory that an index holds.
+// BenchmarkHeap reports the memory that an index takes.
 func BenchmarkHeap(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -155,16 +155,16 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// An index of 10,000 skills takes at most 8 MB, and a search allocates little for any
-// number of skills.
+// TestHeap checks that an index of 10,000 skills takes at most 8 MB.
 func TestHeap(t *testing.T) {
 	testwait.Slow(t)
-	indexOf(100) // the generator's words are not the index's
+	indexOf(100) // so that the memory of the generator's words is not counted
 	if n := heapOf(10_000); n > 8e6 {
 		t.Errorf("10,000 skills take %.1f MB", n/1e6)
 	}
 }
 
+// TestAllocations checks that a search makes at most 60 allocations.
 func TestAllocations(t *testing.T) {
 	s := shelfOf(1_000)
 	for _, q := range s.queries[:50] {

@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// For any document and query the hits are sorted, the same each time and however the index
-// was built, and every hit has a reason. Words are bounded, and folding them again changes
-// nothing.
+// FuzzSearch checks the hits for any document and query. The hits are sorted, are the same each
+// time and for each way to build the index, and all have a reason. Words are bounded, and folding a
+// word twice has no further effect.
 func FuzzSearch(f *testing.F) {
 	f.Add("git-commit", "Writes commit messages", "# Größe\n数据分析", "c++, tags", "comit größe 数据")
 	f.Add("", "\xff\x00", strings.Repeat("a\u0301", 100), "ﷺ", "'s ++ #")
@@ -61,7 +61,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// firstWord returns the first indexed word of a text that a query can hold, or "".
+// firstWord returns the first indexed word of a text that fits into a query, or "".
 func firstWord(text string) string {
 	if len(text) > maxQueryBytes {
 		return "" // the word may be cut

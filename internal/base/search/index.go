@@ -2,9 +2,9 @@ package search
 
 import "slices"
 
-// Index finds documents by words. Each document has a key of the caller's; its position
-// among the keys is its number, and equally good documents are returned in that order. An
-// Index never changes and may be used by any number of goroutines. The zero value is empty.
+// Index finds documents by words. The caller gives each document a key. A document's position among
+// the keys is its number, and equally good documents are returned in that order. An Index never
+// changes and may be used concurrently. The zero value is empty.
 type Index[K comparable] struct {
 	keys []K
 	core index
@@ -13,17 +13,17 @@ type Index[K comparable] struct {
 // Keys returns the keys of the documents in their order. The caller must not change them.
 func (x *Index[K]) Keys() []K { return x.keys }
 
-// Update returns an index of exactly these keys, which must differ from each other. A key
-// that x has keeps its document. For the other keys Update calls read with the positions of
-// at most some thousand keys at a time, and read returns their documents. If a document
-// turns out to have another key, read may change the key at its position to one that no
-// other document has.
+// Update returns an index of exactly these keys, which must differ from each other. A document
+// whose key is in x is taken from x. For the other keys Update calls read, each time with the
+// positions of at most some thousand keys, and read returns their documents. If a document turns
+// out to have another key, read may change the key at its position to one that no other document
+// has.
 //
-// Documents of x are shared or copied and not read again: a few new documents among many
-// cost about as much as going through the keys.
+// Update shares or copies the documents of x and does not read them again. A few new documents
+// among many cost about as much as one pass over the keys.
 func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 	var places map[K]int32
-	if len(x.core.parts) > 0 { // of many keys it takes as much as a sixth of their index
+	if len(x.core.parts) > 0 { // a map of many keys takes up to a sixth of the memory of an index
 		places = make(map[K]int32, len(keys))
 		for i, k := range keys {
 			places[k] = int32(i)
@@ -71,8 +71,9 @@ func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 type index struct {
 	docs  int
 	parts []part
-	norms [fields][256]float32 // weight of a word, by the length of its field
-	// values[k][n] is the score of a word that occurs as usual[k] says in a field of stored length n.
+	norms [fields][256]float32 // the weight of a word by the stored length of its field
+	// values[k][n] is the score of a word with the frequencies usual[k] in a field of stored length
+	// n.
 	values [len(usual)][256]float32
 }
 
@@ -80,14 +81,14 @@ type index struct {
 type part struct {
 	seg    *segment
 	places []int32
-	live   int // places that are not gone
+	live   int // the number of places that are not gone
 }
 
 const gone = -1
 
-// push adds a part. Parts grow at least twofold from the last to the first, and more than
-// half of each is live. So there are few parts and little waste, and each document is
-// copied only a few times.
+// push adds a part. Each part is at least twice as large as the next one, and more than half of its
+// documents are live. So there are few parts and little waste, and each document is copied only a
+// few times.
 func (x *index) push(p part) {
 	switch {
 	case p.live == 0:
@@ -102,8 +103,8 @@ func (x *index) push(p part) {
 	x.parts = append(x.parts, p)
 }
 
-// weigh completes the parts, and computes from the lengths of all documents how much a field's
-// length counts.
+// weigh completes the parts. From the lengths of all documents, it computes how much the length of
+// a field reduces the weight of its words.
 func (x *index) weigh(docs int) {
 	x.docs = docs
 	var sum [fields]int
@@ -132,7 +133,7 @@ func (x *index) weigh(docs int) {
 	}
 }
 
-// merge makes one part of two, without the deleted documents.
+// merge makes one part of two, without their deleted documents.
 func merge(a, b part) part {
 	m := part{live: a.live + b.live, places: make([]int32, 0, a.live+b.live)}
 	lengths := make([][fields]uint8, 0, a.live+b.live)

@@ -26,10 +26,10 @@ func realSkills(t testing.TB) catalog.View {
 	return v
 }
 
-// TestQuality checks the promise of the ranking on queries that were not used for tuning:
-// more than 85 % have their skill among the first five, and the mean reciprocal rank is
-// over 0.75. The bounds are stricter, just below the measured figures, so that a small
-// loss is noticed. A wrong letter may cost little.
+// TestQuality checks the promise of the ranking on queries that were not used for tuning. More than
+// 85 % of them have their skill among the first five hits, and the mean reciprocal rank is over
+// 0.75. The bounds in this test are stricter, just below the measured figures, so that it notices a
+// small loss. A wrong letter may reduce the figures only a little.
 func TestQuality(t *testing.T) {
 	v := realSkills(t)
 	measure := func(all []knownitem.Question) knownitem.Score {

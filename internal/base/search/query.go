@@ -11,15 +11,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
-// Bounds of one query.
+// Bounds on one query.
 const (
 	maxQueryBytes = 1024
-	maxQueryWords = 32 // longer queries are cut
-	// maxMisspelt is the number of words of a query that may be misspelt: each is compared
-	// with every term.
+	maxQueryWords = 32 // the rest of a longer query is ignored
+	// maxMisspelt bounds the words of a query that are checked for misspellings, since each is
+	// compared with every term.
 	maxMisspelt = 8
-	// maxPrefixes and maxTypos bound the terms that one word of a query can match; the
-	// closest are kept.
+	// maxPrefixes and maxTypos bound the terms that one word of a query can match. The closest
+	// terms are used.
 	maxPrefixes = 64
 	maxTypos    = 16
 )
@@ -34,15 +34,15 @@ type variant struct {
 // queryTerm is one word of a query with the terms that it can match.
 type queryTerm struct {
 	word     string
-	typed    bool // not joined from two others
+	typed    bool // false for a word joined from two others
 	variants []variant
 }
 
-// parse parses a query.
+// parse returns the terms that the words of a query can match, and the number of its words.
 func (x *index) parse(query string) (all []queryTerm, words int) {
 	typed := typedWords(query)
 	unknown := 0
-	all = make([]queryTerm, 0, 2*len(typed)) // each word, and each with the next one
+	all = make([]queryTerm, 0, 2*len(typed)) // each word, and each pair of neighbours
 	for _, w := range distinct(typed) {
 		found := []queryTerm{{w, true, x.variants(w)}}
 		if len(found[0].variants) == 0 && unknown < maxMisspelt {
@@ -64,7 +64,7 @@ func (x *index) parse(query string) (all []queryTerm, words int) {
 	return all, words
 }
 
-// HasWords reports whether there is anything in a query to look for.
+// HasWords reports whether a query has a word to search for.
 func HasWords(query string) bool {
 	for range queryWords(display.CutBytes(query, maxQueryBytes)) {
 		return true
@@ -82,8 +82,8 @@ func typedWords(query string) (typed []string) {
 	return typed
 }
 
-// distinct returns the words that the search uses, without repetition. They are sorted, so
-// that their order in the query changes nothing, not even a rounding.
+// distinct returns the words that the search uses, without repetition. They are sorted, so that
+// their order in the query has no effect, not even on rounding.
 func distinct(typed []string) []string {
 	all := slices.Clone(typed)
 	slices.Sort(all)
@@ -95,7 +95,7 @@ func distinct(typed []string) []string {
 	return significant
 }
 
-// joined returns each pair of neighbouring words, joined into one.
+// joined returns the pairs of neighbouring words, each joined into one word.
 func joined(typed []string) (all []string) {
 	for i := 1; i < len(typed); i++ {
 		if w := typed[i-1] + typed[i]; len(w) <= maxWord && !slices.Contains(typed, w) {
@@ -106,8 +106,8 @@ func joined(typed []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// variants returns the terms that a word can match: itself, terms with its stem, its
-// synonyms, and terms that it begins.
+// variants returns the terms that a word can match: the word itself, terms with its stem, its
+// synonyms, and terms that begin with it.
 func (x *index) variants(word string) []variant {
 	all := x.terms(nil, word, exactMatch)
 	all = x.stems(all, word, stemMatch)
@@ -128,7 +128,7 @@ func (x *index) synonyms(all []variant, word string) []variant {
 	return all
 }
 
-// terms adds the word itself.
+// terms adds the word itself, if it is a term.
 func (x *index) terms(all []variant, word string, how matchKind) []variant {
 	for p, part := range x.parts {
 		if i := part.seg.from(word); i < part.seg.len() && part.seg.term(i) == word && part.has(i) {
@@ -138,7 +138,7 @@ func (x *index) terms(all []variant, word string, how matchKind) []variant {
 	return all
 }
 
-// farStem is the difference in length from which a term with the same stem counts half:
+// farStem is the difference in length from which the weight of a term with the same stem is halved:
 // "excellence" is seldom about Excel.
 const farStem = 4
 
@@ -164,7 +164,7 @@ func (x *index) stems(all []variant, word string, how matchKind) []variant {
 	return all
 }
 
-// beginnings adds the terms that the word begins, the shortest first.
+// beginnings adds the shortest terms that begin with the word.
 func (x *index) beginnings(all []variant, word string) []variant {
 	var found []variant
 	for p, part := range x.parts {
@@ -179,13 +179,13 @@ func (x *index) beginnings(all []variant, word string) []variant {
 	return append(all, x.closest(found, maxPrefixes, func(v variant) int { return len(x.term(v)) })...)
 }
 
-// minTypo is the minimum number of letters, of a word and a term together, if one may be a
-// misspelling of the other: "exel" of "excel", but not "logo" of "log" or "logs".
+// minTypo is the minimum number of letters of a word and a term together for one to be a
+// misspelling of the other: "exel" may be "excel", but "logo" is neither "log" nor "logs".
 const minTypo = 9
 
-// guess returns the meaning of a word that matches nothing: terms and synonyms that differ from it in
-// one letter, or else two terms that are its parts, or else, for a long word, terms that differ in
-// two letters.
+// guess returns the likely meaning of a word that matches nothing. It tries terms and synonyms that
+// differ from the word in one letter, then two terms that together are the word. For a long word,
+// it finally tries terms that differ in two letters.
 func (x *index) guess(word string) []queryTerm {
 	letters := utf8.RuneCountInString(word)
 	if letters < 4 {
@@ -203,7 +203,7 @@ func (x *index) guess(word string) []queryTerm {
 	return []queryTerm{{word, true, x.near(word, 2)}}
 }
 
-// nearSynonyms returns the synonyms of words that differ from a word in one letter.
+// nearSynonyms returns the synonyms of each word that differs from the given word in one letter.
 func (x *index) nearSynonyms(word string) (all []variant) {
 	for _, other := range synonymWords() {
 		if len(word)+len(other) >= minTypo && typo.Distance(word, other, 1) <= 1 {
@@ -216,10 +216,10 @@ func (x *index) nearSynonyms(word string) (all []variant) {
 	return all
 }
 
-// minPart is the length of the shortest part of a word that is split.
+// minPart is the minimum length of each part into which a word is split.
 const minPart = 3
 
-// split returns two terms that a word consists of, of about equal length, or nil.
+// split returns two terms that together are the word, of about equal length, or nil.
 func (x *index) split(word string) []queryTerm {
 	for at := len(word) / 2; at >= minPart; at-- {
 		for _, i := range [...]int{at, len(word) - at} {
@@ -232,7 +232,7 @@ func (x *index) split(word string) []queryTerm {
 	return nil
 }
 
-// near returns the terms that differ from the word in at most d letters.
+// near returns the closest terms that differ from the word in at most d letters.
 func (x *index) near(word string, d int) (found []variant) {
 	set := letterSet(word)
 	for p, part := range x.parts {
@@ -249,7 +249,7 @@ func (x *index) near(word string, d int) (found []variant) {
 			}
 		}
 	}
-	// Most people get the first letter right.
+	// Terms with the same first letter come first: most people get it right.
 	return x.closest(found, maxTypos, func(v variant) int {
 		if x.term(v)[0] == word[0] {
 			return 0
@@ -260,8 +260,8 @@ func (x *index) near(word string, d int) (found []variant) {
 
 func (x *index) term(v variant) string { return x.parts[v.part].seg.term(v.term) }
 
-// closest keeps n terms, of equal rank those that come first in the alphabet. A term in several
-// parts counts once.
+// closest returns the n terms with the lowest ranks, in alphabetical order within a rank. A term
+// that is in several parts counts once.
 func (x *index) closest(found []variant, n int, rank func(variant) int) []variant {
 	if len(found) <= n {
 		return found

@@ -12,42 +12,42 @@ import (
 var (
 	// fieldWeight is the weight of a word in a field.
 	fieldWeight = [fields]float32{inName: 6, inTags: 3, inDescription: 1.5, inHeadings: 0.6}
-	// lengthWeight is how much the length of a field reduces that weight: 0 not at all, 1
-	// in full proportion.
+	// lengthWeight is how much the length of a field reduces that weight, from 0 (not at all) to 1
+	// (in full proportion).
 	lengthWeight = [fields]float32{inName: 0.4, inTags: 0.5, inDescription: 0.3, inHeadings: 0.5}
-	// kindWeight is the weight of a term that is not the word itself.
+	// kindWeight is the weight of a term by how it matches the word.
 	kindWeight = [...]float32{exactMatch: 1, stemMatch: 0.85, joinedMatch: 1, synonymMatch: 0.7, prefixMatch: 0.5, typoMatch: 0.6}
 )
 
 const (
-	// saturation bounds the effect of repetition: beyond it further occurrences of a word
-	// hardly count.
+	// saturation bounds the effect of repetition: above it, further occurrences of a word hardly
+	// count.
 	saturation = 4
-	// coverage is the share of the score that depends on the number of words found.
+	// coverage is the share of the score that depends on how many words of the query were found.
 	coverage = 0.6
-	// wholeName is the bonus of a document whose name equals the query.
+	// wholeName multiplies the score of a document whose name equals the query.
 	wholeName = 1.5
-	// relevant is the share of the best score that a document must have to be found at all. Of
-	// 908 queries none loses its skill from the first five by it.
+	// relevant is the share of the best score that a document needs to be a hit. Of 908 queries,
+	// none loses its skill from the first five hits because of it.
 	relevant = 0.2
 )
 
-// Options control a search. The zero value asks for every document that matches.
+// Options control a search. The zero value returns every document that matches.
 type Options struct {
-	Limit   int  // how many hits at most; 0 is all
-	Explain bool // fill in Hit.Matches
+	Limit   int  // the maximum number of hits; 0 returns all
+	Explain bool // whether Hit.Matches is filled in
 }
 
 // Result is the outcome of a search.
 type Result struct {
 	Hits  []Hit
-	Total int // how many there are without a limit
+	Total int // the number of hits without a limit
 }
 
-// Search returns the documents that contain a word of the query, the best first. If weight
-// is not nil, a document's score is multiplied by its weight. A document with a weight of 0 or
-// less, or with a small part of the best score, is neither returned nor counted. A query
-// without words finds nothing.
+// Search returns the documents that contain a word of the query, the best first. If weight is not
+// nil, it multiplies a document's score. A document with a weight of 0 or less, or with a small
+// fraction of the best score, is neither returned nor counted. A query without words returns
+// nothing.
 func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options) Result {
 	all, words := x.core.parse(query)
 	if len(all) == 0 {
@@ -93,15 +93,15 @@ func (x *Index[K]) Search(query string, weight func(doc int) float32, o Options)
 type scratch struct {
 	lines  []docScore
 	found  []uint32 // documents with a score
-	ofWord []uint32 // documents of the word at hand
+	ofWord []uint32 // documents that have the current word
 }
 
 type docScore struct {
 	score float32 // of the words so far
-	word  float32 // of the word at hand
-	words uint8   // how many were found
-	named uint8   // how many of them are in the name, unchanged
-	rest  uint8   // words of the name that were not asked for; set at the end
+	word  float32 // of the current word
+	words uint8   // the number of words that were found
+	named uint8   // the number of words that are in the name, unchanged
+	rest  uint8   // the number of words in the name
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -119,7 +119,7 @@ func (s *scratch) clear() {
 	s.found = s.found[:0]
 }
 
-// score adds the value of a word to each document that contains it.
+// score adds the value of a word to the score of each document that contains it.
 func (x *index) score(s *scratch, w queryTerm) {
 	s.ofWord = s.ofWord[:0]
 	for _, v := range w.variants {
@@ -140,8 +140,8 @@ func (x *index) score(s *scratch, w queryTerm) {
 	}
 }
 
-// collect records for each document the value of a variant, unless a better one was
-// recorded.
+// collect records the value of a variant for each document that has it, unless a better variant of
+// the word was recorded.
 func (x *index) collect(s *scratch, v variant, typed bool) {
 	p := x.parts[v.part]
 	data, lengths, places := p.seg.postings(v.term), p.seg.lengths, p.places
@@ -194,7 +194,7 @@ func (x *index) collect(s *scratch, v variant, typed bool) {
 	s.ofWord = ofWord
 }
 
-// final returns the score of a document after all words.
+// final returns the score of a document once all words are scored.
 func (s *scratch) final(doc uint32, words int) float32 {
 	l := s.lines[doc]
 	score := l.score * (1 - coverage + coverage*float32(l.words)/float32(words))
@@ -204,17 +204,17 @@ func (s *scratch) final(doc uint32, words int) float32 {
 	return score
 }
 
-// top keeps the best hits. With a limit it is a heap with the worst in front.
+// top collects the best hits. With a limit it is a heap with the worst hit first.
 type top struct {
 	limit int
-	most  int // hits that can be kept
+	most  int // the maximum number of hits
 	hits  []Hit
 }
 
-// full reports whether a hit must be better than the first one to be kept.
+// full reports whether a further hit is kept only if it is better than the worst one.
 func (t *top) full() bool { return t.limit > 0 && len(t.hits) == t.limit }
 
-// compareHits orders by score, and equals by their place.
+// compareHits orders hits by score, and equal ones by position.
 func compareHits(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.Doc-b.Doc) }
 
 func (t *top) offer(h Hit) {
@@ -257,7 +257,7 @@ func (t *top) sorted() []Hit {
 	return t.hits
 }
 
-// reason is a [Match] before its words.
+// reason is a [Match] before its field and kind are named.
 type reason struct {
 	word, term string
 	field      fieldID
@@ -292,7 +292,7 @@ func (x *index) explain(all []queryTerm, hits []Hit) {
 	}
 }
 
-// surest keeps one reason for each word and field.
+// surest returns the best reason for each word and field.
 func surest(all []reason) []reason {
 	slices.SortFunc(all, func(a, b reason) int {
 		return cmp.Or(cmp.Compare(a.word, b.word), cmp.Compare(a.field, b.field), cmp.Compare(a.how, b.how), cmp.Compare(a.term, b.term))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// of makes an index of documents under the names they have.
+// of returns an index of documents, with their names as keys.
 func of(docs ...Doc) *Index[string] {
 	keys := make([]string, len(docs))
 	for i, d := range docs {
@@ -85,8 +85,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A document of weight 0 is neither found nor counted, and does not change the order of the
-// others.
+// TestWeight checks that a document of weight 0 is neither found nor counted, and does not change
+// the order of the others.
 func TestWeight(t *testing.T) {
 	all := shelf.Search("git", nil, Options{})
 	without := func(hidden ...string) func(int) float32 {
@@ -106,8 +106,8 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// A word that no document has may be a misspelt synonym, or two words that are written as one. A term
-// with one other letter comes first.
+// TestUnknownWords checks the meaning of a word that no document has. It may be a misspelt synonym,
+// or two words written as one. A term with one wrong letter comes first.
 func TestUnknownWords(t *testing.T) {
 	x := of(Doc{Name: "pptx", Description: "Decks."}, Doc{Name: "crawler", Description: "For web scraping."}, Doc{Name: "brush", Description: "A webscrapng tool."}, Doc{Name: "y", Description: "Code for a web."}, Doc{Name: "ios"})
 	for query, want := range map[string][]string{
@@ -118,7 +118,7 @@ func TestUnknownWords(t *testing.T) {
 	}
 }
 
-// A rare word counts more than a word in every document.
+// TestRare checks that a rare word counts more than a word in every document.
 func TestRare(t *testing.T) {
 	var docs []Doc
 	for i := range 10 {
@@ -127,7 +127,8 @@ func TestRare(t *testing.T) {
 	diffs(t, "first", found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last")
 }
 
-// A document with less than a fifth of the best score is not found, for any weights and limit.
+// TestRelevant checks that a document with less than a fifth of the best score is not found,
+// whatever the weights and the limit are.
 func TestRelevant(t *testing.T) {
 	docs := []Doc{{Name: "red green blue"}, {Name: "x", Description: strings.Repeat("white ", 400) + "red"}, {Name: "y"}, {Name: "z"}}
 	x := of(docs...)
@@ -141,7 +142,8 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
-// A term that is much longer or shorter than a word with the same stem counts half.
+// TestFarStems checks that a term that is much longer or shorter than a word with the same stem
+// counts half.
 func TestFarStems(t *testing.T) {
 	diffs(t, "a far stem and a synonym", found(of(Doc{Name: "code excellence"}, Doc{Name: "xlsx"}, Doc{Name: "a"}), "excel")[0], "xlsx")
 	x := of(Doc{Name: "deployments"}, Doc{Name: "deployed"})
@@ -149,7 +151,7 @@ func TestFarStems(t *testing.T) {
 	diffs(t, "half", hits[0].Score, 2*hits[1].Score)
 }
 
-// Two short words do not count as misspellings of each other.
+// TestShortTypos checks that two short words do not count as misspellings of each other.
 func TestShortTypos(t *testing.T) {
 	x := of(Doc{Name: "log"}, Doc{Name: "jobs"}, Doc{Name: "excel"}, Doc{Name: "json"})
 	for query, want := range map[string][]string{"logo": nil, "jobz": nil, "exel": {"excel"}, "jsoon": {"json"}} {
@@ -157,7 +159,8 @@ func TestShortTypos(t *testing.T) {
 	}
 }
 
-// Neither the order of the words nor a repeated word changes anything.
+// TestOrderOfWords checks that the order of the words in a query, and repeated words, have no
+// effect.
 func TestOrderOfWords(t *testing.T) {
 	want := shelf.Search("commit git", nil, Options{Explain: true})
 	for _, q := range []string{"git commit", "git git commit git", "Commit, GIT commit."} {
@@ -165,7 +168,8 @@ func TestOrderOfWords(t *testing.T) {
 	}
 }
 
-// Equally good documents keep their order, and a limit only cuts the list.
+// TestLimit checks that equally good documents keep their order, and that a limit only cuts the
+// list.
 func TestLimit(t *testing.T) {
 	var docs []Doc
 	for i := range 300 {
@@ -186,7 +190,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// lines returns random documents from few words, so that they share many.
+// lines returns random documents of few different words, so that they share many words.
 func lines(r *rand.Rand, n int) map[string]Doc {
 	vocabulary := strings.Fields("git commit commits deploy deployed deploying deployments kubernetes kubernets docker dockerfile c++ change log changelog 数据 分析 größe grosse test tests testing tester use the of")
 	some := func(n int) string {
@@ -204,8 +208,8 @@ func lines(r *rand.Rand, n int) map[string]Doc {
 	return docs
 }
 
-// An index after many updates gives the same answers as a new one, to the last bit of
-// each score, and reads only new documents.
+// TestUpdate checks that an index after many updates gives the same answers as a new one, to the
+// last bit of each score, and that Update reads only new documents.
 func TestUpdate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of documents")
@@ -222,7 +226,7 @@ func TestUpdate(t *testing.T) {
 				}
 			}
 			for k, d := range lines(r, r.IntN(1+r.IntN(80))) {
-				if _, ok := world[k]; !ok { // a key means one document, always
+				if _, ok := world[k]; !ok { // a key always means the same document
 					world[k] = d
 				}
 			}
@@ -264,8 +268,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// A deleted document leaves no trace: a word of only that document is unknown again, so
-// that it may be a misspelling, and its memory is released.
+// TestGone checks that a deleted document leaves no trace. A word that only it had is unknown
+// again, and so may be a misspelling, and its memory is released.
 func TestGone(t *testing.T) {
 	docs := map[string]Doc{"kubernetse": {Name: "kubernetse"}, "kubernetes": {Name: "kubernetes"}}
 	for i := range 100 {
@@ -293,7 +297,7 @@ func TestGone(t *testing.T) {
 		t.Errorf("%d places for 40 documents", len(p.places))
 	}
 	twice := update(x, []string{"filler1", "filler1", "filler2"})
-	for range 2 { // keys should differ; if they do not, each position is a document
+	for range 2 { // keys should differ; if they do not, each position counts as a document
 		diffs(t, "twice", twice.Search("filler1", nil, Options{}).Total, 2)
 		twice = update(twice, twice.Keys())
 	}
@@ -304,7 +308,7 @@ func TestGone(t *testing.T) {
 	diffs(t, "documents", live, 3)
 }
 
-// A reader may find that a document has another key.
+// TestUpdateChangesKeys checks that read may change the key of a document.
 func TestUpdateChangesKeys(t *testing.T) {
 	keys := []string{"a", "b"}
 	doc := func(places []int) (docs []Doc) {
@@ -329,7 +333,7 @@ func TestEmpty(t *testing.T) {
 	diffs(t, "a document of nothing", found(of(Doc{}, Doc{Name: "x"}), "x"), []string{"x"})
 }
 
-// Text of a document or a query beyond the bound is not read.
+// TestBounds checks that the text of a document or a query beyond its bound is not read.
 func TestBounds(t *testing.T) {
 	many := strings.Repeat("word ", 1_000_000)
 	x := of(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
@@ -356,7 +360,8 @@ func TestBounds(t *testing.T) {
 	diffs(t, "one less", found(x, strings.Repeat("x ", maxQueryWords-1)+"other"), []string{"other"})
 }
 
-// Of a document's beginning, the first telling words count like words of headings.
+// TestBeginning checks that the first words of a document's beginning, without stop words, count
+// like words of headings.
 func TestBeginning(t *testing.T) {
 	var telling []string
 	for i := range maxBeginning + 1 {
@@ -372,7 +377,7 @@ func TestBeginning(t *testing.T) {
 	diffs(t, "scores", hits[0].Score, hits[1].Score)
 }
 
-// Postings of every frequency and distance are read as they were written.
+// TestPostings checks that postings of every frequency and distance are read as they were written.
 func TestPostings(t *testing.T) {
 	var packed []byte
 	for b := range 256 {
@@ -400,7 +405,7 @@ func TestPostings(t *testing.T) {
 	diffs(t, "term", s.term(0), "word")
 }
 
-// A word that begins very many terms matches the shortest of them.
+// TestManyBeginnings checks that a word that begins very many terms matches the shortest of them.
 func TestManyBeginnings(t *testing.T) {
 	var docs []Doc
 	for i := range 1000 {

@@ -13,49 +13,50 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Bounds of the index of one document: words by field, and bytes of a text. Of 40,217
-// real skills the longest description has 1,929 characters.
+// maxWords bounds the indexed words of each field, and maxFieldBytes the bytes of its text. The
+// longest description of 40,217 real skills has 1,929 characters.
 var maxWords = [fields]int{inName: 32, inTags: 64, inDescription: 500, inHeadings: 500}
 
 const maxFieldBytes = 16 << 10
 
-// maxBeginning is the number of words of a document's beginning that are indexed, without
-// the words of the stop list.
+// maxBeginning bounds the indexed words of a document's beginning, not counting stop words.
 const maxBeginning = 50
 
 // termsOfDoc is the approximate number of different indexed words of a skill.
 const termsOfDoc = 128
 
-// block is the number of documents that are indexed at once. It bounds the memory that
-// indexing takes besides the index itself.
+// block is the number of documents that are indexed together. It bounds the memory that indexing
+// takes besides the index itself.
 const block = 2048
 
-// segment holds documents 0 to docs-1. It is immutable once it is in an index. Terms are sorted. The postings of a
-// term are the documents that have it, each as the distance to the previous one with two bits
-// for a usual frequency in each field. Another frequency follows as a byte.
+// segment is the index of the documents 0 to docs-1. It is immutable once it is in an index. Its
+// terms are sorted. The postings of a term are the documents that contain it. Each is stored as the
+// distance to the previous one, with two bits for a usual set of frequencies. Any other set of
+// frequencies follows as a byte.
 type segment struct {
 	docs    int
-	lengths [][fields]uint8 // of a document's fields, in units of unit
+	lengths [][fields]uint8 // the lengths of each document's fields, in units of unit
 
-	data    string   // of each term its length, the term itself and its postings
-	terms   []uint32 // where each begins in data; one more than there are terms
-	letters []uint32 // of each term, as letterSet says
+	data    string   // for each term its length, the term itself and its postings
+	terms   []uint32 // where each term begins in data, and the length of data
+	letters []uint32 // the letterSet of each term
 	stems   []uint16 // the hashes of all stems, sorted
-	byStem  []uint32 // the terms of these
+	byStem  []uint32 // for each of stems, its term
 }
 
 // unit is the number of words in one step of a stored length.
 var unit = [fields]int{inName: 1, inTags: 1, inDescription: 2, inHeadings: 2}
 
-// A byte holds the number of occurrences of a term in each field: name and tags in one
-// bit each, description and headings in three.
+// The frequencies of a term in the fields of a document are packed into a byte: name and tags have
+// one bit each, description and headings three.
 const (
 	maxTimes         = 7
 	descriptionShift = 2
 	headingsShift    = 5
 )
 
-// usual lists the frequencies that two bits of a posting say, and usualField their fields.
+// usual lists the frequencies that the two bits of a posting stand for, as packed bytes. usualField
+// has the field of each.
 var (
 	usual      = [4]byte{0, 1 << descriptionShift, 1 << headingsShift, 2 << headingsShift}
 	usualField = [len(usual)]fieldID{1: inDescription, 2: inHeadings, 3: inHeadings}
@@ -99,8 +100,8 @@ func (s *segment) postings(i int) string {
 	return s.data[at+1+uint32(s.data[at]) : s.terms[i+1]]
 }
 
-// number reads the number at data[i], and returns the position of its end. It is
-// [binary.Uvarint] for strings.
+// number reads the number at data[i], and returns the position after it. It is [binary.Uvarint] for
+// strings.
 func number(data string, i int) (v uint32, end int) {
 	for shift := 0; ; shift += 7 {
 		c := data[i]
@@ -112,7 +113,7 @@ func number(data string, i int) (v uint32, end int) {
 	}
 }
 
-// from returns the first term that is not less than a word.
+// from returns the index of the first term that is not less than a word.
 func (s *segment) from(word string) int {
 	return sort.Search(s.len(), func(i int) bool { return s.term(i) >= word })
 }
@@ -133,20 +134,19 @@ func (s *segment) each(term int, visit func(doc uint32, packed byte)) {
 	}
 }
 
-// builder makes segments from blocks of documents, one after the other, and reuses its
-// memory.
+// builder makes segments from blocks of documents, one after the other. It reuses its memory.
 type builder struct {
 	ids      map[string]uint32
 	names    []string
-	stops    []bool // of each term, whether it is of the stop list
+	stops    []bool // for each term, whether it is a stop word
 	postings []posting
 	lengths  [][fields]uint8
-	seen     []byte   // of each term, how often the current document has it
-	has      []uint32 // the terms of that document
+	seen     []byte   // for each term, its packed frequencies in the current document
+	has      []uint32 // the terms of the current document
 	tokens   tokens
-	at       fieldID // of that
-	n        int     // words of that field
-	left     int     // words of the beginning that may follow; -1 in fields
+	at       fieldID // the current field
+	n        int     // words of the current field so far
+	left     int     // words that may still be added of the beginning, or -1 in a field
 
 	order, ends []uint32
 	placed      []placed
@@ -158,7 +158,7 @@ type posting struct {
 	placed
 }
 
-// placed is a posting with the number of its term.
+// placed is a posting without its term.
 type placed struct {
 	doc    uint16 // of at most a block
 	packed byte
@@ -205,7 +205,7 @@ func (b *builder) add(doc uint32, d Doc) {
 	b.has = b.has[:0]
 }
 
-// field counts the words of a field, up to the bound.
+// field adds the words of a field, up to its bounds, and returns their number.
 func (b *builder) field(f fieldID, texts []string) (n int) {
 	b.at, b.n, b.left = f, 0, -1
 	left := maxFieldBytes
@@ -219,15 +219,15 @@ func (b *builder) field(f fieldID, texts []string) (n int) {
 	return b.n
 }
 
-// beginning adds the words of a document's beginning to the current field, and returns
-// their number.
+// beginning adds the words of a document's beginning to the current field. It returns the number of
+// words that the field has then.
 func (b *builder) beginning(text string) (n int) {
 	b.left = maxBeginning
 	b.tokens.cut(display.CutBytes(text, maxFieldBytes))
 	return b.n
 }
 
-// word adds a word of the current field, unless the field has enough words.
+// word adds a word to the current field. It returns false if the field has enough words.
 func (b *builder) word(w []byte) bool {
 	if b.n == maxWords[b.at] || b.left == 0 {
 		return false
@@ -259,8 +259,8 @@ func (b *builder) done() *segment {
 		b.order[i] = uint32(i)
 	}
 	slices.SortFunc(b.order, func(x, y uint32) int { return strings.Compare(b.names[x], b.names[y]) })
-	// The postings were added document by document. Counting them for each term gives each
-	// posting its place without sorting.
+	// The postings were added document by document. A counting sort puts them in the order of
+	// terms.
 	b.ends = resize(b.ends, len(b.names)+1)
 	clear(b.ends)
 	for _, p := range b.postings {
@@ -271,7 +271,7 @@ func (b *builder) done() *segment {
 	}
 	b.placed = resize(b.placed, len(b.postings))
 	for _, p := range b.postings {
-		b.placed[b.ends[p.term]] = p.placed // from here on, ends[t] is where the postings of t end
+		b.placed[b.ends[p.term]] = p.placed // afterwards, ends[t] is where the postings of t end
 		b.ends[p.term]++
 	}
 	w := writer{data: b.bytes[:0], terms: make([]uint32, 0, len(b.names)+1)}
@@ -291,12 +291,12 @@ func (b *builder) done() *segment {
 	return w.done(b.lengths)
 }
 
-// writer makes a segment from terms in their order.
+// writer makes a segment from sorted terms.
 type writer struct {
 	data  []byte
 	terms []uint32
 	head  int    // where the postings of the last term begin
-	last  uint32 // document of the last posting
+	last  uint32 // the document of the last posting
 }
 
 func (w *writer) begin(term string) {
@@ -315,7 +315,7 @@ func (w *writer) add(doc uint32, packed byte) {
 	w.last = doc
 }
 
-// end removes the last term again if no document has it.
+// end removes the last term if no document has it.
 func (w *writer) end() {
 	if n := len(w.terms) - 1; w.head == len(w.data) {
 		w.data, w.terms = w.data[:w.terms[n]], w.terms[:n]
@@ -329,8 +329,8 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	}
 }
 
-// spell builds the tables that find misspelt terms, unless they exist. Segments that are soon
-// merged do without.
+// spell builds the tables that find misspelt terms, if they do not exist yet. A segment that is
+// soon merged does not need them.
 func (s *segment) spell() {
 	if s.letters != nil {
 		return
@@ -342,11 +342,11 @@ func (s *segment) spell() {
 	s.hashStems()
 }
 
-// textOf returns bytes as a string without a copy. The bytes must not change any more.
+// textOf returns bytes as a string without a copy. The caller must not change the bytes afterwards.
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
-// clip returns the slice without much spare capacity. It copies only if there is much,
-// since a large index beside its copy is the peak of memory.
+// clip returns a slice without much spare capacity. It copies the slice only if the spare capacity
+// is large, since a large index and its copy together are the peak of memory.
 func clip[T any](s []T) []T {
 	if cap(s)-len(s) > len(s)/16 {
 		return slices.Clone(s)
@@ -354,7 +354,7 @@ func clip[T any](s []T) []T {
 	return slices.Clip(s)
 }
 
-// hashStems fills stems and byStem. The hash says where to look; the look-up compares the
+// hashStems fills stems and byStem. A look-up finds candidates by their hash, and then compares the
 // stems themselves.
 func (s *segment) hashStems() {
 	var buf [maxWord + 1]byte
@@ -378,15 +378,15 @@ func hash(word []byte) uint16 {
 	return uint16(h>>16 ^ h)
 }
 
-// letterSet has a bit for each letter of a word, independent of order and number: two
-// words that differ by n edits differ by at most 2n bits.
+// letterSet returns a bit set of the letters of a word, whatever their order and number. If two
+// words differ by n edits, their sets differ by at most 2n bits.
 func letterSet(word string) (set uint32) {
 	for i := range len(word) {
 		switch c := word[i]; {
 		case c >= 'a' && c <= 'z':
 			set |= 1 << (c - 'a')
 		case c >= utf8.RuneSelf:
-			set |= 1 << 26 // one bit for all, since one character is several bytes
+			set |= 1 << 26 // one bit for all such bytes, since a character has several
 		default:
 			set |= 1 << (27 + c%5)
 		}

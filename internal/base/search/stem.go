@@ -2,11 +2,11 @@ package search
 
 import "bytes"
 
-// stem cuts the endings of English words, so that forms of one word become equal: M. F.
-// Porter, "An algorithm for suffix stripping", Program 14 (1980), with one of his later
-// corrections. British spellings, and some forms that Porter keeps apart, become equal too:
-// "colour" and "color", "verify" and "verification". It works in place and returns a part
-// of w. The result is not a word and is never shown. Characters other than a-z stay
+// stem cuts the endings of English words, so that the forms of a word become equal. It follows M.
+// F. Porter, "An algorithm for suffix stripping", Program 14 (1980), with one of his later
+// corrections. Beyond Porter, British spellings and some related forms become equal: "colour" and
+// "color", "verify" and "verification". stem works in place and returns a part of w. The result
+// need not be a word, and is never shown. A word with characters other than a-z is returned
 // unchanged.
 func stem(w []byte) []byte {
 	if len(w) < 3 {
@@ -19,7 +19,7 @@ func stem(w []byte) []byte {
 	}
 	w = stemPlural(w)
 	w = stemPast(w)
-	// Step 1c, and Porter's later correction: "deploy" keeps its y.
+	// Step 1c with Porter's later correction: "deploy" keeps its y.
 	if n := len(w); bytes.HasSuffix(w, []byte("y")) && n > 1 && consonant(w, n-2) && hasVowel(w[:n-1]) {
 		w[n-1] = 'i'
 	}
@@ -73,8 +73,8 @@ func stemPast(w []byte) []byte {
 	return w
 }
 
-// Steps 2, 3 and 4: of the endings that fit, the longest counts, and it is replaced if
-// enough letters precede it. The last line of each table is not Porter's.
+// The endings of steps 2, 3 and 4. The longest ending that fits is replaced if enough letters
+// precede it. The last line of each table is not Porter's.
 var (
 	long = []ending{
 		{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
@@ -91,7 +91,7 @@ var (
 		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""},
 		{"ise", ""}, {"eri", ""},
 	}
-	// roots are not Porter's. They apply at the end, behind a vowel.
+	// roots are not Porter's. They apply last, and only after a vowel.
 	roots = []ending{
 		{"iz", "is"}, {"alyz", "alys"}, {"alysi", "alys"}, {"ianc", "iant"}, {"our", "or"}, {"ogu", "og"}, {"script", "scrib"},
 		{"ifi", "if"}, {"ari", "ar"}, {"logi", "log"}, {"graphi", "graph"},
@@ -110,7 +110,7 @@ func replaceFirst(w []byte, above int, endings []ending) []byte {
 	before := len(w) - len(best.from)
 	stays := before
 	if best.from == "sion" || best.from == "tion" {
-		stays++ // the rule is about "ion", behind s or t
+		stays++ // the rule removes only "ion", after s or t
 	}
 	if best.from == "" || measure(w[:stays]) <= above {
 		return w
@@ -132,7 +132,7 @@ func stemE(w []byte) []byte {
 	return w
 }
 
-// stemRoot replaces an ending of roots.
+// stemRoot replaces an ending that is in roots.
 func stemRoot(w []byte) []byte {
 	for _, e := range roots {
 		if n := len(w) - len(e.from); n > 0 && string(w[n:]) == e.from && hasVowel(w[:n]) {
@@ -161,7 +161,7 @@ func hasVowel(w []byte) bool {
 	return false
 }
 
-// measure counts the changes from vowels to consonants.
+// measure counts the changes from a vowel to a consonant.
 func measure(w []byte) int {
 	n, vowel := 0, false
 	for i, c := range w {
@@ -174,7 +174,8 @@ func measure(w []byte) int {
 	return n
 }
 
-// endsShort: consonant, vowel, consonant, and the last is not w, x or y.
+// endsShort reports whether a word ends with consonant, vowel and consonant, the last not w, x or
+// y.
 func endsShort(w []byte) bool {
 	n := len(w)
 	return n > 2 && consonant(w, n-1) && !consonant(w, n-2) && consonant(w, n-3) && w[n-1] != 'w' && w[n-1] != 'x' && w[n-1] != 'y'

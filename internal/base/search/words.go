@@ -13,23 +13,21 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// maxWord bounds one word, in bytes. The longest words in names are identifiers; of longer
-// ones the beginning is enough.
+// maxWord bounds the length of one word, in bytes; the rest of a longer word is ignored. The
+// longest words in names are identifiers.
 const maxWord = 48
 
-// words yields the words of a text, folded. The bytes of a word are valid until the next
-// one.
+// words yields the words of a text, folded. The bytes of a word are valid until the next one.
 //
-// A word is a run of letters and digits. "c++", "c#" and the like are words too; the
-// possessive 's is not. Scripts that are written without blanks yield each pair of
-// neighbouring characters and the last character of a run, so that each character begins a
-// word.
+// A word is a run of letters and digits. "c++", "c#" and the like are words too; the possessive 's
+// is not. Scripts that are written without spaces yield each pair of neighbouring characters and
+// the last character of a run, so that each character begins a word.
 func words(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, true, yield) }
 }
 
-// queryWords yields the words of a query. A run's last character counts only if the run has no
-// other.
+// queryWords yields the words of a query. Unlike [words], it yields the last character of a run
+// without spaces only if the run has a single character.
 func queryWords(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, false, yield) }
 }
@@ -49,10 +47,10 @@ func (t *tokens) cut(text string) {
 	}
 }
 
-// fold makes texts equal that differ only in case, in accents or in the width of their
-// characters.
+// fold makes texts equal that differ only in case, in accents or in the width of their characters.
 func fold(text string) string {
-	// Beside a byte that is not UTF-8 the decomposition may leave a character whole.
+	// Next to a byte that is not UTF-8, norm may leave a character composed, so such bytes are
+	// replaced.
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(text, "\ufffd"))
 	bare := make([]byte, 0, len(decomposed))
 	for _, r := range decomposed {
@@ -71,17 +69,17 @@ func fold(text string) string {
 // people type for them.
 var plain = map[rune]string{
 	'ø': "o", 'Ø': "o", 'ł': "l", 'Ł': "l", 'đ': "d", 'Đ': "d", 'ı': "i", 'æ': "ae", 'Æ': "ae", 'œ': "oe", 'Œ': "oe", 'ð': "d", 'Ð': "d", 'þ': "th", 'Þ': "th",
-	'’': "'", // as word processors write it
+	'’': "'", // the apostrophe of word processors
 }
 
 type tokens struct {
 	yield func([]byte) bool
 	buf   []byte
-	lasts bool // yield the last character of a run of several
+	lasts bool // whether the last character of a longer run without spaces is yielded
 	ended bool // yield returned false
 }
 
-// ascii does the work of package unicode for ASCII without its tables.
+// ascii cuts an ASCII text without the tables of package unicode.
 func (t *tokens) ascii(s string) {
 	for i := 0; i < len(s) && !t.ended; i++ {
 		c := s[i]
@@ -119,7 +117,7 @@ func (t *tokens) unicode(s string) {
 	t.end()
 }
 
-// add lengthens the word. A character that does not fit is left out whole.
+// add appends s to the current word. It drops a character if not all of its bytes fit.
 func (t *tokens) add(s string) {
 	if len(t.buf)+len(s) <= maxWord {
 		t.buf = append(t.buf, s...)
@@ -132,8 +130,8 @@ func (t *tokens) letter(c byte) {
 	}
 }
 
-// tail reads the end of a word: "++" and "#" after one or two letters belong to it, "'s"
-// does not. It returns how many bytes it took beyond the first.
+// tail reads the end of a word: "++" and "#" after one or two letters belong to the word, "'s" does
+// not. It returns how many bytes it took beyond the first.
 func (t *tokens) tail(s string) int {
 	if len(t.buf) == 0 {
 		return 0
@@ -166,8 +164,7 @@ func (t *tokens) end() {
 	t.buf = t.buf[:0]
 }
 
-// pairs reads a run of characters that are written without blanks, and returns its length
-// in bytes.
+// pairs reads a run of characters of a script without spaces, and returns its length in bytes.
 func (t *tokens) pairs(s string) int {
 	at := 0
 	_, width := utf8.DecodeRuneInString(s)
@@ -187,8 +184,8 @@ func (t *tokens) pairs(s string) int {
 	return len(s)
 }
 
-// unbroken reports a script without blanks between words, or one that joins particles to
-// words, such as Korean.
+// unbroken reports whether a character is of a script without spaces between words, or of one that
+// joins particles to words, such as Korean.
 func unbroken(r rune) bool {
 	return r == 'ー' || r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r)
 }
@@ -202,8 +199,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// stop lists words without meaning for the subject of a query. They are indexed like
-// others, and searched for if a query has no other words.
+// stop is the set of words that say nothing about the subject of a query. They are indexed like
+// others, and searched for only if a query has no other words.
 var stop = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for w := range words(`
@@ -217,7 +214,7 @@ var stop = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// synonyms maps a word to other words that are also searched for.
+// synonyms maps a word to other words that a search for it also looks for.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, group := range shortForms {
@@ -236,7 +233,7 @@ var synonyms = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// synonymWords are the words with synonyms, in alphabetical order.
+// synonymWords returns the words with synonyms, in alphabetical order.
 var synonymWords = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(synonyms())) })
 
 // synonymsOf returns the synonyms of a word or, if it has none, of its singular.
@@ -247,15 +244,15 @@ func synonymsOf(word string) []string {
 	return synonyms()[strings.TrimSuffix(word, "s")]
 }
 
-// shortForms lists words that people type for each other. Each finds the others.
+// shortForms lists groups of words that mean the same. A search for one finds the others.
 var shortForms = [][]string{
 	{"js", "javascript"}, {"ts", "typescript"}, {"c#", "csharp", "dotnet"}, {"py", "python"},
 	{"db", "database"}, {"k8s", "kubernetes"}, {"postgres", "postgresql"}, {"repo", "repository"},
 	{"a11y", "accessibility"}, {"i18n", "internationalization"}, {"l10n", "localization"}, {"o11y", "observability"},
 }
 
-// headWords maps a word in skills to words that people use for it. These find the head word;
-// it does not find them. Two words are written as one.
+// headWords maps a word in skills to words that people use for it. A search for one of these finds
+// the head word, but not the other way round. A compound of two words is listed as one word.
 var headWords = map[string]string{
 	"pptx":          "powerpoint slide deck presentation keynote slideshow",
 	"xlsx":          "excel spreadsheet workbook",

@@ -56,7 +56,7 @@ func TestWords(t *testing.T) {
 	diffs(t, "a long word of wide letters", wordsOf(strings.Repeat("я", 100)), []string{strings.Repeat("я", maxWord/2)})
 }
 
-// Reading one word does not process the others.
+// TestWordsEnd checks that words reads no further once its caller stops.
 func TestWordsEnd(t *testing.T) {
 	for _, text := range []string{"one two three", "één twee drie", "数据分析 数据"} {
 		n := 0
@@ -69,7 +69,7 @@ func TestWordsEnd(t *testing.T) {
 	}
 }
 
-// The examples of Porter's article, stemmed by the whole algorithm.
+// TestStem checks the examples of Porter's article, stemmed by the whole algorithm.
 func TestStem(t *testing.T) {
 	for line := range strings.Lines(`
 caresses caress ponies poni ties ti caress caress cats cat feed feed agreed agre plastered plaster bled bled motoring motor sing sing
@@ -92,8 +92,8 @@ as as is is s s by by c++ c++ v2 v2 größe größe deploys deploy deployments d
 	}
 }
 
-// The algorithm's additions to Porter's: the words of a line are one word, and no line
-// equals another.
+// TestStemTogether checks what the algorithm adds to Porter's. All words of a line have the same
+// stem, and words of different lines have different stems.
 func TestStemTogether(t *testing.T) {
 	lines := map[string]string{}
 	for line := range strings.Lines(`
@@ -151,8 +151,8 @@ func TestStemTogether(t *testing.T) {
 	}
 }
 
-// A short form finds the long one and the other way round. A word finds the head word that skills
-// use for it, which does not find the word.
+// TestSynonyms checks that short forms find each other. A word also finds the head word that skills
+// use for it, but the head word does not find the word.
 func TestSynonyms(t *testing.T) {
 	short := map[string]bool{}
 	for word := range maps.Keys(synonyms()) {
@@ -175,7 +175,8 @@ func TestSynonyms(t *testing.T) {
 	diffs(t, "two words", found(of(Doc{Name: "pr-writer"}), "merge requests"), []string{"pr-writer"})
 }
 
-// The filter before the edit distance must not drop a word that is near enough.
+// TestLettersAreNear checks that the filter before the edit distance drops no word that is near
+// enough.
 func TestLettersAreNear(t *testing.T) {
 	word := "größe7ab"
 	letters := []rune(word)
@@ -196,10 +197,10 @@ func TestLettersAreNear(t *testing.T) {
 	}
 }
 
-// TestFoldOnce checks that folding is idempotent. Otherwise a word copied from a page
-// would not be found in it.
+// TestFoldOnce checks that folding is idempotent. Otherwise a word copied from a page would not be
+// found in that page.
 func TestFoldOnce(t *testing.T) {
-	for r := range rune(0x40000) { // no plane above has letters
+	for r := range rune(0x40000) { // no higher plane has letters
 		once := fold("a" + string(r) + "a")
 		if twice := fold(once); twice != once {
 			t.Errorf("%q: %q, and then %q", r, once, twice)
