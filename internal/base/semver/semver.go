@@ -15,11 +15,11 @@ type Version struct {
 	text   string // "v1.2.3-rc.1"
 }
 
-// zeros finds leading zeros, which dates such as 2026.01.31 have.
+// zeros matches numbers with leading zeros, which dates such as 2026.01.31 have.
 var zeros = regexp.MustCompile(`\b0+([0-9]+)\b`)
 
-// Parse parses a tag. ok is false for anything but a full version. In tags of registries _ stands
-// for the + that they cannot have.
+// Parse parses a tag. ok is false if the tag is not a full version. Parse reads _ as +, since tags
+// of registries cannot have a +.
 func Parse(tag string) (v Version, ok bool) {
 	rest := strings.TrimPrefix(tag[strings.LastIndexAny(tag, "/@")+1:], "v")
 	v = Version{strings.TrimSuffix(tag, rest), "v" + zeros.ReplaceAllString(strings.ReplaceAll(rest, "_", "+"), "$1")}
@@ -29,7 +29,7 @@ func Parse(tag string) (v Version, ok bool) {
 	return v, true
 }
 
-// ParseShort parses a version that may have two numbers: 1.4 means 1.4.0.
+// ParseShort parses a version that may have only two numbers: 1.4 means 1.4.0.
 func ParseShort(text string) (Version, bool) {
 	if v, ok := Parse(text); ok {
 		return v, true
@@ -41,15 +41,15 @@ func ParseShort(text string) (Version, bool) {
 	return Parse(text[:end] + ".0" + text[end:])
 }
 
-// Lower reports whether version is lower than than. It is false if either is not a version.
+// Lower reports whether version is lower than than. It returns false if either is not a version.
 func Lower(version, than string) bool {
 	a, ok := ParseShort(version)
 	b, known := ParseShort(than)
 	return ok && known && a.Compare(b) < 0
 }
 
-// Names reports whether a tag can name a version: v1.4.0 and 1.4 name 1.4.0, and so does any tag
-// that is not a version.
+// Names reports whether a tag can stand for a version: v1.4.0 for 1.4.0, and 1.4 for any 1.4.x. A
+// tag that is not a version can stand for any version.
 func Names(tag, version string) bool {
 	t, ok := ParseShort(tag)
 	if !ok {
@@ -63,11 +63,10 @@ func Names(tag, version string) bool {
 // Compare orders versions by the rules of semver.org.
 func (v Version) Compare(o Version) int { return semver.Compare(v.text, o.text) }
 
-// PreRelease reports whether v comes before a release, like 1.2.3-rc.1.
+// PreRelease reports whether v is a pre-release, such as 1.2.3-rc.1.
 func (v Version) PreRelease() bool { return semver.Prerelease(v.text) != "" }
 
-// Compatible reports whether the major versions are equal and, for 0.x, also the minor
-// versions.
+// Compatible reports whether the major versions are equal and, for 0.x, also the minor versions.
 func (v Version) Compatible(o Version) bool {
 	if semver.Major(v.text) == "v0" {
 		return semver.MajorMinor(v.text) == semver.MajorMinor(o.text)
@@ -75,7 +74,7 @@ func (v Version) Compatible(o Version) bool {
 	return semver.Major(v.text) == semver.Major(o.text)
 }
 
-// Range names the versions that are compatible with v: "1.x", or "0.4.x".
+// Range returns the range of the versions that are compatible with v: "1.x", or "0.4.x".
 func (v Version) Range() string {
 	if semver.Major(v.text) == "v0" {
 		return semver.MajorMinor(v.text)[1:] + ".x"
