@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Distance is the number of edits (insert, delete, replace, swap neighbours) that turn one
-// text into the other, or limit+1 if more are needed.
+// Distance returns the number of edits that turn one text into the other, or limit+1 if that takes
+// more than limit. An edit inserts, deletes or replaces a character, or swaps two neighbours.
 func Distance(a, b string, limit int) int {
 	var bufA, bufB [64]rune
 	x, y := runes(a, bufA[:0]), runes(b, bufB[:0])
@@ -49,7 +49,7 @@ func Distance(a, b string, limit int) int {
 	return min(prev[n-1], limit+1)
 }
 
-// runes returns the characters of s, in buf if they fit.
+// runes returns the characters of s. It uses buf if they fit.
 func runes(s string, buf []rune) []rune {
 	if utf8.RuneCountInString(s) > cap(buf) {
 		return []rune(s)
@@ -61,7 +61,7 @@ func runes(s string, buf []rune) []rune {
 }
 
 // Nearest returns the candidate with the fewest edits from the typed text, or "" if none is near.
-// At most a third of the letters, and at most three, may differ.
+// At most a third of the letters may differ, and at most three.
 func Nearest(typed string, candidates []string) (best string) {
 	typed = strings.ToLower(display.CutBytes(typed, 64))
 	limit := min(max(utf8.RuneCountInString(typed)/3, 1), 3)
@@ -73,8 +73,8 @@ func Nearest(typed string, candidates []string) (best string) {
 	return best
 }
 
-// Hint returns a hint for a text that is not one of the given words: the nearest word or, if none
-// is near, words that begin with the text, or else another hint.
+// Hint returns a hint for a text that is not one of the given words. It names the nearest word or,
+// if none is near, the words that begin with the text. Without any, it returns otherwise.
 func Hint(typed string, words []string, otherwise string) string {
 	if best := Nearest(typed, words); best != "" {
 		return "did you mean " + best + "?"

@@ -26,7 +26,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Distance is a metric for short texts, and agrees with the recursive definition.
+// FuzzDistance checks that Distance is a metric for short texts, and agrees with its recursive
+// definition.
 func FuzzDistance(f *testing.F) {
 	f.Add("kubernetes", "kuberentes")
 	f.Add("größe", "grösse")
@@ -42,7 +43,7 @@ func FuzzDistance(f *testing.F) {
 	})
 }
 
-// edits is the definition of the optimal string alignment distance.
+// edits returns the optimal string alignment distance, computed by its definition.
 func edits(x, y []rune) int {
 	known := map[[2]int]int{}
 	var of func(i, j int) int

@@ -7,10 +7,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// knownFields lists the fields of the specification, and the fields of clients that knack uses.
+// knownFields lists the fields of the specification, and fields of clients that knack uses.
 var knownFields = []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools", "disable-model-invocation", "user-invocable"}
 
-// Field returns the field that a misspelt key probably means: one letter, or two in a long key,
+// Field returns the field that a misspelt key probably means. One letter, or two in a long name,
 // may be wrong, missing or extra. It returns "" for a correct or unknown key.
 func Field(key string) string {
 	key = strings.ToLower(display.CutBytes(strings.TrimSpace(key), 64))
@@ -26,8 +26,8 @@ func Field(key string) string {
 	return ""
 }
 
-// Fold returns a key as people see it, in lower case: without invisible characters, and with
-// Latin letters for look-alikes.
+// Fold returns a key in lower case as people see it: without invisible characters, and with Latin
+// letters instead of look-alikes.
 func Fold(key string) string {
 	key = strings.ToLower(strings.TrimSpace(key))
 	if display.IsASCII(key) {

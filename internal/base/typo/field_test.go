@@ -2,7 +2,7 @@ package typo
 
 import "testing"
 
-// A misspelt key of a field is recognised; another word is not.
+// TestField checks that Field recognizes a misspelt key of a field, and no other word.
 func TestField(t *testing.T) {
 	for key, want := range map[string]string{
 		"descripton": "description", "Desciption": "description", "naem": "name", "names": "name", "licence": "license", "allowed_tools": "allowed-tools",

@@ -10,10 +10,10 @@ import (
 // mainFile is the name of a skill's main file.
 const mainFile = "SKILL.md"
 
-// maxLength is longer than any name that resembles SKILL.md.
+// maxLength is more than the length of any name that resembles SKILL.md.
 const maxLength = 40
 
-// draftWords lists the words that mark a file as inactive.
+// draftWords lists the words in a file name that mark the file as inactive.
 const draftWords = `draft|wip|local`
 
 var (
@@ -23,11 +23,12 @@ var (
 	reStem = lazyregexp.New(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
-// lookalikes maps letters that look like the letters of SKILL.md.
+// lookalikes maps letters that look like the letters of SKILL.md to these.
 var lookalikes = strings.NewReplacer("ѕ", "s", "к", "k", "і", "i", "ӏ", "l", "ⅼ", "l", "м", "m", "ԁ", "d", "\u212a", "k")
 
-// IsMainFile reports whether a file name probably means SKILL.md: SKILLS.md, skill.md.txt, SKILL
-// (1).md, SKIL.md, or a name that only looks like it. It returns false for SKILL.md in any case.
+// IsMainFile reports whether a file name probably means SKILL.md. Examples are SKILLS.md,
+// skill.md.txt, SKILL (1).md, SKIL.md, and names that only look like it. IsMainFile returns false
+// for SKILL.md in any case.
 func IsMainFile(name string) bool {
 	if !MayBeMainFile(name) || len(name) == len(mainFile) && strings.EqualFold(name, mainFile) {
 		return false
@@ -58,8 +59,8 @@ func IsMainFile(name string) bool {
 // SKILL-draft.md, SKILL.local.md.
 func IsDraft(name string) bool { return reDraft().MatchString(name) }
 
-// MayBeMainFile is a fast filter for [IsMainFile]: it looks at two letters, and is false for most
-// other names.
+// MayBeMainFile is a fast filter for [IsMainFile]. It looks at few letters, and returns false for
+// most names that IsMainFile rejects.
 func MayBeMainFile[T string | []byte](name T) bool {
 	if len(name) < len("skil") || len(name) > maxLength {
 		return false
@@ -70,8 +71,8 @@ func MayBeMainFile[T string | []byte](name T) bool {
 		first == 'c' && second == 'o' && len(name) > 8 && name[4] == ' ' // Copy of SKILL.md
 }
 
-// isSlip reports whether a letter of "skill" is missing, doubled or transposed. A replaced letter
-// may make another word: still, spill.
+// isSlip reports whether a letter of "skill" is missing, doubled or transposed. It does not accept
+// a replaced letter, since that may make another word: still, spill.
 func isSlip(stem string) bool {
 	const word = "skill"
 	for i := range word {

@@ -23,7 +23,7 @@ func TestIsMainFile(t *testing.T) {
 	}
 }
 
-// A file marked as inactive is reported, and not suggested as the SKILL.md.
+// TestIsDraft checks which names IsDraft reports as marked inactive.
 func TestIsDraft(t *testing.T) {
 	for name, want := range map[string]bool{
 		"SKILL-draft.md": true, "SKILL.local.md": true, "skill_wip.md": true, "SKILL draft.txt": true,
