@@ -9,14 +9,14 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// allowList is a client's list of the tools that it calls without asking.
+// allowList is a client's list of tools that it calls without asking.
 type allowList struct {
 	file func(Env) string
-	path []string // to the list
+	path []string // the path of keys to the list
 	rule func(server, tool string) string
 }
 
-// claudeAllow is the list of Claude Code.
+// claudeAllow is the list of allowed tools of Claude Code.
 var claudeAllow = &allowList{
 	file: pathOf("$CLAUDE_CONFIG_DIR/settings.json"), path: []string{"permissions", "allow"},
 	rule: func(server, tool string) string {
@@ -28,8 +28,8 @@ var claudeAllow = &allowList{
 	},
 }
 
-// Allow returns the change of the client's list of allowed tools that adds the tools of the server of
-// this name, or with remove takes them out. It returns nil if the client has no such list.
+// Allow returns a change of the client's list of allowed tools. The change adds the tools of the
+// named server or, with remove, removes them. Allow returns nil if the client has no such list.
 func (c Client) Allow(p Env, server string, tools []string, remove bool) (*Change, error) {
 	if c.allow == nil {
 		return nil, nil
@@ -75,7 +75,8 @@ func (c Client) Allow(p Env, server string, tools []string, remove bool) (*Chang
 	return ch, err
 }
 
-// editList adds texts to the end of a list and takes others out. Everything else stays.
+// editList adds the texts in add to the end of a list, and removes those in gone. Everything else
+// stays.
 func editList(data []byte, path []string, add, gone []string, d dialect) ([]byte, error) {
 	f, err := parseJSON(data, d)
 	if err != nil {
@@ -110,7 +111,7 @@ func editList(data []byte, path []string, add, gone []string, d dialect) ([]byte
 			last := &list.Elements[n-1]
 			v.BeforeExtra, v.AfterExtra = hujson.Extra(" "), last.AfterExtra
 			if last.BeforeExtra.IsStandard() && len(last.BeforeExtra) > 1 {
-				v.BeforeExtra = slices.Clone(last.BeforeExtra) // a line of its own
+				v.BeforeExtra = slices.Clone(last.BeforeExtra) // on a new line, as the last element
 			}
 			last.AfterExtra = nil
 		}

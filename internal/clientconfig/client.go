@@ -1,8 +1,8 @@
-// Package clientconfig describes and edits the clients' configuration files. It knows the path of
-// each file and the form of an MCP server's entry, and adds an entry without changing anything
+// Package clientconfig describes and edits the configuration files of clients. It knows the path of
+// each file and the form of an entry for an MCP server, and adds an entry without changing anything
 // else.
 //
-// The caller provides the folders and the entry. A merge is a function from bytes to bytes. Every
+// The caller provides the folders and the entry. A merge is a function from bytes to bytes. Each
 // result is parsed again and compared with the original, so that a file changes exactly as intended
 // or not at all. [AddItem] makes the same promise for knack.yaml, for package settings.
 package clientconfig
@@ -21,56 +21,59 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// Name is the key of the entry in every file.
+// Name is the key of knack's entry in every file.
 const Name = "knack"
 
-// Client is one program that starts MCP servers from a configuration file.
+// Client is a program that starts MCP servers from a configuration file.
 type Client struct {
 	ID, Name string
-	// Reads lists the labels of the roots that the client reads itself, whose skills it would
-	// otherwise show twice.
+	// Reads lists the labels of the roots that the client reads itself. If knack serves their
+	// skills too, the client shows these twice.
 	Reads []string
 	// Program is the name of the client's executable, or "" if it has none.
 	Program string
-	// Command returns the client's own command that adds the entry to the user's
-	// configuration; nil if there is no such command.
+	// Command returns the client's own command that adds the entry to the user's configuration. It
+	// is nil if the client has no such command.
 	Command func(Server) string
 	// NeedsApproval is set if the client ignores a project's entry until the user has approved it.
 	// Until then it uses the user's own entry of the same name.
 	NeedsApproval bool
 	// Source lists the documentation of the file and of the skill folders.
 	Source string
-	// Tested is the client version with which the entries were tried, and how; "" if they only
-	// follow its documentation.
+	// Tested is the version of the client with which the entries were tested, and how. It is "" if
+	// they only follow the client's documentation.
 	Tested string
 
 	format    format
 	dialect   dialect    // of JSON
-	list      bool       // of YAML: the servers are a list
-	keys      []string   // the path to the servers
+	list      bool       // in YAML, whether the servers are a list
+	keys      []string   // the path of keys to the servers
 	nested    string     // key of the object in an entry that describes how to reach the server, or ""
 	locations []location // in the client's order of precedence
-	// nextSteps are the results of [Client.NextSteps], with the placeholder NAME.
+	// nextSteps has the results of [Client.NextSteps], with the placeholder NAME.
 	nextSteps map[Scope][]string
-	lists     []nameList // outside of the entry
-	// createHint tells the user how to create the file, if knack does not create it. Continue, for
-	// example, reads an older config.json only while there is no config.yaml.
+	lists     []nameList // lists of servers that are on or off, outside of the entry
+	// createHint tells the user how to create the file, for a client whose file knack does not
+	// create. Continue, for example, reads an older config.json only as long as there is no
+	// config.yaml.
 	createHint string
 	folder     func(Env) string
 	local      func(Server) []field
 	remote     func(Server) []field // nil if the file cannot describe a remote server
-	newFields  func(Server) []field // further fields of a new entry, which the user may change; may be nil
-	untyped    bool                 // an entry that starts a command may lack its "type"
+	newFields  func(Server) []field // more fields of a new entry, which the user may change; or nil
+	untyped    bool                 // whether an entry that starts a command may lack its "type"
 	trust      []field              // the field that makes the client call the tools without asking
-	allow      *allowList           // a list outside of the entry with the same effect; nil for none
-	// trustNote says what takes the place of trust, if no file of the client has a setting for it.
+	allow      *allowList           // a list outside of the entry with the effect of trust, or nil
+	// trustNote tells what the user can do instead if no file of the client has a setting for
+	// trust.
 	trustNote string
-	// signIn is the command or the step that signs in at the provider of a server behind a URL.
+	// signIn is the command or the step with which the user signs in to a server behind a URL.
 	signIn string
-	// clientID returns the field of an id that is registered at the provider; nil if the file has none.
+	// clientID returns the field for a client ID registered at the provider. It is nil if the file
+	// has none.
 	clientID func(id string) field
-	// provider is appended to the sentence about registering an id: a further requirement of this
-	// client, or "".
+	// provider ends the sentence about registering a client ID with a further requirement of this
+	// client, or is "".
 	provider string
 	bearer   []field // fields that send the token to a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.
@@ -85,7 +88,7 @@ func stdio(s Server) []field { return append([]field{{"type", "stdio"}}, command
 
 func typedHTTP(s Server) []field { return []field{{"type", "http"}, {"url", s.URL}} }
 
-// oneCommand is an entry whose command and arguments are one list.
+// oneCommand returns the fields of an entry that has the command and its arguments in one list.
 func oneCommand(s Server) []field {
 	return []field{{"type", "local"}, {"command", append([]string{s.Command}, s.Args...)}}
 }
@@ -96,14 +99,14 @@ func urlAs(key string) func(Server) []field {
 	return func(s Server) []field { return []field{{key, s.URL}} }
 }
 
-// Texts that replace the token in an entry, which never contains the token itself: its variable, or
-// a placeholder.
+// Texts that stand for the token in an entry, which never contains the token itself. They are the
+// name of its variable and a placeholder.
 const (
 	TokenVariable    = "KNACK_TOKEN"
 	TokenPlaceholder = "YOUR-TOKEN"
 )
 
-// bearer returns the authorization header in the form of most clients.
+// bearer returns the authorization header in the form that most clients use.
 func bearer(token string) []field {
 	return []field{{"headers", object{{"Authorization", "Bearer " + token}}}}
 }
@@ -115,23 +118,24 @@ func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 // CanTrust reports whether the client's files can make it call the tools without asking.
 func (c Client) CanTrust() bool { return len(c.trust) > 0 || c.allow != nil }
 
-// TrustNote says what takes the place of a setting for trust, or is "".
+// TrustNote returns what the user can do instead if no file has a setting for trust, or "".
 func (c Client) TrustNote() string { return c.trustNote }
 
-// TakesClientID reports whether an entry can have the id that is registered at a provider.
+// TakesClientID reports whether an entry can have a client ID that is registered at a provider.
 func (c Client) TakesClientID() bool { return c.clientID != nil }
 
-// ProviderNote ends a sentence about a registered id with a need of this client, or is "".
+// ProviderNote returns the end of the sentence about registering a client ID, or "". It has a
+// further requirement of this client.
 func (c Client) ProviderNote() string { return c.provider }
 
-// SignIn returns the command or the step that signs in at the provider of a server, given the name of
-// its entry, or "".
+// SignIn returns the command or the step with which the user signs in to a server, given the name
+// of its entry. It returns "" if there is none.
 func (c Client) SignIn(name string) string { return strings.ReplaceAll(c.signIn, "NAME", quoted(name)) }
 
-// DuplicateHint warns that skills show twice if a server reads the folders that the client reads
-// itself, and names a remedy. server is the text for the server behind a URL, such as "that
-// server". The result is an unfinished sentence, to which more remedies can be added, or "" if the
-// client reads no such folder.
+// DuplicateHint returns a warning that skills show twice if a server reads folders that the client
+// reads itself, with a remedy. server is a phrase for the server, such as "that server". The result
+// is an unfinished sentence, to which more remedies can be added. It is "" if the client reads no
+// skills itself.
 func (c Client) DuplicateHint(server string) string {
 	if len(c.Reads) == 0 {
 		return ""
@@ -149,7 +153,7 @@ func (c Client) Scopes() (out []Scope) {
 	return out
 }
 
-// Find returns the client with this id, name or program, in any case.
+// Find returns the client with the given ID, name or program, in any case.
 func Find(name string) (Client, bool) {
 	for _, c := range Clients {
 		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Name, name) || c.Program != "" && strings.EqualFold(c.Program, name) {
@@ -159,8 +163,8 @@ func Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// NextSteps returns, in whole sentences, the steps left to the user after an entry of this scope
-// and name was written.
+// NextSteps returns what the user must still do once an entry of this scope and name is written, in
+// whole sentences.
 func (c Client) NextSteps(scope Scope, name string) (out []string) {
 	fill := strings.NewReplacer(`"NAME"`, strconv.Quote(name), "NAME", quoted(name))
 	for _, sentence := range c.nextSteps[scope] {
@@ -169,7 +173,7 @@ func (c Client) NextSteps(scope Scope, name string) (out []string) {
 	return out
 }
 
-// toolWord returns the name of a server as it stands in the names of its tools.
+// toolWord returns the form of a server's name in the names of its tools.
 func toolWord(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
@@ -179,8 +183,8 @@ func toolWord(name string) string {
 	}, name)
 }
 
-// File returns the path of the user's configuration file of the client, or "" if its folder
-// is unknown.
+// File returns the path of the client's configuration file of the user, or "" if its folder is
+// unknown.
 func (c Client) File(p Env) string {
 	for _, at := range c.locations {
 		if at.scope == User {
@@ -194,7 +198,7 @@ func (c Client) File(p Env) string {
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
 // ServerIn returns the server for an entry in this file. If several clients read the file, the
-// entry contains nothing specific to one client.
+// entry has nothing that is specific to one client.
 func (c Client) ServerIn(p Env, file string, s Server) Server {
 	readers := 0
 	for _, other := range Clients {
@@ -211,7 +215,7 @@ func (c Client) ServerIn(p Env, file string, s Server) Server {
 	return s
 }
 
-// is reports whether the location is a file, by any path.
+// is reports whether the location is the given file, through any path.
 func (at location) is(p Env, file string) bool {
 	own := filepath.FromSlash(at.file(p))
 	return own == file || own != "" && realpath.Answers(own) && realpath.Same(own, file)
@@ -226,7 +230,7 @@ func (c Client) newEntry(s Server) []field {
 	}
 	fields := out(s)
 	if s.shared && s.URL == "" {
-		fields = stdio(s) // the form that all of them read
+		fields = stdio(s) // the form that all clients of the file read
 	}
 	if c.newFields != nil && !s.shared {
 		fields = append(fields, c.newFields(s)...)
@@ -243,15 +247,15 @@ func (c Client) newEntry(s Server) []field {
 	return fields
 }
 
-// Entry returns a file with only the entry, for display.
+// Entry returns the text of a file that has only the entry, for display.
 func (c Client) Entry(s Server) (string, error) {
 	out, err := c.Merge(nil, s)
 	return string(out), err
 }
 
-// Merge adds the entry to the bytes of the client's file, or updates an existing one. Comments,
-// formatting and everything else stay. If the entry is already up to date, the bytes do not change.
-// It fails if the file cannot be parsed.
+// Merge adds the entry to the bytes of the client's file, or updates an existing entry. Comments,
+// formatting and everything else stay. If the entry is up to date, Merge returns the bytes
+// unchanged. It fails if the file cannot be parsed.
 func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	if s.URL != "" && c.remote == nil {
 		return nil, ErrNoRemote
@@ -263,7 +267,7 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], c.decide(all[Name].fields, s))
 }
 
-// mergeAt updates the entry at a path. Its current fields are have.
+// mergeAt updates the entry at a path, whose current fields are have.
 func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]byte, error) {
 	if ch.state == Connected || ch.state == Foreign {
 		return data, nil
@@ -291,8 +295,8 @@ func claudeCommand(s Server) string {
 	if s.URL != "" {
 		add := fmt.Sprintf("claude mcp add -s user --transport http %s %s", Name, quoted(s.URL))
 		if s.Token {
-			// Single quotes, because the client would write the expanded text into its
-			// file. After the URL, because the flag takes every word after it.
+			// The header is in single quotes, because the client would write the expanded text into
+			// its file. It comes after the URL, because the flag takes every word after it.
 			add += ` --header 'Authorization: Bearer ${` + TokenVariable + `}'`
 		}
 		return add

@@ -16,8 +16,8 @@ var (
 	remote = Server{URL: "https://skills.example.com/mcp?a=1&b=<2>"}
 )
 
-// shapes are realistic files for each format, with SERVERS for the key of the client's
-// servers. Everything in them must survive.
+// shapes has realistic files for each format, with SERVERS for the key of the client's servers. A
+// merge must keep everything in them.
 var shapes = map[format]map[string]string{
 	formatJSON: {
 		"braces":   "{}",
@@ -123,7 +123,7 @@ GOOSE_MODE: auto
 	},
 }
 
-// lists are the shapes of a YAML file whose servers are a list.
+// lists has files for a YAML client whose servers are a list.
 var lists = map[string]string{
 	"settings": "name: mine\nversion: 0.0.1\nmodels: # which\n  - name: knack\n    provider: x\n",
 	"no end":   "name: mine",
@@ -157,8 +157,8 @@ func (c Client) shapes() map[string]string {
 
 func filled(c Client, text string) string { return strings.ReplaceAll(text, "SERVERS", c.keys[0]) }
 
-// In every shape of file, with both line ends and a byte-order mark, an entry is
-// added, brought up to date and found again, and every line of the file stays.
+// TestMerge checks every shape of file, with both line ends and a byte-order mark. An entry is
+// added, updated and found again, and every line of the file stays.
 func TestMerge(t *testing.T) {
 	for _, c := range Clients {
 		for name, text := range c.shapes() {
@@ -182,7 +182,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// reads reports whether the client reads the shape with this name.
+// reads reports whether the client can read the shape of the given name.
 func (c Client) reads(shape string) bool {
 	comments := []string{"comments", "only comments", "inner comment", "trailing"}
 	trailing := []string{"trailing", "one line,"}
@@ -219,8 +219,8 @@ func mergeAll(t *testing.T, c Client, data string) {
 	}
 }
 
-// lostIn returns the parts of a file that another file lacks or orders differently,
-// ignoring commas, blanks and the braces of an empty mapping.
+// lostIn returns a part of a file that the other file lacks or has in another order, or "". It
+// ignores commas, white space and the braces of an empty mapping.
 func lostIn(c Client, before, after string) string {
 	if c.format == formatYAML {
 		before = strings.NewReplacer("extensions: {}", "extensions:", "mcpServers: []", "mcpServers:").Replace(before)
@@ -236,7 +236,7 @@ func lostIn(c Client, before, after string) string {
 	return ""
 }
 
-// has reads the entry again with the parsers of this package.
+// has reports whether the parsers of this package find the entry for s in a file.
 func has(t *testing.T, c Client, data []byte, s Server) bool {
 	t.Helper()
 	all, err := c.servers(data, c.keys)
@@ -257,7 +257,7 @@ func has(t *testing.T, c Client, data []byte, s Server) bool {
 	return ok && cmp.Equal(got, wanted)
 }
 
-// A new file, decoded by the standard library, and its form for people.
+// TestEntry checks that the file with only the entry can be decoded, and how it looks to people.
 func TestEntry(t *testing.T) {
 	for _, c := range Clients {
 		text, err := c.Entry(here)
@@ -285,8 +285,9 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// An entry for a server that requires tokens names the variable of the token or has a
-// placeholder, in the form of each client. Without tokens it mentions none.
+// TestEntryWithToken checks that an entry for a server that requires tokens has the variable of the
+// token or a placeholder, in the form of each client. An entry for another server mentions no
+// token.
 func TestEntryWithToken(t *testing.T) {
 	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
 	for id, want := range map[string]string{
@@ -326,8 +327,8 @@ func TestEntryWithToken(t *testing.T) {
 	}
 }
 
-// A token and other headers that the user entered stay. Both are removed together with
-// the URL, since Codex refuses a token beside a command.
+// TestTokenStays checks that a token and other headers that the user entered stay. Both are removed
+// together with the URL, since Codex refuses an entry with a token and a command.
 func TestTokenStays(t *testing.T) {
 	with := Server{URL: "http://x", Token: true}
 	const jsonHead, jsonTail = "{\"mcpServers\": {\"knack\": {\"url\": \"http://x\"", "}}}"
@@ -362,7 +363,7 @@ func TestTokenStays(t *testing.T) {
 	}
 }
 
-// An older entry is updated and keeps the user's additions.
+// TestOlderEntry checks that an older entry is updated, and that the user's additions stay.
 func TestOlderEntry(t *testing.T) {
 	for id, files := range map[string][2]string{
 		"cursor": {
@@ -392,7 +393,8 @@ func TestOlderEntry(t *testing.T) {
 	}
 }
 
-// Changing an entry the other way and back keeps comments in their places.
+// TestOtherWay checks that comments keep their places if an entry changes from a command to a URL
+// or the other way, and back.
 func TestOtherWay(t *testing.T) {
 	c, _ := Find("cursor")
 	for name, files := range map[string][2]string{
@@ -421,8 +423,8 @@ func TestOtherWay(t *testing.T) {
 	}
 }
 
-// A file that cannot be parsed, or has a form to which no entry can be added, is refused
-// with the line.
+// TestRefused checks that a file that cannot be parsed, or to which no entry can be added, is
+// refused with the line of the fault.
 func TestRefused(t *testing.T) {
 	for id, files := range map[string][]string{
 		"cursor": {
@@ -449,8 +451,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The parser is recursive, so a file that nests deeper than any real one is refused before
-// it is parsed. Brackets in strings and comments do not count.
+// TestNesting checks that a file that nests deeper than any real one is refused before it is
+// parsed, since the parser is recursive. Brackets in strings and comments do not count.
 func TestNesting(t *testing.T) {
 	c, _ := Find("cursor")
 	deep := strings.Repeat("[", 300)
@@ -464,7 +466,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A result with any other loss or change fails the self-check.
+// TestAsMeant checks that asIntended rejects a result with any other loss or change.
 func TestAsMeant(t *testing.T) {
 	path, set := []string{"m", Name}, []field{{"command", "/k"}}
 	for out, want := range map[string]bool{

@@ -16,8 +16,8 @@ var (
 	goose         = config(pathOf("$XDG_CONFIG_HOME/goose/config.yaml"), "", "Block/goose/config/config.yaml")
 )
 
-// claudeJSON returns Claude Code's file of servers, which is beside its folder unless a variable
-// moves that.
+// claudeJSON returns the file in which Claude Code keeps its servers. It is beside Claude Code's
+// folder, or in the folder that CLAUDE_CONFIG_DIR names.
 func claudeJSON(p Env) string {
 	if p.homes().Moved("CLAUDE_CONFIG_DIR") != "" {
 		return pathOf("$CLAUDE_CONFIG_DIR/.claude.json")(p)
@@ -25,7 +25,7 @@ func claudeJSON(p Env) string {
 	return pathOf("~/.claude.json")(p)
 }
 
-// claudeLocal returns the path of the servers that Claude Code keeps for one project.
+// claudeLocal returns the path of keys to the servers that Claude Code keeps for one project.
 func claudeLocal(p Env) []string {
 	at := filepath.FromSlash(p.Project)
 	if real, err := realpath.Eval(at); err == nil {
@@ -34,10 +34,10 @@ func claudeLocal(p Env) []string {
 	return []string{"projects", at, "mcpServers"}
 }
 
-// claudeProject returns the path of the settings that Claude Code keeps for one project.
+// claudeProject returns the path of keys to the settings that Claude Code keeps for one project.
 func claudeProject(p Env) []string { return claudeLocal(p)[:2] }
 
-// geminiLists returns Gemini's lists of server names in the given files.
+// geminiLists returns the lists of server names that Gemini CLI has in the given files.
 func geminiLists(files ...func(Env) string) (out []nameList) {
 	for _, file := range files {
 		at := location{file: file, keys: func(Env) []string { return []string{"mcp"} }}
@@ -46,7 +46,8 @@ func geminiLists(files ...func(Env) string) (out []nameList) {
 	return out
 }
 
-// clineSettings returns the paths that Cline reads, with its variables in their order.
+// clineSettings returns the path of the settings file that Cline reads. The first variable that is
+// set decides.
 func clineSettings(p Env) string {
 	if at := strings.TrimSpace(p.env("CLINE_MCP_SETTINGS_PATH")); at != "" {
 		return at
@@ -57,18 +58,19 @@ func clineSettings(p Env) string {
 	return pathOf("$CLINE_DIR/data/settings/cline_mcp_settings.json")(p)
 }
 
-// Requests of the clients to the user after an entry was written.
+// What some clients require of the user once an entry is written.
 const (
 	claudeAsks  = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
 	geminiTrust = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 
-// oauthAs returns the field oauth with the registered id under a key, and other members.
+// oauthAs returns a function that returns the field oauth with a client ID under key, and with
+// other members.
 func oauthAs(key string, others ...field) func(id string) field {
 	return func(id string) field { return field{"oauth", append(object{{key, id}}, others...)} }
 }
 
-// Clients lists the supported clients. The clients on npm were tried.
+// Clients lists the supported clients. The clients on npm were tested.
 var Clients = withAgents([]Client{
 	{
 		ID: "claude-code", Program: "claude", Command: claudeCommand, NeedsApproval: true,
@@ -256,7 +258,7 @@ var Clients = withAgents([]Client{
 		locations: []location{project(".pi/mcp.json"), user(pathOf("~/.pi/agent/mcp.json"))},
 		dialect:   dialectPlain, keys: []string{"mcpServers"},
 		local: commandAndArgs, remote: urlAs("url"),
-		// Without it the model does not see the tools.
+		// Without this field, the model does not see the tools.
 		newFields: func(Server) []field { return []field{{"exposure", "direct"}} },
 		bearer:    bearer("${" + TokenVariable + "}"), tokenEnv: true, signIn: "pi mcp login NAME",
 	},
@@ -286,8 +288,8 @@ var Clients = withAgents([]Client{
 	},
 })
 
-// withAgents adds the facts of the table of agents: the name, the skills that a client reads and,
-// unless it depends on the system, the client's own folder.
+// withAgents fills in facts from the table of agents: a client's name, the folders of skills that
+// it reads and, if none is set, its own folder.
 func withAgents(clients []Client) []Client {
 	for i := range clients {
 		c := &clients[i]

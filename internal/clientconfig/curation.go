@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Curation holds the settings of one client that disable skills.
+// Curation has the settings of one client that turn skills on or off.
 type Curation struct {
 	settings []setting
 }
@@ -29,7 +29,7 @@ type Subject struct {
 	InProject    bool
 }
 
-// verdict is the part of one setting in whether a skill is on.
+// verdict is what one setting says about a skill.
 type verdict int
 
 const (
@@ -38,11 +38,11 @@ const (
 	off
 )
 
-// judge returns the verdict of a value about a skill.
+// judge returns the verdict of a setting's value about a skill.
 type judge func(value any, s Subject) verdict
 
-// judges has the settings by their keys, as the table of agents names them. A later file overrides
-// an earlier one. Lists of names have no word for on, so they add up.
+// judges has a function for each setting, by its key in the table of agents. A later file overrides
+// an earlier one. Lists of names cannot turn a skill on, so they add up.
 var judges = map[string]judge{
 	"skillOverrides":         overridden, // Claude Code
 	"skills.config":          configured, // Codex
@@ -54,8 +54,8 @@ var judges = map[string]judge{
 	"permission.skill":       permitted,  // OpenCode
 }
 
-// Add reads a setting from a file of the client. Keys are separated by dots. A file in which the
-// setting cannot be read is an error.
+// Add reads a setting from a file of the client. Keys are separated by dots. It returns an error if
+// the file cannot be parsed.
 func (c *Curation) Add(file, key string, data []byte) error {
 	all, err := readSettings(file, data)
 	if err != nil {
@@ -72,8 +72,8 @@ func (c *Curation) Add(file, key string, data []byte) error {
 	return nil
 }
 
-// readSettings returns the contents of a file of settings. It accepts comments and trailing commas
-// for all clients.
+// readSettings returns the contents of a settings file. It accepts comments and trailing commas for
+// all clients.
 func readSettings(file string, data []byte) (all map[string]any, err error) {
 	if filepath.Ext(file) == ".toml" {
 		if err := checkTOML(data); err != nil {
@@ -89,13 +89,13 @@ func readSettings(file string, data []byte) (all map[string]any, err error) {
 	return f.value(), nil
 }
 
-// IsEmpty reports whether the settings disable no skill.
+// IsEmpty reports whether there are no settings.
 func (c *Curation) IsEmpty() bool { return len(c.settings) == 0 }
 
-// Equal reports whether both have the same settings.
+// Equal reports whether c and o have the same settings.
 func (c *Curation) Equal(o Curation) bool { return reflect.DeepEqual(c.settings, o.settings) }
 
-// Off reports whether the settings disable a skill.
+// Off reports whether the settings turn a skill off.
 func (c *Curation) Off(s Subject) bool {
 	last := map[string]verdict{}
 	for _, set := range c.settings {
@@ -106,8 +106,8 @@ func (c *Curation) Off(s Subject) bool {
 	return slices.Contains(slices.Collect(maps.Values(last)), off)
 }
 
-// overridden judges {"NAME": "on", "name-only", "user-invocable-only" or "off"}. The name is the name of
-// the folder. The client lists a skill by its name alone with "name-only".
+// overridden judges {"NAME": "on", "name-only", "user-invocable-only" or "off"}, where NAME is the
+// name of the folder. With "name-only", the client lists only the skill's name.
 func overridden(value any, s Subject) verdict {
 	names, _ := value.(map[string]any)
 	switch names[s.Folder] {
@@ -119,7 +119,7 @@ func overridden(value any, s Subject) verdict {
 	return silent
 }
 
-// configured judges a list of {name or path, enabled}. An entry with both or neither is ignored.
+// configured judges a list of {name or path, enabled}. It ignores an entry with both or neither.
 func configured(value any, s Subject) (out verdict) {
 	entries, _ := value.([]any)
 	for _, e := range entries {
@@ -150,7 +150,7 @@ func named(value any, s Subject) verdict {
 	return silent
 }
 
-// levelled judges a list of the levels whose skills are off.
+// levelled judges a list of levels, user or project, whose skills are off.
 func levelled(value any, s Subject) verdict {
 	levels, _ := value.([]any)
 	level := "user"
@@ -163,7 +163,7 @@ func levelled(value any, s Subject) verdict {
 	return silent
 }
 
-// switched judges true or false for all skills.
+// switched judges true or false, which applies to all skills.
 func switched(value any, _ Subject) verdict {
 	switch value {
 	case true:
@@ -174,8 +174,8 @@ func switched(value any, _ Subject) verdict {
 	return silent
 }
 
-// permitted judges a permission, or {"PATTERN": permission}. The longest pattern that matches counts,
-// and of equals the one with deny.
+// permitted judges a permission, or {"PATTERN": permission}. The longest matching pattern counts;
+// among patterns of equal length, deny does.
 func permitted(value any, s Subject) (out verdict) {
 	patterns, ok := value.(map[string]any)
 	if !ok {

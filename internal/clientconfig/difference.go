@@ -9,17 +9,17 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// Difference is one changed field of an entry. Old is empty for an added field, New for a removed
+// Difference is one changed field of an entry. Old is "" for an added field, and New for a removed
 // one.
 type Difference struct {
 	Key, Old, New string
 }
 
-// plainKeys lists the fields of an entry whose values are shown. The values of others, such as
-// variables and headers, may be secret.
+// plainKeys lists the fields of an entry whose values are shown in full. Values of other fields,
+// such as variables and headers, may be secret.
 var plainKeys = []string{"type", "name", "description", "cwd", "tools", "enabled", "disabled", "trust", "timeout"}
 
-// hidden replaces a value that may be secret.
+// hidden stands for a value that may be secret.
 const hidden = "…"
 
 // differences lists the fields of an entry that a change sets or removes.
@@ -38,7 +38,7 @@ func (c Client) differences(have map[string]any, ch change) (out []Difference) {
 	return out
 }
 
-// formatValue formats a value for people.
+// formatValue formats the value of a field for people, without its possibly secret parts.
 func (c Client) formatValue(key string, v any) string {
 	out, err := rawjson.Marshal(c.masked(key, v))
 	if err != nil {
@@ -60,7 +60,7 @@ func (c Client) masked(key string, v any) any {
 	return c.maskedValue(v)
 }
 
-// maskedWords masks the arguments that may be secret.
+// maskedWords masks the arguments of a command line that may be secret.
 func maskedWords(v any) any {
 	all, ok := v.([]any)
 	if !ok {
@@ -73,7 +73,8 @@ func maskedWords(v any) any {
 	return plainValue(display.RedactWords(words))
 }
 
-// maskedValue masks each value except booleans, null and texts that knack itself writes. Keys stay.
+// maskedValue masks each value except booleans, null and texts that knack itself writes. It keeps
+// keys.
 func (c Client) maskedValue(v any) any {
 	switch v := v.(type) {
 	case bool, nil:
@@ -98,7 +99,7 @@ func (c Client) maskedValue(v any) any {
 	return hidden
 }
 
-// texts lists the strings in a value.
+// texts lists the strings in a value and in its members.
 func texts(v any) (out []string) {
 	switch v := v.(type) {
 	case string:
@@ -111,7 +112,7 @@ func texts(v any) (out []string) {
 	return out
 }
 
-// shownEntry writes an entry with the given values in the file's format, without possibly secret
+// shownEntry formats an entry with the given values in the file's format, without possibly secret
 // parts. The fields that describe how to reach the server come first, as in a new entry.
 func (c Client) shownEntry(path []string, at entry, values map[string]any) []byte {
 	if at.nested {
@@ -121,7 +122,7 @@ func (c Client) shownEntry(path []string, at entry, values map[string]any) []byt
 	order = append(order, slices.Sorted(maps.Keys(values))...)
 	var fields []field
 	for i, key := range order {
-		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // a list shows the names anyway
+		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // an item of a list has its name
 			fields = append(fields, field{key, inOrder(c.masked(key, v))})
 		}
 	}
@@ -148,7 +149,7 @@ func (c Client) shownEntry(path []string, at entry, values map[string]any) []byt
 	return []byte(out)
 }
 
-// shownKey quotes a key of TOML or YAML if it is not a plain word.
+// shownKey returns a key of TOML or YAML, in quotes if it is not a plain word.
 func shownKey(key string) string {
 	if reBareKey().FindString(key) == key && key != "" {
 		return key
@@ -156,7 +157,7 @@ func shownKey(key string) string {
 	return string(appendString(key))
 }
 
-// inOrder returns a parsed value in the form of a [field]. The keys of mappings are sorted.
+// inOrder returns a parsed value in the form of a [field], with the keys of mappings sorted.
 func inOrder(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -179,7 +180,7 @@ func inOrder(v any) any {
 	return v
 }
 
-// tomlInline writes a value in one line, a mapping as an inline table.
+// tomlInline formats a value in one line, and a mapping as an inline table.
 func tomlInline(v any) string {
 	o, ok := v.(object)
 	if !ok {

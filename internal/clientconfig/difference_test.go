@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oldEntry is a file with an entry that a user changed: with arguments of their own, a switch,
-// and secrets.
+// oldEntry returns a file with an entry that a user changed. The entry has arguments of the user, a
+// switch, and secrets.
 func oldEntry(t *testing.T, c Client) []byte {
 	t.Helper()
 	if c.format == formatTOML {
@@ -39,9 +39,8 @@ Authorization = "in-a-header"
 	return data
 }
 
-// TestChosenArguments checks for every client that the user's chosen arguments replace the
-// arguments of an existing entry, that only they change, and that the entry is shown without
-// secrets.
+// TestChosenArguments checks for every client that arguments that the user chose replace those of
+// an existing entry. Nothing else in the entry may change, and the entry is shown without secrets.
 func TestChosenArguments(t *testing.T) {
 	for _, c := range Clients {
 		t.Run(c.ID, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestChosenArguments(t *testing.T) {
 			}
 			for _, part := range []string{"/mine", "GITHUB_TOKEN", "knack"} {
 				if part == "GITHUB_TOKEN" && c.format == formatTOML {
-					part = "env" // the table stays text
+					part = "env" // an inline table is read as text
 				}
 				if !bytes.Contains(ch.EntryBefore, []byte(part)) {
 					t.Errorf("%s is not shown:\n%s", part, ch.EntryBefore)
@@ -98,8 +97,7 @@ func TestChosenArguments(t *testing.T) {
 	}
 }
 
-// TestChosenArgumentsMerge checks which of knack's own arguments remain beside chosen
-// ones.
+// TestChosenArgumentsMerge checks which of knack's own arguments stay beside chosen ones.
 func TestChosenArgumentsMerge(t *testing.T) {
 	want := []string{"serve", "--entry", "team"}
 	for _, tt := range []struct{ chosen, want string }{
@@ -124,7 +122,7 @@ func TestChosenArgumentsReplaceURL(t *testing.T) {
 	if err != nil || ch.State != Outdated {
 		t.Fatal(ch.State, err)
 	}
-	// The header is not ours: its value is not shown, although it is removed.
+	// The header is not knack's: its value is not shown, although it is removed.
 	want := `{
   "mcpServers": {
     "knack": {
@@ -142,7 +140,7 @@ func TestChosenArgumentsReplaceURL(t *testing.T) {
 	}
 }
 
-// TestShownKeys checks that a key of a file, which may come from a clone, cannot forge a line.
+// TestShownKeys checks that a key in a file, which may come from a clone, cannot forge a line.
 func TestShownKeys(t *testing.T) {
 	for _, id := range []string{"codex", "goose", "continue", "cursor"} {
 		c, _ := Find(id)
@@ -154,9 +152,9 @@ func TestShownKeys(t *testing.T) {
 	}
 }
 
-// TestChosenArgumentsOfProject checks that chosen arguments apply only to the chosen entry,
-// and not to another one that the client prefers. In a project's file they keep the team's
-// command, and every root that the user excluded.
+// TestChosenArgumentsOfProject checks that chosen arguments apply only to the chosen entry, and not
+// to another one that the client prefers. In a project's file they keep the team's command, and
+// every root that the user excluded.
 func TestChosenArgumentsOfProject(t *testing.T) {
 	c, _ := Find("copilot-cli")
 	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {"command": "knack", "args": ["serve"]}}}`})

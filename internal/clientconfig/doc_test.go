@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the table of doc/connect.md")
 
-// The table of doc/connect.md agrees with the code.
+// TestDoc checks that the table in doc/connect.md agrees with the code.
 func TestDoc(t *testing.T) {
 	at := filepath.Join("..", "..", "doc", "connect.md")
 	data, err := os.ReadFile(at)

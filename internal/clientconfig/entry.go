@@ -12,18 +12,18 @@ import (
 // Server is the server that an entry starts or connects to.
 type Server struct {
 	Command    string   // absolute path of the executable, or npx
-	Args       []string // of the command
-	URL        string   // if not empty, a remote server
-	Token      bool     // the server behind the URL requires a token: the entry names its variable or contains a placeholder
-	ClientID   string   // registered at the provider of the server behind the URL, or ""
-	Remove     bool     // the entry shall go
-	Trust      bool     // the client shall call the tools without asking, see [Client.CanTrust]
-	ReplaceURL bool     // an entry with a URL may be changed to start Command
+	Args       []string // the arguments of the command
+	URL        string   // the URL of a remote server, or ""
+	Token      bool     // whether the remote server needs a token
+	ClientID   string   // client ID registered at the provider of the remote server, or ""
+	Remove     bool     // whether to remove the entry
+	Trust      bool     // whether the tools are called without asking, see [Client.CanTrust]
+	ReplaceURL bool     // whether an entry with a URL may be changed to start Command
 	// Chosen are the arguments of serve that the user chose. They replace the arguments of an
-	// existing entry, which stay if Chosen is nil.
+	// existing entry. If Chosen is nil, those arguments stay.
 	Chosen []string
 
-	shared bool // several clients read the file, see [Client.ServerIn]
+	shared bool // whether several clients read the file, see [Client.ServerIn]
 }
 
 // State describes the entry for knack in a client's file.
@@ -32,18 +32,18 @@ type State string
 // The states of an entry.
 const (
 	Absent    State = "absent"    // no entry
-	Connected State = "connected" // an entry as connect would write it, or one with a URL
-	Outdated  State = "outdated"  // an entry that starts a knack in another way
+	Connected State = "connected" // an entry as connect would write it, or an entry with a URL
+	Outdated  State = "outdated"  // an entry that starts knack in another way
 	Foreign   State = "other"     // an entry called knack that starts something else
 )
 
-// commandKeys and urlKeys list the fields that describe how to reach a server, for all clients.
+// commandKeys and urlKeys list the fields with which any client describes how to reach a server.
 var (
-	commandKeys = []string{"command", "cmd", "args"} // in the order of the words
+	commandKeys = []string{"command", "cmd", "args"} // in the order of the words of a command line
 	urlKeys     = []string{"url", "httpUrl", "serverUrl", "uri"}
 )
 
-// launch returns the command line that an entry starts, and its URL.
+// launch returns the command line that an entry starts, and the URL of the entry.
 func launch(fields map[string]any) (words []string, url string) {
 	for _, key := range commandKeys {
 		switch v := fields[key].(type) {
@@ -64,11 +64,11 @@ func launch(fields map[string]any) (words []string, url string) {
 	return words, url
 }
 
-// suspicion returns the reason that an entry in a project's file may start a program that came with
-// the project, or "". A name on PATH is safe, and so is an absolute path outside of the project, or
-// exactly the path in the new entry.
+// suspicion returns the reason to suspect that an entry in a project's file starts a program that
+// came with the project, or "". A name on PATH is safe. So is an absolute path outside of the
+// project, or the same path as in the new entry.
 func suspicion(p Env, have map[string]any, s Server) string {
-	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs it in a shell
+	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs the helper in a shell
 		return "it runs " + helper
 	}
 	for _, key := range []string{"env", "environment", "envs"} {
@@ -116,7 +116,7 @@ func inside(folder, at string) bool {
 	return false
 }
 
-// arguments returns the new arguments of an entry whose present ones for knack are have.
+// arguments returns the new arguments of an entry, given the arguments for knack that it has now.
 func (s Server) arguments(have []string) []string {
 	if s.Chosen != nil {
 		have = append([]string{"serve"}, s.Chosen...)
@@ -125,7 +125,7 @@ func (s Server) arguments(have []string) []string {
 	return slices.Concat(program[1:], mergeArgs(have, want))
 }
 
-// mergeArgs returns the arguments of an entry with the entry's name from want, or without one.
+// mergeArgs returns the arguments have, with the value of --entry from want, or without that flag.
 func mergeArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
@@ -180,7 +180,7 @@ func pairs(words []string) (out [][2]string) {
 	return out
 }
 
-// change describes the change of an entry.
+// change is the change of an entry: the fields to set and the keys to remove.
 type change struct {
 	state State
 	set   []field
@@ -200,9 +200,9 @@ func (ch change) result(have map[string]any) map[string]any {
 	return now
 }
 
-// decide compares the entry of a file, nil if missing, with the entry for s. The user's arguments
-// stay unless they chose others, and so does every field that does not describe how to reach the
-// server.
+// decide compares an entry of a file, whose fields are have, with the entry for s. have is nil if
+// the file has no entry. The user's arguments stay unless s has chosen ones, and so does every
+// field that does not describe how to reach the server.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
 		return change{Absent, c.newEntry(s), nil}
@@ -219,7 +219,7 @@ func (c Client) decide(have map[string]any, s Server) change {
 		_, have := split(words)
 		s.Args = s.arguments(have)
 		out.set = c.local(s)
-		out.drop = append(slices.Clone(urlKeys), keys(c.bearer)...) // Codex refuses a file that has a token beside a command
+		out.drop = append(slices.Clone(urlKeys), keys(c.bearer)...) // Codex refuses an entry with a command and a token
 	} else {
 		out.set, out.drop = c.remote(s), slices.Clone(commandKeys)
 	}
@@ -230,7 +230,7 @@ func (c Client) decide(have map[string]any, s Server) change {
 			out.drop = append(out.drop, c.clientID("").key)
 		}
 	case s.URL == "" && (have["type"] != nil || c.untyped):
-		// Another word for the kind is accepted, such as "stdio" for "local".
+		// Another word for the type is accepted, such as "stdio" for "local".
 		out.set = slices.DeleteFunc(out.set, func(f field) bool { return f.key == "type" })
 	}
 	if s.URL != "" && s.Token {
@@ -256,8 +256,8 @@ func keys(fields []field) (out []string) {
 	return out
 }
 
-// missingBearer returns the fields that knack's entry still needs to send the token. An existing
-// token, its variable and other headers stay.
+// missingBearer returns the fields that the entry still needs to send the token. An existing token,
+// its variable and other headers stay.
 func (c Client) missingBearer(have map[string]any) (out []field) {
 	for _, f := range c.bearer {
 		old, there := have[f.key]

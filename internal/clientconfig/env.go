@@ -17,9 +17,9 @@ type Env struct {
 	OS      string              // in the form of runtime.GOOS
 	Home    string              // the user's home folder
 	Project string              // the root of the project
-	AppData string              // %APPDATA% on Windows, else empty
+	AppData string              // %APPDATA% on Windows, else ""
 	Path    string              // the value of PATH
-	Getenv  func(string) string // returns variables that move a client's folder; may be nil
+	Getenv  func(string) string // reads the environment; may be nil
 }
 
 func (p Env) homes() agents.Homes { return agents.Homes{Home: p.Home, Getenv: p.Getenv} }
@@ -31,7 +31,7 @@ func (p Env) env(name string) string {
 	return p.Getenv(name)
 }
 
-// Scope is the reach of an entry: its users and projects.
+// Scope is where an entry applies: to which users and projects.
 type Scope string
 
 // The scopes of an entry.
@@ -41,16 +41,16 @@ const (
 	Local   Scope = "local"   // for one user, in one project
 )
 
-// location is a file in which a client looks for entries. keys is set if the key path of the
-// servers differs from the client's usual one.
+// location is a file in which a client looks for entries. keys is set if the servers of this file
+// are at another path of keys than the client's usual one.
 type location struct {
 	scope Scope
 	file  func(Env) string
 	keys  func(Env) []string
-	// preferred is set for the file to create if a scope has none.
+	// preferred is set for the file to create if no file of the scope exists.
 	preferred bool
 	// borrowed is set for a file of other clients that this client also reads. knack adds no entry
-	// to it for this client.
+	// for this client there.
 	borrowed bool
 }
 
@@ -63,8 +63,8 @@ func preferred(at location) location {
 	return at
 }
 
-// nameList is a list of server names in a client's settings: the servers that are off, or the only
-// ones that are on.
+// nameList is a list of server names in a client's settings. It lists the servers that are off or,
+// if only is set, the only ones that are on.
 type nameList struct {
 	location
 	key  string
@@ -76,7 +76,7 @@ func borrowed(at location) location {
 	return at
 }
 
-// pathOf returns the path of a place, as the table of agents writes them.
+// pathOf returns the path of a place, in the notation of package agents.
 func pathOf(place string) func(Env) string {
 	return func(p Env) string { return p.homes().Path(place) }
 }
@@ -85,7 +85,7 @@ func atProject(rel string) func(Env) string {
 	return func(p Env) string { return below(p.Project, rel) }
 }
 
-// config returns the path of a file in the configuration folder of Linux, macOS or Windows.
+// config returns the path of a file in the system's folder for configuration.
 func config(unix func(Env) string, mac, windows string) func(Env) string {
 	return func(p Env) string {
 		switch {
@@ -115,13 +115,13 @@ func base(file func(Env) string) func(Env) string {
 	}
 }
 
-// Installed reports whether the client is used on this machine. Its program is in a folder of PATH, its
-// own folder contains more than skills, which another tool may have put there, and backups, or it
-// has settings.
+// Installed reports whether the client is used on this machine. It is if its program is in a folder
+// of PATH, or if it has settings. It also is if its own folder has anything besides backups and
+// skills, which other tools may have put there.
 func (c Client) Installed(p Env) bool { return c.onPath(p) || c.inUse(p) }
 
-// BareFolder returns the client's own folder if it is there and the client has no settings, only skills
-// or nothing. Otherwise it returns "".
+// BareFolder returns the client's own folder if it exists, has at most skills and backups, and the
+// client has no settings. Otherwise it returns "".
 func (c Client) BareFolder(p Env) string {
 	folder := c.ownFolder(p)
 	there := folder != "" && realpath.Ask(folder, false, func() bool { info, err := os.Stat(folder); return err == nil && info.IsDir() })
@@ -138,7 +138,7 @@ func (c Client) ownFolder(p Env) string {
 	return filepath.FromSlash(c.folder(p))
 }
 
-// inUse reports whether the client left traces: in its own folder, or in a file of the user.
+// inUse reports whether the client left traces in its own folder or in a file of the user.
 func (c Client) inUse(p Env) bool {
 	if folder := c.ownFolder(p); folder != "" {
 		entries := realpath.Ask(folder, nil, func() []fs.DirEntry { entries, _ := os.ReadDir(folder); return entries })
@@ -151,13 +151,14 @@ func (c Client) inUse(p Env) bool {
 	return slices.ContainsFunc(c.locations, func(at location) bool { return at.scope == User && c.hasSettings(p, at) })
 }
 
-// isBackup reports whether a file has a name as knack gives to the backup of another.
+// isBackup reports whether a file name is one that knack gives to backups.
 func isBackup(name string) bool {
 	_, number, ok := strings.Cut(name, ".bak")
 	return ok && strings.Trim(number, "0123456789") == ""
 }
 
-// hasSettings reports whether a file has more than an entry of knack, or than an entry leaves.
+// hasSettings reports whether a file has anything besides knack's entry and the containers of the
+// entry.
 func (c Client) hasSettings(p Env, at location) bool {
 	f := candidate{location: at, at: filepath.FromSlash(at.file(p))}
 	if f.at == "" {
@@ -180,7 +181,7 @@ func (p Env) Program(name string) string {
 	}
 	for _, dir := range filepath.SplitList(p.Path) {
 		if !filepath.IsAbs(dir) {
-			continue // it could be a project's folder, with any program
+			continue // it could be a project's folder, which may have any program
 		}
 		for _, name := range names {
 			if at := filepath.Join(dir, name); p.isProgram(at) {
@@ -191,13 +192,13 @@ func (p Env) Program(name string) string {
 	return ""
 }
 
-// isProgram reports whether there is a program at a path.
+// isProgram reports whether there is an executable file at a path.
 func (p Env) isProgram(at string) bool {
 	info, err := os.Stat(at)
 	return err == nil && info.Mode().IsRegular() && (p.OS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
 
-// CanStart reports whether a client can start this command: a path, or a name on PATH.
+// CanStart reports whether a client can start this command, which is a path or a name on PATH.
 func (p Env) CanStart(command string) bool {
 	if filepath.Base(command) == command {
 		return p.Program(command) != ""

@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// field is one member of an entry: a string, a list of strings, a bool, a number or
-// an [object].
+// field is one member of an entry. Its value is a string, a list of strings, a bool, a number or an
+// [object].
 type field struct {
 	key   string
 	value any
 }
 
-// object is a nested entry.
+// object is a mapping in an entry.
 type object []field
 
 type format int
@@ -30,14 +30,14 @@ const (
 	formatYAML
 )
 
-// entry is the entry of one server in a file. Its values have the types of encoding/json, with
-// numbers as text.
+// entry is the entry of one server in a file. Its values have the types that encoding/json decodes,
+// with numbers as text.
 type entry struct {
 	fields map[string]any // nil if the entry is not a mapping
-	nested bool           // the fields are below [Client.nested]
+	nested bool           // whether the fields are in the object [Client.nested]
 }
 
-// servers returns the entries in a file by their names, under a path of keys.
+// servers returns the entries of a file, below a path of keys, by their names.
 func (c Client) servers(data []byte, path []string) (map[string]entry, error) {
 	var all map[string]any
 	var err error
@@ -61,8 +61,8 @@ func (c Client) servers(data []byte, path []string) (map[string]entry, error) {
 	return out, err
 }
 
-// merge sets fields of the entry at a path of keys and removes others. It returns the
-// bytes of the new file, and changes nothing else in it: comments and formatting stay.
+// merge sets fields of the entry at a path of keys and removes others. It returns the bytes of the
+// new file, in which everything else is unchanged, including comments and formatting.
 func (c Client) merge(data []byte, path []string, set []field, drop []string) ([]byte, error) {
 	switch c.format {
 	case formatTOML:
@@ -73,14 +73,14 @@ func (c Client) merge(data []byte, path []string, set []field, drop []string) ([
 	return mergeJSON(data, path, set, drop, c.dialect)
 }
 
-// appendString writes a JSON string, nothing HTML-escaped. The result is a valid string in
-// YAML and, since control characters are escaped, in TOML.
+// appendString returns s as a JSON string without HTML escapes. The result is also a valid string
+// in YAML and, since control characters are escaped, in TOML.
 func appendString(s string) []byte {
 	b, _ := rawjson.Marshal(s) // a string always encodes
 	return b
 }
 
-// flow writes a value in one line, as JSON, which is also YAML.
+// flow formats a value in one line as JSON, which is also YAML.
 func flow(v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -105,7 +105,7 @@ func flow(v any) string {
 	return string(out)
 }
 
-// plainValue returns a field's value in the form that the parsers return.
+// plainValue returns a field's value with the types that the parsers return.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []string:
@@ -134,13 +134,14 @@ func newlineOf(data []byte) string {
 	return "\n"
 }
 
-// splice replaces the bytes from start to end.
+// splice replaces the bytes from start to end with text.
 type splice struct {
 	start, end int
 	text       string
 }
 
-// apply applies changes that do not overlap. Two at one offset keep their order.
+// apply applies splices that do not overlap. Splices with the same offsets are applied in their
+// order.
 func apply(data []byte, splices []splice) []byte {
 	slices.SortStableFunc(splices, func(a, b splice) int { return cmp.Or(a.start-b.start, a.end-b.end) })
 	var out []byte
@@ -153,7 +154,7 @@ func apply(data []byte, splices []splice) []byte {
 	return append(out, data[at:]...)
 }
 
-// firstRune returns the first character and its length in bytes, at least 1.
+// firstRune returns the first character and its length in bytes, which is at least 1.
 func firstRune(b []byte) (rune, int) {
 	r, size := utf8.DecodeRune(b)
 	return r, max(size, 1)

@@ -12,30 +12,30 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// dialect is the form of JSON that a client reads. The client cannot read a file in another
-// dialect, so an entry in it would have no effect.
+// dialect is the form of JSON that a client reads. The client cannot read a file in another form,
+// so an entry there would have no effect.
 type dialect int
 
 const (
-	dialectLax      dialect = iota // comments and trailing commas, as editors write them
-	dialectComments                // comments
-	dialectPlain                   // neither
+	dialectLax      dialect = iota // comments and trailing commas, as in editors' settings
+	dialectComments                // comments only
+	dialectPlain                   // neither comments nor trailing commas
 )
 
-// maxNesting bounds the nesting of a file. The parser is recursive.
+// maxNesting bounds the nesting of a file, since the parser is recursive.
 const maxNesting = 200
 
-// byteOrderMark begins the files of some Windows editors.
+// byteOrderMark is at the beginning of files that some Windows editors write.
 const byteOrderMark = "\ufeff"
 
-// jsonFile is a JSON file as parsed, byte for byte.
+// jsonFile is a parsed JSON file, from which all its bytes can be written again.
 type jsonFile struct {
 	data  []byte // without the byte-order mark
 	root  hujson.Value
-	empty bool // the file contains only blanks
+	empty bool // whether the file has only white space
 }
 
-// parseJSON parses a whole file and refuses forms that its client would not read.
+// parseJSON parses a whole file. It refuses forms that the client would not read.
 func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
 	if !utf8.Valid(data) {
 		return f, errors.New("it is not UTF-8")
@@ -65,8 +65,8 @@ func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
 	return f, f.check(&f.root, d)
 }
 
-// tooDeep returns the offset at which the nesting exceeds the bound, or -1. It skips
-// strings and comments, and leaves every other fault to the parser.
+// tooDeep returns the offset at which the nesting exceeds maxNesting, or -1. It skips strings and
+// comments, and leaves all other faults to the parser.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -92,13 +92,13 @@ func tooDeep(data []byte) int {
 	return -1
 }
 
-// check refuses duplicate keys, since readers use one or the other, and anything that the dialect
-// does not allow.
+// check refuses whatever the dialect does not allow. It also refuses duplicate keys, since some
+// readers use the first and others the last.
 func (f jsonFile) check(v *hujson.Value, d dialect) error {
 	if err := f.checkExtra(v.BeforeExtra, v.StartOffset-len(v.BeforeExtra), d); err != nil {
 		return err
 	}
-	var last *hujson.Value // of a container
+	var last *hujson.Value // the last member or element of a container
 	var end hujson.Extra
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -138,21 +138,21 @@ func (f jsonFile) checkExtra(b hujson.Extra, at int, d dialect) error {
 	return f.fail(at+bytes.IndexByte(b, '/'), "the client reads no comments here")
 }
 
-// fail returns an error with line and column.
+// fail returns an error with the line and the column of an offset.
 func (f jsonFile) fail(at int, format string, args ...any) error {
 	before := f.data[:min(at, len(f.data))]
 	line, column := 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
 	return fmt.Errorf("line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
 }
 
-// value decodes the file with the standard library, with numbers as text.
+// value returns the file's values as encoding/json decodes them, with numbers as text.
 func (f jsonFile) value() map[string]any {
 	v := f.root.Clone()
 	v.Standardize()
 	d := json.NewDecoder(bytes.NewReader(v.Pack()))
 	d.UseNumber()
 	out := map[string]any{}
-	_ = d.Decode(&out) // the parser has accepted it; a value other than an object has no members
+	_ = d.Decode(&out) // the parser accepted it; a value other than an object has no members
 	return out
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonEdit changes a parsed file.
+// jsonEdit changes a parsed JSON file.
 type jsonEdit struct {
 	jsonFile
 	newline, unit string // line end and indentation of the file
 }
 
-// mergeJSON sets the fields of the entry at a path of keys and removes the keys in
-// drop. Every byte of the file outside of these members stays.
+// mergeJSON sets fields of the entry at a path of keys, and removes the keys in drop. All other
+// bytes of the file stay.
 func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect) ([]byte, error) {
 	f, err := parseJSON(data, d)
 	if err != nil {
@@ -52,8 +52,8 @@ func mergeJSON(data []byte, path []string, set []field, drop []string, d dialect
 // unchanged.
 var errSelfCheck = errors.New("the entry cannot be added here without changing something else; add it by hand")
 
-// asIntended parses the result again and checks that the entry has the set fields and no dropped
-// ones, and that everything else is unchanged.
+// asIntended parses the result again. It checks that the entry has the set fields and none of the
+// dropped ones, and that everything else is unchanged.
 func asIntended(before map[string]any, out []byte, path []string, set []field, drop []string, d dialect) bool {
 	f, err := parseJSON(out, d)
 	if err != nil {
@@ -77,8 +77,8 @@ func asIntended(before map[string]any, out []byte, path []string, set []field, d
 	return reflect.DeepEqual(without(before, path, set, drop), without(after, path, set, drop))
 }
 
-// without removes the members that an edit may change from the entry at a path, and then the empty
-// objects on the way.
+// without removes from the entry at a path the members that an edit may change. It then removes the
+// objects on the path that are empty.
 func without(m map[string]any, path []string, set []field, drop []string) map[string]any {
 	if len(path) == 0 {
 		for _, f := range set {
@@ -95,7 +95,7 @@ func without(m map[string]any, path []string, set []field, drop []string) map[st
 	return m
 }
 
-// merge changes the tree.
+// merge changes the syntax tree of the file.
 func (e *jsonEdit) merge(path []string, set []field, drop []string) error {
 	at := &e.root
 	for i, key := range path {
@@ -114,7 +114,7 @@ func (e *jsonEdit) merge(path []string, set []field, drop []string) error {
 	if !ok {
 		return e.notObject(at, path)
 	}
-	// A new member replaces a removed one, and keeps the comments around it.
+	// A new member replaces a removed one, and so keeps the comments around it.
 	stale := slices.DeleteFunc(slices.Clone(drop), func(key string) bool { return member(o, key) == nil })
 	var missing []field
 	for _, f := range set {
@@ -148,7 +148,7 @@ func member(o *hujson.Object, key string) *hujson.ObjectMember {
 	return nil
 }
 
-// decoded decodes a value with the standard library.
+// decoded returns a value as encoding/json decodes it.
 func decoded(v hujson.Value) any {
 	return jsonFile{root: hujson.Value{Value: &hujson.Object{Members: []hujson.ObjectMember{{Name: hujson.Value{Value: hujson.String("v")}, Value: v}}}}}.value()["v"]
 }
@@ -174,7 +174,7 @@ func (e *jsonEdit) replace(v *hujson.Value, f field) {
 	v.Value = e.parsed(e.render(f.value, indent)).Value
 }
 
-// parsed parses generated text into a part of the tree.
+// parsed parses generated JSON into a part of the syntax tree.
 func (e *jsonEdit) parsed(text string) hujson.Value {
 	v, err := hujson.Parse([]byte(text))
 	if err != nil {
@@ -206,7 +206,7 @@ func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 		head = rest[:sameLine(rest)]
 		rest = rest[len(head):]
 	}
-	trailing := hujson.Extra(nil) // if the last member has a comma, the new one gets one too
+	trailing := hujson.Extra(nil) // a new last member gets a comma if the present one has one
 	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
 		trailing = hujson.Extra{}
 	}
@@ -227,7 +227,7 @@ func (e *jsonEdit) insert(v *hujson.Value, o *hujson.Object, fields ...field) {
 	}
 }
 
-// sameLine returns the length of the comments that follow a member on its line.
+// sameLine returns the length of the comments after a member on the same line.
 func sameLine(b hujson.Extra) (n int) {
 	for {
 		rest := b[n+len(b[n:])-len(bytes.TrimLeft(b[n:], " \t")):]
@@ -246,8 +246,8 @@ func sameLine(b hujson.Extra) (n int) {
 	}
 }
 
-// remove deletes a member with its comma, and its line if nothing else is on it.
-// Comments stay.
+// remove deletes a member and its comma. It also deletes the member's line if nothing else is on
+// it. Comments stay.
 func remove(o *hujson.Object, key string) {
 	i := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == key })
 	gone := o.Members[i]
@@ -280,15 +280,15 @@ func remove(o *hujson.Object, key string) {
 	o.Members = slices.Delete(o.Members, i, i+1)
 }
 
-// lineIndent returns the indentation of the line of an offset, and whether the offset
-// is the first thing on the line.
+// lineIndent returns the indentation of the line that contains an offset. It also reports whether
+// the offset is at the first character after the indentation.
 func (e *jsonEdit) lineIndent(at int) (string, bool) {
 	line := string(e.data[1+bytes.LastIndexByte(e.data[:at], '\n') : at])
 	trimmed := strings.TrimLeft(line, " \t")
 	return line[:len(line)-len(trimmed)], trimmed == ""
 }
 
-// render writes a value as JSON, objects over several lines.
+// render formats a value as JSON, with each member of an object on its own line.
 func (e *jsonEdit) render(v any, indent string) string {
 	o, ok := v.(object)
 	if !ok {

@@ -17,11 +17,12 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// maxFile bounds the files read, in bytes. It is a multiple of the largest known settings file.
+// maxFile bounds the size of a file that is read, in bytes. It is several times the size of the
+// largest known settings file.
 const maxFile = 16 << 20
 
-// Choice restricts the files that [Client.Plan] considers. The zero value selects the file with an
-// entry, or else the user's own file.
+// Choice restricts the files that [Client.Plan] considers. The zero value selects the file that has
+// an entry, or else the user's own file.
 type Choice struct {
 	Scope Scope  // only files of this scope
 	File  string // only this file, at any path
@@ -29,53 +30,55 @@ type Choice struct {
 
 // Change describes a client's file, and the change that [Change.Write] would make.
 type Change struct {
-	File    string // the file itself, if the client's path is a link to it
+	File    string // the client's path, or the file that it links to
 	Scope   Scope
-	Name    string // of the entry
-	Key     string // path of the entry in the file, or of a new one, with dots
+	Name    string // the name of the entry
+	Key     string // path of keys to the entry or to a new one, separated by dots
 	State   State
 	Command []string // the command and arguments of the existing entry
 	URL     string   // the URL of the existing entry
 	// CommandAfter are the command and arguments after [Change.Write].
 	CommandAfter []string
 	// Suspicion is the reason that a project's entry is [Foreign] although it looks like knack's.
-	// Its program can come with the project, which may be a clone. It is "" for any other entry.
+	// The project may be a clone, and the program that the entry starts may come with it. Suspicion
+	// is "" for any other entry.
 	Suspicion string
-	// Off is the field that turns the entry off, or "" if it is on.
+	// Off is the name of the field that turns the entry off, or "" if the entry is on.
 	Off string
-	// ListFile is a file whose list ListKey turns the entry off, or "". The list contains the
-	// entry's name or, if ListOnly is set, lacks it.
+	// ListFile is the file with a list, ListKey, that turns the entry off, or "". The list contains
+	// the entry's name or, if ListOnly is set, lacks it.
 	ListFile, ListKey string
 	ListOnly          bool
-	// Trusted is set if the client calls the tools without asking, after [Change.Write].
+	// Trusted reports whether the client calls the tools without asking, once the change is
+	// written.
 	Trusted bool
-	// Shared is set for an entry of the project under another name than [Name], if the
+	// Shared is set for an entry in the project's file under another name than [Name], if the
 	// choice did not ask for the project. Write then changes nothing.
 	Shared bool
-	// OverriddenBy is the entry of the same name that the client uses instead of this one, or nil
-	// if this entry takes effect. It is in a file that the client prefers. It may need an approval,
-	// without which some clients use this one.
+	// OverriddenBy is an entry of the same name that the client uses instead of this one, from a
+	// file that the client prefers. It is nil if this entry takes effect. If the other entry needs
+	// an approval, some clients use this one until then.
 	OverriddenBy *Change
-	// Differences are the changed fields of the entry, empty for a new entry.
+	// Differences are the changed fields of the entry. It is empty for a new entry.
 	Differences []Difference
 	// EntryBefore and EntryAfter are the entry in the file's format, without values that may be
-	// secret; nil for a new entry.
+	// secret. They are nil for a new entry.
 	EntryBefore, EntryAfter []byte
 	// Unreadable lists further files of the client that cannot be read.
 	Unreadable []*fs.PathError
-	Before     []byte // nil if there is no file yet
+	Before     []byte // nil if the file does not exist yet
 	After      []byte
 	Backup     string // the path of the backup, after [Change.Write]
-	// Gone is set if After holds nothing, so that [Change.Write] removes the file.
+	// Gone is set if After has no content, so that [Change.Write] removes the file.
 	Gone bool
 
 	place   string // File with links resolved: the path to write
 	existed bool
-	remove  bool // the entry shall go
+	remove  bool // whether the entry is to be removed
 	mode    fs.FileMode
 }
 
-// Changed reports whether there is anything to write.
+// Changed reports whether [Change.Write] has anything to write.
 func (c Change) Changed() bool {
 	return !c.Shared && c.State != Foreign && (!c.existed && (!c.remove || len(c.After) > 0) || !bytes.Equal(c.Before, c.After))
 }
@@ -83,7 +86,7 @@ func (c Change) Changed() bool {
 // candidate is a file in which the client looks for entries.
 type candidate struct {
 	location
-	at, real string // the client's path, and the path with links resolved; real is "" for a missing file
+	at, real string // the client's path, and the path with links resolved or "" for a missing file
 	place    string // at with links resolved, even for a missing file
 	link     bool   // at is a link
 	data     []byte
@@ -92,8 +95,8 @@ type candidate struct {
 	err      error
 }
 
-// Plan reads the client's files in its order of precedence, and merges the entry into the file that
-// already contains it. If no file does, Plan uses the user's own file, or the file that choice
+// Plan reads the client's files in its order of precedence. It merges the entry into the file that
+// already has one. If no file has an entry, Plan uses the user's own file, or the file that choice
 // names.
 func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	if s.URL != "" && c.remote == nil {
@@ -133,8 +136,8 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	return ch, err
 }
 
-// MissingError is returned if knack does not create a client's file or its folder, or does not know
-// the folder, for example without HOME. Fix is advice for the user.
+// MissingError is returned if knack does not create a client's file or its folder, or if the folder
+// is unknown, for example without HOME. Fix is advice for the user.
 type MissingError struct{ What, Fix string }
 
 var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME, or name the file with --file"}
@@ -142,7 +145,7 @@ var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME
 // Error names the missing file or folder.
 func (e *MissingError) Error() string { return e.What }
 
-// change returns the change of the entry of this name in one file.
+// change returns the change of the entry called name in one file.
 func (c Client) change(p Env, at candidate, name string, s Server) (Change, error) {
 	path := append(c.keysAt(p, at.location), name)
 	ch := Change{
@@ -166,7 +169,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	}
 	if at.scope == Project && !s.ReplaceURL && startsKnack(words, Server{}) && (isBareName(words) || p.isProgram(words[0])) {
 		program, _ := split(words)
-		s = s.startedBy(program) // the entry is for every user, so this machine's own path is no better
+		s = s.startedBy(program) // users share the entry, so this machine's path is no better
 	}
 	todo := c.decide(have.fields, s)
 	if ch.Suspicion != "" {
@@ -214,13 +217,13 @@ func (c Client) removal(ch Change, at candidate, path []string, have entry) (Cha
 	return ch, err
 }
 
-// isRemoved reports whether a file is removed that holds this after a removal. A link stays, and a
-// file that knack does not create.
+// isRemoved reports whether a file is to be removed if after is its content without the entry. A
+// link is not removed, nor is a file that knack does not create.
 func (c Client) isRemoved(at candidate, after []byte) bool {
 	return c.holdsNothing(after) && !at.link && c.createHint == ""
 }
 
-// disables reports whether a list disables a server.
+// disables reports whether a list turns a server off.
 func (c Client) disables(p Env, l nameList, name string) bool {
 	f := candidate{location: l.location, at: filepath.FromSlash(l.file(p))}
 	if f.at == "" {
@@ -235,7 +238,7 @@ func (c Client) disables(p Env, l nameList, name string) bool {
 	return err == nil && ok && slices.Contains(names, any(name)) != l.only
 }
 
-// isBareName reports whether a command line names a program on PATH.
+// isBareName reports whether a command line begins with the name of a program on PATH.
 func isBareName(words []string) bool { return len(words) > 0 && !strings.ContainsAny(words[0], `/\`) }
 
 // keysAt returns the path of keys to the servers in a file.
@@ -246,7 +249,7 @@ func (c Client) keysAt(p Env, at location) []string {
 	return slices.Clone(c.keys)
 }
 
-// readFiles reads the files of a choice.
+// readFiles reads the client's files that choice allows.
 func (c Client) readFiles(p Env, choice Choice) (all []candidate) {
 	if choice.File != "" {
 		f := candidate{location: location{scope: cmp.Or(choice.Scope, User)}, at: choice.File, mode: 0o600}
@@ -262,7 +265,7 @@ func (c Client) readFiles(p Env, choice Choice) (all []candidate) {
 			continue // the project is the home folder
 		}
 		if at.scope == Project {
-			f.mode = 0o644 // colleagues read it too
+			f.mode = 0o644 // colleagues read the file too
 		}
 		c.read(p, &f)
 		all = append(all, f)
@@ -278,16 +281,16 @@ func (c Client) isUsers(p Env, file string) bool {
 }
 
 // choose returns the index of the file to change, or -1, and the name of the entry in it. It
-// prefers the first file with an entry, then the first existing file of the requested scope. An
-// entry knack in the project's file, which its team shares, is not the user's: then the user's own
-// file gets one.
+// prefers the first file with an entry, then the first existing file of the requested scope.
+// Without a choice, it skips an entry knack in the project's file, which belongs to the team, and
+// chooses the user's own file.
 func choose(p Env, all []candidate, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {
 		if _, ok := f.all[Name]; ok && !f.borrowed && (f.scope != Project || choice != Choice{}) {
 			return i, Name
 		}
 	}
-	if s.URL == "" { // next to an entry under another name that starts knack, a new entry would be a second one
+	if s.URL == "" { // an entry of another name may start knack already
 		for i, f := range all {
 			if f.borrowed && choice != (Choice{}) {
 				continue
@@ -313,8 +316,8 @@ func choose(p Env, all []candidate, s Server, choice Choice) (at int, name strin
 	return best, Name
 }
 
-// read fills in the content of the file. A project may be a clone, so links that lead out of it are
-// not followed. Links in the home folder are.
+// read fills in the content of the file. It does not follow links that lead out of a project, which
+// may be a clone. It follows links in the home folder.
 func (c Client) read(p Env, f *candidate) {
 	if !realpath.Answers(f.at) {
 		f.place, f.err = f.at, realpath.ErrSilent
@@ -363,8 +366,8 @@ func isLinkLoop(at string) bool {
 	return errors.Is(err, syscall.ELOOP)
 }
 
-// Write replaces the file in one step, or removes it if it is [Change.Gone], and keeps a backup beside
-// it. It does not change a file that has changed since it was read.
+// Write replaces the file atomically, or removes it if [Change.Gone] is set, and makes a backup
+// beside it. It does not change a file that has changed since it was read.
 func (c *Change) Write() error {
 	switch {
 	case !c.Changed():
@@ -382,7 +385,7 @@ func (c *Change) Write() error {
 		err = edit.Replace(c.place, c.Before, c.After)
 	}
 	if err != nil && isNew {
-		return errors.Join(err, edit.Remove(kept)) // no change, so no backup
+		return errors.Join(err, edit.Remove(kept)) // without a change, no backup is needed
 	} else if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 )
 
-// tree makes a home folder and a project. A file's name begins with ~/ or ./, and a content
-// that begins with -> makes a link.
+// tree makes a home folder and a project with the given files. The name of a file begins with ~/ or
+// ./. A content that begins with -> makes a link.
 func tree(t *testing.T, files map[string]string) Env {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -55,7 +55,7 @@ func (p Env) at(name string) string {
 	return name
 }
 
-// name is the reverse of at.
+// name returns the name of a path in the form that at takes.
 func (p Env) name(at string) string {
 	at = strings.Replace(at, p.Home, "~", 1)
 	return filepath.ToSlash(strings.Replace(at, p.Project, ".", 1))
@@ -70,7 +70,7 @@ const (
 	localCLI = `{"projects": {"PROJECT": {"mcpServers": {"knack": {"type": "stdio", "command": "/old/knack", "args": ["serve", "--dir", "/mine"]}}}}}`
 )
 
-// The file and the fields that are changed, for every kind of existing entry.
+// TestPlan checks which file and which fields change, for every kind of existing entry.
 func TestPlan(t *testing.T) {
 	command := []Difference{{"command", `"/old/knack"`, `"/opt/knack"`}}
 	for name, c := range map[string]struct {
@@ -161,7 +161,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Of a package of npm, npx is the program.
+// TestNPM checks that the entry of a knack in an npm package starts npx, and that of Homebrew's
+// knack a link that stays.
 func TestNPM(t *testing.T) {
 	cache := "/home/me/.npm/_npx/0a/node_modules/@knack-dev/knack-linux-x64/bin/knack"
 	npm := NewServer("linux", cache, "v1.2.0")
@@ -197,7 +198,7 @@ func TestNPM(t *testing.T) {
 			t.Errorf("%s is %s and becomes %s, %v; want %s", c.have, ch.State, got, err, c.want)
 		}
 	}
-	// The project's entry stays if it is the one that this knack writes.
+	// The project's entry is unchanged if it is what this knack would write.
 	claude, _ := Find("claude-code")
 	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {"type": "stdio", "command": "npx", "args": ["-y", "@knack-dev/knack@1.2.0", "serve"]}}}`})
 	if ch, err := claude.Plan(p, npm, Choice{Scope: Project}); err != nil || ch.State != Connected {
@@ -205,7 +206,7 @@ func TestNPM(t *testing.T) {
 	}
 }
 
-// The user's arguments stay, also the roots that an older knack excluded.
+// TestKeepArgs checks that the user's arguments stay, including roots that an older knack excluded.
 func TestKeepArgs(t *testing.T) {
 	want := []string{"serve"}
 	for _, c := range []struct{ have, want string }{
@@ -231,8 +232,8 @@ func TestKeepArgs(t *testing.T) {
 	}
 }
 
-// An entry of the project is knack's if it starts an installed knack, not one that can
-// come with the project.
+// TestSuspicion checks that a project's entry counts as knack's if it starts an installed knack. An
+// entry that may start a program of the project does not.
 func TestSuspicion(t *testing.T) {
 	for _, c := range []struct {
 		entry string
@@ -286,8 +287,8 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-// A file that several clients read has no settings of only one of them. Qwen Code, which
-// reads .mcp.json too, writes its own file.
+// TestSharedFile checks that an entry in a file that several clients read has no settings of only
+// one of them. Qwen Code, which reads .mcp.json too, gets the entry in its own file.
 func TestSharedFile(t *testing.T) {
 	for _, id := range []string{"claude-code", "copilot-cli", "qwen-code"} {
 		c, _ := Find(id)
@@ -322,7 +323,8 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
-// A client's own file is shared if it is a link to another client's.
+// TestSharedThroughLink checks that a client's own file counts as shared if it is a link to another
+// client's file, or if that is a link to it.
 func TestSharedThroughLink(t *testing.T) {
 	c, _ := Find("qwen-code")
 	for _, files := range []map[string]string{
@@ -336,7 +338,8 @@ func TestSharedThroughLink(t *testing.T) {
 	}
 }
 
-// In the home folder the project's file may be the user's own.
+// TestProjectAtHome checks that the project's file counts as the user's own if the project is the
+// home folder.
 func TestProjectAtHome(t *testing.T) {
 	p := tree(t, map[string]string{"~/.gemini/settings.json": ownCLI})
 	p.Project = p.Home
@@ -346,7 +349,7 @@ func TestProjectAtHome(t *testing.T) {
 	}
 }
 
-// A variable that moves a client's folder moves its file.
+// TestMoved checks that a variable that moves a client's folder moves its file too.
 func TestMoved(t *testing.T) {
 	for _, c := range []struct{ id, variable, want string }{
 		{"claude-code", "CLAUDE_CONFIG_DIR", "/x/.claude.json"},
@@ -375,7 +378,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// Every client has a file on every system, and a source.
+// TestClients checks that every client has a file on every system, and a source.
 func TestClients(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Clients {
@@ -408,15 +411,15 @@ func scopes(c Client) (out []string) {
 	return out
 }
 
-// A client counts as installed if its own file of the user has more than knack's entry. No two clients
-// share such a file.
+// TestInstalledByFile checks that a client counts as installed if the user's file has more than
+// knack's entry. No two clients may have the same file of this kind.
 func TestInstalledByFile(t *testing.T) {
 	c, _ := Find("claude-code")
 	for text, here := range map[string]bool{
 		`{"numStartups":3,"projects":{}}`:                            true,
 		`{"numStartups":3,"mcpServers":{}}`:                          true,
 		`{"mcpServers":{"other":{"command":"x"}}}`:                   true,
-		`{"numStartups":`:                                            true, // the client's, whatever happened to it
+		`{"numStartups":`:                                            true, // the client's own, even if damaged
 		`{"mcpServers": {}}`:                                         false,
 		`{"mcpServers": {"knack":{"command":"x","args":["serve"]}}}`: false,
 		`{}`: false,
@@ -441,8 +444,8 @@ func TestInstalledByFile(t *testing.T) {
 	}
 }
 
-// A client counts as installed if its program is on PATH, or if its folder holds more
-// than skills.
+// TestInstalled checks that a client counts as installed if its program is on PATH, or if its
+// folder has more than skills.
 func TestInstalled(t *testing.T) {
 	c, _ := Find("codex")
 	for name, want := range map[string]struct {
@@ -459,7 +462,7 @@ func TestInstalled(t *testing.T) {
 	} {
 		p := tree(t, want.files)
 		p.Path = strings.Join([]string{"", "bin", filepath.Join(p.Home, "bin")}, string(filepath.ListSeparator))
-		t.Chdir(p.Project) // PATH may name folders of it
+		t.Chdir(p.Project) // PATH may have relative folders of the project
 		for _, dir := range []string{p.Home, p.Project} {
 			_ = os.Chmod(filepath.Join(dir, "bin", "codex"), 0o755)
 		}
@@ -473,8 +476,8 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// A file is replaced in one step with a backup. Nothing is written if nothing changes or
-// another program was faster.
+// TestWrite checks that a file is replaced atomically and with a backup. Nothing is written if
+// nothing changes, or if another program changed the file meanwhile.
 func TestWrite(t *testing.T) {
 	for _, c := range Clients {
 		mine := "{}"
@@ -544,8 +547,8 @@ func write(t *testing.T, c Client, p Env) Change {
 	return ch
 }
 
-// A link among the user's files is kept, and its target is changed. Links of a project,
-// which may be a clone, are not followed out of it unless the user named the file.
+// TestLinks checks that a link among the user's files is kept, and its target changed. A project
+// may be a clone, so links out of it are not followed unless the user named the file.
 func TestLinks(t *testing.T) {
 	const empty = "{}"
 	for name, c := range map[string]struct {
@@ -553,7 +556,7 @@ func TestLinks(t *testing.T) {
 		files  map[string]string
 		choice Choice
 		to     string // the file that is changed
-		out    bool   // it is refused
+		out    bool   // whether the change is refused
 	}{
 		"the user's file":          {"cursor", map[string]string{"~/.cursor/mcp.json": "->~/dot/mcp.json", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", false},
 		"the user's folder":        {"cursor", map[string]string{"~/.cursor": "->~/dot", "~/dot/mcp.json": empty}, Choice{}, "~/dot/mcp.json", false},

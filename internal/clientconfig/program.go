@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// npmPackage is knack's package of npm.
+// npmPackage is the name of knack's npm package.
 const npmPackage = "@knack-dev/knack"
 
-// NewServer returns the server that starts the knack at the path program. Of a package of npm, which
-// is in a cache that npm empties, it has npx start the same version. Of Homebrew's, it is the link
-// that stays when the version changes.
+// NewServer returns a server whose command starts the knack at the path program. A program in an
+// npm package is in a cache that npm empties, so npx starts the same version instead. For a program
+// of Homebrew, the command is the link that stays when the version changes.
 func NewServer(os, program, version string) Server {
 	if prefix, _, ok := strings.Cut(program, "/Cellar/knack/"); ok {
 		program = prefix + "/opt/knack/bin/knack"
@@ -22,14 +22,14 @@ func NewServer(os, program, version string) Server {
 		return s
 	}
 	words := []string{"npx", "-y", npmPackage + "@" + strings.TrimPrefix(version, "v"), "serve"}
-	if os == "windows" { // npx is a batch file, which only a shell starts
+	if os == "windows" { // npx is a batch file, which only a shell can start
 		words = slices.Insert(words, 0, "cmd", "/c")
 	}
 	return Server{Command: words[0], Args: words[1:]}
 }
 
-// split separates the words of a command line that name the program from its arguments. They are
-// the first word, or those with which npx starts knack's package.
+// split splits a command line into the words that name the program and the arguments. The program
+// is the first word, or the words with which npx starts knack's package.
 func split(words []string) (program, args []string) {
 	at := 0
 	is := func(names ...string) bool {
@@ -64,8 +64,8 @@ func (s Server) startedBy(program []string) Server {
 	return s
 }
 
-// startsKnack reports whether a command line starts knack: a program of that name, its package of
-// npm, or the program of the new entry.
+// startsKnack reports whether a command line starts knack: a program of that name, knack's npm
+// package, or a program with the name of the new entry's.
 func startsKnack(words []string, s Server) bool {
 	if len(words) == 0 {
 		return false

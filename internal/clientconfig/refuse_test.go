@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 )
 
-// A file that cannot be read or written is reported and not changed.
+// TestPlanRefuses checks that a file that cannot be read or written is reported and not changed.
 func TestPlanRefuses(t *testing.T) {
 	claude, _ := Find("claude-code")
 	cursor, _ := Find("cursor")
@@ -36,12 +36,12 @@ func TestPlanRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// An unreadable file that the client would read first is reported with the plan.
+	// The plan reports an unreadable file that the client would read first.
 	ch, err := claude.Plan(tree(t, map[string]string{"./.mcp.json": "{"}), here, Choice{})
 	if err != nil || ch.Scope != User || len(ch.Unreadable) != 1 || !strings.HasSuffix(ch.Unreadable[0].Path, ".mcp.json") || !strings.HasPrefix(ch.Unreadable[0].Err.Error(), "line 1") {
 		t.Errorf("%v: %+v", err, ch)
 	}
-	// One file that is two places is reported once.
+	// A file that is at two locations is reported only once.
 	opencode, _ := Find("opencode")
 	ch, err = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{", "./.mcp.json": "{"}), here, Choice{Scope: Project})
 	if err == nil || len(ch.Unreadable) != 0 {
@@ -50,7 +50,7 @@ func TestPlanRefuses(t *testing.T) {
 	if ch, _ = claude.Plan(tree(t, map[string]string{"~/.claude.json": "{"}), here, Choice{}); len(ch.Unreadable) != 0 {
 		t.Errorf("%+v", ch.Unreadable)
 	}
-	// Without a home folder the project's file does not replace the user's.
+	// Without a home folder, the project's file is not used instead of the user's.
 	for _, c := range []Client{claude, opencode} {
 		p := tree(t, nil)
 		p.Home = ""
@@ -58,13 +58,13 @@ func TestPlanRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.ID, err)
 		}
 	}
-	// The folder of a file that is named has to be there.
+	// The folder of a named file must exist.
 	p := tree(t, nil)
 	missing := new(MissingError)
 	if _, err := cursor.Plan(p, here, Choice{File: p.at("./typo/x.json")}); !errors.As(err, &missing) {
 		t.Errorf("%v", err)
 	}
-	// The mode decides, because tests may run as a user who could write anyway.
+	// The mode decides, since the user of a test may be able to write a read-only file.
 	p = tree(t, map[string]string{"~/.cursor/mcp.json": "{}"})
 	if err := os.Chmod(p.at("~/.cursor/mcp.json"), 0o444); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// The next steps for a client name the entry, and its list of allowed tools is the file that it reads.
+// TestNextSteps checks that the next steps name the entry, and that the list of allowed tools is in
+// the file that the client reads.
 func TestNextSteps(t *testing.T) {
 	qwen, _ := Find("qwen")
 	if text := strings.Join(qwen.NextSteps(Project, "my team"), "\n"); !strings.Contains(text, "qwen mcp approve 'my team'.") {
@@ -98,7 +99,7 @@ func TestNextSteps(t *testing.T) {
 	}
 }
 
-// A client is also found by the name of its program.
+// TestFindByProgram checks that Find also finds a client by the name of its program.
 func TestFindByProgram(t *testing.T) {
 	for program, id := range map[string]string{"gemini": "gemini-cli", "Claude": "claude-code", "qwen": "qwen-code", "copilot": "copilot-cli", "cn": "continue", "code": "vscode"} {
 		if c, ok := Find(program); !ok || c.ID != id {

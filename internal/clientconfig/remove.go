@@ -15,7 +15,7 @@ import (
 // errRemove is returned if an entry cannot be removed without changing something else.
 var errRemove = errors.New("the entry cannot be removed here without changing something else; remove it by hand")
 
-// removeEntry removes the entry at a path of keys. Every other entry stays, with its comments.
+// removeEntry removes the entry at a path of keys. All other entries stay, with their comments.
 func (c Client) removeEntry(data []byte, path []string) (out []byte, err error) {
 	switch c.format {
 	case formatTOML:
@@ -36,7 +36,7 @@ func (c Client) removeEntry(data []byte, path []string) (out []byte, err error) 
 	return out, nil
 }
 
-// tree returns the values of a whole file.
+// tree returns all values of a file.
 func (c Client) tree(data []byte) (map[string]any, error) {
 	switch c.format {
 	case formatTOML:
@@ -57,7 +57,7 @@ func (c Client) tree(data []byte) (map[string]any, error) {
 	return f.value(), nil
 }
 
-// pruned returns values without the one at a path, and without the empty containers that held it.
+// pruned removes the value at a path from all, and then the containers on the path that are empty.
 func pruned(all map[string]any, path []string) map[string]any {
 	if len(path) == 1 {
 		delete(all, path[0])
@@ -104,7 +104,7 @@ func removeJSON(data []byte, path []string, d dialect) ([]byte, error) {
 	return f.packed(data), nil
 }
 
-// drop removes a member. The next one takes the place of a first one.
+// drop removes a member. If it was the first, the next member takes over its position.
 func drop(o *hujson.Object, key string) {
 	first := o.Members[0].Name.BeforeExtra
 	remove(o, key)
@@ -116,7 +116,7 @@ func drop(o *hujson.Object, key string) {
 	}
 }
 
-// prune removes the objects and lists on a path, from its end, that hold nothing, not even a comment.
+// prune removes the objects and lists on a path, from its end, that have no content and no comment.
 func (f jsonFile) prune(path []string) {
 	for n := len(path) - 1; n >= 0; n-- {
 		at := &f.root
@@ -131,7 +131,7 @@ func (f jsonFile) prune(path []string) {
 	}
 }
 
-// isEmpty reports whether an object or list holds nothing, not even a comment.
+// isEmpty reports whether an object or list has no content and no comment.
 func isEmpty(v hujson.ValueTrimmed) bool {
 	switch v := v.(type) {
 	case *hujson.Object:
@@ -151,7 +151,8 @@ func (c Client) holdsNothing(data []byte) bool {
 	return err == nil && isEmpty(f.root.Value) && f.root.BeforeExtra.IsStandard() && f.root.AfterExtra.IsStandard()
 }
 
-// packed returns the bytes of the changed file, with the byte-order mark and the end of the original.
+// packed returns the bytes of the changed file. It keeps the byte-order mark and the last line end,
+// or their lack, of the original.
 func (f jsonFile) packed(data []byte) []byte {
 	out := f.root.Pack()
 	if !bytes.HasSuffix(data, []byte("\n")) {
@@ -176,7 +177,7 @@ func removeTOML(data []byte, path []string) ([]byte, error) {
 		if blank := strings.TrimRight(string(data[:start]), "\r\n"); blank == "" {
 			start = len(blank)
 		} else if before := start - len(newlineOf(data)); len(blank) < before {
-			start = before // the blank line before the table
+			start = before // include the blank line before the table
 		}
 		end := t.end + 1 + max(strings.IndexByte(string(data[t.end:]), '\n'), 0)
 		for _, k := range file.keys {

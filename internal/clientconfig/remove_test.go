@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRemove adds the entry of each client to a file that people wrote, and takes it out again: the
-// file is as it was. A new file holds nothing.
+// TestRemove adds each client's entry to a file that people wrote, and removes it again. It checks
+// that the file is then unchanged, and that a new file has no content.
 func TestRemove(t *testing.T) {
 	written := map[format]string{
 		formatJSON: "{\n  \"theme\": \"dark\",\n  \"KEYS\": {\n    \"other\": {\"command\": \"x\"}\n  }\n}\n",
@@ -47,7 +47,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveOdd removes entries that people wrote in other forms, or refuses to.
+// TestRemoveOdd checks that entries in other forms, which people wrote, are removed or refused.
 func TestRemoveOdd(t *testing.T) {
 	for _, row := range []struct{ client, before, after string }{
 		{"codex", "[mcp_servers.knack]\ncommand = \"knack\"\n\n[mcp_servers.knack.env]\nA = \"b\"\n\n[z]\na = 1\n", "\n[z]\na = 1\n"},
@@ -68,7 +68,7 @@ func TestRemoveOdd(t *testing.T) {
 	}
 }
 
-// TestAllow adds rules to a list in each form, and takes them out again.
+// TestAllow checks that rules are added to each form of a list and can be removed again.
 func TestAllow(t *testing.T) {
 	claude, _ := Find("claude")
 	for before, want := range map[string]string{

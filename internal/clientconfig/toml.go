@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// readTOML returns the values below a path of keys. An inline table stays text.
+// readTOML returns the values below a path of keys. An inline table is returned as text.
 func readTOML(data []byte, path []string) (map[string]any, error) {
 	file, err := parseTOML(data)
 	if err != nil {
@@ -42,8 +42,8 @@ func readTOML(data []byte, path []string) (map[string]any, error) {
 	return below(path), nil
 }
 
-// mergeTOML sets and removes keys in the table at a path, and adds a missing table. Only the lines
-// of these keys change.
+// mergeTOML sets and removes keys in the table at a path, and adds the table if it is missing. Only
+// the lines of these keys change.
 func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, error) {
 	file, err := parseTOML(data)
 	if err != nil {
@@ -105,7 +105,7 @@ func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, 
 	return checkedTOML(data, splices, path, set, drop, file)
 }
 
-// sameValue reports whether a parsed value is the given one. An inline table of TOML is parsed as text.
+// sameValue reports whether a parsed value equals want. An inline table of TOML was parsed as text.
 func sameValue(have, want any) bool {
 	text, ok := have.(json.RawMessage)
 	if !ok {
@@ -133,8 +133,8 @@ func tomlValue(v any) string {
 	return flow(v)
 }
 
-// tomlString writes a literal string if a backslash would otherwise be doubled, as people write
-// Windows paths.
+// tomlString formats a string. It writes a literal string if a backslash would otherwise be
+// doubled, as people write Windows paths.
 func tomlString(s string) string {
 	if strings.Contains(s, `\`) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || r < ' ' || r == 0x7f }) {
 		return "'" + s + "'"
@@ -142,8 +142,8 @@ func tomlString(s string) string {
 	return strings.ReplaceAll(string(appendString(s)), "\x7f", `\u007f`)
 }
 
-// checkedTOML applies the changes and checks that the entry has the intended fields and everything
-// else is unchanged.
+// checkedTOML applies the changes. It checks that the entry then has the intended fields, and that
+// everything else is unchanged.
 func checkedTOML(data []byte, splices []splice, path []string, set []field, drop []string, before tomlFile) ([]byte, error) {
 	out := apply(data, splices)
 	after, err := parseTOML(out)

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// tomlFile is the content of a TOML file: a flat list of keys in its order.
+// tomlFile is the content of a TOML file, with its keys as a flat list in the order of the file.
 type tomlFile struct {
 	tables []tomlTable
 	keys   []tomlKey
@@ -21,16 +21,16 @@ type tomlFile struct {
 type tomlTable struct {
 	path  []string
 	array bool
-	end   int // after the header and a comment on its line
+	end   int // the end of the header's line, including a comment
 }
 
-// tomlKey is one key with its value. The value is a string, a bool, a list, or for any other type
-// the text as a [json.Number] or a [json.RawMessage].
+// tomlKey is one key with its value. The value is a string, a bool or a list, or for any other type
+// its text, as a [json.Number] or a [json.RawMessage].
 type tomlKey struct {
 	table, path        []string
 	value              any
 	start, end         int // of the value
-	lineStart, lineEnd int // of the whole lines, their end included
+	lineStart, lineEnd int // of the whole lines, including their ends
 	line               int
 }
 
@@ -80,7 +80,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 
 // checkTOML returns the first fault of a file, with its line.
 func checkTOML(data []byte) error {
-	depth := 0 // upper bound; the parser is recursive
+	depth := 0 // an upper bound; the parser is recursive
 	for _, c := range data {
 		switch c {
 		case '[', '{':
@@ -104,7 +104,7 @@ func trimMark(data []byte) []byte {
 	return []byte(strings.TrimPrefix(string(data), "\ufeff"))
 }
 
-// tomlNode returns the value of a node whose text in the file is given.
+// tomlNode returns the value of a node, given the text of the node in the file.
 func tomlNode(n *unstable.Node, text string) any {
 	switch n.Kind {
 	case unstable.String:
@@ -118,7 +118,7 @@ func tomlNode(n *unstable.Node, text string) any {
 		}
 		return list
 	case unstable.InlineTable:
-		if text == "" { // in a list, whose items have no text
+		if text == "" { // in a list, the text of an item is not given
 			var parts []string
 			for it := n.Children(); it.Next(); {
 				var path []string

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// readYAML returns the values below a path of keys; the items of a list by their names.
+// readYAML returns the values below a path of keys. It returns the items of a list by their names.
 func readYAML(data []byte, path []string) (map[string]any, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -36,9 +36,9 @@ func readYAML(data []byte, path []string) (map[string]any, error) {
 	return out, nil
 }
 
-// mergeYAML sets the fields of the entry at a path of two keys and removes the keys in drop. The
-// servers are a mapping in block style, or a list of mappings with the entry's name under "name".
-// Only the lines of these keys change.
+// mergeYAML sets fields of the entry at a path of two keys, and removes the keys in drop. The
+// servers are a mapping in block style, or a list of mappings that have the entry's name under
+// "name". Only the lines of these keys change.
 func mergeYAML(data []byte, path []string, set []field, drop []string, list bool) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -86,9 +86,9 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 	return e.checked(root, set, drop)
 }
 
-// parseYAML reads one document whose root is a mapping; nil for an empty file.
+// parseYAML reads one document whose root is a mapping. It returns nil for an empty file.
 func parseYAML(data []byte) (*yaml.Node, error) {
-	// The parser counts these as line ends too, and the edit does not.
+	// The parser counts these characters as line ends too, but the edit does not.
 	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
 		return nil, fmt.Errorf("line %d: it has a line end other than \\n and \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
 	}
@@ -116,7 +116,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root, unique(root)
 }
 
-// unique refuses duplicate keys, since readers use one or the other.
+// unique refuses duplicate keys, since some readers use the first and others the last.
 func unique(n *yaml.Node) error {
 	seen := map[string]bool{}
 	for i, c := range n.Content {
@@ -133,7 +133,7 @@ func unique(n *yaml.Node) error {
 	return nil
 }
 
-// pair finds a key of a mapping.
+// pair returns the nodes of a key of a mapping and of its value.
 func pair(m *yaml.Node, key string) (k, v *yaml.Node, ok bool) {
 	if m == nil {
 		return nil, nil, false
@@ -150,8 +150,8 @@ type yamlEdit struct {
 	data    []byte
 	newline string
 	path    []string
-	list    bool  // the servers are a list
-	lines   []int // offset of each line
+	list    bool  // whether the servers are a list
+	lines   []int // the offset of each line
 	splices []splice
 }
 
@@ -164,7 +164,7 @@ func (e *yamlEdit) index() {
 	}
 }
 
-// offset returns the byte offset of a line and a column, which count characters from 1.
+// offset returns the byte offset of a line and a column. Both count from 1, columns in characters.
 func (e *yamlEdit) offset(line, column int) int {
 	at := e.lines[line-1]
 	for range column - 1 {
@@ -174,7 +174,7 @@ func (e *yamlEdit) offset(line, column int) int {
 	return at
 }
 
-// endOfLine returns the offset of the next line, or of the end.
+// endOfLine returns the offset at which the next line begins, or the end of the file.
 func (e *yamlEdit) endOfLine(line int) int {
 	if line < len(e.lines) {
 		return e.lines[line]
@@ -182,7 +182,7 @@ func (e *yamlEdit) endOfLine(line int) int {
 	return len(e.data)
 }
 
-// missingNewline returns a line end if the last line has none.
+// missingNewline returns a line end if end is the end of a file whose last line has none.
 func (e *yamlEdit) missingNewline(end int) string {
 	if end == len(e.data) && end > 0 && e.data[end-1] != '\n' {
 		return e.newline
@@ -190,7 +190,7 @@ func (e *yamlEdit) missingNewline(end int) string {
 	return ""
 }
 
-// entry returns the entry's node among the servers, and the node before its first key.
+// entry returns the node of the entry among the servers, and the node whose line precedes its keys.
 func (e *yamlEdit) entry(servers *yaml.Node) (own, have *yaml.Node, ok bool) {
 	if !e.list {
 		return pair(servers, e.path[1])
@@ -247,7 +247,7 @@ func (e *yamlEdit) addEntry(key, servers *yaml.Node, set []field, drop []string)
 	return nil
 }
 
-// lastLine returns the last line on which a part of the value begins.
+// lastLine returns the last line on which a part of the node begins.
 func lastLine(n *yaml.Node) int {
 	last := n.Line
 	for _, c := range n.Content {
@@ -256,7 +256,7 @@ func lastLine(n *yaml.Node) int {
 	return last
 }
 
-// block formats a new entry.
+// block formats a new entry in block style.
 func (e *yamlEdit) block(indent string, fields []field) string {
 	text, dash := indent+e.path[1]+":"+e.newline, ""
 	if e.list {
@@ -270,13 +270,13 @@ func (e *yamlEdit) block(indent string, fields []field) string {
 	return text
 }
 
-// line formats a field in one line, in flow style.
+// line formats a field in one line, with its value in flow style.
 func (e *yamlEdit) line(indent string, f field) string {
 	return indent + f.key + ": " + flow(f.value) + e.newline
 }
 
-// yamlValue returns a node as encoding/json would decode it. A type that JSON lacks becomes
-// a pair of tag and text.
+// yamlValue returns a node's value as encoding/json would decode it. A type that JSON lacks becomes
+// a pair of its tag and its text.
 func yamlValue(n *yaml.Node) any {
 	if n == nil {
 		return nil
@@ -308,8 +308,8 @@ func yamlValue(n *yaml.Node) any {
 	return [2]string{n.Tag, n.Value}
 }
 
-// checked applies the changes and checks that the entry has the intended fields and everything else
-// is unchanged.
+// checked applies the changes. It checks that the entry then has the intended fields, and that
+// everything else is unchanged.
 func (e *yamlEdit) checked(before *yaml.Node, set []field, drop []string) ([]byte, error) {
 	out := apply(e.data, e.splices)
 	after, err := parseYAML(out)
@@ -328,9 +328,9 @@ func (e *yamlEdit) checked(before *yaml.Node, set []field, drop []string) ([]byt
 	}
 	touched := slices.Concat(keys(set), drop)
 	if e.list {
-		touched = append(touched, "name") // finds the entry
+		touched = append(touched, "name") // the name identifies the entry
 	}
-	// rest returns the file without the fields that the edit may touch.
+	// rest returns the file's values without the fields that the edit may change.
 	rest := func(n *yaml.Node) [3]any {
 		all, _ := yamlValue(n).(map[string]any)
 		var others []any

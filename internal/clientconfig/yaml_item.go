@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Field is a key of a YAML mapping and its text.
+// Field is a key of a YAML mapping and its value, a text.
 type Field struct{ Key, Text string }
 
-// AddItem adds a mapping to the front of the list at a path of keys in a YAML file, and makes the
-// keys that the file lacks. Of a key that is commented out it removes the #; other comments and all
-// other lines stay. It refuses a file in which it would change anything else.
+// AddItem adds a mapping to the front of the list at a path of keys in a YAML file, and adds
+// missing keys. If the first key is commented out, AddItem removes the #; all other comments and
+// lines stay. It refuses a file in which it would change anything else.
 func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -31,7 +31,7 @@ func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
 	return withAdded(data, path, item, want)
 }
 
-// withAdded returns a file with the item, if its values are the wanted ones.
+// withAdded returns the file with the item added, if its values then equal want.
 func withAdded(data []byte, path []string, item []Field, want any) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -50,8 +50,8 @@ func withAdded(data []byte, path []string, item []Field, want any) ([]byte, erro
 	return out, nil
 }
 
-// withoutHash removes the # of the first line that is a key without a value, commented out, as in
-// the files of 'knack config init'. It returns nil if there is none.
+// withoutHash removes the # of the first line that is the key without a value, commented out as in
+// the files of 'knack config init'. It returns nil if there is no such line.
 func withoutHash(data []byte, key string) []byte {
 	at := 0
 	for line := range bytes.Lines(data) {
@@ -70,7 +70,7 @@ func (e *yamlEdit) insert(at int, text string) {
 	e.splices = append(e.splices, splice{at, at, text})
 }
 
-// addItem adds the item below a mapping, which is nil in an empty file.
+// addItem adds the item to the mapping in, which is nil in an empty file.
 func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 	if in == nil || in.Style&yaml.FlowStyle == 0 && len(in.Content) == 0 {
 		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested("", path, item))
@@ -82,7 +82,8 @@ func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 	case !ok && in.Style&yaml.FlowStyle != 0:
 		e.insertFlow(in, inFlow(path, item))
 	case !ok:
-		// Only the file itself has no key before it, whose line a new one could follow.
+		// This happens only if in is the whole file. Below a key, the new lines follow the key's
+		// line.
 		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested(indent, path, item))
 	case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && v.Value == "" && in.Style&yaml.FlowStyle == 0:
 		end := e.endOfComments(e.endOfLine(key.Line))
@@ -106,8 +107,8 @@ func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 	return nil
 }
 
-// endOfComments returns the end of the lines after an offset that are keys below a section, commented
-// out: two blanks or more follow the #.
+// endOfComments returns the end of the lines from an offset on that are commented-out keys of a
+// section. In these lines, two or more spaces follow the #.
 func (e *yamlEdit) endOfComments(at int) int {
 	for line := range bytes.Lines(e.data[at:]) {
 		if !bytes.HasPrefix(line, []byte("#  ")) {
@@ -118,7 +119,7 @@ func (e *yamlEdit) endOfComments(at int) int {
 	return at
 }
 
-// insertFlow adds a part to the front of a mapping in braces or a list in brackets.
+// insertFlow adds an element to the front of a mapping in braces or a list in brackets.
 func (e *yamlEdit) insertFlow(in *yaml.Node, text string) {
 	if len(in.Content) > 0 {
 		text += ", "
@@ -126,7 +127,7 @@ func (e *yamlEdit) insertFlow(in *yaml.Node, text string) {
 	e.insert(e.offset(in.Line, in.Column)+1, text)
 }
 
-// nested formats the item in a list below the keys of a path, a line each.
+// nested formats the item in a list below the keys of a path, with a line for each key.
 func (e *yamlEdit) nested(indent string, path []string, item []Field) string {
 	text := ""
 	for _, key := range path {
@@ -141,7 +142,7 @@ func (e *yamlEdit) nested(indent string, path []string, item []Field) string {
 	return text
 }
 
-// inFlow formats the item in a list below the keys of a path, in braces and brackets.
+// inFlow formats the item in a list below the keys of a path, in flow style.
 func inFlow(path []string, item []Field) string {
 	var parts []string
 	for _, f := range item {
@@ -159,7 +160,7 @@ func inFlow(path []string, item []Field) string {
 	return text
 }
 
-// withItem returns the values of a file with the item at the front of the list.
+// withItem returns the values of the file with the item added to the front of the list.
 func withItem(v any, path []string, item []Field) any {
 	if len(path) == 0 {
 		fields := map[string]any{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAddItem adds an entry to scan.accept in each notation that people use.
+// TestAddItem checks that an entry is added to scan.accept in each notation that people use.
 func TestAddItem(t *testing.T) {
 	t.Parallel()
 	const block = "rule: \"a\"\n      reason: \"it's \\\"b\\\"\"\n"

@@ -1,5 +1,5 @@
 // Package connection describes how a client is connected to knack, and why an entry has no effect.
-// Package clientconfig reads and writes the files.
+// The files are read and written by package clientconfig.
 package connection
 
 import (
@@ -25,13 +25,13 @@ type Connection struct {
 	File    string             `json:"file,omitempty"`
 	Scope   clientconfig.Scope `json:"scope,omitempty"`
 	Key     string             `json:"key,omitempty"` // path of the entry in the file
-	State   clientconfig.State `json:"state"`         // or refused
+	State   clientconfig.State `json:"state"`         // or Refused
 	Why     string             `json:"why,omitempty"`
-	Command []string           `json:"command,omitempty"` // command line of the existing entry
-	URL     string             `json:"url,omitempty"`     // URL of the existing entry
-	Missing bool               `json:"missing,omitempty"` // its program is in no folder of PATH
+	Command []string           `json:"command,omitempty"` // the command line of the existing entry
+	URL     string             `json:"url,omitempty"`     // the URL of the existing entry
+	Missing bool               `json:"missing,omitempty"` // no folder of PATH has its program
 	Suspect string             `json:"suspect,omitempty"` // why its program is not known to be knack
-	Off     bool               `json:"off,omitempty"`     // the entry is turned off
+	Off     bool               `json:"off,omitempty"`     // whether the entry is turned off
 	// First is the entry that the client uses instead of this one.
 	First   *Connection `json:"first,omitempty"`
 	Changes []Field     `json:"changes,omitempty"` // fields that --write changes, or has changed
@@ -39,12 +39,13 @@ type Connection struct {
 	Entry   string      `json:"entry,omitempty"`
 	Written bool        `json:"written,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
-	// Gain is what the client reads itself and what knack adds, if it was computed.
+	// Gain compares what the client reads itself with what knack adds. It is nil if it was not
+	// computed.
 	Gain *Gain `json:"skills,omitempty"`
 
 	client clientconfig.Client
 	change clientconfig.Change
-	shown  func(string) string // the form of a path for the user
+	shown  func(string) string // returns a path in its form for the user
 }
 
 // Field is one field of an entry that changes.
@@ -54,7 +55,7 @@ type Field struct {
 	New string `json:"new,omitempty"`
 }
 
-// Of describes a client's entry. It shows paths as shown returns them.
+// Of describes a client's entry. The function shown returns a path in its form for the user.
 func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown func(path string) string) Connection {
 	out := connectionOf(c, ch, shown)
 	out.Here = c.Installed(p)
@@ -86,7 +87,7 @@ func connectionOf(c clientconfig.Client, ch clientconfig.Change, shown func(stri
 	return out
 }
 
-// Unreadable returns the errors of further files of the client, which cannot be read.
+// Unreadable returns an error for each further file of the client that cannot be read.
 func (c Connection) Unreadable() []*fs.PathError { return c.change.Unreadable }
 
 // redacted returns a URL without its possibly secret parts.
@@ -97,7 +98,7 @@ func redacted(url string) string {
 	return display.RedactURI(url)
 }
 
-// Works reports whether the client starts or reaches knack by the entry that it uses.
+// Works reports whether the client starts or reaches knack through the entry that it uses.
 func (c Connection) Works() bool {
 	if c.First != nil {
 		c = *c.First
@@ -139,7 +140,7 @@ func (c Connection) Status() string {
 	return fmt.Sprintf("not connected (%s)", file)
 }
 
-// Target describes the program or URL of the entry, its scope, and its name if it is not knack.
+// Target describes the program or URL of the entry, its scope, and its name if that is not knack.
 func (c Connection) Target() string {
 	out := "leads to " + c.URL
 	if len(c.Command) > 0 {
@@ -176,7 +177,7 @@ func (c Connection) Precedence() string {
 	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.Target())
 }
 
-// precedes says when the preceding entry takes effect.
+// precedes is the verb phrase that says when the entry c.First takes effect.
 func (c Connection) precedes() string {
 	if c.client.NeedsApproval && c.First.Scope == clientconfig.Project {
 		return "comes first once it is approved"

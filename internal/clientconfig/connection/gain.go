@@ -7,30 +7,31 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Gain is the number of skills that a client reads itself, and of the skills that knack adds. The
-// tokens are those of the two lists in the client's context, about.
+// Gain is the number of skills that a client reads itself, and of those that knack adds. OwnTokens
+// and Tokens are the approximate tokens of the two lists in the client's context.
 type Gain struct {
 	Own       int `json:"own"`
 	OwnTokens int `json:"ownTokens"`
 	Adds      int `json:"adds"`
 	Tokens    int `json:"tokens"`
-	// Doubtful has the names of the skills that the client finds too, and may leave out. Adds counts
-	// them, and Own does not.
+	// Doubtful has the names of the skills that the client finds itself but may leave out. They
+	// count in Adds, and not in Own.
 	Doubtful []string `json:"mayLeaveOut,omitempty"`
-	Folder   string   `json:"folder,omitempty"` // of the client's own skills, for people
+	Folder   string   `json:"folder,omitempty"` // the folder of the client's own skills, for people
 }
 
-// few is the number of skills up to which a client's own list is as good as knack's, for fewer
-// tokens.
+// few is the largest number of skills for which a client's own list is as good as knack's. It takes
+// fewer tokens.
 const few = 20
 
-// fewNames is the number of skills that are named in one line.
+// fewNames bounds the skills that are named in one line.
 const fewNames = 3
 
-// IsUseless reports whether the client needs no knack: it reads all skills itself, and they are few.
+// IsUseless reports whether the client does not need knack, since it reads all skills itself and
+// they are few.
 func (g *Gain) IsUseless() bool { return g != nil && g.Own > 0 && g.Adds == 0 && g.Own <= few }
 
-// String describes the gain, or is empty without any skill.
+// String describes the gain. It returns "" if there are no skills.
 func (g *Gain) String() string {
 	if g == nil || g.Own+g.Adds == 0 {
 		return ""

@@ -11,13 +11,13 @@ import (
 	"github.com/knack-dev/knack/internal/clientconfig"
 )
 
-// Problem is the reason that an entry is not written or has no effect, with the fix.
+// Problem is the reason that an entry is not written or has no effect, and the fix.
 type Problem struct {
 	Why error
 	Fix string
 }
 
-// RemoveAdvice is the advice about another server called knack.
+// RemoveAdvice is the advice for a server called knack that is not known to be knack.
 const RemoveAdvice = "do not approve it; remove it there, or give it another name"
 
 func problem(fix, format string, args ...any) *Problem {
@@ -68,12 +68,12 @@ func (c Connection) WriteFix(err error) string {
 }
 
 // Obstacle returns the reason that the client does not use the entry, even if it was written. It
-// returns nil if the client uses the entry, or if an entry was written for other projects. again
-// returns the command that writes the entry of a scope.
+// returns nil if the client uses the entry, or if an entry was written for other projects. The
+// function again returns the command that writes an entry of a scope.
 func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
 	file, first, ch := c.shown(c.File), c.First, c.change
 	switch {
-	case first != nil && first.State == clientconfig.Foreign: // even if the user's entry was written: the client uses the other one
+	case first != nil && first.State == clientconfig.Foreign: // even if the user's entry was written
 		return problem(RemoveAdvice, "%s %s, and its server called knack %s: that is not known to be knack", c.shown(first.File), c.precedes(), first.Target())
 	case first != nil && first.Missing:
 		return problem("install knack into a folder of PATH", "%s %s, and its entry %s: no folder of PATH has that program", c.shown(first.File), c.precedes(), first.Target())
@@ -83,7 +83,7 @@ func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
 			says, fix = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
 		}
 		return problem(fix, "%s: the list %s %s %q, so %s does not start it", c.shown(ch.ListFile), ch.ListKey, says, ch.Name, c.Name)
-	case ch.Off != "": // even if another entry comes first: some clients merge the two
+	case ch.Off != "": // even if another entry comes first, since some clients merge the two
 		return c.turnedOff()
 	case first == nil && ch.Shared && ch.State == clientconfig.Outdated:
 		return problem("--scope user adds one for all your projects, --scope project brings this one up to date",
