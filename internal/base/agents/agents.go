@@ -187,7 +187,7 @@ func Named(name string) *Agent {
 }
 
 // Labels lists the labels of all folders of the table in their order. The label of a project's
-// folder precedes that of the folder in the user's home.
+// folder precedes the label of the folder in the user's home.
 func Labels() (out []string) {
 	for _, p := range Pairs() {
 		if p.Project != "" {
