@@ -34,11 +34,11 @@ type Step struct {
 	// It is called repeatedly until the step ends. Unit is the plural noun for the units.
 	Count func() (done, total int)
 	Unit  string
-	// Text, if not nil, returns the line for a terminal, which replaces What.
+	// Text, if not nil, returns the line for a terminal, which replaces the activity.
 	Text func() string
 	// Parts, if not nil, returns the progress: "12 of 64 layers", "3.1 of 9.2 MB". Its presence
 	// marks a long step, which is also reported if stderr is not a terminal. A terminal shows Short
-	// and the parts instead of What, unless there are no parts.
+	// and the parts instead of the activity, unless there are no parts.
 	Parts func() []string
 	Short string
 }
