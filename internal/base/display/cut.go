@@ -7,8 +7,8 @@ import (
 )
 
 // Cut shortens a text to at most n characters. It cuts after a sentence that ends in the second
-// half of the n characters. If there is none, it cuts between words, or else inside a word, and
-// adds an ellipsis. At least half of the n characters are used.
+// half of the n characters. If no sentence ends there, it cuts between words, or else inside a
+// word, and adds an ellipsis. At least half of the n characters are used.
 func Cut(s string, n int) string {
 	kept, elided := Shorten(s, n)
 	if elided {
