@@ -57,7 +57,7 @@ func (l *Lines) mend(begin string) error {
 	if err != nil {
 		return err
 	}
-	at, rest := size, []byte(nil) // rest is what was read from offset at on
+	at, rest := size, []byte(nil) // rest has the bytes from offset at on
 	for at > 0 && bytes.IndexByte(rest, '\n') < 0 {
 		part := make([]byte, min(at, 64<<10))
 		if _, err := l.f.ReadAt(part, at-int64(len(part))); err != nil {

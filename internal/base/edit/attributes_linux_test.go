@@ -17,7 +17,7 @@ const (
 )
 
 // acl returns a POSIX ACL as the kernel stores it (linux/posix_acl_xattr.h). The owner reads and
-// writes, user 65534 and the mask have the given permissions, and nobody else has any.
+// writes, user 65534 and the mask have the given permissions, and other users have no permission.
 func acl(permissions uint16) []byte {
 	const undefined = ^uint32(0)
 	out := binary.LittleEndian.AppendUint32(nil, 2)

@@ -7,5 +7,6 @@ import "io/fs"
 // copyOwner does nothing: on this system a file's owner follows from its folder.
 func copyOwner(*temporary, fs.FileInfo) error { return nil }
 
-// isOwn returns true: on this system the folder decides who may write a file.
+// isOwn returns true: on this system the permissions of the folder decide which user can write a
+// file.
 func isOwn(fs.FileInfo) bool { return true }

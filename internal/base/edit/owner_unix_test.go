@@ -36,7 +36,7 @@ func TestReplaceKeepsOwner(t *testing.T) {
 }
 
 // TestReplaceRefusesOwner checks that Replace refuses a change by another user. The test runs
-// itself as a user who may write the folder and read the file.
+// itself as a user with permission to write the folder and read the file.
 func TestReplaceRefusesOwner(t *testing.T) {
 	if path := os.Getenv("EDIT_TEST_FILE"); path != "" {
 		if err := Replace(path, []byte("old"), []byte("new")); !errors.Is(err, errOwner) {

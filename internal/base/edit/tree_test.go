@@ -280,8 +280,8 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestSweepFiles checks that SweepFiles removes the file of a killed process, and leaves that of a
-// living one.
+// TestSweepFiles checks that SweepFiles removes the file of a killed process, and leaves the file
+// of a living one.
 func TestSweepFiles(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openFolder(dir)
