@@ -133,7 +133,7 @@ func get(t *testing.T, f *Fetcher, source, at string) (string, error) {
 }
 
 // TestRedirects checks to which addresses a source may redirect. Each of these addresses is allowed
-// if it is that of the source.
+// if it is the address of the source.
 func TestRedirects(t *testing.T) {
 	inside := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") })
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "plain") }))

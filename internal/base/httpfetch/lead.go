@@ -10,8 +10,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
-// Led returns a client for addresses in a server's answers, such as those of its login provider.
-// They may be in a private network only if the server itself is, as [Client.Watch] reports.
+// Led returns a client for addresses in a server's answers, such as the address of its login
+// provider. They may be in a private network only if the server itself is, as [Client.Watch]
+// reports.
 func (f *Fetcher) Led(private bool) *Client {
 	key := map[bool]string{false: "led", true: "led privately"}[private]
 	f.mu.Lock()
