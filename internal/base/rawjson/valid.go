@@ -2,7 +2,7 @@ package rawjson
 
 import "encoding/binary"
 
-// maxLevels bounds the nesting of a message, which is one level more than that of its members.
+// maxLevels bounds the nesting of a message: the levels of its members and its own level.
 const maxLevels = MaxDepth + 1
 
 // Object reports whether b is one JSON object whose members nest at most [MaxDepth] levels. It
@@ -163,7 +163,7 @@ func number(b []byte, i int) int {
 	return i
 }
 
-// digits returns the end of the digits at i, or -1 if there are none.
+// digits returns the end of the digits at i, or -1 without digits.
 func digits(b []byte, i int) int {
 	from := i
 	for i < len(b) && digit(b[i]) {

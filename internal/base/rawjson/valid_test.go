@@ -10,7 +10,7 @@ import (
 )
 
 // checkObject compares Object with the standard library, which has no bound on levels, and its
-// members with those of Members. It also tries each text as the value of a member.
+// members with the members that Members finds. It also tries each text as the value of a member.
 func checkObject(t *testing.T, text []byte) {
 	t.Helper()
 	members := func(each func([]byte, func(_, _ []byte) bool) bool, b []byte) (all []string, ok bool) {
