@@ -114,7 +114,7 @@ func questionAt(at string) *question {
 	return nil
 }
 
-// Await waits until a path is no longer [Silent]. Its only error is that of the context.
+// Await waits until a path is no longer [Silent]. The only error is the context's error.
 func Await(ctx context.Context, at string) error {
 	for Silent(at) {
 		q := questionAt(at)
