@@ -92,7 +92,7 @@ as as is is s s by by c++ c++ v2 v2 größe größe deploys deploy deployments d
 	}
 }
 
-// TestStemTogether checks what the algorithm adds to Porter's. All words of a line have the same
+// TestStemTogether checks the algorithm's additions to Porter's. All words of a line have the same
 // stem, and words of different lines have different stems.
 func TestStemTogether(t *testing.T) {
 	lines := map[string]string{}
