@@ -64,8 +64,8 @@ type Client struct {
 	untyped    bool                 // whether an entry that starts a command may lack its "type"
 	trust      []field              // the field that makes the client call the tools without asking
 	allow      *allowList           // a list outside of the entry with the effect of trust, or nil
-	// trustNote tells what the user can do instead if no file of the client has a setting for
-	// trust.
+	// trustNote describes when the client calls the tools without asking, if its files have no
+	// setting for that.
 	trustNote string
 	// signIn is the command or the step with which the user signs in to a server behind a URL.
 	signIn string
@@ -118,7 +118,8 @@ func (c Client) TokenFromEnvironment() bool { return c.tokenEnv }
 // CanTrust reports whether the client's files can make it call the tools without asking.
 func (c Client) CanTrust() bool { return len(c.trust) > 0 || c.allow != nil }
 
-// TrustNote returns what the user can do instead if no file has a setting for trust, or "".
+// TrustNote describes when the client calls the tools without asking, if its files have no setting
+// for that. Otherwise it returns "".
 func (c Client) TrustNote() string { return c.trustNote }
 
 // TakesClientID reports whether an entry can have a client ID that is registered at a provider.
@@ -129,7 +130,7 @@ func (c Client) TakesClientID() bool { return c.clientID != nil }
 func (c Client) ProviderNote() string { return c.provider }
 
 // SignIn returns the command or the step with which the user signs in to a server, given the name
-// of its entry. It returns "" if there is none.
+// of its entry. It returns "" if the client has no such command or step.
 func (c Client) SignIn(name string) string { return strings.ReplaceAll(c.signIn, "NAME", quoted(name)) }
 
 // DuplicateHint returns a warning that skills show twice if a server reads folders that the client
@@ -163,8 +164,8 @@ func Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// NextSteps returns what the user must still do once an entry of this scope and name is written, in
-// whole sentences.
+// NextSteps returns the steps that remain for the user once an entry of this scope and name is
+// written, in whole sentences.
 func (c Client) NextSteps(scope Scope, name string) (out []string) {
 	fill := strings.NewReplacer(`"NAME"`, strconv.Quote(name), "NAME", quoted(name))
 	for _, sentence := range c.nextSteps[scope] {

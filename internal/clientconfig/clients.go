@@ -58,7 +58,7 @@ func clineSettings(p Env) string {
 	return pathOf("$CLINE_DIR/data/settings/cline_mcp_settings.json")(p)
 }
 
-// What some clients require of the user once an entry is written.
+// Steps that some clients require of the user once an entry is written.
 const (
 	claudeAsks  = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
 	geminiTrust = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."

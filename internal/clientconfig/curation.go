@@ -29,7 +29,7 @@ type Subject struct {
 	InProject    bool
 }
 
-// verdict is what one setting says about a skill.
+// verdict is the effect of one setting on a skill.
 type verdict int
 
 const (

@@ -39,8 +39,9 @@ Authorization = "in-a-header"
 	return data
 }
 
-// TestChosenArguments checks for every client that arguments that the user chose replace those of
-// an existing entry. Nothing else in the entry may change, and the entry is shown without secrets.
+// TestChosenArguments checks for every client that arguments that the user chose replace the
+// arguments of an existing entry. Nothing else in the entry may change, and the entry is shown
+// without secrets.
 func TestChosenArguments(t *testing.T) {
 	for _, c := range Clients {
 		t.Run(c.ID, func(t *testing.T) {

@@ -161,8 +161,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestNPM checks that the entry of a knack in an npm package starts npx, and that of Homebrew's
-// knack a link that stays.
+// TestNPM checks that the entry of a knack in an npm package starts npx. The entry of Homebrew's
+// knack starts a link that stays.
 func TestNPM(t *testing.T) {
 	cache := "/home/me/.npm/_npx/0a/node_modules/@knack-dev/knack-linux-x64/bin/knack"
 	npm := NewServer("linux", cache, "v1.2.0")
@@ -198,7 +198,7 @@ func TestNPM(t *testing.T) {
 			t.Errorf("%s is %s and becomes %s, %v; want %s", c.have, ch.State, got, err, c.want)
 		}
 	}
-	// The project's entry is unchanged if it is what this knack would write.
+	// The project's entry is unchanged if it is the entry that this knack would write.
 	claude, _ := Find("claude-code")
 	p := tree(t, map[string]string{"./.mcp.json": `{"mcpServers": {"knack": {"type": "stdio", "command": "npx", "args": ["-y", "@knack-dev/knack@1.2.0", "serve"]}}}`})
 	if ch, err := claude.Plan(p, npm, Choice{Scope: Project}); err != nil || ch.State != Connected {

@@ -39,8 +39,8 @@ type Connection struct {
 	Entry   string      `json:"entry,omitempty"`
 	Written bool        `json:"written,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
-	// Gain compares what the client reads itself with what knack adds. It is nil if it was not
-	// computed.
+	// Gain compares the skills that the client reads itself with the skills that knack adds. It is
+	// nil if it was not computed.
 	Gain *Gain `json:"skills,omitempty"`
 
 	client clientconfig.Client
