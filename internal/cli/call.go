@@ -42,7 +42,8 @@ a tool call; then nothing is printed.`,
   echo '{"name":"find_skills","arguments":{}}' | knack call`,
 		Args: command.ArgCount(0, 0, "no arguments; the call is read from standard input"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A program that closes stderr still waits for its answer.
+			// A client that closes stderr still waits for its answer: a write to stderr must not
+			// end this process.
 			signal.Ignore(syscall.SIGPIPE)
 			format, err := with.parse()
 			if err != nil {
@@ -88,6 +89,6 @@ a tool call; then nothing is printed.`,
 		},
 	}
 	with.register(cmd, env, function.OpenAI)
-	cmd.Flags().Lookup("format").DefValue = "" // it is recognised
+	cmd.Flags().Lookup("format").DefValue = "" // the default is to detect the format
 	return cmd
 }

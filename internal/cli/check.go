@@ -18,8 +18,9 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// checkCommand checks files, and servers with the token in [client.TokenVariable]: other users
-// of a machine can see the arguments of a process.
+// checkCommand returns the command that checks skills and servers. The token for a server is in the
+// environment, in [client.TokenVariable]: other users of a machine can see the arguments of a
+// process.
 func checkCommand(env *console.Env) *cobra.Command {
 	f := checkFlags{from: selection.Flags{Unguarded: true}}
 	var protocol string

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// patches are the changes that check --fix would make, one a file.
+// patches are the changes that check --fix would make, one patch for each file.
 type patches []string
 
 // Print implements [command.Result]. A terminal gets no control characters; a pipe to patch gets
@@ -22,7 +22,7 @@ type patches []string
 func (p patches) Print(env *console.Env) {
 	for _, patch := range p {
 		if env.Out().Patch(patch) != nil {
-			return // the output remembers the failure
+			return // the output records the failure
 		}
 	}
 }
@@ -62,6 +62,6 @@ func diffFixes(run *checkRun, f *checkFlags, level check.Level) (command.Result,
 	return all, command.Fail(command.No, errors.New(fixable), "the same without --diff, with --fix, writes this")
 }
 
-// relative returns a path for a patch. Programs that apply patches refuse absolute paths; -d / or
-// --directory=/ makes these work.
+// relative returns a path for a patch. Programs that apply patches refuse absolute paths; with -d /
+// or --directory=/, they find the file at the relative path.
 func relative(path string) string { return strings.TrimLeft(path, "/") }

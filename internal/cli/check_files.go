@@ -27,7 +27,8 @@ type checkFlags struct {
 	ignore []string
 	fix    string
 	diff   bool
-	// strictGiven reports whether the flag was given. It then overrides the files.
+	// strictGiven reports whether the user gave --strict. The flag then overrides the configuration
+	// files.
 	strictGiven bool
 }
 
@@ -72,7 +73,7 @@ func ruleIDs() []string {
 // ignores reports whether a flag disables a rule.
 func (f *checkFlags) ignores(id skill.RuleID) bool { return slices.Contains(f.ignore, string(id)) }
 
-// isStrict reports whether warnings are errors. The flag overrides the files.
+// isStrict reports whether warnings count as errors. The flag overrides the configuration files.
 func (f *checkFlags) isStrict(c config.Check) bool {
 	if f.strictGiven || c.Strict == nil {
 		return f.strict

@@ -92,13 +92,13 @@ func (c *checkedSkill) write(env console.Env, project string, now []byte, old st
 		err = edit.Rename(filepath.Join(folder, old), skill.MainFile)
 	}
 	if err != nil {
-		return command.Cause(err) // the message names the file already
+		return command.Cause(err) // the message already names the file
 	}
 	return nil
 }
 
-// behindNoLink returns the real path of a folder. It refuses a folder that a link leads out of
-// the project of base.
+// behindNoLink returns the real path of a folder. It returns an error if a link leads the folder
+// out of the project of base.
 func behindNoLink(env console.Env, base, folder string) (string, error) {
 	real, target, err := settings.Within(env, base, folder)
 	if target != "" {

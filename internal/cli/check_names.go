@@ -25,12 +25,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// namedSkills are the skills given to check by name. All names share one scan of the roots, which
-// the first name starts.
+// namedSkills are the skills that are given to check by name. They share one scan of the roots,
+// which starts with the first name.
 type namedSkills struct {
 	env    *console.Env
 	from   *selection.Flags
-	opened *workspace.Workspace // nil until a name needs it
+	opened *workspace.Workspace // nil until a name is looked up
 	skills []*namedSkill
 }
 
@@ -63,7 +63,7 @@ func (n *namedSkills) close() {
 	}
 }
 
-// scan scans the roots once, with the skills that are built in.
+// scan returns a view of the roots and the built-in skills. The first call scans them.
 func (n *namedSkills) scan(ctx context.Context) (catalog.View, error) {
 	w, err := n.Open()
 	if err != nil {
@@ -109,7 +109,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 
 func onDisk(e *catalog.Entry) bool { return e.Dir() != "" }
 
-// isExactly reports whether a word names the skill in the same case. Other lookups ignore case.
+// isExactly reports whether a word names the skill in the same case. Other lookups ignore the case.
 func isExactly(e *catalog.Entry, word string) bool {
 	if strings.HasPrefix(word, "skill://") {
 		return true
@@ -134,7 +134,7 @@ func (n *namedSkills) addVerdicts(ctx context.Context, run *checkRun) error {
 		}
 		e := v.Entries[i]
 		if slices.ContainsFunc(run.skills, func(c *checkedSkill) bool { return c.Skill.Dir() == e.Dir() }) {
-			continue // it was given twice
+			continue // the skill was given twice
 		}
 		d := judgement.Judge{}.Of(ctx, e)
 		if ctx.Err() != nil {
@@ -154,7 +154,7 @@ func (n *namedSkills) addVerdicts(ctx context.Context, run *checkRun) error {
 	return nil
 }
 
-// hidden returns a hint if a folder without a skill has the name of a skill elsewhere.
+// hidden returns a hint if a folder without a skill has the same name as a skill elsewhere.
 func (n *namedSkills) hidden(ctx context.Context, word string) string {
 	if strings.ContainsAny(word, `/\.`) {
 		return ""
@@ -170,9 +170,9 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 	return "a skill has that name too; to check it: knack check " + console.ShellWord(e.Root.Label+":"+e.Name)
 }
 
-// linkAbove returns the first link among a skill's folder, its root and the folders above the
-// root up to the project or the home folder, or "". A name does not show the skill's location, so
-// --fix by name changes no linked skill.
+// linkAbove returns the first link among a skill's folder, its root and the folders above the root.
+// The search ends at the project or the home folder, and returns "" if there is no link. A name
+// does not tell the user where the skill is, so --fix by name changes no linked skill.
 func linkAbove(env console.Env, project string, e *catalog.Entry) string {
 	top, nearest := filepath.Dir(e.Root.Dir), ""
 	for _, at := range []string{settings.Root(env, project), env.Home} {

@@ -34,8 +34,8 @@ type checkedSkill struct {
 type checkedFinding struct {
 	report.Finding
 	settings config.Check
-	near     string // for a near miss, the file that should be called SKILL.md
-	base     string // for a near miss, see [target]
+	near     string // only for a near miss: the file that should be called SKILL.md
+	base     string // only for a near miss: see [target]
 }
 
 // checkRun is the result of one run of check.
@@ -57,7 +57,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	for i := range all {
 		t := &all[i]
 		if by[t.root.Label] != nil {
-			continue // it was given twice
+			continue // the folder was given twice
 		}
 		by[t.root.Label] = t
 		if t.given != "" && len(all) > 1 {
@@ -84,7 +84,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	for _, d := range judged {
 		e := d.Entry
 		if found[e.Root.Label]++; seen[e.Dir()] {
-			continue // another target has this skill too
+			continue // another target contains this skill too
 		}
 		seen[e.Dir()] = true
 		t := by[e.Root.Label]
@@ -114,8 +114,9 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 	return run, named.addVerdicts(ctx, run)
 }
 
-// judgePlugins adds the verdict on the plugins and marketplaces of a given folder, and reports whether
-// there are any. seen has the folders and findings that other targets have too.
+// judgePlugins adds the verdicts on the plugins and marketplaces of a given folder, and reports
+// whether there are any. seen is the set of folders and findings that other targets have had
+// already.
 func (r *checkRun) judgePlugins(ctx context.Context, t *target, seen map[string]bool) (found bool, err error) {
 	if t.given == "" || t.only {
 		return false, nil
@@ -150,11 +151,11 @@ func (r *checkRun) judgePlugins(ctx context.Context, t *target, seen map[string]
 	return true, nil
 }
 
-// notChecked is before the error for an unread path.
+// notChecked precedes the error for a path that was not read.
 const notChecked = "not checked:"
 
-// collect makes the report. It drops ignored findings and applies the configured severities. Strict
-// turns warnings into errors.
+// collect builds the report. It drops ignored findings and applies the configured severities. With
+// the strict setting, warnings become errors.
 func (r *checkRun) collect(f *checkFlags, files *settings.Finder) {
 	r.report = report.Run{Infos: f.info, Plugins: r.plugins, Marketplaces: r.marketplaces}
 	for _, file := range files.Used {

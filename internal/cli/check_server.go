@@ -37,7 +37,7 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	case err == nil:
 	case errors.Is(cause, context.Canceled):
 		return nil, command.RunError("", "the check was interrupted")
-	case cause != nil: // the cause says more than the session's error
+	case cause != nil: // the cause is more precise than the session's error
 		return nil, command.RunError("", "%s", reach.Failed(u, cause))
 	default:
 		if what, fix := answers.Failure(u, err, token != "", clientconfig.TokenVariable); what != "" {

@@ -29,14 +29,14 @@ type target struct {
 	catalog.Source // made when the target is scanned
 	root           skill.Root
 	only           bool
-	given          string // as the user wrote it, "" for a well-known root
+	given          string // as the user typed it, "" for a well-known root
 	base           string // where the search for a configuration file begins
-	plugin         bool   // given by a file of a plugin or a marketplace
+	plugin         bool   // a file of a plugin or marketplace was given
 	settings       config.Check
 }
 
-// targets returns the given paths or, without any, the project's roots. names has the words that
-// are not paths; unread has the paths that do not exist.
+// targets returns the given paths. If no words are given, it returns the roots of the project.
+// names are the words that are not paths; unread are the errors for paths that do not exist.
 func targets(ctx context.Context, env *console.Env, named *namedSkills, words []string) (out []target, names []string, unread []*command.Failure, err error) {
 	if len(words) == 0 {
 		w, err := named.Open()
@@ -100,8 +100,8 @@ func pluginFolder(abs string) string {
 	return filepath.Clean(filepath.FromSlash(root))
 }
 
-// renaming returns a hint to rename a file that is perhaps meant as a SKILL.md. It offers --fix only
-// if a scan finds the file and takes it as meant.
+// renaming returns a hint to rename a file that is perhaps meant as a SKILL.md. It offers --fix
+// only if a scan finds the file and regards it as meant.
 func renaming(ctx context.Context, abs, file string) string {
 	folder := filepath.ToSlash(filepath.Dir(file))
 	found, err := dir.New(dir.Options{Root: checkRoot(filepath.Dir(abs), folder)}).Scan(ctx)
@@ -122,13 +122,13 @@ func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 	scan, err := t.Source.Scan(ctx)
 	if t.only {
 		scan.Bundles = slices.DeleteFunc(slices.Clone(scan.Bundles), func(b *skill.Bundle) bool { return b.Path != "." })
-		scan.Version = 0 // it was replaced meanwhile
+		scan.Version = 0 // the bundles are not all of this version
 	}
 	return scan, err
 }
 
-// noSkill returns the error for a named path without a skill. It names a file there that is perhaps
-// meant as a SKILL.md.
+// noSkill returns the error for a given path without a skill. Its hint mentions a file there that
+// is perhaps meant as a SKILL.md.
 func noSkill(t target) *command.Failure {
 	f := command.Fail(command.No, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md")
 	entries, _ := os.ReadDir(t.root.Dir)
@@ -143,8 +143,8 @@ func noSkill(t target) *command.Failure {
 	return f
 }
 
-// otherPath suggests a path to check if the project has no skill: the plugin here, or an existing
-// user's folder.
+// otherPath suggests a path to check if the project has no skill. It is the plugin in this folder,
+// or an existing folder of the user.
 func otherPath(env console.Env, w *workspace.Workspace) string {
 	if plugins.Is(env.Dir) {
 		return "to check the plugin in this folder: knack check ."

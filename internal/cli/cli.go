@@ -1,8 +1,8 @@
-// Package cli is the command line: flags, wiring and text for people. Each verb has its own
-// file, and the parts of a large verb begin with its name: check_fix.go, connect_report.go,
-// serve_http.go. Package selection has the flags that choose skills, and package
-// internal/workspace opens them. Package internal/base/console handles terminals, the
-// environment and the display of paths.
+// Package cli implements the command line: flags, wiring and text for people. Each command has its
+// own file, and the parts of a large command begin with its name: check_fix.go, connect_report.go,
+// serve_http.go. Package selection has the flags that choose skills, and package internal/workspace
+// opens them. Package internal/base/console handles terminals, the environment and the display of
+// paths.
 package cli
 
 import (
@@ -105,7 +105,7 @@ to any agent.`,
 	root.SetVersionTemplate(buildinfo.Current().String() + "\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
-			return noCommand(cmd, words[0]) // its flags may belong to another command
+			return noCommand(cmd, words[0]) // the flags may belong to another command
 		}
 		return command.UsageError(flagHint(cmd, err), "%w", command.FlagError(err))
 	})

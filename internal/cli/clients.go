@@ -33,7 +33,7 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 		if err != nil {
 			continue
 		}
-		s.ReplaceURL = false // an entry with a URL counts as connected
+		s.ReplaceURL = false // a client with a URL entry counts as connected
 		if state, _, _ := f.state(*env, c, s); state.Here || state.Works() {
 			here = append(here, distcmd.Client{Agent: a, Connected: state.Works(), Connectable: true})
 		}
@@ -41,10 +41,9 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 	return here
 }
 
-// heldBack returns the reason for each of the given skill folders that the lock or the
-// operator's policy holds back. It judges a folder as a server would, below the root and with the
-// URI that the skill has there; a folder outside of all roots is judged as a skill of a root of
-// its own.
+// heldBack returns the reason for each of the given skill folders that the lock or the operator's
+// policy holds back. It judges a skill as a server would, with the root and the URI that the skill
+// has there. A folder outside all roots is judged as if its parent were a root.
 func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	why := map[string]string{}
 	outside, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, NoBuiltin: true}, folders, why)
@@ -57,7 +56,7 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 		}
 		_, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why)
 	}
-	if err != nil { // An unknown list is not put before a client.
+	if err != nil { // A skill that cannot be judged is not put into a client's folder.
 		for _, folder := range folders {
 			why[folder] = "it cannot be judged: " + err.Error()
 		}
@@ -65,8 +64,8 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 	return why
 }
 
-// judgeHere adds to why the reason for each folder whose skill a workspace holds back, and returns
-// the folders of which it has no skill.
+// judgeHere adds to why, for each folder whose skill the workspace holds back, the reason. It
+// returns the folders whose skill the workspace does not have.
 func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string) (outside []string, err error) {
 	w, err := workspace.Open(o)
 	if err != nil {

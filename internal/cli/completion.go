@@ -43,8 +43,8 @@ PowerShell, run 'knack completion powershell | Out-String | Invoke-Expression'.`
 	}
 }
 
-// completeRest adds completion of check's rules, and turns off file names for commands that take no
-// file.
+// completeRest registers the completion of check --ignore, and turns off file names for commands
+// that take no file.
 func completeRest(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "check" {

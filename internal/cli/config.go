@@ -32,7 +32,7 @@ func configCommand(env *console.Env) *cobra.Command {
 func tokenCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Print a new access token, and its line for a token file", Hidden: true, // token new is its newer name
+		Short: "Print a new access token, and its line for a token file", Hidden: true, // token new does the same
 		Long: `Print a new access token, and its line for a token file.
 
 Give the token to the client. It is sent in the header "Authorization: Bearer",
@@ -52,7 +52,7 @@ shown this once and kept nowhere. Add the line to the file that is given to
 
 type newToken struct {
 	Token string `json:"token"`
-	Line  string `json:"line"` // the line for a token file
+	Line  string `json:"line"` // for a token file
 }
 
 // Print implements [command.Result].

@@ -76,7 +76,7 @@ func notesOf(f *settings.File) (notes []string) {
 		}
 	}
 	stdio, only := config.Transports(f.Data, f.Kind)
-	if len(only) == 0 || f.Kind&config.Named != 0 && f.Config.HTTP.Listen != "" { // every setting applies over HTTP
+	if len(only) == 0 || f.Kind&config.Named != 0 && f.Config.HTTP.Listen != "" { // all settings apply over HTTP
 		return notes
 	}
 	if len(stdio) == 0 {
@@ -85,10 +85,15 @@ func notesOf(f *settings.File) (notes []string) {
 	return append(notes, "of this file, 'knack serve' over standard input and output uses "+strings.Join(stdio, ", ")+"; only over HTTP does it use "+strings.Join(only, ", "))
 }
 
-// warningsOf returns the warnings about a file: sections that have no effect in it; files and an
-// address with which 'knack serve' would not start or would refuse its clients, unless a flag
-// helps; tokens that expire; and groups without a token. It checks groups because only this file
-// defines them; subjects may come from a token file.
+// warningsOf returns the warnings about a file:
+//
+//   - sections that have no effect in it,
+//   - files and an address with which 'knack serve' would not start or would refuse its clients,
+//     unless a flag helps,
+//   - tokens that expire,
+//   - groups without a token.
+//
+// It checks groups because only this file defines them; subjects may come from a token file.
 func warningsOf(f *settings.File) (all []string) {
 	if f.Kind == config.OfProject { // misplaced sections are problems in a project's file
 		return nil

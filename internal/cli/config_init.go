@@ -51,7 +51,7 @@ directory, or a server's, server.yaml. No file is overwritten.`,
 			case kind == "project":
 				at = filepath.Join(settings.Root(*env, ""), config.Name)
 			case kind == "server":
-				at = env.Absolute("server.yaml") // a knack.yaml here is a project's
+				at = env.Absolute("server.yaml") // a knack.yaml here would belong to a project
 			case at == "":
 				return nil, command.RunError("set HOME, or give --to", "the home folder is not known, so there is no place for your own file")
 			}

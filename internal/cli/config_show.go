@@ -16,36 +16,37 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// configFiles are the files that count here, and their settings. It is the result of config path
-// and config show.
+// configFiles lists the configuration files that apply here, and their settings. It is the result
+// of config path and config show.
 type configFiles struct {
 	Version  int           `json:"version"`
 	Files    []configFile  `json:"files"`
 	Settings []settingLine `json:"settings,omitempty"`
-	// Warnings name files that look like settings and are not read.
+	// Warnings are about files that look like settings and are not read.
 	Warnings []string `json:"warnings,omitempty"`
 
-	show bool // print the settings, and not the files
+	show bool // print the settings in place of the files
 }
 
-// configFile is a file that counts, the user's own also if it is not there.
+// configFile is a configuration file that applies here. The user's own file is listed even if it
+// does not exist.
 type configFile struct {
 	File    string `json:"file"`
 	Owner   string `json:"owner"` // "project", "user", or "given" on the command line
 	Missing bool   `json:"missing,omitempty"`
-	// Refused is the first problem of a file of which nothing is used.
+	// Refused is the first problem of a refused file. Nothing in such a file is used.
 	Refused string `json:"refused,omitempty"`
 
-	onlyHTTP []string // sections of the user's file
+	onlyHTTP []string // the sections of the user's file that apply only over HTTP
 }
 
-// settingLine is a setting, named in the form of doc/configuration.md.
+// settingLine is a setting. Its key is written as in doc/configuration.md.
 type settingLine struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	File   string `json:"file"`
 	Line   int    `json:"line"`
-	Unused bool   `json:"unused,omitempty"` // it does not count in this file
+	Unused bool   `json:"unused,omitempty"` // it has no effect in this file
 }
 
 func configPathCommand(env *console.Env) *cobra.Command {
@@ -99,8 +100,8 @@ with a mistake nothing is used, and the exit status is 1.`,
 	return cmd
 }
 
-// filesHere returns the given file, or those of the working directory, and with show their
-// settings. A refused file is an error too.
+// filesHere returns the given file, or those for the working directory. If show is set, it adds
+// their settings. A refused file is also reported as an error.
 func filesHere(env *console.Env, given string, show bool) (command.Result, error) {
 	s := settings.New(env, given)
 	files, err := s.Files(env.Dir)
@@ -182,7 +183,7 @@ func (c *configFiles) add(f *settings.File) {
 	}
 }
 
-// addSetting adds a setting, or each one in a section.
+// addSetting adds a setting or, for a section, each setting in it.
 func (c *configFiles) addSetting(f *settings.File, path string, v frontmatter.Value, unused map[string]bool) {
 	section, rest, _ := strings.Cut(path, ".")
 	key, _, _ := strings.Cut(rest, ".")

@@ -33,10 +33,10 @@ type connectFlags struct {
 	scope               clientconfig.Scope
 	command, file       string
 	clientID            string
-	chosen              []string // arguments for serve; nil without --
+	chosen              []string // arguments for serve after --; nil without --
 }
 
-// orAll ends the error of a flag that also goes with --all.
+// orAll has the end of the error for a flag that may also be used with --all.
 var orAll = map[string]string{"write": ", or --all", "remove": ", or --all"}
 
 func connectCommand(env *console.Env) *cobra.Command {
@@ -156,7 +156,7 @@ clients are:
 	return cmd
 }
 
-// check refuses flags that the client cannot use.
+// check returns an error for flags that the client cannot use.
 func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	if err := f.checkScope(env); err != nil {
 		return err
@@ -178,7 +178,8 @@ func (f *connectFlags) check(env console.Env, c clientconfig.Client) error {
 	return nil
 }
 
-// checkScope refuses a scope that no client has, and the project's if there is no project.
+// checkScope returns an error for a scope that does not exist, and for the scope project outside a
+// project.
 func (f *connectFlags) checkScope(env console.Env) error {
 	switch {
 	case f.scope != "" && f.scope != clientconfig.User && f.scope != clientconfig.Project:
@@ -189,7 +190,7 @@ func (f *connectFlags) checkScope(env console.Env) error {
 	return nil
 }
 
-// inScope reports whether the client has a file of the chosen scope.
+// inScope reports whether the client has a configuration file of the chosen scope.
 func (f *connectFlags) inScope(c clientconfig.Client) bool {
 	return f.scope == "" || slices.Contains(c.Scopes(), f.scope)
 }
@@ -218,7 +219,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 	if bare := filepath.Base(f.command) == f.command && f.command != ""; bare {
 		at := f.clientEnv(env).Program(f.command)
 		switch {
-		case f.scope == clientconfig.Project: // each user has their own path
+		case f.scope == clientconfig.Project: // each user has a different path
 			s.Command = f.command
 		case at == "":
 			return s, command.UsageError("give its path", "--command %s: no folder of PATH has this program", f.command)
@@ -254,14 +255,14 @@ func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.ReplaceURL = false // an entry with a URL counts as connected
+		s.ReplaceURL = false // a client with a URL entry counts as connected
 		state, _, _ := f.state(env, c, s)
 		all = append(all, state)
 	}
 	return all, nil
 }
 
-// gains adds to the connections what each client reads itself, and what knack adds.
+// gains adds to each connection how many skills the client reads itself, and how many knack adds.
 func (f *connectFlags) gains(ctx context.Context, env *console.Env, all []connection.Connection) {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: f.project, Patience: selection.RootPatience})
 	if err != nil {
@@ -309,12 +310,12 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 	}}, nil
 }
 
-// isAbsent reports whether a client is neither here nor connected.
+// isAbsent reports whether a client is neither installed here nor connected.
 func isAbsent(c connection.Connection) bool {
 	return !c.Here && c.State != clientconfig.Connected && c.State != clientconfig.Outdated
 }
 
-// printBare names the clients of which there is only a folder without settings. --all leaves them out.
+// printBare lists the clients that have only a folder without settings. --all leaves them out.
 func (f *connectFlags) printBare(p *console.Printer, env console.Env, all []connection.Connection) {
 	var bare []string
 	for _, c := range all {
@@ -333,8 +334,8 @@ func (f *connectFlags) bareFolder(env console.Env, id string) string {
 	return c.BareFolder(f.clientEnv(env))
 }
 
-// connectAll writes or removes the entries of all clients here, except of those to which knack adds
-// nothing. Without --write and --remove it lists the clients.
+// connectAll writes or removes the entries of all clients here. It leaves out the clients to which
+// knack adds nothing. Without --write and --remove it lists the clients.
 func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON bool) (command.Result, error) {
 	if err := f.checkScope(*env); err != nil {
 		return nil, err
@@ -346,7 +347,7 @@ func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON 
 		return nil, command.UsageError("name one client", "--all is for several clients, and --file and flags of serve are for one")
 	}
 	removing := f.remove
-	f.remove = false // to see what is there
+	f.remove = false // state shows then whether there is an entry
 	all, err := f.all(*env)
 	if err != nil {
 		return nil, err
@@ -376,7 +377,7 @@ func (f *connectFlags) connectAll(ctx context.Context, env *console.Env, asJSON 
 	return f.each(ctx, env, named, asJSON)
 }
 
-// each connects or disconnects several clients. The failure of one does not stop the others.
+// each connects or disconnects several clients. A failure of one client does not stop the others.
 func (f *connectFlags) each(ctx context.Context, env *console.Env, named []clientconfig.Client, asJSON bool) (command.Result, error) {
 	var results []command.Forms
 	var others []command.Other
@@ -411,8 +412,8 @@ func (f *connectFlags) each(ctx context.Context, env *console.Env, named []clien
 	return out, nil
 }
 
-// replaced returns the change that --command would make to an entry with a URL, which stays without it,
-// or "".
+// replaced returns the change that --command would make to an entry with a URL, or "". Without
+// --command, such an entry stays unchanged.
 func (f *connectFlags) replaced(env console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection) string {
 	if state.Written || s.URL != "" || state.URL == "" || len(state.Command) > 0 {
 		return ""
@@ -431,7 +432,7 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 	if f.remove {
 		return f.disconnect(env, c, state, ch, planErr, asJSON)
 	}
-	if f.url == "" && (!f.write || ch.State == clientconfig.Absent) { // the skills here say nothing about another server's
+	if f.url == "" && (!f.write || ch.State == clientconfig.Absent) { // another server has other skills
 		one := []connection.Connection{state}
 		one[0].Here = true
 		f.gains(ctx, env, one)

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 )
 
-// checkCommand warns about a command that the client may be unable to start, and refuses a temporary
-// one.
+// checkCommand warns about a command that the client may be unable to start. It returns an error
+// for a temporary program.
 func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) error {
 	kept := ch.Scope == clientconfig.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d clientconfig.Difference) bool { return d.Key == "command" })
 	if kept {
@@ -55,7 +55,7 @@ func (f *connectFlags) rerunCommand(c clientconfig.Client, scope clientconfig.Sc
 	return out + afterDash(f.chosen)
 }
 
-// printResult prints the result of --write, or what it would be.
+// printResult prints the result of --write or, for a dry run, the result that it would have.
 func (f *connectFlags) printResult(env *console.Env, c clientconfig.Client, s clientconfig.Server, state connection.Connection, ch clientconfig.Change) {
 	file := env.Shown(state.File)
 	switch {
@@ -121,7 +121,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 		counts = *ch.OverriddenBy
 	}
 	if counts.State == clientconfig.Foreign { // a foreign entry gets no advice on approving, allowing or trusting
-		if !f.write { // else see obstacle
+		if !f.write { // with --write, see obstacle
 			env.Err().Line("That is not known to be knack: %s.", connection.RemoveAdvice)
 		}
 		return

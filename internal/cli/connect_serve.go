@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// splitDash returns the arguments before and after --. Without --, after is nil.
+// splitDash splits the arguments at --. Without --, after is nil.
 func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 	at := cmd.ArgsLenAtDash()
 	if at < 0 {
@@ -28,15 +28,15 @@ func splitDash(cmd *cobra.Command, args []string) (before, after []string) {
 }
 
 // argumentsOfServe checks flags of serve as serve does, and returns them in the form for an entry.
-// The lists of other tools than the default ones are the same for each client, so the entry of one
-// client excludes the roots that it reads itself.
+// Tools outside the default set list the same skills for every client. An entry with only such
+// tools therefore excludes the roots that the client reads itself.
 func (f *connectFlags) argumentsOfServe(env *console.Env, c clientconfig.Client, words []string) ([]string, error) {
 	if f.url != "" {
 		return nil, command.UsageError("give them to the knack serve behind that URL", "flags of serve after -- are for a server that the client starts, and --url names one that runs already")
 	}
 	var serve serveFlags
 	cmd := serve.command(env)
-	(&cobra.Command{Use: "knack"}).AddCommand(cmd) // for the command's name in hints
+	(&cobra.Command{Use: "knack"}).AddCommand(cmd) // so that hints have the command's full name
 	switch err := cmd.Flags().Parse(words); {
 	case errors.Is(err, pflag.ErrHelp):
 		return nil, command.UsageError("run 'knack serve --help'", "after --: the flags of an entry have no help")
@@ -78,7 +78,7 @@ func (f *connectFlags) argumentsOfServe(env *console.Env, c clientconfig.Client,
 }
 
 // entryArguments returns the given flags of serve in the form for an entry. Package clientconfig
-// adds --entry.
+// adds the flag --entry.
 func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []string {
 	out := []string{}
 	flags.Visit(func(flag *pflag.Flag) {
@@ -101,8 +101,8 @@ func (f *connectFlags) entryArguments(env console.Env, flags *pflag.FlagSet) []s
 	return out
 }
 
-// afterDash returns arguments of serve in the form for connect: "--" and the words, or "" without
-// any.
+// afterDash returns arguments of serve in the form for connect: "--" and the words, or "" if there
+// are no words.
 func afterDash(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -122,9 +122,9 @@ func after(err error) error {
 	return err
 }
 
-// pathInEntry returns the value of a flag of serve for an entry. A path is absolute, since a client
-// starts knack in any folder. In a project's file, which many machines share, it is relative to
-// the project's folder.
+// pathInEntry returns the value of a flag of serve for an entry. A path is made absolute, since a
+// client may start knack in any folder. In a project's file, which many machines share, it is made
+// relative to the project's folder.
 func (f *connectFlags) pathInEntry(env console.Env, flag, value string) string {
 	switch {
 	case flag != "dir" && flag != "project" && flag != "config" && flag != "audit", value == "", filepath.IsAbs(value),

@@ -63,7 +63,8 @@ func (f *connectFlags) disconnect(env *console.Env, c clientconfig.Client, state
 	}}, nil
 }
 
-// orGone says that a file is removed because nothing is left in it.
+// orGone returns the end of a sentence about a removed file, or "". A file is removed if only the
+// entry was in it.
 func orGone(ch clientconfig.Change, is string) string {
 	if !ch.Gone {
 		return ""
@@ -71,8 +72,8 @@ func orGone(ch clientconfig.Change, is string) string {
 	return ", and " + is + " removed, since nothing else is in it"
 }
 
-// allow plans the change of the client's list of allowed tools, and writes it with --trust --write or
-// with --remove. It returns nil for a client without such a list.
+// allow plans the change of the client's list of allowed tools, and writes it with --trust --write
+// or with --remove. It returns nil for a client without such a list.
 func (f *connectFlags) allow(env *console.Env, c clientconfig.Client, ch clientconfig.Change) (*clientconfig.Change, error) {
 	out, err := c.Allow(f.clientEnv(*env), ch.Name, f.toolNames(), f.remove)
 	if out == nil || err != nil && !f.trust && !f.remove {
@@ -109,7 +110,8 @@ func (f *connectFlags) toolNames() (names []string) {
 	return names
 }
 
-// printAllow prints what the list of allowed tools has now, or would have.
+// printAllow prints whether the list of allowed tools contains knack's tools, or would contain
+// them.
 func (f *connectFlags) printAllow(env *console.Env, c clientconfig.Client, state connection.Connection, allow *clientconfig.Change) {
 	if !f.trust {
 		return

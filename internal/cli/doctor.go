@@ -50,7 +50,7 @@ CI. With SKILL it is 1 if no agent can load it.`,
 			defer w.Close()
 			scan := w.Survey
 			if len(args) == 1 {
-				scan = w.Scan // the policy decides whether the skill can be loaded
+				scan = w.Scan // the policy decides whether a client can load the skill
 			}
 			v, err := scan(cmd.Context())
 			if err != nil {
@@ -92,10 +92,10 @@ CI. With SKILL it is 1 if no agent can load it.`,
 	return cmd
 }
 
-// explainSkill explains one name.
+// explainSkill explains the skill that a name refers to.
 func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name string) (command.Result, error) {
 	if bare := strings.TrimRight(name, "/"); bare != "" && !strings.Contains(bare, "/") {
-		name = bare // a folder's name, as a shell completes it
+		name = bare // a folder name with the slash of shell completion
 	}
 	s, err := doctor.Explain(ctx, v, o, name)
 	if err != nil {
@@ -107,8 +107,8 @@ func explainSkill(ctx context.Context, v catalog.View, o doctor.Options, name st
 	return command.Forms{Value: s, Text: func(env *console.Env) { listing.PrintExplanation(env.Out(), s) }}, err
 }
 
-// doctorClients returns the clients on this machine, with the command that connects one that lacks
-// skills, and says which of their files cannot be read.
+// doctorClients returns the clients on this machine, each with the command that connects it if it
+// lacks skills. unread reports the files of clients that cannot be read.
 func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace, project string) (out []doctor.Client, unread []string) {
 	f := connectFlags{project: project}
 	all, err := f.all(*env)
@@ -135,7 +135,7 @@ func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace
 	return out, unread
 }
 
-// unreadableFile says that a further file of a client cannot be read.
+// unreadableFile returns the warning about a further file of a client that cannot be read.
 func unreadableFile(env *console.Env, client string, err *fs.PathError) string {
 	return fmt.Sprintf("%s, where %s looks too, cannot be read: %s", env.Shown(err.Path), client, command.Cause(err.Err).Error())
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// fetched is a [catalog.Source] of fetched skills, which are in the store but not installed.
+// fetched is a [catalog.Source] of skills that are fetched into the store but not installed.
 type fetched struct {
 	root    skill.Root
 	bundles []*skill.Bundle
@@ -33,8 +33,9 @@ func (f *fetched) Scan(context.Context) (skill.Scan, error) {
 	return skill.Scan{Bundles: f.bundles}, nil
 }
 
-// isOutside reports whether a word names an external source: by scheme, as SOURCE//SKILL, as an
-// archive or, if repositories is set and no such path exists, as a Git repository.
+// isOutside reports whether a word names an external source. Such a word has a scheme or the form
+// SOURCE//SKILL, or is the path of an archive. If repositories is set, it may also be a Git
+// repository, unless a folder with that path exists.
 func isOutside(env *console.Env, word string, repositories bool) bool {
 	if strings.HasPrefix(word, "skill://") || word == "" {
 		return false
@@ -53,9 +54,9 @@ func isOutside(env *console.Env, word string, repositories bool) bool {
 	return repositories && ref.Kind == origin.Git && dir.Check(env.Absolute(first)) != nil
 }
 
-// cutSkill splits SOURCE//SKILL. The name is "" if the word is only a source.
+// cutSkill splits SOURCE//SKILL. The name is "" if the word is a source alone.
 func cutSkill(env *console.Env, word string) (source, name string) {
-	if at := strings.LastIndex(word, "//"); at > 0 { // a site; no repository is at its top
+	if at := strings.LastIndex(word, "//"); at > 0 { // a site, not a repository
 		if site, err := origin.Parse(word[:at], env.Dir, env.Home); err == nil && site.Kind == origin.WellKnown && strings.Count(site.Location, "/") == 2 {
 			return word[:at], strings.Trim(word[at:], "/")
 		}
@@ -77,8 +78,8 @@ func cutSkill(env *console.Env, word string) (source, name string) {
 	return word[:start+at], strings.Trim(word[start+at:], "/")
 }
 
-// outside fetches an external source and returns the skills that the word names. A word without
-// //SKILL names all of them. The caller calls done after reading the skills.
+// outside fetches an external source and returns the skills that the word names. Without //SKILL,
+// the word names all skills of the source. The caller calls done after reading the skills.
 func outside(ctx context.Context, env *console.Env, config, word string) (all []*catalog.Entry, done func(), err error) {
 	if _, err := origin.Parse(word, env.Dir, env.Home); err == nil {
 		if bad := (*origin.RefError)(nil); errors.As(typed(env, word), &bad) {
@@ -128,7 +129,7 @@ func outside(ctx context.Context, env *console.Env, config, word string) (all []
 	return nil, nil, command.Fail(command.No, fmt.Errorf("%s has no skill '%s'", source, display.Echo(name)), hint)
 }
 
-// showOutside returns a file of a skill that is not installed.
+// showOutside returns the content of a file of a skill that is not installed.
 func showOutside(ctx context.Context, env *console.Env, config string, args []string) (command.Result, error) {
 	all, done, err := outside(ctx, env, config, args[0])
 	if err != nil {
@@ -150,7 +151,7 @@ func showOutside(ctx context.Context, env *console.Env, config string, args []st
 	return show(all[0], file)
 }
 
-// typed returns an error if a typed source may also be a path on disk.
+// typed returns the error for a source that may also be a path on disk.
 func typed(env *console.Env, word string) error {
 	_, err := origin.ParseTyped(word, env.Dir, env.Home)
 	return err

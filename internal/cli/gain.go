@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// addGains adds to each connection of a client that reads skills what the client reads itself, and
-// what knack adds. The skills of the workspace must have been read.
+// addGains sets the gain of each connection whose client is here or connected. The gain compares
+// the skills that the client reads itself with the skills that knack adds. The workspace must have
+// read its skills.
 func addGains(ctx context.Context, env *console.Env, w *workspace.Workspace, all []connection.Connection) {
 	for i := range all {
 		if c := &all[i]; c.Here || c.Works() {
@@ -22,7 +23,8 @@ func addGains(ctx context.Context, env *console.Env, w *workspace.Workspace, all
 	}
 }
 
-// gainOf returns what a client reads itself, and what knack adds; nil if the skills cannot be read.
+// gainOf returns how many skills a client reads itself, and how many knack adds. It returns nil if
+// the skills cannot be read.
 func gainOf(ctx context.Context, env *console.Env, w *workspace.Workspace, id, name string) *connection.Gain {
 	v, err := w.ForClient(ctx, name)
 	if err != nil {
@@ -47,7 +49,7 @@ func countOwn(skills []*catalog.Entry) (n int) {
 	return n
 }
 
-// ownFolder returns the user's folder of skills of a client, for people, or "".
+// ownFolder returns the folder of a client for the user's skills, in the form for people, or "".
 func ownFolder(env *console.Env, id string) string {
 	homes := agents.Homes{Home: env.Home, Getenv: env.Variable}
 	for _, p := range agents.Pairs() {

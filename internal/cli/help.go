@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// helpCommand returns the command help, which people try first. The help texts name --help.
+// helpCommand returns the command help, for people who try it first. The help texts mention --help.
 func helpCommand(env *console.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND | TOPIC]", Short: "Describe a command, or explain a topic", Hidden: true,

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// printHome prints an overview of the skills here, and the next step. Unlike other commands, it does
-// not wait for slow disks.
+// printHome prints an overview of the skills here, and the next step. Unlike other commands, it
+// does not wait for slow disks.
 func printHome(ctx context.Context, env *console.Env) error {
 	type found struct {
 		w *workspace.Workspace
@@ -19,7 +19,7 @@ func printHome(ctx context.Context, env *console.Env) error {
 	}
 	here, inTime := selection.InTime(ctx, func(ctx context.Context) (f found) {
 		if w, err := workspace.Open(workspace.Options{Env: env, Patience: selection.RootPatience}); err == nil {
-			if f.v, err = w.View(ctx); err == nil { // an error counts as a late view
+			if f.v, err = w.View(ctx); err == nil { // an error counts as being late
 				f.w = w
 			}
 		}

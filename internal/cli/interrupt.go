@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// endingTime is the time that an interrupted command gets to end by itself. A command that waits
-// for a disk, its input or a reader of its output may never end.
+// endingTime is how long an interrupted command may take to end by itself. A command that waits for
+// a disk, its input or a reader of its output may never end.
 const endingTime = time.Second
 
 // endOnSignal makes a command and its subcommands end when a signal arrives, even if they are

@@ -94,19 +94,19 @@ func quickly(w *workspace.Workspace) judgement.Judge {
 	return j
 }
 
-// listResult is the JSON form of list. Skills has every available skill and the shadowed ones, with a
-// status, and with --all also the skipped ones. Count covers all skills found.
+// listResult is the JSON form of list. Skills contains every available and every shadowed skill,
+// each with its status. With --all it contains the skipped ones too. Count covers all skills found.
 type listResult struct {
 	Count  judgement.Count     `json:"count"`
 	Skills []doctor.Skill      `json:"skills"`
 	Roots  []doctor.RootStatus `json:"roots"`
-	// Settings describes the settings of the project's knack.yaml files, with the files.
+	// Settings describes the settings in the knack.yaml files of the project, with the files.
 	Settings []string `json:"projectSettings,omitempty"`
-	// Sources are the sources of --config, with their state in the store.
+	// Sources are the sources in the file of --config, with their state in the store.
 	Sources []doctor.Followed `json:"sources,omitempty"`
-	// Plugins are the plugins of the clients on this machine, with --all.
+	// Plugins are the plugins of the clients on this machine. It is set with --all.
 	Plugins []doctor.Plugin `json:"plugins,omitempty"`
-	// Locks are the lock files of the roots, with the missing skills.
+	// Locks are the lock files of the roots, with the skills that are missing.
 	Locks []doctor.LockStatus `json:"locks,omitempty"`
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// otherNames are the words of other tools for commands. below is the command above them, or "".
+// otherNames maps words for commands in other tools to knack's commands. below is the parent
+// command, or "".
 var otherNames = []struct{ below, words, commands string }{
 	{"", "get i install", "add"},
 	{"", "accept allow pin trust", "approve"},
@@ -50,13 +51,14 @@ var otherNames = []struct{ below, words, commands string }{
 	{"token", "delete remove rm", "token revoke"},
 }
 
-// configSet has the words of other tools that change one setting, and configSetHint is their hint.
+// configSet lists the words by which other tools change one setting, and configSetHint is the hint
+// for them.
 const (
 	configSet     = "edit set unset"
 	configSetHint = "settings are in a file: 'knack config path' names it, and 'knack config init' writes one"
 )
 
-// otherFlags are the words of other tools for flags.
+// otherFlags maps names of flags in other tools to knack's flags.
 var otherFlags = []struct{ words, flag string }{
 	{"addr address bind host listen p port", "http"},
 	{"o output", "json"},
@@ -66,13 +68,14 @@ var otherFlags = []struct{ words, flag string }{
 // colorFlags are the flags of other tools that turn colours off.
 const colorFlags = "no-color no-colour nocolor color colour monochrome"
 
-// leastWord is the least length of a word of another tool that may be misspelt.
+// leastWord is the minimum length of a word of another tool for which knack suggests a command
+// despite a misspelling.
 const leastWord = 4
 
 // noCommand returns the error for a word that is not a subcommand of parent.
 func noCommand(parent *cobra.Command, typed string) error {
 	var words []string
-	meant := map[string]string{} // commands by word
+	meant := map[string]string{} // maps a word to its commands
 	path := strings.TrimPrefix(strings.TrimPrefix(parent.CommandPath(), parent.Root().Name()), " ")
 	add := func(word, commands string) {
 		if meant[word] == "" {

@@ -40,7 +40,7 @@ repository, below the working directory. --dir names another folder.`,
 			return command.ArgCount(1, 1, "the name of the new skill")(cmd, args)
 		},
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
-			at := cmp.Or(settings.Root(*env, project), settings.Folder(*env, project)) // in the home folder, for all projects
+			at := cmp.Or(settings.Root(*env, project), settings.Folder(*env, project)) // at home, for all projects
 			switch {
 			case below != "":
 				at = env.Absolute(below)
@@ -72,15 +72,15 @@ repository, below the working directory. --dir names another folder.`,
 	return cmd
 }
 
-// elsewhere is the hint, in two parts, for a folder that cannot take a new skill.
+// elsewhere is the hint for a folder in which no skill can be created. It has two parts.
 const (
 	elsewhere   = writable + ", or " + otherFolder
 	writable    = "let the user who runs knack write there"
 	otherFolder = "choose another folder with --dir"
 )
 
-// makeSkill creates the skill's folder inside the folder below. project is the project's folder,
-// or "" if unknown. find has the flag with which other commands find the skill.
+// makeSkill creates the skill's folder in the folder below. project is the project's folder, or ""
+// if unknown. find is the flag with which other commands find the skill.
 func makeSkill(env *console.Env, project, below, name, description, find string) (r newReport, err error) {
 	if !skill.ValidName(name) {
 		return r, command.UsageError("for example: knack new "+skill.Suggest(name),
@@ -124,7 +124,7 @@ func makeSkill(env *console.Env, project, below, name, description, find string)
 	return newReport{Name: name, File: env.Shown(file), Dir: folder, find: find}, nil
 }
 
-// fileIn returns the part of a path that is there and is no folder, or "".
+// fileIn returns the first existing part of a path if it is not a folder, or "".
 func fileIn(path string) string {
 	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.IsDir() {
@@ -141,7 +141,7 @@ type newReport struct {
 	Name string `json:"name"`
 	File string `json:"file"` // as shown to people
 	Dir  string `json:"dir"`
-	find string // the flag with which other commands find it, or ""
+	find string // the flag with which other commands find the skill, or ""
 }
 
 // Print implements [command.Result].
@@ -150,14 +150,14 @@ func (r newReport) Print(env *console.Env) {
 	env.Err().Text(console.Hint, "say in the description when to use it, and in the text what to do; then run knack doctor "+r.Name+r.find)
 }
 
-// existsError returns the failure for a file that exists. named are the words by which other commands
-// find the skill.
+// existsError returns the failure for a file that exists already. named is the argument with which
+// other commands find the skill.
 func existsError(env console.Env, file, named string) error {
 	return command.Fail(command.No, fmt.Errorf("there is a %s already; nothing was written", env.Shown(file)), "choose another name, or see it with knack doctor "+named)
 }
 
-// template returns a skill that satisfies the specification, with a description of its
-// purpose and when to use it.
+// template returns a skill that satisfies the specification. If description is empty, the skill
+// gets [check.NewDescription], which names its purpose and when to use it.
 func template(name, description string) string {
 	words := strings.ReplaceAll(name, "-", " ")
 	if description = display.OneLine(description); description == "" {

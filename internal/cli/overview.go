@@ -11,11 +11,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// mostLines bounds the roots and the clients that the overview names.
+// mostLines bounds the number of roots, and of clients, in the overview.
 const mostLines = 5
 
-// Text describes the skills of a view, where they were found, what the clients here see of them, and
-// the one command that helps most. An argument that came too late is empty.
+// Text returns the overview: the skills of a view, their roots, how many of them the clients here
+// see, and the command that helps most. An argument that was not ready in time is empty.
 func Text(v catalog.View, all []connection.Connection) string {
 	late := v.Snapshot == nil || v.Incomplete() != nil
 	skills, broken := 0, 0
@@ -72,7 +72,7 @@ func Text(v catalog.View, all []connection.Connection) string {
 	return b.String()
 }
 
-// rows writes lines of two columns below a title.
+// rows writes lines of two columns. A title comes before them.
 func rows(b *strings.Builder, title string, all [][2]string) {
 	width := 0
 	for _, r := range all[:min(len(all), mostLines)] {
@@ -90,7 +90,7 @@ func rows(b *strings.Builder, title string, all [][2]string) {
 	}
 }
 
-// seen says for each client on this machine how many of the skills it sees.
+// seen returns a row for each client on this machine, with the number of skills that it sees.
 func seen(skills int, all []connection.Connection) (out [][2]string) {
 	for _, c := range all {
 		words := "not connected"
@@ -113,8 +113,8 @@ func seen(skills int, all []connection.Connection) (out [][2]string) {
 	return out
 }
 
-// mostGaining returns the client here that is not connected and to which knack adds most skills, or
-// nil.
+// mostGaining returns the unconnected client on this machine to which knack would add the most
+// skills, or nil.
 func mostGaining(all []connection.Connection) (best *connection.Connection) {
 	for i := range all {
 		c := &all[i]

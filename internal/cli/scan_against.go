@@ -19,7 +19,7 @@ type compared struct {
 	f *scanFlags
 }
 
-// Scan implements [approvecmd.Scanner]. The operator's lanes count for both sides.
+// Scan implements [approvecmd.Scanner]. The lanes that the operator configured apply to both sides.
 func (c compared) Scan(ctx context.Context, entries []*catalog.Entry) ([]*report.Scanned, error) {
 	return c.f.scan(ctx, c.env, entries, func(*catalog.Entry) bool { return true })
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// knownFile is the file of --baseline.
+// knownFile is the file of --baseline, with the known findings.
 type knownFile struct {
 	path, shown string
-	data        []byte // content at reading, or nil without a file
+	data        []byte // the content that was read, or nil if there is no file
 	known       *scan.Baseline
 }
 
-// readBaseline reads the file of --baseline, or returns nil without the flag. A file that is
-// not a baseline is an error, so that it is not overwritten.
+// readBaseline reads the file of --baseline. It returns nil if the flag is not given. A file that
+// is not a baseline is an error, so that it is not overwritten.
 func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	switch {
 	case f.baseline == "" && f.write:
@@ -51,7 +51,7 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	return k, nil
 }
 
-// rewrite replaces the known findings by the findings of a run, and writes the file.
+// rewrite replaces the known findings with the findings of a run, and writes the file.
 func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 	now, n := &scan.Baseline{}, 0
 	for _, s := range run.Skills {

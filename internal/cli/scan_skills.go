@@ -33,8 +33,8 @@ type scanFlags struct {
 	strict   bool
 	baseline string
 	write    bool
-	done     []func()                        // once the skills are scanned
-	known    map[*skill.Skill]*catalog.Entry // the skills to scan that list knows
+	done     []func()                        // called once the skills are scanned
+	known    map[*skill.Skill]*catalog.Entry // the skills to scan that knack list has
 
 	against approvecmd.Comparison
 }
@@ -157,8 +157,9 @@ func scanSkills(ctx context.Context, env *console.Env, f *scanFlags, words []str
 	return run, nil
 }
 
-// entries returns the skills that words name, or all of list but the built-in ones, ordered by folder. one is set
-// if the words are a single path. unread reports the words that are neither a path nor a skill.
+// entries returns the skills that words name. Without words it returns all skills of knack list
+// except the built-in ones. one is set if the words are a single path. unread reports the words
+// that are neither a path nor a skill.
 func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []string) (all []*catalog.Entry, one bool, unread error, err error) {
 	if len(words) == 0 {
 		v, err := f.named.scan(ctx)
@@ -220,7 +221,8 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 	return all, len(places) == 1 && len(names) == 0, command.Joined(append(missing, run.unread...), notChecked), nil
 }
 
-// know records skills that list knows: for them the operator's lanes and accepted findings count.
+// know records skills that knack list has. The operator's lanes and accepted findings apply to
+// them.
 func (f *scanFlags) know(all []*catalog.Entry) {
 	for _, e := range all {
 		if f.known == nil {
@@ -230,8 +232,8 @@ func (f *scanFlags) know(all []*catalog.Entry) {
 	}
 }
 
-// scan scans each skill once, on all processors. The operator's lanes apply to the
-// governed skills if knack list has any of the skills to scan.
+// scan scans each skill once, on all processors. The operator's lanes apply to the governed skills,
+// but only if knack list has at least one of the skills to scan.
 func (f *scanFlags) scan(ctx context.Context, env *console.Env, entries []*catalog.Entry, governed func(*catalog.Entry) bool) ([]*report.Scanned, error) {
 	plain := scan.Options{}
 	if scan.Lane(f.lane) == scan.Enforce {

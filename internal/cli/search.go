@@ -90,7 +90,7 @@ func notFound(v catalog.View, query string) error {
 	return command.Fail(command.No, fmt.Errorf("no skill matches '%s'", display.Echo(query)), hint)
 }
 
-// searching is the JSON form of search.
+// searching is the JSON form of the result of search.
 type searching struct {
 	Query  string        `json:"query"`
 	Total  int           `json:"total"`

@@ -42,11 +42,11 @@ type serveFlags struct {
 	web   httpFlags
 	op    serveConfig
 	entry string
-	// listAll lists the skills that the client shows itself too.
+	// listAll is set to list also the skills that the client already shows on its own.
 	listAll bool
 	tools   []*tool.Tool
 	skills  *workspace.Workspace
-	flags   *pflag.FlagSet // all of them
+	flags   *pflag.FlagSet // all flags of serve
 }
 
 func serveCommand(env *console.Env) *cobra.Command { return new(serveFlags).command(env) }
@@ -98,7 +98,7 @@ settings'); SIGHUP reloads it. --config FILE is used in its place, also without
 	return cmd
 }
 
-// check refuses invalid or conflicting flags, and reads the configuration.
+// check reads the configuration. It returns an error for invalid or conflicting flags.
 func (f *serveFlags) check(env *console.Env) (err error) {
 	if err := f.web.checkAddress(); err != nil {
 		return err
@@ -120,8 +120,8 @@ func (f *serveFlags) check(env *console.Env) (err error) {
 	return f.op.merge(env, f.web.addr == "")
 }
 
-// slowRootTimeout bounds the first list's wait for a root whose disk does not answer. Clients give
-// a server about ten seconds to start.
+// slowRootTimeout bounds how long the first list waits for a root whose disk does not answer.
+// Clients give a server about ten seconds to start.
 const slowRootTimeout = 2 * time.Second
 
 func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
@@ -158,7 +158,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	// A write to a closed stream must be an error and not a signal. A client that has
 	// closed only its end of stderr still waits for answers on stdout.
 	signal.Ignore(syscall.SIGPIPE)
-	// A signal only ends the input: earlier requests are answered, for as long as the
+	// A signal only ends the input. The server still answers earlier requests, for as long as the
 	// transport drains.
 	interrupted := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -170,7 +170,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 		return err
 	}
 	defer op.end(log)
-	defer w.Close() // closed before the audit log
+	defer w.Close() // before the audit log is closed
 	if op.file != nil && web.addr == "" {
 		if _, only := config.Transports(op.file.Data, config.Named); len(only) > 0 {
 			log.Warn("these sections apply only over HTTP; on standard input and output, no rule hides a skill", "file", op.file.Shown, "sections", strings.Join(only, ", "))
@@ -183,7 +183,7 @@ func serve(ctx context.Context, env *console.Env, f *serveFlags) error {
 	c := w.Catalog()
 	read := func() {}
 	if env.StderrTerminal {
-		read = workspace.ShowReading(env, c) // before Start, whose fetches are the innermost steps
+		read = workspace.ShowReading(env, c) // before Start, whose fetches are nested steps
 	}
 	defer w.Start(ctx)() // the scan goes on during the rest of the start
 	if env.StderrTerminal {
@@ -248,7 +248,7 @@ func warnUnusable(log *slog.Logger, unusable []error) {
 	}
 }
 
-// warnRoots logs the problem with each of a client's roots, once per root. It logs nothing about
+// warnRoots logs the problem with each unusable root of a client, once per root. It does not log
 // the folders below such a root, which are merely missing.
 func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	for _, d := range folders {
@@ -259,9 +259,9 @@ func warnRoots(log *slog.Logger, env console.Env, folders []string) {
 	}
 }
 
-// ownServer returns the entry of a client that starts this knack. It names a link on PATH, which an
-// upgrade turns to the new version, before the program itself. Its Command is empty if the path of the
-// executable is unknown.
+// ownServer returns the client entry that starts this knack. It prefers a link on PATH to the path
+// of the program, since an upgrade points the link to the new version. Command is empty if the path
+// of the executable is unknown.
 func ownServer(env console.Env) clientconfig.Server {
 	path, err := os.Executable()
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 )
 
 // admission decides which clients may call the server over HTTP, and which skills they see. It can
-// be reloaded while in effect.
+// be reloaded while the server runs.
 type admission struct {
 	env       *console.Env
 	tokenFile string
-	signIn    *openid.Provider // nil without one
-	tokens    *access.Tokens   // nil: without signIn, every client may ask
+	signIn    *openid.Provider // nil without a sign-in provider
+	tokens    *access.Tokens   // nil: without signIn, every client may call
 	tokenData []byte           // the token file in effect
-	seen      settings.Seen    // state of the token file before it was first read
+	seen      settings.Seen    // the token file's state just before it was first read
 }
 
-// read reads the token file and adds the tokens of the configuration. It also returns the
-// file's bytes.
+// read reads the token file, and adds the tokens of the configuration. data is the content of the
+// file.
 func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byte, err error) {
 	if a.tokenFile != "" {
 		if a.seen == nil {
@@ -41,7 +41,7 @@ func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byt
 			return nil, nil, command.RunError(settings.HintOf(err, tokensReadable), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
 		tokens, err = access.ParseTokens(bytes.NewReader(data))
-		if errors.Is(err, access.ErrNoToken) && a.tokens != nil && len(bytes.TrimSpace(data)) > 0 { // the last one was revoked while the server runs
+		if errors.Is(err, access.ErrNoToken) && a.tokens != nil && len(bytes.TrimSpace(data)) > 0 { // the last token was revoked
 			tokens, err = &access.Tokens{}, nil
 		}
 		if err != nil {
@@ -54,8 +54,8 @@ func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byt
 	return tokens, data, nil
 }
 
-// watch calls changed after each change of the token file since it was first read, until the context
-// ends.
+// watch calls changed after each change of the token file since it was first read. It returns when
+// the context ends.
 func (a *admission) watch(ctx context.Context, changed func()) {
 	if a.tokenFile != "" {
 		settings.Watch(ctx, a.env.Absolute(a.tokenFile), a.seen, changed)

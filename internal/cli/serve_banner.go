@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// banner tells the person at the terminal which skills are served, from which roots, which were
-// skipped, and how a client starts the same server.
+// banner prints at the terminal which skills are served, from which roots, and which were skipped.
+// It also prints how a client starts the same server.
 func banner(env *console.Env, f *serveFlags, v catalog.View) {
 	p := env.Err()
 	p.Line("knack serves %s over MCP on standard input and output.", skillCount(f, v))
@@ -42,7 +42,7 @@ func banner(env *console.Env, f *serveFlags, v catalog.View) {
 	p.Line("To end it: Ctrl-C.")
 }
 
-// greet tells the person at the terminal where the pages are, and how a client connects.
+// greet prints at the terminal where the pages are, and how a client connects.
 func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p := env.Err()
 	p.Line("Pages for people: %s", strings.TrimSuffix(endpoint, "mcp"))
@@ -62,8 +62,8 @@ func (f *httpFlags) greet(env *console.Env, endpoint string) {
 	p.Line("To end it: Ctrl-C.")
 }
 
-// complete prints the served skills to a terminal once the first scan ends, if v is from before
-// its end.
+// complete prints the served skills once the first scan ends. It prints nothing if that scan had
+// ended when v was taken.
 func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.Catalog, v catalog.View) {
 	if v.Incomplete() == nil {
 		return
@@ -73,8 +73,8 @@ func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.
 	}
 }
 
-// quietScan keeps the warnings of the first scan out of the log at a terminal: one line per
-// skipped skill would hide the banner. The banner counts them in one line.
+// quietScan is a log handler that drops the warnings of the first scan at a terminal: one line for
+// each skipped skill would hide the banner. The banner has one line with their number.
 type quietScan struct {
 	slog.Handler
 	scanned *atomic.Bool
@@ -84,8 +84,8 @@ func (q quietScan) Enabled(ctx context.Context, level slog.Level) bool {
 	return (level > slog.LevelWarn || q.scanned.Load()) && q.Handler.Enabled(ctx, level)
 }
 
-// reached returns the endpoint with the first allowed host name, if other machines can use that
-// name, or else the endpoint itself.
+// reached returns the endpoint at the first allowed host if other machines can use that name.
+// Otherwise it returns the endpoint unchanged.
 func (f *httpFlags) reached(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(f.hosts) == 0 || isLoopbackHost(f.hosts[0]) {
@@ -99,7 +99,7 @@ func (f *httpFlags) reached(endpoint string) string {
 	return u.String()
 }
 
-// served describes the number of skills and roots of an HTTP server.
+// served describes how many skills from how many roots an HTTP server serves.
 func served(f *serveFlags, v catalog.View) string {
 	roots, failed := 0, 0
 	for _, r := range v.Roots {
@@ -130,7 +130,7 @@ func skillCount(f *serveFlags, v catalog.View) string {
 	return count
 }
 
-// thisProgram returns the words that start this knack, quoted for a shell.
+// thisProgram returns the command that starts this knack, quoted for a shell.
 func thisProgram(env console.Env) string {
 	words := slices.Clone(ownServer(env).Program())
 	for i, w := range words {

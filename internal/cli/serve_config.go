@@ -21,8 +21,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/usagefile"
 )
 
-// serveConfig holds the settings of a server's log and audit log. The configuration sets both, and
-// flags take precedence.
+// serveConfig has the settings of a server's log and audit log. They come from the configuration,
+// and flags take precedence.
 type serveConfig struct {
 	auditTo             string
 	logLevel, logFormat string
@@ -30,8 +30,7 @@ type serveConfig struct {
 	file  *settings.File // the configuration in effect; nil without one
 	audit *audit.Log
 	level slog.LevelVar
-	// levelFixed reports whether a flag sets the log level, which a reload then does not
-	// change.
+	// levelFixed is set if a flag sets the log level. A reload then does not change the level.
 	levelFixed bool
 }
 
@@ -53,7 +52,7 @@ func (o *serveConfig) configuration() config.Config {
 	return o.file.Config
 }
 
-// merge fills settings without a flag from the configuration.
+// merge sets the settings without a flag from the configuration.
 func (o *serveConfig) merge(env *console.Env, overStdio bool) error {
 	c := o.configuration()
 	o.levelFixed = o.logLevel != ""
@@ -96,9 +95,9 @@ func (o *serveConfig) logger(env *console.Env) *slog.Logger {
 	return slog.New(o.handler(env.Stderr, &o.level))
 }
 
-// handler returns a handler that writes no invisible or control characters. Log lines contain
-// names and paths of skills, which are untrusted, and slog's own handlers let some such
-// characters through, for example DEL.
+// handler returns a handler that writes no invisible or control characters. Log lines contain names
+// and paths of skills, which are untrusted. The handlers of slog let some such characters through,
+// for example DEL.
 func (o *serveConfig) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	if o.logFormat == "json" {
 		return slog.NewJSONHandler(visibleLines{w, func(line []byte) []byte { return display.AppendVisibleJSON(nil, line) }}, &slog.HandlerOptions{Level: level})
@@ -106,7 +105,7 @@ func (o *serveConfig) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(display.Visible(string(line), display.Escaped)) }}, &slog.HandlerOptions{Level: level})
 }
 
-// visibleLines is a writer of whole lines. It passes each line through shown.
+// visibleLines is a writer of whole lines. It converts each line with the function shown.
 type visibleLines struct {
 	w     io.Writer
 	shown func(line []byte) []byte
@@ -174,7 +173,7 @@ func (o *serveConfig) keep(t *usage.Tally, log *slog.Logger) *usagefile.Ledger {
 	return nil
 }
 
-// end closes the audit log, which flushes pending lines.
+// end closes the audit log, which writes the pending lines.
 func (o *serveConfig) end(log *slog.Logger) {
 	if err := o.audit.Close(); err != nil {
 		log.Error("the audit log is incomplete", "reason", err.Error())

@@ -29,9 +29,9 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// httpFlags hold the address of MCP over HTTP, and the clients that may use it.
+// httpFlags are the flags for MCP over HTTP: the address, and the clients that may use it.
 type httpFlags struct {
-	setting        string // of the file that has the address, or ""
+	setting        string // the setting of the file that sets the address, or ""
 	addr           string
 	hosts, origins []string
 	tokenFile      string
@@ -60,7 +60,7 @@ func (f *httpFlags) register(cmd *cobra.Command) {
 	}
 }
 
-// check refuses conflicting flags.
+// check returns an error for conflicting flags.
 func (f *httpFlags) check() error {
 	const usage = "knack serve --http ADDR [--token-file FILE | --no-auth] [--tls-cert FILE --tls-key FILE]"
 	other := len(f.hosts) > 0 || len(f.origins) > 0 || f.tokenFile != "" || f.noAuth || f.cert != "" || f.key != ""
@@ -75,7 +75,7 @@ func (f *httpFlags) check() error {
 	return nil
 }
 
-// checkAddress refuses an invalid address.
+// checkAddress returns an error for an invalid address.
 func (f *httpFlags) checkAddress() error {
 	if _, _, err := hosts.Listen(f.addr); f.addr != "" && err != nil {
 		return command.UsageError("give a port from 0 to 65535, for example --http 8080, or host:port, for example --http 0.0.0.0:8080", "--http '%s' %w", display.Echo(f.addr), err)
@@ -83,7 +83,7 @@ func (f *httpFlags) checkAddress() error {
 	return nil
 }
 
-// merge fills settings without a flag from the configuration.
+// merge sets the settings without a flag from the configuration.
 func (f *httpFlags) merge(o *serveConfig) {
 	c := o.configuration().HTTP
 	if f.addr == "" {
@@ -104,7 +104,8 @@ func (f *httpFlags) merge(o *serveConfig) {
 	}
 }
 
-// loadAccess reads the tokens and access rules: which clients may call, and which skills they see.
+// loadAccess reads the tokens and the access rules. They decide which clients may call, and which
+// skills they see.
 func (f *httpFlags) loadAccess(env *console.Env, o *serveConfig) error {
 	f.admission.env, f.admission.tokenFile = env, f.tokenFile
 	tokens, data, err := f.admission.read(o.configuration().Access)
@@ -147,7 +148,7 @@ type httpServer struct {
 	env    *console.Env
 	server *mcpserver.Server
 	counts *metrics.Counts
-	pages  web.Options // run adds what only it knows
+	pages  web.Options // run adds further fields
 }
 
 // run serves until the context ends.
@@ -204,11 +205,11 @@ func (s *httpServer) run(ctx context.Context) error {
 	return nil
 }
 
-// follow applies changes of the settings, tokens and certificate until the context ends.
+// follow applies changes of the settings, the tokens and the certificate until the context ends.
 func (s *httpServer) follow(ctx context.Context, r *reloader, hangups <-chan os.Signal) {
 	r.admission.warnUnknownSubjects(s.web.policy, r.log)
 	if r.admission.signIn != nil {
-		go func() { _ = r.admission.signIn.Ask(ctx) }() // logs if the provider is down
+		go func() { _ = r.admission.signIn.Ask(ctx) }() // Ask logs it if the provider is down
 	}
 	if s.op.file != nil {
 		r.data = s.op.file.Data
@@ -229,7 +230,7 @@ func (s *httpServer) follow(ctx context.Context, r *reloader, hangups <-chan os.
 	r.run(ctx, hangups, tokens)
 }
 
-// announce logs the address, and prints the skills on a terminal once they are read.
+// announce logs the address. On a terminal it also prints the skills once they are read.
 func (s *httpServer) announce(ctx context.Context, at string) {
 	if s.op.logFormat == "json" {
 		slog.New(s.op.handler(s.env.Stderr, slog.LevelInfo)).Info("knack serves MCP", "url", at)
@@ -250,7 +251,7 @@ func (s *httpServer) announce(ctx context.Context, at string) {
 }
 
 // pageOptions returns the options that the web catalogue shares with the MCP server. t counts the
-// uses by the server's clients.
+// uses of skills by the server's clients.
 func (f *httpFlags) pageOptions(o *mcpserver.Options, t *usage.Tally) web.Options {
 	if f.addr == "" {
 		return web.Options{}

@@ -15,10 +15,10 @@ import (
 // address is an address that a server listens on.
 type address struct {
 	tcp  *net.TCPAddr
-	host string // as given; "" for every address of the machine
+	host string // as given; "" means every address of the machine
 }
 
-// addressOf resolves --http and http.listen.
+// addressOf resolves the value of --http or http.listen.
 func addressOf(listen string) (address, error) {
 	host, port, err := hosts.Listen(listen)
 	if err != nil {
@@ -34,8 +34,8 @@ func addressOf(listen string) (address, error) {
 	return address{tcp, host}, nil
 }
 
-// unguarded returns the reason to refuse an address, or "". A server refuses to listen on an
-// address that other machines can reach unless a setting restricts or opens access.
+// unguarded returns the reason to refuse an address, or "". A server does not listen on an address
+// that other machines can reach, unless a setting restricts or opens access.
 func (a address) unguarded(tokens, open bool) string {
 	if a.tcp.IP.IsLoopback() || tokens || open {
 		return ""
@@ -43,8 +43,8 @@ func (a address) unguarded(tokens, open bool) string {
 	return "other machines can reach this address, and no setting restricts its clients"
 }
 
-// unnamed returns the reason why clients of other machines would be refused with 403, or "". It is
-// "" if an allowed host names the server for them.
+// unnamed returns the reason why the server would refuse clients of other machines with 403. It
+// returns "" if an allowed host names the server for them.
 func (a address) unnamed(hosts []string) string {
 	switch {
 	case slices.ContainsFunc(hosts, func(h string) bool { return !isLoopbackHost(h) }):
@@ -57,13 +57,14 @@ func (a address) unnamed(hosts []string) string {
 	return "no name of this machine is allowed, so clients are refused with 403 unless they call it " + a.host
 }
 
-// unnamedFix is the fix for a reason of [address.unnamed].
+// unnamedFix is the fix for the reasons that [address.unnamed] returns.
 const unnamedFix = "give each name and address by which clients call it in http.hosts, or with --allow-host"
 
-// flag names the flag, or the key of a file, that has the address.
+// flag returns the flag, or the setting of a file, that sets the address.
 func (f *httpFlags) flag() string { return cmp.Or(f.setting, "--http") }
 
-// listen opens the address. It refuses an address for which [address.unguarded] has a reason.
+// listen listens on the address. It returns an error for an address that [address.unguarded]
+// refuses.
 func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener, string, error) {
 	at, err := addressOf(f.addr)
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *httpFlags) listen(ctx context.Context, log *slog.Logger) (net.Listener,
 // no other hosts or origins.
 func (f *httpFlags) isLocal() bool {
 	host, _, err := net.SplitHostPort(f.addr)
-	if err != nil { // a bare port
+	if err != nil { // a port alone
 		host = ""
 	}
 	for _, h := range append([]string{host}, f.hosts...) {

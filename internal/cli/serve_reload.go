@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// reloader applies the current configuration to a running server.
+// reloader reloads the configuration of a running server and applies it.
 type reloader struct {
 	op        *serveConfig
 	admission *admission
@@ -30,21 +30,21 @@ type reloader struct {
 	enforce   func(access.State)
 	http      *mcpserver.HTTP
 	log       *slog.Logger
-	access    config.Access            // in effect
-	data      []byte                   // the configuration file in effect
+	access    config.Access            // the access settings in effect
+	data      []byte                   // the content of the configuration file in effect
 	cert      *certificate.Certificate // nil without TLS
 	results   *observe.Reloads
-	roots     *settings.File // the file at the start if its roots are served, else nil
+	roots     *settings.File // the file at the start if its roots are served, or nil
 	follows   *replica.Replica
-	config    string // --config
+	config    string // the value of --config
 }
 
-// retryTokens is the interval at which a token file that could not be read is tried again.
+// retryTokens is how long to wait before reading a token file again after a failure.
 const retryTokens = 10 * time.Second
 
-// run reloads everything on each SIGHUP, and the tokens alone when their file has changed. An invalid
-// configuration is refused as a whole, and the previous one stays in effect. The audit log is reopened
-// in any case, since log rotation needs only that.
+// run reloads everything on each SIGHUP, and only the tokens when their file has changed. An
+// invalid configuration is refused as a whole, and the previous one stays in effect. The audit log
+// is reopened in any case, since log rotation needs only that.
 func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal, changed <-chan struct{}) {
 	var again <-chan time.Time
 	failed := ""
@@ -53,7 +53,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal, changed <-
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case <-again: // a cause that no stamp shows, such as too many open files, may be gone
+		case <-again: // the failure may have had a passing cause, such as too many open files
 		case <-hangups:
 			if err := r.hangup(ctx); err == nil {
 				again, failed = nil, ""
@@ -74,7 +74,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal, changed <-
 	}
 }
 
-// hangup reloads everything.
+// hangup reloads everything, and reopens the audit log.
 func (r *reloader) hangup(ctx context.Context) error {
 	if r.op.audit != nil {
 		err := r.op.audit.Reopen()
@@ -85,7 +85,7 @@ func (r *reloader) hangup(ctx context.Context) error {
 		r.results.Done(observe.AuditLog, err, true)
 	}
 	r.follows.Ask()
-	r.cert.Renew() // a bad certificate must not stop a token's revocation
+	r.cert.Renew() // a bad certificate must not block the revocation of a token
 	err := r.reload(ctx)
 	if err != nil {
 		r.results.Done(observe.Settings, err, false)
@@ -124,7 +124,7 @@ func (r *reloader) reload(ctx context.Context) error {
 	if r.roots != nil {
 		added = settings.LabelsOf(now)
 	}
-	if !sameRules { // unchanged rules pass: a newly added skill must not block a token's revocation
+	if !sameRules { // else a new skill could block the revocation of a token
 		if err := settings.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
 			return err
 		}
@@ -152,7 +152,8 @@ func (r *reloader) reload(ctx context.Context) error {
 		r.op.level.Set(levelOf(cmp.Or(now.Log.Level, "warn")))
 	}
 	r.results.Done(observe.Settings, nil, false) // before the log line
-	// A warning, because the default level hides lower ones and the operator waits for this line.
+	// This is a warning since the default level hides lower ones, and the operator waits for this
+	// line.
 	r.log.Warn("the settings and tokens were read again, and are in effect")
 	if keys := now.NeedRestart(r.op.configuration()); len(keys) > 0 {
 		r.log.Warn("these keys have changed, and take effect after a restart", "keys", strings.Join(keys, ", "))
@@ -161,8 +162,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	return nil
 }
 
-// reloadTokens reads the token file again, beside the configuration in effect. After a failure it also
-// logs that the file is as before.
+// reloadTokens reloads the token file alone; the configuration in effect stays. After a failure, it
+// also logs that an unchanged file can be read again.
 func (r *reloader) reloadTokens(failed bool) error {
 	tokens, data, err := r.admission.read(r.access)
 	if err != nil {
@@ -190,7 +191,7 @@ func (r *reloader) reloadTokens(failed bool) error {
 	return nil
 }
 
-// refuses returns why tokens may not take the place of those in effect, or nil.
+// refuses returns the reason why tokens may not replace those in effect, or nil.
 func (a *admission) refuses(tokens *access.Tokens, data []byte, sameRules bool) error {
 	newline := []byte("\n")
 	switch loses := !sameRules || !tokens.SubsetOf(a.tokens); {
@@ -206,8 +207,8 @@ func (a *admission) refuses(tokens *access.Tokens, data []byte, sameRules bool) 
 
 // cutShort reports whether a file is only the beginning of the file in effect, ignoring white space
 // at the end. If rules, names or groups differ too, such a cut looks like an intended change, but
-// the missing part may have hidden skills. A file that lacks only whole tokens is harmless: it
-// shuts clients out.
+// the missing part may have hidden skills from callers. A file that lacks only whole tokens is
+// harmless, since it only shuts clients out.
 func cutShort(before, now []byte) bool {
 	const blank = " \t\r\n"
 	before, now = bytes.TrimRight(before, blank), bytes.TrimRight(now, blank)

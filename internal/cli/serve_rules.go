@@ -10,21 +10,22 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// rules checks the access rules again whenever skills change. It only logs rules that turn out to
-// be misspelt: anyone who can add a skill could cause that, so it must not stop the server or
-// block a token's revocation. The policy itself hides the skills that such rules mean to hide.
+// rules checks the access rules again whenever skills change. It only logs the rules that turn out
+// to be misspelt. Anyone who can add a skill could cause such a finding, so it must not stop the
+// server or block the revocation of a token. The policy itself hides the skills that such rules are
+// meant to hide.
 type rules struct {
 	catalog *catalog.Catalog
 	log     *slog.Logger
 
 	mu    sync.Mutex
-	file  string // of the rules, for messages
+	file  string // the file that has the rules, for messages
 	given config.Access
-	said  map[[2]string]bool // misspelt patterns already logged, with their other spellings
-	fresh bool               // the patterns that match no skill are not logged yet
+	said  map[[2]string]bool // misspelt patterns that were logged already, each with its correction
+	fresh bool               // the patterns that match no skill were not logged yet
 }
 
-// watch checks the rules now and at every change of the catalogue.
+// watch checks the rules now and after every change of the catalogue.
 func (r *rules) watch() (cancel func()) {
 	cancel = r.catalog.Subscribe(func(d catalog.Diff) {
 		if d.Completed || len(d.Added)+len(d.Removed)+len(d.Changed) > 0 {
@@ -37,7 +38,8 @@ func (r *rules) watch() (cancel func()) {
 	return cancel
 }
 
-// set replaces the rules. It logs no warning about the same rules again.
+// set replaces the rules. If they are the same as before, their misspelt patterns are not
+// logged again.
 func (r *rules) set(file string, given config.Access) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +50,7 @@ func (r *rules) set(file string, given config.Access) {
 	r.warn()
 }
 
-// warn logs patterns and names without a match. The caller holds mu.
+// warn logs the patterns and names that match nothing. The caller holds mu.
 func (r *rules) warn() {
 	v, ready := r.catalog.Now(nil)
 	if !ready || r.given.Policy == nil {

@@ -78,17 +78,18 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 	return cmd
 }
 
-// shownFile is the JSON form of show. Path, uri, size and digest are the same as for a file in the
-// API; text and blob are the same as for a resource in MCP.
+// shownFile is the JSON form of the result of show. Path, URI, size and digest are as for a file in
+// the API; text and blob are as for a resource in MCP.
 type shownFile struct {
-	Name   string `json:"name"` // the skill's
+	Name   string `json:"name"` // of the skill
 	Root   string `json:"root"`
 	File   string `json:"file"` // as shown to people
 	Path   string `json:"path"` // in the skill
 	URI    string `json:"uri,omitempty"`
 	Size   int    `json:"size"`
 	Digest string `json:"digest"`
-	// Text or Blob is set, even if the file is empty: Blob if the bytes are not UTF-8.
+	// Text is set if the file is UTF-8, and Blob if it is not. One of them is set even for an empty
+	// file.
 	Text *string `json:"text,omitempty"`
 	Blob []byte  `json:"blob,omitempty"`
 }
@@ -106,7 +107,7 @@ func shownFileOf(e *catalog.Entry, at string, data []byte) shownFile {
 	return out
 }
 
-// show returns a file of a skill.
+// show returns the content of a file of a skill.
 func show(e *catalog.Entry, file string) (command.Result, error) {
 	at, err := skill.FilePath(file)
 	var data []byte

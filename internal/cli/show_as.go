@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// showAs returns a tool's complete answer for this skill and file. An answer that is an error or
-// reports a missing skill is printed too; the exit status is then 1.
+// showAs returns a tool's complete answer for the given skill and file. An answer that is an error,
+// or reports a missing skill, is printed too, and the exit status is 1.
 func showAs(ctx context.Context, from *selection.Flags, as string, args []string) (command.Result, error) {
 	t, set, err := toolFor(as, args[0])
 	if err != nil {
@@ -63,13 +63,13 @@ func showAs(ctx context.Context, from *selection.Flags, as string, args []string
 	return out, nil
 }
 
-// toolAnswer is the JSON form of show --as.
+// toolAnswer is the JSON form of the result of show --as.
 type toolAnswer struct {
 	Tool    string `json:"tool"`
 	Set     string `json:"set"`
 	Text    string `json:"text"`
 	IsError bool   `json:"isError"`
-	Absent  bool   `json:"absent"` // there is no such skill
+	Absent  bool   `json:"absent"` // the skill does not exist
 }
 
 // Print implements [command.Result].
@@ -81,9 +81,9 @@ func (a toolAnswer) Print(env *console.Env) {
 	_ = console.PrintText(env, text)
 }
 
-// toolFor finds a tool that takes a skill, by name or as SET:TOOL. It searches the default set
-// first, then the others. If two tools name skills differently, a skill:// URI selects the tool
-// that accepts it. set is the tool's set.
+// toolFor returns the tool with the given name, or SET:TOOL, that takes a skill. It searches the
+// default set first, then the others. If two tools name skills differently, a skill:// URI selects
+// the tool that accepts it. set is the set of the tool.
 func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 	sets := append([]string{tool.DefaultSet}, tool.SetNames()...)
 	name := as
@@ -91,7 +91,7 @@ func toolFor(as, called string) (t *tool.Tool, set string, err error) {
 		sets, name = []string{set}, rest
 	}
 	var found []*tool.Tool
-	var in []string // each tool's set
+	var in []string // the sets of the tools
 	for _, set := range sets {
 		tools, err := tool.ParseSets(set)
 		if err != nil {

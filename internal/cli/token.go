@@ -22,10 +22,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// tokensAgain says when a change of a token file takes effect.
+// tokensAgain tells when a change of a token file takes effect.
 const tokensAgain = "a running server reads the changed file within a few seconds; its log says so"
 
-// tokensReadable is the hint for a token file that is there and cannot be read.
+// tokensReadable is the hint for a token file that exists but cannot be read.
 const tokensReadable = "use a file of at most 1 MiB that knack can read"
 
 func tokensCommand(env *console.Env) *cobra.Command {
@@ -102,7 +102,7 @@ file is printed too.`,
 	return cmd
 }
 
-// ownerName returns the name of a token's owner as a file of tokens has it.
+// ownerName returns the name of a token's owner in the form of a token file.
 func ownerName(given string) string { return strings.Join(strings.Fields(given), " ") }
 
 func tokenListCommand(env *console.Env) *cobra.Command {
@@ -113,7 +113,7 @@ func tokenListCommand(env *console.Env) *cobra.Command {
 		Long:  `List the owners of the tokens in a file, each with the beginning of the hash.`,
 		Example: `  knack token list --to tokens
   knack token list --to tokens --json`,
-		Args: command.ArgCount(0, 1, "no arguments; --to names the file of the tokens"), // FILE was an argument
+		Args: command.ArgCount(0, 1, "no arguments; --to names the file of the tokens"), // some users give FILE here
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
 			if len(args) == 1 && to == "" {
 				to = args[0]
@@ -178,7 +178,7 @@ func tokenRevokeCommand(env *console.Env) *cobra.Command {
 				return nil, command.Fail(command.No, fmt.Errorf("the file %s has no token of '%s'", env.Shown(file.at), display.Echo(args[0])), "knack token list --to "+console.ShellWord(to)+" lists its tokens")
 			}
 			left := len(file.tokens()) - len(gone)
-			if left == 0 { // a running server takes an empty file for one that was cut short
+			if left == 0 { // a running server takes an empty file for a truncated one
 				rest = fmt.Appendf(rest, "# no token is left since %s\n", time.Now().UTC().Format(time.RFC3339))
 			}
 			if err := file.write(rest); err != nil {
@@ -210,7 +210,7 @@ type listedToken struct {
 	Hash    string `json:"hash"`
 }
 
-// tokenIn returns the token of a line of a token file.
+// tokenIn parses a line of a token file. ok is false if the line has no token.
 func tokenIn(line string) (t listedToken, ok bool) {
 	fields := strings.Fields(strings.TrimPrefix(line, "\ufeff"))
 	if len(fields) == 0 {
@@ -220,19 +220,20 @@ func tokenIn(line string) (t listedToken, ok bool) {
 	return listedToken{strings.Join(fields[1:], " "), fields[0]}, err == nil
 }
 
-// tokenFile is a token file as it was read.
+// tokenFile is a token file with the content that was read.
 type tokenFile struct {
 	at      string
 	data    []byte
 	missing bool
 }
 
-// absent returns the error of a missing file, which the user named.
+// absent returns the error for a token file that the user named and that does not exist.
 func (f tokenFile) absent(env *console.Env, named string) error {
 	return command.Fail(command.Error, fmt.Errorf("there is no file %s", env.Shown(f.at)), "check the path; knack token new NAME --to "+console.ShellWord(named)+" makes it")
 }
 
-// readTokens reads a token file, which may be missing. A file with a fault is an error, and stays.
+// readTokens reads a token file, which may be missing. It returns an error for a file with a fault,
+// so that the file is not changed.
 func readTokens(env console.Env, name string) (f tokenFile, err error) {
 	f.at = realpath.Of(env.Absolute(name))
 	f.data, err = settings.ReadUserFile(f.at)

@@ -13,7 +13,7 @@ import (
 func versionCommand(env *console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version", Hidden: true, // --version is its newer name
+		Short: "Print the version", Hidden: true, // --version does the same
 		Example: `  knack version
   knack version --json   # with the commit`,
 		Args: command.ArgCount(0, 0, "no arguments"),

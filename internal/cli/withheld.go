@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// withheld returns, for each folder of a skill, why models are not offered the skill by name, and
-// the fix. It reads the same snapshot as list and doctor, and leaves out offered skills.
+// withheld returns, for folders whose skill models are not offered by name, the reason and the fix.
+// It reads the same snapshot as list and doctor, and leaves out offered skills.
 func withheld(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config})
 	if err != nil {
@@ -42,7 +42,7 @@ func withheld(ctx context.Context, env *console.Env, project, config string, fol
 	return why
 }
 
-// namedHere returns the place of the skill with a name, or "".
+// namedHere returns where the skill with the given name is, or "".
 func namedHere(ctx context.Context, env *console.Env, project, name string) string {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
 	if err != nil {
@@ -59,8 +59,9 @@ func namedHere(ctx context.Context, env *console.Env, project, name string) stri
 	return ""
 }
 
-// withheldBecause returns why models are not offered a skill by name. It returns "" for an offered
-// skill, and for a copy, whose original answers with the same text.
+// withheldBecause returns the reason why models are not offered a skill by name. It returns "" for
+// an offered skill. It also returns "" for a copy of one, since the original answers with the same
+// text.
 func withheldBecause(v catalog.View, e *catalog.Entry) string {
 	switch e.Status {
 	case catalog.Skipped:
