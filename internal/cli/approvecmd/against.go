@@ -22,26 +22,26 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// againstApproved is the value of --against that compares with the approvals. A folder of this name
-// is given as ./approved.
+// againstApproved is the value of --against for a comparison with the approvals. A folder with this
+// name must be given as ./approved.
 const againstApproved = "approved"
 
-// Scanner opens and scans the skills that a command compares.
+// Scanner opens and scans the skills for a comparison.
 type Scanner interface {
-	// Open returns the skills that the flags choose. Each call returns the same workspace.
+	// Open returns the workspace that the flags choose. Each call returns the same workspace.
 	Open() (*workspace.Workspace, error)
-	// Entries returns the skills that words name, or all skills. unread reports the words that
-	// name neither a path nor a skill.
+	// Entries returns the skills that words name, or all skills if there are no words. unread is
+	// the error for words that name neither a path nor a skill.
 	Entries(ctx context.Context, words []string) (all []*catalog.Entry, unread error, err error)
 	// InFolder returns the skills in a folder.
 	InFolder(ctx context.Context, folder string) ([]*catalog.Entry, error)
 	Scan(ctx context.Context, entries []*catalog.Entry) ([]*report.Scanned, error)
 }
 
-// Comparison holds the flags of a comparison.
+// Comparison has the flags of a comparison.
 type Comparison struct {
 	Against string // approved, or a folder
-	Text    bool   // with the difference of the texts
+	Text    bool   // print the differences of the texts too
 	// Format, Only and Strict have the same meaning as in scan.
 	Format string
 	Only   scan.Lane
@@ -57,7 +57,8 @@ func (f *Comparison) Register(cmd *cobra.Command) {
 	})
 }
 
-// Run returns the changes in skills since they were approved, or against the skills in a folder.
+// Run compares skills with their approved state, or with the skills in a folder, and returns the
+// changes.
 func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner, words []string) (command.Result, error) {
 	if f.Against == "" {
 		return nil, command.UsageError("give approved or a folder with --against", "--text and --against need an earlier state")
@@ -106,7 +107,7 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 	}
 }
 
-// compare completes the comparison of a scanned skill that has these files. Without an earlier
+// compare completes the comparison of a scanned skill that has the given files. Without an earlier
 // state everything is new, unless the status is already Same.
 func (f *Comparison) compare(k *report.Compared, was *earlier, e *catalog.Entry, files []skill.File) {
 	switch {
@@ -146,8 +147,8 @@ type findingKey struct {
 
 func keyOf(f scan.Finding) findingKey { return findingKey{f.Rule, f.File, f.Text} }
 
-// compareFindings finds the new and the ended findings. If the earlier findings are unknown, a
-// finding in an unchanged file is not new.
+// compareFindings sets the new and the ended findings. If the earlier findings are unknown, a
+// finding in an unchanged file does not count as new.
 func compareFindings(k *report.Compared, was *earlier, same func(file string) bool) {
 	known := map[findingKey]int{}
 	if was.report != nil {
@@ -155,7 +156,7 @@ func compareFindings(k *report.Compared, was *earlier, same func(file string) bo
 			known[keyOf(f)]++
 		}
 	}
-	// A finding beyond the limit of the list cannot be compared, and counts as new.
+	// A finding beyond the limit of the list cannot be compared, so it counts as new.
 	k.Enforce, k.Review = k.Report.Enforce, k.Report.Review
 	for _, f := range k.Findings {
 		isKnown := known[keyOf(f)] > 0
@@ -220,7 +221,7 @@ func factsWithout(facts, others scan.Facts) scan.Facts {
 	return factsNamed(all)
 }
 
-// maxPatched is the size in bytes up to which a file's diff is shown.
+// maxPatched is the maximum size, in bytes, of a file for which a diff is shown.
 const maxPatched = 1 << 20
 
 // addPatches adds a diff of each changed text file, with secrets masked.

@@ -137,7 +137,7 @@ func revokeCommand(env *console.Env) *cobra.Command {
 	var from selection.Flags
 	cmd := &cobra.Command{
 		Use:    "revoke SKILL...",
-		Hidden: true, // its older name
+		Hidden: true, // approve --remove does the same
 		Short:  "Remove the approvals of skills, as 'knack approve --remove' does",
 		Args:   command.ArgCount(1, 1000, "at least one skill"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,7 +148,7 @@ func revokeCommand(env *console.Env) *cobra.Command {
 	return cmd
 }
 
-// bookOf reads the file of approvals, and returns its path.
+// bookOf reads the approvals file, and returns the approvals and the file's path.
 func bookOf(env *console.Env, files *settings.Finder) (*approvals.Book, string, error) {
 	at, err := files.Approvals()
 	if err == nil && at == "" {
@@ -200,7 +200,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	var all []approvals.Approval
 	var accepted []admission.Accept
 	var options scan.Options
-	asked := false // whether a skill is served only with approval
+	asked := false // a skill is served only with approval
 	if file, err := w.Files().Trusted(); err == nil && file != nil {
 		options.Lanes = file.Config.Scan.Rules
 		asked = len(file.Config.Scan.Approve) > 0
@@ -283,7 +283,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	return unread
 }
 
-// undo returns the command that removes the approvals of the given skills.
+// undo returns the command line that removes the approvals of the given skills.
 func (f *approveFlags) undo(words []string) string {
 	out := "knack approve --remove"
 	for _, word := range words {
@@ -298,8 +298,8 @@ func (f *approveFlags) undo(words []string) string {
 	return out
 }
 
-// acceptsOf returns the entries of scan.accept for the rules of --accept that fire in a skill,
-// only for the files of its approval.
+// acceptsOf returns an entry of scan.accept for each rule of --accept that fires in a skill. An
+// entry accepts the rule only for the approved files.
 func (f *approveFlags) acceptsOf(e *catalog.Entry, a approvals.Approval, r scan.Report) (all []admission.Accept, err error) {
 	for _, rule := range f.accept {
 		if !slices.ContainsFunc(r.Findings, func(found scan.Finding) bool { return string(found.Rule) == rule }) {
@@ -349,7 +349,7 @@ func (f *approveFlags) check(a *approvals.Approval) error {
 	return nil
 }
 
-// printApproval describes an approval before it is made.
+// printApproval describes an approval before it is recorded.
 func printApproval(env *console.Env, name string, a approvals.Approval, r scan.Report, book *approvals.Book, accepts []admission.Accept) {
 	p := env.Out()
 	size := int64(0)
@@ -429,8 +429,8 @@ func revokeSkills(ctx context.Context, env *console.Env, from *selection.Flags, 
 	return unread
 }
 
-// warnAccepted names the findings of revoked approvals that scan.accept goes on accepting. book has the
-// approvals before.
+// warnAccepted warns about findings of revoked approvals that scan.accept still accepts. book
+// contains the approvals before the revocation.
 func warnAccepted(env *console.Env, files *settings.Finder, book *approvals.Book, uris []string) {
 	file, err := files.Trusted()
 	if err != nil || file == nil {
@@ -446,8 +446,8 @@ func warnAccepted(env *console.Env, files *settings.Finder, book *approvals.Book
 	}
 }
 
-// approvedURIs returns the URIs of the approvals that a word names. A pattern also names those of
-// skills that are gone.
+// approvedURIs returns the URIs of the approvals that a word names. A pattern also matches
+// approvals whose skills no longer exist.
 func approvedURIs(env *console.Env, v catalog.View, book *approvals.Book, word string) (uris []string, err error) {
 	if uri := approvedURI(book, word); uri != "" {
 		return []string{uri}, nil
@@ -479,7 +479,8 @@ func approvedURIs(env *console.Env, v catalog.View, book *approvals.Book, word s
 	return uris, nil
 }
 
-// completeApproved completes the approved skills: by name, or by URI if no skill has it.
+// completeApproved completes the approved skills. It offers their names, or the URI of an approval
+// without a skill.
 func completeApproved(ctx context.Context, env *console.Env, from *selection.Flags, typed string) []string {
 	return from.Complete(ctx, func(_ context.Context, w *workspace.Workspace, v catalog.View) []string {
 		book, _, err := bookOf(env, w.Files())
@@ -504,7 +505,8 @@ func completeApproved(ctx context.Context, env *console.Env, from *selection.Fla
 	})
 }
 
-// approvedURI returns the URI of the approval that a word names, with or without SKILL.md, or "".
+// approvedURI returns the URI of the approval that a word names, or "". The word may leave out the
+// SKILL.md at the end.
 func approvedURI(book *approvals.Book, word string) string {
 	for _, uri := range []string{word, strings.TrimSuffix(word, "/") + "/SKILL.md"} {
 		if _, ok := book.Of(uri); ok {

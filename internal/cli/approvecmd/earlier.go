@@ -38,8 +38,8 @@ type earlierSkills interface {
 	removed() []*report.Compared
 }
 
-// earlier returns the skills that words name, or all skills, and the earlier states that --against
-// names. See [Scanner] for unread.
+// earlier returns the skills that words name, or all skills, and their earlier states as --against
+// chooses them. For unread see [Scanner].
 func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scanner, words []string) (entries []*catalog.Entry, before earlierSkills, unread error, err error) {
 	if f.Against != againstApproved {
 		isName := func(word string) bool { return selection.IsName(env, word) }
@@ -76,15 +76,15 @@ func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scan
 	return entries, &approvedSkills{env, f, w.Files(), file, book, v, len(words) == 0}, unread, nil
 }
 
-// approvedSkills are the skills as they were approved.
+// approvedSkills finds the skills as they were approved.
 type approvedSkills struct {
 	env   *console.Env
 	f     *Comparison
 	files *settings.Finder
-	file  string // path of the approvals, for messages
+	file  string // the path of the approvals, for messages
 	book  *approvals.Book
 	view  catalog.View
-	all   bool // and not only skills that were named
+	all   bool // all skills are compared, not only named ones
 }
 
 func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []skill.File, k *report.Compared) (*earlier, error) {
@@ -116,7 +116,7 @@ func (a *approvedSkills) find(ctx context.Context, e *catalog.Entry, files []ski
 	if err != nil {
 		return nil, workspace.Interrupted(err)
 	}
-	was.report, was.facts = &r, r.Facts // by this version's rules
+	was.report, was.facts = &r, r.Facts // with the rules of this version
 	was.read = func(path string) ([]byte, error) { return stored[path], nil }
 	return was, nil
 }
@@ -130,16 +130,17 @@ func (a *approvedSkills) removed() (all []*report.Compared) {
 	return all
 }
 
-// folderSkills are the skills in the folder of --against.
+// folderSkills finds earlier skills in the folder of --against.
 type folderSkills struct {
 	f       *Comparison
 	entries []*catalog.Entry
 	found   map[*catalog.Entry]bool
-	one     bool // both sides have one skill, so the two are compared even if their names differ
-	all     bool // and not only skills that were named
+	one     bool // both sides have one skill; compare them whatever their names
+	all     bool // all skills are compared, not only named ones
 }
 
-// match returns the skill with the same name as e. If there are several, it prefers the same path.
+// match returns the earlier skill with the same name as e. If several have the name, it prefers the
+// one with the same path.
 func (b *folderSkills) match(e *catalog.Entry) (found *catalog.Entry) {
 	if b.one {
 		return b.entries[0]

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The states of an approval in addition to the standings of package approvals.
+// The states of an approval that package approvals does not define.
 const (
 	stateGone   = "gone"   // no skill has the URI
 	stateUnread = "unread" // the files of the skill cannot be read
@@ -150,7 +150,7 @@ func (l *approvalsJSON) Print(env *console.Env) {
 // shortSet is the length of a shortened digest: its algorithm and twelve digits.
 const shortSet = len("sha256:") + 12
 
-// compare sets the state of the row by comparing the approval with the current skill.
+// compare sets the row's state by comparing the approval with the current skill.
 func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *approvals.Book) {
 	e := skillAt(v, row.URI)
 	if e == nil {

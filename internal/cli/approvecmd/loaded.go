@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// loadedSkill is a skill whose files were read once, so that the same bytes are scanned, approved and
+// loadedSkill is a skill whose files were read once. The same bytes are thus scanned, approved and
 // stored.
 type loadedSkill struct {
 	manifest []skill.File
@@ -52,7 +52,7 @@ func loadSkill(ctx context.Context, e *catalog.Entry) (*loadedSkill, error) {
 	return h, nil
 }
 
-// contents returns the files for the store.
+// contents returns the files in the form for the store.
 func (h *loadedSkill) contents(k *skill.Skill) map[string]content {
 	all := map[string]content{}
 	for path, data := range h.files {

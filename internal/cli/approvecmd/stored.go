@@ -20,13 +20,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// content is a file of a skill with its bytes.
+// content is the bytes of a skill's file.
 type content struct {
 	data       []byte
 	executable bool
 }
 
-// storeFiles stores the files of a skill, for [storedFiles].
+// storeFiles stores the files of a skill, so that [storedFiles] finds them.
 func storeFiles(ctx context.Context, env *console.Env, given *settings.Finder, files map[string]content) (err error) {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
@@ -47,15 +47,15 @@ func storeFiles(ctx context.Context, env *console.Env, given *settings.Finder, f
 	return err
 }
 
-// storedFiles returns the stored bytes of a skill's files, each verified against its digest. A store that
-// lacks one is an [fs.ErrNotExist]. name is the name given to [pinFiles].
+// storedFiles returns the stored bytes of a skill's files, each verified against its digest. If the
+// store lacks one, the error is [fs.ErrNotExist]. name is the name given to [pinFiles].
 func storedFiles(env *console.Env, given *settings.Finder, name string, files []skill.File) (map[string][]byte, error) {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	_, _ = s.Head(headName(name)) // it is in use
+	_, _ = s.Head(headName(name)) // marks the approvals as in use
 	k, err := s.Find(setInStore(files))
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func storedFiles(env *console.Env, given *settings.Finder, name string, files []
 	return all, nil
 }
 
-// pinFiles protects stored sets of files from removal, as a source's release does. name is the file of
-// approvals.
+// pinFiles protects stored sets of files from removal, as the release of a source is protected.
+// name is the file of approvals.
 func pinFiles(env *console.Env, given *settings.Finder, name string, sets [][]skill.File) error {
 	s, err := origins.OpenStore(env, given, env.Shown)
 	if err != nil {
@@ -113,7 +113,7 @@ func pinFiles(env *console.Env, given *settings.Finder, name string, sets [][]sk
 // headName returns the name of the head that pins approved files.
 func headName(name string) string { return "approvals:" + name }
 
-// setInStore returns the digest of a set of files in the store.
+// setInStore returns the digest that identifies a set of files in the store.
 func setInStore(files []skill.File) skill.Digest {
 	all := make([]lockfile.File, 0, len(files))
 	for _, f := range files {
