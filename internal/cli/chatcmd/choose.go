@@ -19,10 +19,10 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// Wanted is the choice of a model by flags. Fields are empty for unset flags.
+// Wanted has the flags that choose a model. The field of an unset flag is empty.
 type Wanted struct{ Model, URL, Wire, KeyEnv string }
 
-// check reports invalid values and combinations of flags.
+// check returns an error for invalid values and combinations of flags.
 func (w Wanted) check() error {
 	switch {
 	case w.URL != "" && config.CheckEndpoint(w.URL) != "":
@@ -48,8 +48,8 @@ func (e endpoints) chat() config.Chat {
 	return e.file.Config.Chat
 }
 
-// byName returns the endpoint that the flags, the file or the environment names. If found is false,
-// only a server on this machine is left.
+// byName returns the endpoint that the flags, the file or the environment names. If none of them
+// names one, found is false, and only a server on this machine is left.
 func (e endpoints) byName(w Wanted) (end model.Endpoint, found bool, err error) {
 	if err := w.check(); err != nil {
 		return end, false, err
@@ -71,7 +71,7 @@ func (e endpoints) byName(w Wanted) (end model.Endpoint, found bool, err error) 
 	return end, found, err
 }
 
-// vendors are the endpoints whose keys are in variables of their own.
+// vendors are the endpoints of vendors. Each vendor has its own variable for the key.
 var vendors = []struct {
 	variable, url string
 	wire          model.Wire
@@ -81,8 +81,8 @@ var vendors = []struct {
 	{"GEMINI_API_KEY", model.GeminiURL, model.OpenAI},
 }
 
-// byURL returns the endpoint of --url, or the vendor's of --wire. The key in a vendor's variable is
-// sent only to that vendor.
+// byURL returns the endpoint of --url, or the endpoint of the vendor that --wire names. The key in
+// a vendor's variable is sent only to that vendor.
 func (e endpoints) byURL(w Wanted) (end model.Endpoint, err error) {
 	end = model.Endpoint{Wire: model.Wire(w.Wire), URL: w.URL}
 	for i, v := range vendors {
@@ -105,7 +105,7 @@ func (e endpoints) byURL(w Wanted) (end model.Endpoint, err error) {
 	return e.withKey(end, w.KeyEnv)
 }
 
-// vendor returns the endpoint of a vendor, with the key of its variable.
+// vendor returns the endpoint of a vendor, with the key in the vendor's variable.
 func (e endpoints) vendor(i int) (end model.Endpoint, err error) {
 	v := vendors[i]
 	end = model.Endpoint{Wire: v.wire, URL: v.url, Key: e.env.Getenv(v.variable), KeyName: v.variable}
@@ -134,7 +134,7 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Host)
 }
 
-// withKey takes the key from a variable that the user named.
+// withKey sets the key from a variable that the user named.
 func (e endpoints) withKey(end model.Endpoint, variable string) (model.Endpoint, error) {
 	if variable == "" {
 		return end, nil
@@ -146,8 +146,8 @@ func (e endpoints) withKey(end model.Endpoint, variable string) (model.Endpoint,
 	return end, nil
 }
 
-// configured returns the file's model that the flags select. A --model that the file does not have
-// is taken as a model of the default's endpoint.
+// configured returns the model in the file that the flags select. A --model that is not in the file
+// is taken for another model at the endpoint of the default.
 func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 	c := e.chat()
 	if m, found := c.Find(w.Model); found && w.Model != "" {
@@ -164,7 +164,7 @@ func (e endpoints) configured(w Wanted) (config.ChatModel, bool) {
 // endpoint returns the endpoint of a model in the file.
 func (e endpoints) endpoint(m config.ChatModel, w Wanted) (model.Endpoint, error) {
 	end := model.Endpoint{Wire: model.Wire(cmp.Or(w.Wire, m.Wire, config.WireOpenAI)), URL: m.URL, Model: m.Model}
-	// --wire never selects another vendor's address, which would send that vendor this key.
+	// The URL does not depend on --wire: otherwise, --wire could send this key to another vendor.
 	end.URL = cmp.Or(end.URL, map[model.Wire]string{model.OpenAI: model.OpenAIURL, model.Anthropic: model.AnthropicURL}[model.Wire(cmp.Or(m.Wire, config.WireOpenAI))])
 	if len(m.Extra) > 0 {
 		if err := json.Unmarshal(m.Extra, &end.Extra); err != nil {
@@ -184,8 +184,8 @@ func (e endpoints) endpoint(m config.ChatModel, w Wanted) (model.Endpoint, error
 	return end, nil
 }
 
-// fromEnvironment returns the endpoint that variables name, in the order of doc/chat.md. If keyEnv
-// is not empty, it names the variable with the key.
+// fromEnvironment returns the endpoint that environment variables name, in the order of
+// doc/chat.md. keyEnv, if not empty, is the variable with the key.
 func (e endpoints) fromEnvironment(keyEnv string) (end model.Endpoint, found bool, err error) {
 	at, err := e.address("LLM_API_BASE_URL")
 	switch {
@@ -213,7 +213,8 @@ type lister interface {
 	Models(context.Context) ([]string, error)
 }
 
-// chosen returns the model of an endpoint if the user named none: the endpoint's only model.
+// chosen returns the model of an endpoint for a user who named no model. The endpoint must have
+// exactly one.
 func chosen(ctx context.Context, l lister, host string) (string, error) {
 	names, err := l.Models(ctx)
 	switch {
@@ -227,7 +228,8 @@ func chosen(ctx context.Context, l lister, host string) (string, error) {
 	return "", command.UsageError("name one with --model", "no model is named; %s has %s", display.Echo(host), model.List(names))
 }
 
-// local returns the endpoint of a model server on this machine. wanted is the user's model, or "".
+// local returns the endpoint of a model server on this machine. wanted is the model that the user
+// named, or "".
 func local(servers []model.LocalServer, wanted string) (end model.Endpoint, name string, err error) {
 	var all []string
 	for _, s := range servers {
@@ -250,12 +252,12 @@ func local(servers []model.LocalServer, wanted string) (end model.Endpoint, name
 	return end, "", command.RunError(hint, "no server on this machine has the model '%s'; there is %s", display.Echo(wanted), model.List(all))
 }
 
-// errNoModel is the error if no endpoint is found.
+// errNoModel reports that no endpoint was found.
 var errNoModel = errors.New("no model to talk to")
 
 const getModel = "start a local one (ollama serve; ollama pull qwen3:8b), or set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, or --url and --model"
 
-// noModel is errNoModel with a fix, and with the skills that match the user's words.
+// noModel returns errNoModel with a fix and with the skills that match the user's words.
 func noModel(skills []string, words string) error {
 	hint := getModel
 	if len(skills) > 0 {

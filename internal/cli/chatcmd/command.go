@@ -100,7 +100,7 @@ model or it did not answer.`,
 	return cmd
 }
 
-// check reports flags whose values cannot be used.
+// check returns an error for flags whose values cannot be used.
 func (o *Options) check(allow, servers []string) error {
 	switch {
 	case o.Rounds < 1:
@@ -122,7 +122,7 @@ func (o *Options) check(allow, servers []string) error {
 	return o.Wanted.check()
 }
 
-// question returns the question of a single turn. If once is false, the user wants a conversation.
+// question returns the prompt of a single question. once is false if the user wants a conversation.
 func question(env *console.Env, args []string, prompt string, given, dryRun bool) (words string, once bool, err error) {
 	words = strings.Join(args, " ")
 	switch {
@@ -153,7 +153,7 @@ func question(env *console.Env, args []string, prompt string, given, dryRun bool
 	return words, true, nil
 }
 
-// maxSystem is the maximum size of the file of --system, in bytes.
+// maxSystem is the maximum size of the --system file, in bytes.
 const maxSystem = 1 << 20
 
 func systemIn(env *console.Env, file string) (string, error) {

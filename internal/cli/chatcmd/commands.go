@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/llm/model"
 )
 
-// greet names the model before the first prompt.
+// greet prints the model and the number of skills before the first prompt.
 func (t *talk) greet() {
 	skills := "no skills"
 	if v, ok := t.host.Catalog.Now(nil); ok && len(v.Listed) > 0 {
@@ -34,7 +34,8 @@ var commands = [][2]string{
 	{"/exit", "leave, as do exit and Ctrl-D"},
 }
 
-// command runs a line that begins with /. It prints a mistake, so that the user can try again.
+// command runs a line that begins with /. If a person types, it prints an error of the user, who
+// can then try again.
 func (t *talk) command(ctx context.Context, line string) error {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	err := t.run(ctx, word, strings.TrimSpace(rest))
@@ -121,7 +122,8 @@ func (t *talk) tools() {
 	}
 }
 
-// model switches to another model: one of chat.models, or one of this endpoint.
+// model switches to another model: one of chat.models, or another one of this endpoint. Without a
+// name it prints the current model.
 func (t *talk) model(ctx context.Context, name string) error {
 	if name == "" {
 		t.screen.line("%s at %s", t.end.Model, hostOf(t.end.URL))

@@ -23,8 +23,8 @@ func (w *Wanted) Register(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("wire", cobra.FixedCompletions(config.ChatWires, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Find returns the endpoint that the flags, a file or the environment names, or a server on this
-// machine, with its model. say tells the user which model was found if none was named. otherwise
+// Find returns an endpoint with a model: the one that the flags, a file or the environment names,
+// or else a server on this machine. say prints which model was found if none was named. otherwise
 // describes the user's options without a model.
 func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, say func(string), otherwise string) (model.Endpoint, error) {
 	end, found, err := endpoints{env, file}.byName(w)
@@ -41,7 +41,8 @@ func Find(ctx context.Context, env *console.Env, file *settings.File, w Wanted, 
 	return end, err
 }
 
-// modelOf returns an endpoint with the name of a model. It asks the endpoint if none is named.
+// modelOf returns the endpoint with a model. If no model is named, it asks the endpoint for its
+// models.
 func modelOf(ctx context.Context, end model.Endpoint, open func(model.Endpoint) client, say func(string)) (model.Endpoint, error) {
 	if end.Model != "" {
 		return end, nil
@@ -56,7 +57,7 @@ func modelOf(ctx context.Context, end model.Endpoint, open func(model.Endpoint) 
 	return end, err
 }
 
-// localOf calls local, and tells the user the model that it found.
+// localOf calls local, and reports the model that it found.
 func localOf(servers []model.LocalServer, wanted string, say func(string)) (model.Endpoint, error) {
 	end, server, err := local(servers, wanted)
 	if err == nil {

@@ -13,22 +13,22 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// screen shows a conversation: the model's text on standard output, and its calls on standard
+// screen prints a conversation: the model's text to standard output, and its calls to standard
 // error.
 type screen struct {
 	env         *console.Env
 	err         *console.Printer
 	quiet, json bool
 
-	mu      sync.Mutex // a signal may end the program while a model talks
-	begun   bool       // the line of the model's text has no end yet
+	mu      sync.Mutex // a signal may end the program during output
+	begun   bool       // the line of the model's text is not ended yet
 	calls   bool       // the last output was a call
 	file    *edit.Lines
 	failed  error // the first failure of the transcript
 	closing bool
 }
 
-// text shows a part of the model's text.
+// text prints a part of the model's text.
 func (s *screen) text(part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,11 +39,11 @@ func (s *screen) text(part string) {
 	if s.env.StdoutTerminal {
 		part = console.Clean(part)
 	}
-	_, _ = io.WriteString(s.env.Stdout, part) // the writer remembers a failure
+	_, _ = io.WriteString(s.env.Stdout, part) // the writer records a failure
 	s.begun = !strings.HasSuffix(part, "\n")
 }
 
-// done ends the line of the model's text, if it is not ended.
+// done ends the line of the model's text, unless it is ended already.
 func (s *screen) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *screen) endLine(mark string) {
 	}
 }
 
-// separate leaves a blank line between calls and other text on a terminal.
+// separate prints an empty line between calls and other text, on a terminal.
 func (s *screen) separate(calls bool) {
 	if s.calls != calls && s.env.StderrTerminal && !s.quiet {
 		_, _ = io.WriteString(s.env.Stderr, "\n")
@@ -65,7 +65,7 @@ func (s *screen) separate(calls bool) {
 	s.calls = calls
 }
 
-// begin shows a call before it is answered, and end its result.
+// begin prints a call before it is answered, and end prints its result.
 func (s *screen) begin(e tool.Event) { s.call(e.CallText()) }
 func (s *screen) end(e tool.Event)   { s.call(e.ResultText()) }
 
@@ -99,7 +99,8 @@ func (s *screen) remark(text string) {
 	s.err.Dimmed(console.OneLine(text))
 }
 
-// interrupted marks the unfinished text. At a terminal this mark is the only sign.
+// interrupted marks the unfinished text of the model as interrupted. At a terminal, the mark is the
+// only sign of it.
 func (s *screen) interrupted(typed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +123,7 @@ func (s *screen) record(r chat.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
-		return // the last line is written
+		return // the last line was written already
 	}
 	line := r.JSON()
 	if s.file != nil && s.failed == nil {

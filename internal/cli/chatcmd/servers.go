@@ -25,18 +25,18 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// servers are the servers of --mcp. The model gets their tools.
+// servers are the servers of --mcp, whose tools the model gets.
 type servers struct {
 	web   *httpfetch.Fetcher
 	all   []*mcpclient.Connection
 	tools []tool.Definition
-	calls map[string]func(context.Context, json.RawMessage) (string, bool, error) // by the tool's name
+	calls map[string]func(context.Context, json.RawMessage) (string, bool, error) // by tool name
 }
 
 // Definitions returns the definitions of the tools, which were listed at the start.
 func (s *servers) Definitions() []tool.Definition { return s.tools }
 
-// Call calls a tool of its server.
+// Call calls a tool on the server that has it.
 func (s *servers) Call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
 	text, isError, err := s.calls[name](ctx, arguments)
 	if failed := (*mcpclient.Error)(nil); errors.As(err, &failed) && failed.Fix != "" {
@@ -45,7 +45,7 @@ func (s *servers) Call(ctx context.Context, name string, arguments json.RawMessa
 	return tool.Result{Text: text, IsError: isError}, err
 }
 
-// close ends the sessions, at once if the context has ended.
+// close ends the sessions. If the context has ended, it does not wait for them.
 func (s *servers) close(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, c := range s.all {
@@ -57,7 +57,7 @@ func (s *servers) close(ctx context.Context) {
 	s.web.Close()
 }
 
-// configured returns the file's servers with the given names, without duplicates.
+// configured returns the servers of the file with the given names, without duplicates.
 func configured(file *settings.File, names []string) (found []config.Server, err error) {
 	var all []config.Server
 	where := "your knack.yaml"
@@ -86,7 +86,7 @@ func configured(file *settings.File, names []string) (found []config.Server, err
 	return found, nil
 }
 
-// withServers connects to the servers of --mcp and gives their tools to the conversation.
+// withServers connects to the servers of --mcp and adds their tools to the conversation.
 func (t *talk) withServers(ctx context.Context) (s *servers, err error) {
 	wanted, err := configured(t.o.File, t.o.Servers)
 	if err != nil {
@@ -105,7 +105,7 @@ func (t *talk) withServers(ctx context.Context) (s *servers, err error) {
 	return s, nil
 }
 
-// serve connects to servers, all at the same time.
+// serve connects to all servers at the same time.
 func (t *talk) serve(ctx context.Context, wanted []config.Server) (*servers, error) {
 	s := &servers{web: httpfetch.New(httpfetch.Options{Proxy: t.o.Env.Proxy, Agent: agent()}), all: make([]*mcpclient.Connection, len(wanted)), calls: map[string]func(context.Context, json.RawMessage) (string, bool, error){}}
 	lists, failures := make([][]mcpclient.Tool, len(wanted)), make([]error, len(wanted))
@@ -136,7 +136,7 @@ func (t *talk) serve(ctx context.Context, wanted []config.Server) (*servers, err
 	return s, nil
 }
 
-// offer collects the tools of the servers, unless one of the servers failed.
+// offer collects the tools of the servers. If one of the servers failed, it returns that error.
 func (s *servers) offer(lists [][]mcpclient.Tool, failures []error) error {
 	for _, err := range failures {
 		if failed := (*mcpclient.Error)(nil); errors.As(err, &failed) {
@@ -158,7 +158,8 @@ func (s *servers) offer(lists [][]mcpclient.Tool, failures []error) error {
 	return nil
 }
 
-// fit refuses a pattern of --allow that matches no tool, since it is probably misspelt.
+// fit returns an error for a pattern of --allow that matches no tool, since it is probably
+// misspelt.
 func (s *servers) fit(patterns []string) error {
 	var names []string
 	for _, d := range s.tools {
@@ -197,7 +198,7 @@ func serverOf(file *settings.File, s config.Server) mcpclient.Server {
 	return to
 }
 
-// maxToken is the maximum size of a token's file, in bytes.
+// maxToken is the maximum size of a token file, in bytes.
 const maxToken = 64 << 10
 
 func (t *talk) peerOptions(web *httpfetch.Fetcher, name string) mcpclient.Options {

@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// again is the time within which a second Ctrl-C ends the program.
+	// again is the time in which a second Ctrl-C ends the program.
 	again = time.Second
-	// farewell bounds the time for a turn to record its end when the program ends at once.
+	// farewell bounds how long an ending program waits for a turn to record its end.
 	farewell = 100 * time.Millisecond
 )
 
-// errLeaving is the error of a conversation that the user ends.
+// errLeaving is returned when the user ends the conversation.
 var errLeaving = errors.New("the user leaves")
 
-// interactive talks until the user leaves or, without a person at a terminal, until a turn fails.
+// interactive talks until the user leaves. If no person types at a terminal, a failed turn ends it
+// too.
 func (t *talk) interactive(ctx context.Context) error {
 	if t.lines.IsTyped() {
 		t.greet()
@@ -75,11 +76,11 @@ func (t *talk) take(ctx context.Context, words string) error {
 	return nil
 }
 
-// errNow marks the error of a turn that ends with the program.
+// errNow marks the error of a turn that was interrupted because the program ends.
 var errNow = errors.New("interrupted again")
 
-// guarded runs f. A signal ends its context. A second one within a moment ends the program, as
-// does SIGTERM, even while f runs.
+// guarded runs f with a context that a signal ends. A second signal within a moment ends the
+// program even while f still runs, and so does SIGTERM.
 func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,7 +105,8 @@ func (t *talk) guarded(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
-// words reads the user's input: one line, and more as long as a line ends with \.
+// words reads the user's input, which is one line. If a line ends with \, the next line belongs to
+// the input too.
 func (t *talk) words(ctx context.Context) (string, error) {
 	var all []string
 	prompt := "You: "
@@ -115,11 +117,11 @@ func (t *talk) words(ctx context.Context) (string, error) {
 			return err
 		})
 		switch {
-		case errors.Is(err, io.EOF) && len(all) > 0: // a line that ends with \ was the last
+		case errors.Is(err, io.EOF) && len(all) > 0: // the last line ended with \
 			return strings.Join(all, "\n"), nil
 		case errors.Is(err, io.EOF):
 			if t.lines.IsTyped() {
-				t.screen.plain("") // the cursor is in the line of the prompt
+				t.screen.plain("") // the cursor is behind the prompt
 			}
 			return "", errLeaving
 		case errors.Is(err, console.ErrDropped):
@@ -142,11 +144,11 @@ func (t *talk) words(ctx context.Context) (string, error) {
 	}
 }
 
-// longQuestion is the length of a question, in bytes, from which the prompt names the tool again:
-// the question's beginning may be out of sight.
+// longQuestion is the length in bytes from which a question names the tool again at its end, since
+// its beginning may be out of sight.
 const longQuestion = 500
 
-// ask asks the user about a call.
+// ask asks the user whether to allow a call.
 func (t *talk) ask(ctx context.Context, q chat.Question) (chat.Consent, error) {
 	text := "Allow " + q.String() + "?"
 	if len(text) > longQuestion {
@@ -182,7 +184,7 @@ func (s *screen) plain(text string) {
 	_, _ = io.WriteString(s.env.Stderr, console.Clean(text)+"\n")
 }
 
-// close stops all output: a model may still be talking when the program ends.
+// close stops all output, since a model may still be talking when the program ends.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,41 +23,42 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Options are the options of one run of the command.
+// Options are the options of a run of the command.
 type Options struct {
 	Env *console.Env
-	// Signals, if not nil, gets the signals that arrive while a person types; otherwise a signal
+	// Signals, if not nil, gets the signals that arrive while a person types. Otherwise a signal
 	// ends the context.
 	Signals <-chan os.Signal
-	// Host reads the skills.
+	// Host opens the skills.
 	Host  func(context.Context) (*tool.Host, error)
 	Tools []*tool.Tool
-	Set   string // the name of Tools
-	// Servers are the names of --mcp, and Others are further tools that do not belong to skills.
+	Set   string // the name of the set of Tools
+	// Servers are the names given with --mcp. Others are further tools, which do not come from
+	// skills.
 	Servers []string
 	Others  []chat.Tools
-	// File has the section chat; nil without one.
+	// File is the file with the section chat, or nil.
 	File   *settings.File
 	Wanted Wanted
-	// Prompt is the only question, if Once is set.
+	// Prompt is the only question of a run with Once.
 	Prompt string
 	Once   bool
 
-	System         string // instead of chat.DefaultSystem
+	System         string // replaces chat.DefaultSystem
 	Rounds, Tokens int
 	Time           time.Duration
 	Allow          []string
-	// Transcript is the path of the file, or "".
+	// Transcript is the path of the transcript, or "".
 	Transcript          string
 	JSON, Quiet, DryRun bool
 
-	open func(model.Endpoint) client // in tests; nil for model.New
+	open func(model.Endpoint) client // set in tests; nil means model.New
 }
 
-// defaultTime is how long an answer may take, with its calls.
+// defaultTime is the default time limit for an answer with its calls.
 const defaultTime = 10 * time.Minute
 
-// client is a model of an endpoint.
+// client is a model at an endpoint.
 type client interface {
 	chat.Model
 	lister
@@ -65,7 +66,7 @@ type client interface {
 	Close()
 }
 
-// Run talks, and returns the failure of the command.
+// Run holds the conversation, and returns the failure of the command.
 func Run(ctx context.Context, o Options) error {
 	t := &talk{o: o, endpoints: endpoints{o.Env, o.File}}
 	t.screen = &screen{env: o.Env, err: o.Env.Err(), quiet: o.Quiet, json: o.JSON}
@@ -122,10 +123,10 @@ type talk struct {
 	client       client
 	conversation *chat.Conversation
 	lines        *console.Lines
-	ctrlC        time.Time // when the user interrupted last
+	ctrlC        time.Time // when the user last pressed Ctrl-C
 }
 
-// connect reads the skills, and finds the model.
+// connect reads the skills, and finds the endpoint and its model.
 func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 	end, found, err := t.byName(t.o.Wanted)
 	if err != nil {
@@ -155,7 +156,7 @@ func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 	return end, err
 }
 
-// tell prints which model was found, unless a conversation's greeting names it.
+// tell prints which model was found, unless the greeting of a conversation names it.
 func (t *talk) tell(text string) {
 	if t.o.Once || !t.o.Env.StdinTerminal {
 		t.screen.remark(text)
@@ -172,11 +173,11 @@ func (t *talk) open(end model.Endpoint) client {
 
 func agent() string { return "knack/" + cmp.Or(buildinfo.Current().Version, "devel") }
 
-// suggested is the number of skills to name without a model.
+// suggested is the number of skills that are named if there is no model.
 const suggested = 3
 
-// fit returns the names of skills that match the user's words. It leaves out matches that are
-// only similar in spelling.
+// fit returns the names of skills that match the prompt. It leaves out skills that match only by a
+// similar spelling.
 func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	if t.o.Prompt == "" {
 		return nil, nil
@@ -200,7 +201,7 @@ func (t *talk) fit(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// converse begins the conversation.
+// converse prepares the conversation with an endpoint.
 func (t *talk) converse(end model.Endpoint) {
 	t.end, t.client = end, t.open(end)
 	o := chat.Options{
@@ -264,7 +265,7 @@ func (t *talk) answer(ctx context.Context) error {
 	return failed(err)
 }
 
-// failed turns the error of a turn into the command's failure.
+// failed converts the error of a turn into the failure of the command.
 func failed(err error) error {
 	var limit *chat.Limit
 	var interrupt console.Interrupt
