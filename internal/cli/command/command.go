@@ -1,5 +1,5 @@
-// Package command has the parts that all commands share: results and their printer, failures and
-// exit statuses, and the count of arguments.
+// Package command has the parts that commands share: results and their printer, failures and exit
+// statuses, and the check of the number of arguments.
 package command
 
 import (
@@ -21,30 +21,30 @@ import (
 // Exit statuses.
 const (
 	Done  = 0
-	No    = 1 // the answer is no: problems found, skill not found
+	No    = 1 // a negative result: problems found, skill not found
 	Usage = 2
 	Error = 3 // could not run
 )
 
-// Late is the key of a command's annotation with the hint for an interrupt after which the
-// command could not report its progress.
+// Late is the key of the annotation with a command's hint for an interrupt that leaves its progress
+// unreported.
 const Late = "interrupted"
 
-// Failure is an error with its exit status and a hint, which may be empty.
+// Failure is an error with an exit status and a hint, which may be "".
 type Failure struct {
 	Code   int
 	Err    error
 	Hint   string
-	Others []Other // printed before it
+	Others []Other // printed before Err
 }
 
-// Other is a further error of a command.
+// Other is an error that a command prints before the final one.
 type Other struct {
-	Word console.Painted // before the text, if any
+	Word console.Painted // printed before the text
 	Text string
 }
 
-// WithOthers returns an error that has further errors.
+// WithOthers adds further errors to an error.
 func WithOthers(err error, others []Other) error {
 	if len(others) == 0 {
 		return err
@@ -57,8 +57,8 @@ func WithOthers(err error, others []Other) error {
 	return &f
 }
 
-// Joined returns the error for what a command could not do, or nil: the last failure, with the
-// gravest status, after the others, each behind word.
+// Joined joins failures into one error. It returns nil for an empty list. The last failure is the
+// final one, with the gravest status of all. The others are printed before it, each after word.
 func Joined(failures []*Failure, word string) error {
 	if len(failures) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func Joined(failures []*Failure, word string) error {
 	return WithOthers(&last, Others(failures[:len(failures)-1], word))
 }
 
-// Others returns failures as errors that a command prints before its own, each behind word.
+// Others converts failures to errors that a command prints before the final one, each after word.
 func Others(failures []*Failure, word string) (all []Other) {
 	for _, f := range failures {
 		all = append(all, Other{Word: console.Red.Of(word), Text: f.Error()})
@@ -83,18 +83,19 @@ func Others(failures []*Failure, word string) (all []Other) {
 // ErrPrinted is the error of a failure that the output describes already.
 var ErrPrinted = errors.New("the output says what is wrong")
 
-// Error returns the message of the error.
+// Error implements error.
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Unwrap returns the error.
+// Unwrap returns the wrapped error.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Fail returns a failure.
+// Fail returns a failure with an exit status and a hint.
 func Fail(code int, err error, hint string) *Failure {
 	return &Failure{Code: code, Err: err, Hint: hint}
 }
 
-// FailureIn returns the failure in the chain of an error, or nil. An error of the settings is one.
+// FailureIn returns the failure in the chain of an error, or nil. It converts an error of the
+// settings to a failure.
 func FailureIn(err error) *Failure {
 	if bad := (*settings.Error)(nil); errors.As(err, &bad) {
 		code := Error
@@ -113,8 +114,9 @@ func UsageError(hint, format string, args ...any) error {
 	return Fail(Usage, fmt.Errorf(format, args...), hint)
 }
 
-// Unwritten returns the failure of writing a file for the user. hint is the fix if the disk is not
-// full, and elsewhere says how to name another folder, or is "".
+// Unwritten returns the failure of writing a file for the user. hint is the fix unless the disk is
+// full. If the disk is full, elsewhere is the part of the fix that says how to name another folder,
+// or "".
 func Unwritten(env *console.Env, file string, err error, hint, elsewhere string) error {
 	if edit.IsFull(err) {
 		free := "free some space"
@@ -134,7 +136,7 @@ func RunError(hint, format string, args ...any) error {
 	return Fail(Error, fmt.Errorf(format, args...), hint)
 }
 
-// Cause returns the system's reason, without the operation and the file's name.
+// Cause returns the system's reason for an error, without the operation and the file name.
 func Cause(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -142,8 +144,8 @@ func Cause(err error) error {
 	return err
 }
 
-// FlagError returns the error of a flag in words. The parser names the function that refused the
-// value instead.
+// FlagError converts an error in the value of a flag to plain words. The parser's message names an
+// internal function.
 func FlagError(err error) error {
 	if before, _, found := strings.Cut(err.Error(), " flag: time: "); found { // the error has no type
 		return errors.New(before + " flag: give a time, for example 30s, 10m or 1h")
@@ -162,7 +164,8 @@ func FlagError(err error) error {
 	return errors.New(strings.TrimSuffix(err.Error(), n.Error()) + want)
 }
 
-// ArgCount requires a number of arguments and reports any other number in words.
+// ArgCount returns a check that the number of arguments is between low and high. want names the
+// expected arguments in the error.
 func ArgCount(low, high int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low || len(args) > high {
@@ -172,8 +175,8 @@ func ArgCount(low, high int, want string) cobra.PositionalArgs {
 	}
 }
 
-// GivenEmpty returns the error of a flag that was given an empty value, which an unset variable
-// leaves behind, or nil. give names the value to give, and value the empty part.
+// GivenEmpty returns an error if a flag was given an empty value, and nil otherwise. An empty value
+// usually comes from an unset variable. give describes the value to give, and value the empty one.
 func GivenEmpty(cmd *cobra.Command, flag, give, value string) error {
 	if f := cmd.Flags().Lookup(flag); f == nil || !f.Changed || f.Value.String() != "" {
 		return nil
@@ -181,16 +184,16 @@ func GivenEmpty(cmd *cobra.Command, flag, give, value string) error {
 	return UsageError("give "+give+", or leave --"+flag+" out", "--%s: %s is empty", flag, value)
 }
 
-// NoConfig is [GivenEmpty] for --config.
+// NoConfig is [GivenEmpty] for the flag --config.
 func NoConfig(cmd *cobra.Command) error {
 	return GivenEmpty(cmd, "config", "a file", "the file's name")
 }
 
-// ProjectUsage describes --project, which many commands have.
+// ProjectUsage describes the flag --project.
 const ProjectUsage = "the project's folder is `DIR`, not the working directory"
 
-// Repeated is the value of a repeatable flag. The library's own makes a CSV writer with a
-// buffer of 4 KB for each flag of every command, at every start.
+// Repeated is the value of a repeatable flag. The type of pflag would make a CSV writer with a
+// buffer of 4 KB for each such flag of every command, at every start.
 type Repeated []string
 
 // Set appends a value.
@@ -199,7 +202,7 @@ func (r *Repeated) Set(value string) error {
 	return nil
 }
 
-// Type returns the name by which completion knows a flag that may be given again.
+// Type returns the type name that tells completion that a flag may be repeated.
 func (r *Repeated) Type() string { return "stringArray" }
 
 // String returns all values.

@@ -10,29 +10,29 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 )
 
-// Result is the value that a command returns. Its JSON form is the value itself, unless it has a
-// method JSON, which returns another.
+// Result is the value that a command returns. The JSON form is the value itself, unless it has a
+// method JSON that returns another value.
 type Result interface {
-	// Print writes the value for people.
+	// Print prints the result for people.
 	Print(env *console.Env)
 }
 
-// Text is a result that is only written for people.
+// Text is a result that has only a form for people.
 type Text func(env *console.Env)
 
 // Print implements [Result].
 func (t Text) Print(env *console.Env) { t(env) }
 
-// Forms is a result with two forms.
+// Forms is a result with different forms for programs and people.
 type Forms struct {
-	Value any // for JSON
+	Value any // the JSON form
 	Text
 }
 
-// JSON returns the form for programs.
+// JSON returns the JSON form.
 func (f Forms) JSON() any { return f.Value }
 
-// Ending is the end of a command, for results that are printed in JSON whether or not the command
+// Ending is how a command ended. It is part of results that are printed as JSON even if the command
 // fails.
 type Ending struct {
 	Status int    `json:"status"`
@@ -40,7 +40,7 @@ type Ending struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// end fills in the error of the command, or nil.
+// end sets the ending from the error of the command, which may be nil.
 func (e *Ending) end(err error) {
 	switch f := FailureIn(err); {
 	case err == nil:
@@ -53,11 +53,11 @@ func (e *Ending) end(err error) {
 	}
 }
 
-// Run runs a command, and returns its result and its error, one or both.
+// Run runs a command. It returns a result, an error or both.
 type Run func(cmd *cobra.Command, args []string) (Result, error)
 
-// Returning returns the RunE of a command that returns its result. It is the only printer of
-// results: in the form of the flags --json or --format, else as text.
+// Returning returns the RunE of a command that returns a result. It prints the result in the format
+// of --json or --format, or else as text. No other function prints results.
 func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		r, err := run(cmd, args)
@@ -72,8 +72,8 @@ func Returning(env *console.Env, run Run) func(*cobra.Command, []string) error {
 	}
 }
 
-// ReturnsAlways is like [Returning] for a command whose result has an [Ending]. If
-// it fails without a result, for example because of its arguments, it returns the result of blank.
+// ReturnsAlways is like [Returning] for a command whose result has an [Ending]. If the command
+// fails without a result, for example because of its arguments, the result of blank is printed.
 func ReturnsAlways(env *console.Env, cmd *cobra.Command, blank func() Result, run Run) {
 	check := cmd.Args
 	cmd.Args = cobra.ArbitraryArgs
@@ -105,14 +105,14 @@ func formatOf(cmd *cobra.Command) string {
 	return "text"
 }
 
-// Formatted is a result with further formats than text and JSON.
+// Formatted is a result with formats in addition to text and JSON.
 type Formatted interface {
 	Result
-	// PrintAs prints the result in a format, unless it does not have it.
+	// PrintAs prints the result in a format. ok is false if the result does not have this format.
 	PrintAs(env *console.Env, format string) (ok bool, err error)
 }
 
-// Noted is a result with notes for people, which belong on stderr in every format.
+// Noted is a result with notes for people, which are printed to stderr in every format.
 type Noted interface {
 	Result
 	PrintNotes(env *console.Env, format string)
@@ -127,7 +127,7 @@ func Print(env *console.Env, r Result, format string) (err error) {
 	switch {
 	case ok:
 	case format != "json":
-		r.Print(env) // the output remembers a failure
+		r.Print(env) // the output records a failure
 	default:
 		var value any = r
 		if other, ok := r.(interface{ JSON() any }); ok {
@@ -141,11 +141,12 @@ func Print(env *console.Env, r Result, format string) (err error) {
 	return err
 }
 
-// ErrInterrupted is the error of a command that a signal has ended.
+// ErrInterrupted is the error of a command that was ended by a signal.
 var ErrInterrupted = errors.New("interrupted")
 
-// Interrupted returns the error of a command that has ended with err, perhaps by a signal. If err
-// has the status of the signal, it says how far the command came.
+// Interrupted returns the error of a command that ended with err, perhaps because of a signal. If
+// err has the status of the signal, it already reports how far the command came, and is returned
+// unchanged.
 func Interrupted(ctx context.Context, err error) error {
 	by, ok := console.InterruptOf(ctx)
 	if f := (*Failure)(nil); !ok || err == nil || errors.As(err, &f) && f.Code == by.Status() {
