@@ -20,11 +20,11 @@ import (
 // Client is a client on this machine.
 type Client struct {
 	*agents.Agent
-	Connected   bool // it gets skills from knack
-	Connectable bool // by knack connect
+	Connected   bool // knack serves skills to it
+	Connectable bool // knack connect can connect it
 }
 
-// clientIDs lists the clients that have a folder of their own.
+// clientIDs lists the IDs of the clients that have their own folder for skills.
 func clientIDs() (ids []string) {
 	for _, p := range agents.Pairs() {
 		if p.Agent.Name != agents.Any && !slices.Contains(ids, p.Agent.ID) {
@@ -34,7 +34,7 @@ func clientIDs() (ids []string) {
 	return ids
 }
 
-// setClients sets the clients of --client and the form of --copy.
+// setClients records the clients of --client, and whether --copy asks for copies in place of links.
 func (f *flags) setClients(names []string, asCopy bool) error {
 	if asCopy && len(names) == 0 {
 		return command.UsageError("name the client with --client", "--copy is for --client")
@@ -56,24 +56,24 @@ func (f *flags) setClients(names []string, asCopy bool) error {
 	return nil
 }
 
-// settle puts the skills into the folders of clients.
+// settle puts the skills of a plan into the folders of clients, except those that are held back.
 func (f *flags) settle(ctx context.Context, in *install.Installer, p *install.Plan, clients install.Clients) error {
 	return in.Settle(ctx, p, clients, func(folders []string) map[string]string {
 		return f.around.Held(ctx, f.env, f.project, f.config, folders)
 	})
 }
 
-// sight says which clients of this machine see the new skills of a plan.
+// sight lists the clients of this machine by the way in which they see the new skills of a plan.
 type sight struct {
-	folder string   // of the skills
+	folder string   // that has the new skills
 	read   []Client // they read that folder
 	placed []Client // they got a link or a copy
-	knack  []Client // they get the skills from knack
+	knack  []Client // they get the skills through knack
 	not    []Client
 }
 
-// whoSees returns the clients of this machine that see the new skills, or nil if none is offered
-// to models.
+// whoSees returns how the clients of this machine see the new skills, or nil if knack offers no new
+// skill to models.
 func (f *flags) whoSees(in *install.Installer, p *install.Plan) *sight {
 	i := slices.IndexFunc(p.Steps, func(s *install.Step) bool { return s.New() && !s.Withheld })
 	if i < 0 {
@@ -97,7 +97,8 @@ func (f *flags) whoSees(in *install.Installer, p *install.Plan) *sight {
 	return out
 }
 
-// offer asks a person at a terminal whether the clients that do not see a new skill shall get links.
+// offer asks a person at a terminal whether to put links into the folders of the clients that do
+// not see a new skill.
 func (f *flags) offer(ctx context.Context, in *install.Installer, p *install.Plan, r *report) error {
 	if r.sees == nil || len(f.clients.IDs) > 0 || !f.env.StdinTerminal || !f.env.StderrTerminal {
 		return nil
@@ -130,7 +131,7 @@ func (f *flags) offer(ctx context.Context, in *install.Installer, p *install.Pla
 // notBound is the warning about clients that read a folder themselves.
 const notBound = "a client that reads a folder itself is not bound by knack's lock, scan and rules"
 
-// text says which clients see the skills. it is the pronoun for these.
+// text returns a sentence about the clients that see the skills. it is the pronoun for the skills.
 func (s *sight) text(env *console.Env, it string) string {
 	names := func(clients []Client) (names []string) {
 		for _, c := range clients {
@@ -162,10 +163,11 @@ func (s *sight) text(env *console.Env, it string) string {
 	return strings.Join(parts, "; ")
 }
 
-// mostNamed bounds the clients that a sentence names.
+// mostNamed bounds the number of clients that a sentence names.
 const mostNamed = 6
 
-// and joins names with "and", and gives only the number of names after the first few.
+// and joins names with "and". After the first [mostNamed] names it gives only the number of the
+// others.
 func and(names []string) string {
 	if more := len(names) - mostNamed; more > 1 {
 		names = append(slices.Clone(names[:mostNamed]), display.Count(more, "other"))
@@ -183,7 +185,7 @@ func verb(n int, one, more string) string {
 	return more
 }
 
-// spots prints the places in the folders of clients.
+// spots prints the links and copies in the folders of clients.
 func (r *report) spots() {
 	out, err := r.env.Out(), r.env.Err()
 	placed, hinted := false, map[string]bool{}
@@ -228,7 +230,7 @@ func (r *report) spots() {
 	}
 }
 
-// spotJSON is a place in a client's folder in JSON.
+// spotJSON is the JSON form of a link or copy in a client's folder.
 type spotJSON struct {
 	Client string         `json:"client"`
 	At     string         `json:"at,omitempty"`
@@ -250,10 +252,10 @@ func spotsJSON(spots []*install.Spot) (out []spotJSON) {
 	return out
 }
 
-// seesJSON says in JSON how a client of this machine sees the new skills.
+// seesJSON is the JSON form of how a client of this machine sees the new skills.
 type seesJSON struct {
 	Client string `json:"client"`
-	Sees   string `json:"sees,omitempty"` // folder or knack
+	Sees   string `json:"sees,omitempty"` // "folder" or "knack"; "" if it does not see them
 }
 
 func (s *sight) json() (out []seesJSON) {
@@ -271,7 +273,7 @@ func (s *sight) json() (out []seesJSON) {
 	return out
 }
 
-// offeredAt reports whether knack serve reads a folder of skills without flags.
+// offeredAt reports whether knack serve, without flags, reads a folder of skills.
 func offeredAt(env *console.Env, in *install.Installer, folder string) bool {
 	for _, root := range wellKnown(env, in) {
 		if realpath.Same(root.Dir, folder) {

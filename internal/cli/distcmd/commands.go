@@ -114,7 +114,7 @@ gh for skills that gh skill installed.`,
 	return cmd
 }
 
-// noteNamed notes which of the sources are the names of skills that this machine has.
+// noteNamed adds a note to the plan for each source that is the name of a skill on this machine.
 func (f *flags) noteNamed(ctx context.Context, p *install.Plan, sources []string) {
 	for _, name := range sources {
 		if p == nil || f.around.Named == nil || !skill.ValidName(name) {

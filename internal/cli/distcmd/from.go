@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// planFrom plans to take over the skills of another installer. from is its lock, or "gh".
+// planFrom plans to take over the skills of another installer. from is the path of its lock, or
+// "gh".
 func (f *flags) planFrom(ctx context.Context, in *install.Installer, from string) (*install.Plan, error) {
 	if from == string(foreign.GitHub) {
 		entries, err := in.FromGitHub(ctx)

@@ -14,7 +14,7 @@ import (
 // untouched is the message of a command that was interrupted before it changed anything.
 const untouched = "interrupted; nothing was changed"
 
-// lateHint is the hint of an interrupted command that could not count its finished work.
+// lateHint is the hint for a command that was interrupted before it could count its finished work.
 const lateHint = "run the same command again: it does the rest, and records the finished skills in " + lockfile.Name
 
 // interrupted returns the failure of a command that a signal has ended.
@@ -26,7 +26,7 @@ func interrupted(ctx context.Context, text string) error {
 	return command.Fail(status, errors.New(text), "run the same command again")
 }
 
-// ends has the words for the skills that a command has finished.
+// ends maps a command to the words for the skills that it has finished.
 var ends = map[string]string{"add": "installed", "sync": "as locked", "update": "up to date", "remove": "removed"}
 
 // interrupted returns the failure of a command that was interrupted before its end, or nil. It
@@ -42,7 +42,7 @@ func (r *report) interrupted(ctx context.Context) error {
 		case install.Nothing:
 			done++
 		}
-		if s.Key != "" { // else it is a source, or the name of no skill
+		if s.Key != "" { // without a key, the step is about a source or an unknown name
 			all++
 		}
 		stopped = stopped || s.Interrupted()

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// skillJSON is a step in JSON. doc/api.md describes the fields.
+// skillJSON is the JSON form of a step. doc/api.md describes the fields.
 type skillJSON struct {
 	Name     string `json:"name"`
 	Folder   string `json:"folder,omitempty"`
@@ -24,7 +24,7 @@ type skillJSON struct {
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Pinned   bool   `json:"pinned,omitempty"`
-	// Signature is the present verdict, and Signer the lock's signer.
+	// Signature is the verdict on the present signature, and Signer the signer in the lock.
 	Signature string            `json:"signature,omitempty"`
 	Signer    string            `json:"signer,omitempty"`
 	Digest    string            `json:"digest,omitempty"`
@@ -43,7 +43,7 @@ type skillJSON struct {
 }
 
 type stateJSON struct {
-	Source   string `json:"source,omitempty"` // if it was another one
+	Source   string `json:"source,omitempty"` // only if it was a different source
 	Revision string `json:"revision,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Signer   string `json:"signer,omitempty"`
@@ -70,11 +70,11 @@ type reportJSON struct {
 	Lock    string `json:"lock,omitempty"`
 	DryRun  bool   `json:"dryRun"`
 	command.Ending
-	// Warnings are the warnings that concern no single skill.
+	// Warnings are the warnings that do not belong to a single skill.
 	Warnings []string     `json:"warnings,omitempty"`
 	Skills   []skillJSON  `json:"skills"`
 	Choices  []choiceJSON `json:"choices,omitempty"`
-	Unlocked []string     `json:"unlocked,omitempty"` // folders beside locked skills (verify)
+	Unlocked []string     `json:"unlocked,omitempty"` // skills beside locked ones (verify)
 	Sees     []seesJSON   `json:"sees,omitempty"`
 
 	text *report // nil if there is no plan
@@ -88,12 +88,12 @@ func changesOf(c install.Changes) *changesJSON {
 	return &changesJSON{list(c.Added), list(c.Changed), list(c.Removed)}
 }
 
-// result returns the result of a command that has no plan yet.
+// result returns the result of a command that has not made its plan yet.
 func (f *flags) result(cmd *cobra.Command) *reportJSON {
 	return &reportJSON{Command: cmd.Name(), Lock: f.lock, DryRun: f.dryRun, Warnings: f.warnings(), Skills: []skillJSON{}}
 }
 
-// report fills in the plan.
+// report fills in the results of the plan.
 func (o *reportJSON) report(r *report) {
 	o.text = r
 	o.Warnings = append(o.Warnings, r.plan.Notes...)
@@ -108,13 +108,13 @@ func (o *reportJSON) report(r *report) {
 			e = *s.Was
 		}
 		if e.Source != "" {
-			// A source that is refused may have a secret in it.
+			// A refused source may contain a secret, so it is left out.
 			if _, err := origin.Parse(e.Source, filepath.Dir(r.in.LockFile()), r.env.Home); err == nil {
 				j.Source = e.Source
 			}
 			j.Want, j.Path, j.Revision, j.Version, j.Pinned, j.Signer = e.Want, e.Path, e.Revision, e.Version, e.Pinned, e.Signer
 			j.Files = len(e.Files)
-			if j.Files > 0 { // else it was not fetched
+			if j.Files > 0 { // otherwise it was not fetched
 				j.Digest = e.Digest.String()
 			}
 		}

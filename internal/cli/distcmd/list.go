@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// sourceJSON is the result of list for a source. doc/api.md describes the fields.
+// sourceJSON is the result of knack list for a source. doc/api.md describes the fields.
 type sourceJSON struct {
 	Source      string       `json:"source"`
 	Revision    string       `json:"revision,omitempty"`

@@ -19,16 +19,16 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// place is a folder in which a skill of some name is installed.
+// place is a folder in which a skill with a given name is installed.
 type place struct {
-	key    string // in its lock
-	global bool   // the lock is the one for all projects, and the command is for a project
+	key    string // of the skill in its lock
+	global bool   // the lock is for all projects, and the command is for one
 	shown  string
 }
 
-// installed returns the locks that a command reads: the lock of its flags, or, without such flags,
-// also the lock of the skills for all projects. The caller closes them. A lock that cannot be read
-// is left out.
+// installed returns the locks that a command reads. here is the lock that its flags choose, and
+// home the lock of the skills for all projects. home is nil if a flag chooses the lock, and a lock
+// that cannot be read is nil too. The caller closes both.
 func (f *flags) installed() (here, home *install.Installer) {
 	open := func(at destination) *install.Installer {
 		in, err := install.Open(install.Options{Root: at.root, Home: f.env.Home, Getenv: f.env.Variable, AtHome: at.atHome, Shown: f.env.Shown}, false)
@@ -67,8 +67,9 @@ func (f *flags) completeInstalled(cmd *cobra.Command, _ []string, typed string) 
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// which returns the folders of the skills to remove. A name with several places is asked for at a
-// terminal. If the places are those for all projects, the command becomes one for these.
+// which returns the folders of the skills to remove. If a skill is installed in several places, it
+// asks at a terminal which one to remove. If the chosen places are those for all projects, it sets
+// f.global.
 func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string, error) {
 	here, home := f.installed()
 	var out []string
@@ -102,8 +103,8 @@ func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string,
 	return out, nil
 }
 
-// choosePlace asks the user for one of several places, or returns an error with the flag
-// that names it.
+// choosePlace asks the user to choose one of several places. If it cannot ask, it returns an error
+// that lists the command for each place.
 func (f *flags) choosePlace(ctx context.Context, name string, places []place, asks bool) (place, error) {
 	var shown, commands []string
 	for _, p := range places {

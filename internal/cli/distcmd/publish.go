@@ -63,7 +63,7 @@ are those of docker login.`,
 	return cmd
 }
 
-// publisher has the flags of knack publish.
+// publisher implements knack publish; its fields are the flags.
 type publisher struct {
 	env       *console.Env
 	tags      []string
@@ -81,7 +81,7 @@ type publishedJSON struct {
 	Each []artifactJSON `json:"each,omitempty"`
 }
 
-// artifactJSON is one manifest.
+// artifactJSON is the JSON form of a published manifest.
 type artifactJSON struct {
 	Kind       publish.Kind      `json:"kind"`
 	To         string            `json:"to"`
@@ -106,13 +106,14 @@ type memberJSON struct {
 	Digest string `json:"digest"`
 }
 
-// tagName matches valid tags of registries.
+// tagName matches the valid tags of a registry.
 var tagName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// targetForm says in which form TO is given.
+// targetForm is the hint for the form in which TO must be given.
 const targetForm = "write oci://REGISTRY/REPOSITORY[:TAG], such as oci://ghcr.io/acme/skills:v1.2.0"
 
-// targetMeant returns the fix for an unusable TO: the repository that it seems to mean, or the form.
+// targetMeant returns the fix for an unusable TO. It suggests the repository that the text seems to
+// mean, or else gives the form.
 func targetMeant(env *console.Env, text string) string {
 	rest := text
 	for _, scheme := range [...]string{"https:", "http:", "docker:", "oci:"} {
@@ -126,7 +127,7 @@ func targetMeant(env *console.Env, text string) string {
 	return "write " + display.Echo(meant)
 }
 
-// target reads where to publish.
+// target parses TO, and sets the tags.
 func (p *publisher) target(text string) (origin.Ref, error) {
 	ref, err := origin.ParseTyped(text, p.env.Dir, p.env.Home)
 	bad, _ := errors.AsType[*origin.RefError](err)
@@ -159,7 +160,7 @@ func (p *publisher) target(text string) (origin.Ref, error) {
 	return ref, nil
 }
 
-// signer returns the function that signs, or nil.
+// signer returns the function that signs a digest, or nil if no key is given.
 func (p *publisher) signer() (func(string) ([]byte, error), error) {
 	data, where := []byte(p.env.Variable("KNACK_SIGN_KEY")), "KNACK_SIGN_KEY"
 	if p.key != "" {
@@ -182,7 +183,7 @@ func (p *publisher) signer() (func(string) ([]byte, error), error) {
 	return func(digest string) ([]byte, error) { return trust.Sign(key, digest) }, nil
 }
 
-// created returns the moment that SOURCE_DATE_EPOCH says, or "".
+// created returns the time in SOURCE_DATE_EPOCH, or "" if it is not set.
 func (p *publisher) created() (string, error) {
 	text := p.env.Variable("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -195,7 +196,7 @@ func (p *publisher) created() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
 }
 
-// result returns the result of a command that has done nothing yet.
+// result returns the result of a command before it has done anything.
 func (p *publisher) result() *publishedJSON {
 	return &publishedJSON{Command: "publish", DryRun: p.dry}
 }
@@ -276,10 +277,11 @@ func (p *publisher) publish(ctx context.Context, from, to string) (command.Resul
 	return out, failure(problem)
 }
 
-// fitToPublish is the end of a hint if --dry-run has judged the skills and does not reach the registry.
+// fitToPublish ends the hint of a --dry-run that has found the skills publishable, but cannot reach
+// the registry.
 const fitToPublish = "; the skills can be published, but their digest and sizes depend on the registry's last release"
 
-// repository returns the repository of a reference.
+// repositoryOf returns the repository of a reference, or the one below it.
 func repositoryOf(c *registry.Client, ref origin.Ref, below string) *registry.Repository {
 	host, name, _ := strings.Cut(strings.TrimPrefix(ref.Source, "oci://"), "/")
 	return c.Repository(host, host, path.Join(name, below))
@@ -329,14 +331,14 @@ func (p *publisher) folder(ctx context.Context, pub *publish.Publisher, from, to
 	return append(all, each...), err
 }
 
-// warnReplaced warns of version tags that had other content.
+// warnReplaced warns about each version tag that had other content before.
 func (p *publisher) warnReplaced(r *publish.Result) {
 	for _, tag := range slices.Sorted(maps.Keys(r.Replaced)) {
 		p.env.Err().Text(console.Warning, fmt.Sprintf("oci://%s:%s %s %s: publish changes as a new version, since readers take a version for the same content", r.To, tag, map[bool]string{true: "is", false: "was"}[p.dry], r.Replaced[tag]))
 	}
 }
 
-// add adds an artifact.
+// add adds a published artifact to the result.
 func (o *publishedJSON) add(r *publish.Result) {
 	j := artifactJSON{Kind: r.Kind, To: "oci://" + r.To, Digest: r.Digest, Tags: r.Tags, Unchanged: r.Unchanged, Signed: r.Signed, Layers: r.Layers, Bytes: r.Size, Sent: r.Sent, SentBytes: r.SentBytes, Statements: r.Statements, Replaced: r.Replaced, left: r.Left}
 	for _, s := range r.Skills {
@@ -398,7 +400,7 @@ func (r artifactJSON) print(env *console.Env, dry bool) {
 	}
 }
 
-// sizeOf is a number of bytes as people read it.
+// sizeOf formats a number of bytes for people.
 func sizeOf(n int64) string {
 	if n < 1e5 {
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)

@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// findingJSON is an error of a skill.
+// findingJSON is the JSON form of an error in a skill.
 type findingJSON struct {
 	File    string       `json:"file"`
 	Line    int          `json:"line,omitempty"`
@@ -34,8 +34,8 @@ type findingJSON struct {
 	Fix     string       `json:"fix,omitempty"`
 
 	diagnostic findings.Diagnostic
-	source     *check.Source // of the file, or nil
-	skill      string        // its name
+	source     *check.Source // the text of the file, or nil
+	skill      string        // the name of the skill
 }
 
 // check judges the skills of a folder as knack check does. It returns their errors, and fails if
@@ -90,7 +90,8 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 	return nil, nil
 }
 
-// fixOf returns the hint for errors of the skills in a folder. A finding of a scan has no certain fix.
+// fixOf returns the hint for errors of the skills in a folder. For a finding of a scan there is no
+// certain fix.
 func (p *publisher) fixOf(folder string, errs []findingJSON) string {
 	i := slices.IndexFunc(errs, func(f findingJSON) bool { return f.Kind == check.KindScan })
 	if i < 0 {
@@ -99,8 +100,8 @@ func (p *publisher) fixOf(folder string, errs []findingJSON) string {
 	return fmt.Sprintf("correct the skill, or, if the finding is harmless, write check: {rules: {%s: warning}} in knack.yaml; a machine that serves it accepts it with knack approve %s --accept %[1]s --reason TEXT", errs[i].Rule, errs[i].skill)
 }
 
-// placesOfLocks returns the folders that may have the lock of a folder of skills: the folder and its
-// parents in its repository, and ~/.agents for the skills of all projects.
+// placesOfLocks returns the folders in which to look for the lock of a folder of skills. They are
+// the folder, its parents in its repository and, for the skills of all projects, ~/.agents.
 func (p *publisher) placesOfLocks(folder string) []string {
 	all, home := dir.Repository(folder), filepath.Join(p.env.Home, ".agents")
 	if p.env.Home != "" && realpath.Inside(home, folder) {
@@ -109,9 +110,9 @@ func (p *publisher) placesOfLocks(folder string) []string {
 	return all
 }
 
-// lockOf returns the lock's entries for the skills below a folder, by their folders there. The
-// lock is in the folder, or above it. Entries from folders and files of this
-// machine are left out: they mean nothing elsewhere.
+// lockOf returns the lock's entries for the skills below a folder. The keys are paths relative to
+// that folder. The lock is in the folder or above it. Entries whose source is on this machine are
+// left out, since they mean nothing elsewhere.
 func (p *publisher) lockOf(folder string) (map[string]lockfile.Skill, error) {
 	for _, at := range p.placesOfLocks(folder) {
 		file := filepath.Join(at, lockfile.Name)

@@ -64,7 +64,7 @@ changes as a whole, and only if all that is in it is as knack wrote it.`,
 	return cmd
 }
 
-// puller has the flags of knack pull.
+// puller implements knack pull; its fields are the flags.
 type puller struct {
 	env                     *console.Env
 	dry, offline, downgrade bool
@@ -101,10 +101,10 @@ type faultJSON struct {
 	Reason string `json:"reason"`
 }
 
-// result returns the result of a command that has done nothing yet.
+// result returns the result of a command before it has done anything.
 func (p *puller) result() *pulledJSON { return &pulledJSON{Command: "pull", DryRun: p.dry} }
 
-// pull brings the release of a source into the store, and unpacks it with --to.
+// pull fetches the release of a source into the store and, with --to, unpacks it into a folder.
 func (p *puller) pull(ctx context.Context, text string) (command.Result, error) {
 	env := p.env
 	files := settings.New(env, p.config)
@@ -177,8 +177,9 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 	return out, nil
 }
 
-// source returns the source that a word names: one of the file in effect, with its credentials, or
-// any other as a user types it. typed are the servers that get the token for typed ones.
+// source returns the source that a word names. This is a source of knack.yaml, with its
+// credentials, or any other one as a user types it. typed are the servers that may get the token
+// for typed sources.
 func (p *puller) source(files *settings.Finder, word string) (from replica.Named, typed []string, err error) {
 	file, err := files.Trusted()
 	if err != nil {
@@ -208,7 +209,7 @@ func (p *puller) source(files *settings.Finder, word string) (from replica.Named
 	return from, typed, err
 }
 
-// parseTyped parses a reference as a user types it.
+// parseTyped parses a source as a user types it, and turns an error into a failure of the command.
 func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 	ref, err := origin.ParseTyped(text, env.Dir, env.Home)
 	if bad := (*origin.RefError)(nil); errors.As(err, &bad) {
@@ -220,7 +221,7 @@ func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 	return ref, err
 }
 
-// unpackFailure returns an error of unpacking as a failure of the command.
+// unpackFailure converts an error of unpacking into a failure of the command.
 func (p *puller) unpackFailure(err error) error {
 	to := p.env.Shown(p.env.Absolute(p.to))
 	const free = "free some space, or name another folder with --to"
@@ -237,7 +238,7 @@ func (p *puller) unpackFailure(err error) error {
 	return failure(install.ProblemOf(err))
 }
 
-// progressOf describes the progress of a pull. It is nil if that is unknown.
+// progressOf describes the progress of a pull. It returns nil if the number of layers is unknown.
 func progressOf(r *pull.Report) []string {
 	if r == nil || r.Layers == 0 {
 		return nil
@@ -249,7 +250,7 @@ func megabytes(done, total int64) string {
 	return fmt.Sprintf("%.1f of %.1f MB", float64(done)/1e6, float64(total)/1e6)
 }
 
-// shortSource is a source without the scheme and the host of a registry.
+// shortSource returns a source without the scheme and host of its registry.
 func shortSource(source string) string {
 	if rest, ok := strings.CutPrefix(source, "oci://"); ok {
 		_, source, _ = strings.Cut(rest, "/")
@@ -257,7 +258,7 @@ func shortSource(source string) string {
 	return source
 }
 
-// fetch asks the source, and fetches content that the store lacks.
+// fetch checks the source for a release, and fetches the content that the store lacks.
 func fetch(ctx context.Context, from *pull.Puller, q release.Request) (release.Updated, error) {
 	u, err := release.Update(ctx, from, q)
 	switch {
@@ -273,7 +274,7 @@ func fetch(ctx context.Context, from *pull.Puller, q release.Request) (release.U
 	return release.Updated{Report: u.Report}, err
 }
 
-// rules returns the rules for a source, as a server with the same file applies them.
+// rules returns the rules for a source that a server with the same configuration applies.
 func (p *puller) rules(ref origin.Ref, signers trust.Rules, files *settings.Finder) (release.Rules, error) {
 	rule, _ := signers.Rule(ref.Source)
 	rules := release.Rules{Trusts: rule.Trusts}
@@ -290,7 +291,7 @@ func (p *puller) rules(ref origin.Ref, signers trust.Rules, files *settings.Find
 	return rules, nil
 }
 
-// stored returns the stored release of a source, without any request.
+// stored returns the stored release of a source without asking the source.
 func stored(from *pull.Puller, ref origin.Ref) (u release.Updated, err error) {
 	refuse := func(format string, args ...any) (release.Updated, error) {
 		return u, command.Fail(command.No, fmt.Errorf(format, args...), "run the command once without --offline")
@@ -316,7 +317,7 @@ func stored(from *pull.Puller, ref origin.Ref) (u release.Updated, err error) {
 	return release.Updated{Release: r, Before: r, Same: true}, nil
 }
 
-// describe fills in a release, and its changes since the one before.
+// describe fills in the facts of a release, and its changes since the previous one.
 func (o *pulledJSON) describe(u release.Updated) {
 	r, before := u.Release, u.Before
 	o.Layers, o.Fetched, o.Bytes, o.Unchanged = u.Report.Layers, u.Report.Fetched, u.Report.Bytes, u.Same
@@ -324,7 +325,7 @@ func (o *pulledJSON) describe(u release.Updated) {
 		o.Bytes = u.Report.Total
 	}
 	o.Release, o.Revision, o.Version, o.Signature, o.Signer = r.Digest, r.Revision, r.Version, r.Signature, r.Signer
-	o.Layers = max(o.Layers, len(r.Layers)) // of a release that was there
+	o.Layers = max(o.Layers, len(r.Layers)) // also for a release that was in the store already
 	if before.Digest != r.Digest {
 		o.Before = before.Digest
 	}
@@ -404,7 +405,7 @@ func (o *pulledJSON) Print(env *console.Env) {
 	}
 }
 
-// next says how the pulled skills are served.
+// next prints a hint with the command that serves the pulled skills.
 func (o *pulledJSON) next(env *console.Env) {
 	from := " --source " + console.ShellWord(o.Source)
 	if o.To != "" {

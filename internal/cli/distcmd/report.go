@@ -16,24 +16,25 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// report has a plan, and prints the results of its command.
+// report prints the results of a command, and the plan that it carried out.
 type report struct {
 	env     *console.Env
 	in      *install.Installer
 	plan    *install.Plan
 	project string // the root of the project
 	command string
-	pins    bool   // it takes --pin
-	again   string // the command without --check
+	pins    bool   // the command has the flag --pin
+	again   string // the same command without --check
 	dry     bool
-	other   string // knack verify for the lock of another project, or ""
+	other   string // the knack verify command for the lock of another project, or ""
 	sees    *sight // which clients see the skills that add installed, or nil
 }
 
-// replaced has the verbs of a skill that takes the place of another state, in the past and for a dry run.
+// replaced has the verbs for a skill that replaces other files: in the past tense, and for a dry
+// run.
 var replaced = [2]string{"replaced", "would replace"}
 
-// verbs has the words for each action, in the past and for a dry run.
+// verbs has the verbs for each action: in the past tense, and for a dry run.
 var verbs = map[install.Action][2]string{
 	install.Write: {"added", "would add"}, install.Replace: replaced, install.Record: {"locked", "would lock"},
 	install.Delete: {"removed", "would remove"}, install.Drop: {"removed from the lock", "would remove from the lock"},
@@ -142,8 +143,8 @@ func printChoice(out *console.Printer, name string, c install.Choice) {
 	out.Item(4, "  %s  %s", console.Bold.Of(name), about)
 }
 
-// named prefixes a text with a step's skill or source, unless it begins with it. If two skills
-// have one name, it adds the folder.
+// named prefixes a text with the step's skill or source, unless the text has it already. If two
+// skills have the same name, it adds the folder.
 func (r *report) named(s *install.Step, text string) string {
 	if strings.HasPrefix(text, s.Name+": ") || s.Key == "" && (strings.HasPrefix(text, s.Name+" ") || strings.Contains(text, "'"+s.Name+"'")) {
 		return text
@@ -156,7 +157,8 @@ func (r *report) named(s *install.Step, text string) string {
 	return s.Name + ": " + text
 }
 
-// folder returns the folder of a step's skill: as the lock has it in the project, else as a path.
+// folder returns the folder of a step's skill. In the project this is the key in the lock,
+// elsewhere a path.
 func (r *report) folder(s *install.Step) string {
 	if filepath.Dir(r.in.LockFile()) == r.project {
 		return s.Key
@@ -164,7 +166,7 @@ func (r *report) folder(s *install.Step) string {
 	return r.env.Shown(r.in.Folder(s.Key))
 }
 
-// step prints one thing that was done.
+// step prints the result of a step.
 func (r *report) step(s *install.Step) {
 	out := r.env.Out()
 	switch s.Do {
@@ -217,7 +219,7 @@ func (r *report) step(s *install.Step) {
 	}
 }
 
-// byHand prints the manual changes in a skill that is replaced, removed or has an update.
+// byHand prints how a skill was changed by hand, if it is replaced or removed or has an update.
 func (r *report) byHand(s *install.Step) {
 	if !s.Drift.Any() {
 		return
@@ -232,13 +234,13 @@ func (r *report) byHand(s *install.Step) {
 	}
 }
 
-// maxPaths bounds the paths of a list, and maxSame the folders of equal copies.
+// maxPaths bounds the paths in a list, and maxSame the folders with equal copies.
 const (
 	maxPaths = 20
 	maxSame  = 5
 )
 
-// changes lists paths. by names the author of the changes, or is "".
+// changes prints the changed, added and removed paths. by is added to each verb, and may be "".
 func (r *report) changes(c install.Changes, by string) {
 	for _, l := range []struct {
 		word  string
@@ -259,7 +261,7 @@ func shortRevision(e lockfile.Skill) string {
 	return id[:min(len(id), 7)]
 }
 
-// summary prints the counts that need no line per skill, and the agents that see the new skills.
+// summary prints the number of skills without a line of their own, and hints about the next step.
 func (r *report) summary(counts map[install.Action]int) {
 	out, err := r.env.Out(), r.env.Err()
 	same := counts[install.Nothing]
@@ -307,7 +309,7 @@ func (r *report) summary(counts map[install.Action]int) {
 	}
 }
 
-// followed says of the added skills within which versions update moves them.
+// followed returns hints about the range of versions within which update moves the added skills.
 func (r *report) followed() (out []string) {
 	names := map[string][]string{}
 	for _, s := range r.plan.Steps {
@@ -326,13 +328,13 @@ func (r *report) followed() (out []string) {
 	return out
 }
 
-// wellKnown lists the well-known roots around the lock and the working directory.
+// wellKnown lists the well-known roots for the folder of the lock and for the working directory.
 func wellKnown(env *console.Env, in *install.Installer) []skill.Root {
 	return dir.WellKnown([]string{env.Dir, filepath.Dir(in.LockFile())}, env.Home, env.Getenv)
 }
 
-// readers says which agents see the folder of the new skills, or "" if warnings explain for each
-// why no model is offered the skill.
+// readers returns a hint about the clients that see the new skills. It returns "" if no new skill
+// is offered to models; warnings then explain why.
 func (r *report) readers() string {
 	offered, withheld := 0, 0
 	var folder string

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// registerScan adds the flag of the commands that scan new content.
+// registerScan registers --allow, and has the command scan new content.
 func (f *flags) registerScan(cmd *cobra.Command) {
 	f.scans = true
 	cmd.Flags().Var((*command.Repeated)(&f.allow), "allow", "take skills with findings of this `RULE` of the enforce lane (repeatable)")
@@ -33,7 +33,7 @@ func enforced() (rules []string) {
 	return rules
 }
 
-// checkAllowed refuses rules of --allow that do not exist.
+// checkAllowed reports an error for a rule of --allow that does not exist.
 func (f *flags) checkAllowed() error {
 	known := enforced()
 	for _, rule := range f.allow {
@@ -53,8 +53,8 @@ func scanSkill(ctx context.Context, b *skill.Bundle) (found []install.Finding, e
 	return found, err
 }
 
-// maxLines bounds the printed findings, and the printed warnings. It is lower for many skills,
-// since every skill has a line.
+// maxLines bounds the number of printed findings, and of printed warnings. The bound is lower if
+// there are many skills, since every skill has a line too.
 func (r *report) maxLines() int {
 	if len(r.plan.Steps) > 50 {
 		return 8
@@ -62,7 +62,7 @@ func (r *report) maxLines() int {
 	return 20
 }
 
-// findings prints the findings of the scan, first the ones to enforce.
+// findings prints the findings of the scan. The findings of the enforce lane come first.
 func (r *report) findings() {
 	type finding struct {
 		step *install.Step
@@ -94,8 +94,8 @@ func laneOf(f install.Finding) scan.Lane {
 	return scan.Review
 }
 
-// Fetch fetches all skills of a source into the store, and installs nothing. The caller calls done
-// after reading them. left has the errors of unavailable skills.
+// Fetch fetches all skills of a source into the store, and installs nothing. left has the errors of
+// the skills that are not available. The caller calls done after reading the bundles.
 func Fetch(ctx context.Context, env *console.Env, config, source string) (bundles []*skill.Bundle, left []error, done func(), err error) {
 	f := flags{env: env, config: config, typed: []string{source}}
 	in, done, err := f.open(false, false)

@@ -1,5 +1,5 @@
-// Package distcmd is the commands that bring skills from elsewhere: add, remove, sync, update,
-// verify and pull.
+// Package distcmd implements the commands that bring skills from elsewhere: add, remove, sync,
+// update, verify and pull. It also implements publish.
 package distcmd
 
 import (
@@ -35,7 +35,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Withheld returns the reason and the fix for each of the given skill folders that no model is
+// Withheld returns the reason and the fix for each of the given skill folders that models are not
 // offered by name.
 type Withheld func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string
 
@@ -43,21 +43,22 @@ type Withheld func(ctx context.Context, env *console.Env, project, config string
 // policy holds back. project and config are the values of --project and --config.
 type Held func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string
 
-// Surroundings answer questions about the skills and clients of this machine. Each may be nil.
+// Surroundings has functions that return facts about the skills and clients of this machine. Each
+// may be nil.
 type Surroundings struct {
 	Withheld Withheld
 	Held     Held
 	Clients  func(env *console.Env, project string) []Client
-	// Named returns the place of the skill of this machine with a name, or "".
+	// Named returns where on this machine the skill with the given name is, or "".
 	Named func(ctx context.Context, env *console.Env, project, name string) string
 }
 
-// Commands returns the commands.
+// Commands returns the commands of this package.
 func Commands(env *console.Env, around Surroundings) []*cobra.Command {
 	return []*cobra.Command{addCommand(env, around), removeCommand(env), syncCommand(env, around), updateCommand(env, around), verifyCommand(env), publishCommand(env), pullCommand(env)}
 }
 
-// flags are the flags that several commands share.
+// flags are the flags and the state that several commands share.
 type flags struct {
 	env                                *console.Env
 	project, to, config                string
@@ -65,22 +66,22 @@ type flags struct {
 	acceptSigner, allowDowngrade       bool
 	allow                              []string
 	around                             Surroundings
-	clients                            install.Clients // that add puts the skills before
+	clients                            install.Clients // in whose folders add puts the skills
 	stopProgress                       func()
 	scans                              bool
-	takesNothing                       bool     // from a source, so that no rule matters
-	strict                             bool     // an unlocked skill makes the status 1
-	ownLock                            bool     // a lock in the folder of --project counts before that of its repository
-	typed                              []string // the sources that a person typed
+	takesNothing                       bool     // no source is read, so no trust rules
+	strict                             bool     // an unlocked skill makes the exit status 1
+	ownLock                            bool     // the lock in the --project folder wins over its repository's
+	typed                              []string // the sources on the command line
 
-	lock  string // the path of the lock, once it is known
-	other string // the project of the lock, if --to leads out of the working directory's
+	lock  string // the path of the lock, or "" while it is unknown
+	other string // the project of the lock, if --to is outside the working directory's project
 
 	mu     sync.Mutex
-	warned []string // the warnings to the user
+	warned []string // the warnings that were printed
 }
 
-// warn warns the user. It may be called from any goroutine.
+// warn prints and records a warning. It may be called from any goroutine.
 func (f *flags) warn(text string) {
 	f.mu.Lock()
 	f.warned = append(f.warned, text)
@@ -88,7 +89,7 @@ func (f *flags) warn(text string) {
 	f.env.Err().Text(console.Warning, text)
 }
 
-// warnings returns the warnings to the user.
+// warnings returns the recorded warnings.
 func (f *flags) warnings() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,7 +121,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 	s.BoolVar(&f.offline, "offline", false, "use only what is on this machine (also KNACK_OFFLINE=1)")
 }
 
-// destination has the folders into which a command installs.
+// destination has the folders into which a command installs skills.
 type destination struct {
 	root, to  string
 	contained bool
@@ -155,7 +156,7 @@ func (f *flags) destination(adding bool) (destination, error) {
 		return f.homeDestination(), nil
 	}
 	if adding && f.project == "" && !dir.InRepository(at, env.Home) && !f.hasLock(at) {
-		for _, text := range f.typed { // a wrong source is wrong everywhere
+		for _, text := range f.typed { // a malformed source is the more useful error
 			if _, err := parseTyped(f.env, text); err != nil {
 				return destination{}, err
 			}
@@ -166,7 +167,8 @@ func (f *flags) destination(adding bool) (destination, error) {
 	return destination{root: root, to: filepath.Join(root, filepath.FromSlash(agents.SkillsFolder)), contained: true}, nil
 }
 
-// homeDestination returns the folders of the skills for all projects.
+// homeDestination returns the destination of the skills for all projects, and sets the flag
+// --global.
 func (f *flags) homeDestination() destination {
 	f.global, f.project = true, ""
 	return f.homeFolders()
@@ -177,7 +179,7 @@ func (f *flags) homeFolders() destination {
 	return destination{root: root, to: filepath.Join(root, "skills"), atHome: true}
 }
 
-// projectIsFolder fails if --project names no folder that can be read.
+// projectIsFolder returns an error if --project is not a readable folder.
 func (f *flags) projectIsFolder() error {
 	if f.project == "" {
 		return nil
@@ -193,8 +195,8 @@ func (f *flags) projectIsFolder() error {
 	return t.Close()
 }
 
-// destinationOfTo finds the lock for --to. It is in the root of the folder's repository, or else in the
-// project if the folder is below it, or else in the folder itself.
+// destinationOfTo returns the destination for --to. The lock is in the root of the repository of
+// that folder, or else in the project if the folder is below it, or else in the folder itself.
 func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 	to := env.Absolute(f.to)
 	root := to
@@ -220,13 +222,13 @@ func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 func (f *flags) hasLock(at string) bool {
 	in, err := install.Open(install.Options{Root: at}, false)
 	if err != nil {
-		return true // a damaged one
+		return true // a damaged lock
 	}
 	defer in.Close()
 	return len(in.Locked()) > 0
 }
 
-// open prepares a command. done ends it.
+// open opens the lock and the store for a command. The caller calls done at the end.
 func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), err error) {
 	env := f.env
 	at, err := f.destination(adding)
@@ -288,8 +290,9 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 	return in, func() { stop(); in.Close(); shelf.Close(); servers.Close() }, nil
 }
 
-// loginOf ends the message of a site or an archive that refuses access, given its reference as a
-// person typed it. It is "" for a source with credentials of its own.
+// loginOf returns the end of the error message for a site or archive that refuses access. ref is
+// the source as a person typed it. For other sources, which have their own credentials, it returns
+// "".
 func loginOf(ref origin.Ref) string {
 	switch ref.Kind {
 	case origin.WellKnown:
@@ -300,7 +303,7 @@ func loginOf(ref origin.Ref) string {
 	return ""
 }
 
-// typedServers returns the addresses of the MCP servers that a person typed.
+// typedServers returns the addresses of the MCP servers on the command line.
 func (f *flags) typedServers() (all []string) {
 	for _, text := range f.typed {
 		if ref, err := origin.ParseTyped(text, f.env.Dir, f.env.Home); err == nil && ref.Kind == origin.MCP {
@@ -310,7 +313,7 @@ func (f *flags) typedServers() (all []string) {
 	return all
 }
 
-// progress is the last progress of a source or an installation.
+// progress stores the latest progress of a source or an installation.
 type progress struct{ now atomic.Pointer[amount] }
 
 type amount struct {
@@ -320,7 +323,7 @@ type amount struct {
 
 func (p *progress) set(of origin.Unit, done, total int64) { p.now.Store(&amount{of, done, total}) }
 
-// text returns the line for a terminal.
+// text returns the progress as a line for a terminal.
 func (p *progress) text() string {
 	const what = "getting skills"
 	a := p.now.Load()
@@ -337,7 +340,7 @@ func (p *progress) text() string {
 	return fmt.Sprintf("%s: %s %s", what, display.Thousands(int(a.done)), a.of)
 }
 
-// failure returns an error of package install as a failure of the command.
+// failure converts an error of package install into a failure of the command.
 func failure(err error) error {
 	var p *install.Problem
 	if !errors.As(err, &p) {
@@ -356,7 +359,7 @@ func failure(err error) error {
 // planner makes the plan of a command.
 type planner func(context.Context, *install.Installer) (*install.Plan, error)
 
-// run plans, does and reports.
+// run makes the plan, carries it out and reports the results.
 func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (command.Result, error) {
 	ctx := cmd.Context()
 	in, done, err := f.open(changes, adding)
@@ -408,7 +411,7 @@ func (f *flags) run(cmd *cobra.Command, changes, adding bool, plan planner) (com
 	return out, nil
 }
 
-// noteWithheld notes for each new skill why no model is offered it by its name.
+// noteWithheld adds a warning to each new skill that models are not offered by name.
 func (f *flags) noteWithheld(ctx context.Context, in *install.Installer, p *install.Plan) {
 	var folders []string
 	for _, s := range p.Steps {
@@ -427,7 +430,7 @@ func (f *flags) noteWithheld(ctx context.Context, in *install.Installer, p *inst
 	}
 }
 
-// displayFolder returns a folder for people.
+// displayFolder returns a folder in the form for people.
 func (f *flags) displayFolder(folder string) string {
 	if folder == f.env.Dir {
 		return "the working directory"
@@ -435,7 +438,7 @@ func (f *flags) displayFolder(folder string) string {
 	return f.env.Shown(folder)
 }
 
-// command returns another command for the same lock.
+// command returns the command line of another command for the same lock.
 func (f *flags) command(words ...string) string {
 	out := "knack"
 	for _, w := range words {
@@ -450,7 +453,7 @@ func (f *flags) command(words ...string) string {
 	return out
 }
 
-// again returns the command that performs the checked changes.
+// again returns the command line that carries out the changes that this command has checked.
 func again(cmd *cobra.Command) string {
 	words := []string{"knack", cmd.Name()}
 	for _, name := range []string{"global", "project", "latest", "unpin", "overwrite", "accept-signer", "allow-downgrade", "config", "offline"} {

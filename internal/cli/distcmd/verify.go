@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/trust"
 )
 
-// releaseJSON is the result of verify for a source. doc/api.md describes the fields.
+// releaseJSON is the result of knack verify for a source. doc/api.md describes the fields.
 type releaseJSON struct {
 	Command string `json:"command"`
 	Source  string `json:"source,omitempty"`
@@ -35,7 +35,7 @@ type verifiedSkill struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// verifySource checks a source's present release, and installs nothing.
+// verifySource checks the current release of a source, and installs nothing.
 func (f *flags) verifySource(cmd *cobra.Command, args []string) (command.Result, error) {
 	if len(args) > 1 {
 		return nil, command.UsageError("give one source, or the names of skills", "verify takes a source alone")
@@ -46,7 +46,7 @@ func (f *flags) verifySource(cmd *cobra.Command, args []string) (command.Result,
 		return nil, err
 	}
 	defer done()
-	f.lock = "" // it is not about one
+	f.lock = "" // the command is not about a lock
 	r, err := in.VerifySource(cmd.Context(), args[0])
 	switch {
 	case cmd.Context().Err() != nil:
