@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// instead is a skill that a model loaded instead of the right one.
+// instead is a skill that a model loaded in place of the right one.
 type instead struct {
 	Name  string `json:"name"` // "" if none was loaded
 	Times int    `json:"times"`
 }
 
-// instead returns the skills loaded in runs that missed the right one, most frequent first, and the
-// number of runs that loaded no skill.
+// instead returns the skills that were loaded in runs that missed the right one, the most frequent
+// first. It counts the runs that loaded no skill too.
 func (a *skillResult) instead(t eval.Tried) []instead {
 	all := []instead{}
 	times := map[string]int{}
@@ -41,7 +41,7 @@ func (a *skillResult) instead(t eval.Tried) []instead {
 	return all
 }
 
-// listed describes how much of a skill the model saw.
+// listed describes how much of a skill's description the model saw.
 var listed = map[tool.Presence]string{
 	tool.PresenceWhole:     "its description is whole in the list",
 	tool.PresenceShortened: "its description is cut in the list",

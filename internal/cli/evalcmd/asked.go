@@ -25,7 +25,7 @@ import (
 // free is the number of requests that need no confirmation.
 const free = 50
 
-// asking holds the flags about models.
+// asking has the flags about models.
 type asking struct {
 	models command.Repeated
 	wanted chatcmd.Wanted
@@ -33,22 +33,22 @@ type asking struct {
 	yes    bool
 }
 
-// modelResult holds a model's results for the prompts of each skill. It may be partial after an error.
+// modelResult has the results of a model for each skill. After an error it may be incomplete.
 type modelResult struct {
 	end    model.Endpoint
 	skills []*skillResult
 }
 
-// skillResult holds a model's runs for one skill.
+// skillResult has the runs of a model for one skill.
 type skillResult struct {
 	of       *subject
 	view     catalog.View
-	among    int // skills that the model can load
+	among    int // number of skills that the model can load
 	presence tool.Presence
 	tried    []eval.Tried
 }
 
-// figures sum up runs.
+// figures are the totals of runs.
 type figures struct {
 	Passed        eval.Rate `json:"passed"`
 	Recall        eval.Rate `json:"recall"`
@@ -89,8 +89,8 @@ func (a *modelResult) figures() (f figures) {
 	return f
 }
 
-// ask asks each model, and returns the results, even after an error. Their text is printed as soon as
-// a skill is done, since the next one may take minutes.
+// ask asks each model, and returns the results, even after an error. The text of a result is
+// printed as soon as a skill is done, since the next skill may take minutes.
 func (c *evaluation) ask(ctx context.Context, host *tool.Host, v catalog.View, subjects []*subject) (r command.Result, least eval.Rate, err error) {
 	ends, err := c.endpoints(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *evaluation) endpoints(ctx context.Context) (ends []model.Endpoint, err 
 	return ends, nil
 }
 
-// confirm prints the number of requests, and asks for consent to many.
+// confirm prints the number of requests. If there are many, it asks for consent.
 func (c *evaluation) confirm(ctx context.Context, ends []model.Endpoint, subjects []*subject) error {
 	runs := 0
 	for _, s := range subjects {
@@ -181,7 +181,7 @@ func (c *evaluation) confirm(ctx context.Context, ends []model.Endpoint, subject
 	}
 }
 
-// nameOf names a model and its host.
+// nameOf returns the name of a model and its host.
 func nameOf(end model.Endpoint) string {
 	u, err := url.Parse(end.URL)
 	if err != nil {
@@ -190,7 +190,7 @@ func nameOf(end model.Endpoint) string {
 	return end.Model + " at " + u.Host
 }
 
-// askModel asks a model about one skill after the other, and stores the results in a.
+// askModel asks a model about each skill, one after the other, and stores the results in a.
 func (c *evaluation) askModel(ctx context.Context, a *modelResult, host *tool.Host, whole catalog.View, subjects []*subject) error {
 	client := chatcmd.Open(c.env, a.end)
 	defer client.Close()
@@ -211,7 +211,7 @@ func (c *evaluation) askModel(ctx context.Context, a *modelResult, host *tool.Ho
 		a.skills = append(a.skills, one)
 		err = one.try(ctx, m, c.runs, func() { done.Add(1) })
 		if !c.asJSON {
-			if i == 0 { // text printed earlier would end the line with the progress
+			if i == 0 { // otherwise it would end the progress line
 				c.env.Out().Line("with %s", console.Bold.Of(a.end.Model))
 			}
 			one.print(c.env.Out(), c.runs)
@@ -234,7 +234,7 @@ func isGuide(e *catalog.Entry) bool {
 	return e.Root.Scope == skill.ScopeBuiltin && e.Path == builtin.EngageFolder
 }
 
-// try adds the runs of a skill. After an error it keeps the earlier runs.
+// try adds the runs of a skill. After an error, the earlier runs stay.
 func (a *skillResult) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
 	for _, one := range a.of.Cases {
 		t := eval.Tried{Case: one}
@@ -255,7 +255,7 @@ func (a *skillResult) try(ctx context.Context, m *eval.Model, runs int, done fun
 	return nil
 }
 
-// doubt warns about a model that never once did the measured action.
+// doubt prints a warning about a model that did the measured action in no run.
 func (c *evaluation) doubt(a *modelResult) {
 	switch f := a.figures(); {
 	case f.Recall.Of == 0 || f.Recall.Hits > 0:

@@ -27,17 +27,17 @@ type evaluation struct {
 	from selection.Flags
 	asking
 	files   *settings.Finder
-	set     string // the file of --set
+	set     string // the --set file
 	among   string
 	least   float64
-	search  bool // --no-model
+	search  bool // set by --no-model
 	asJSON  bool
 	tools   []*tool.Tool
-	toolSet string // their name
-	sample  int    // of --among; 0 for all
+	toolSet string // the name of the tool set
+	sample  int    // the value of --among; 0 for all
 }
 
-// Command is knack eval.
+// Command returns the command eval.
 func Command(env *console.Env) *cobra.Command {
 	c := &evaluation{env: env}
 	cmd := &cobra.Command{
@@ -96,7 +96,7 @@ The exit status is 1 if fewer prompts pass than --min.`,
 	return cmd
 }
 
-// check reports flags whose values cannot be used.
+// check returns an error for flags whose values cannot be used.
 func (c *evaluation) check(given func(string) bool) error {
 	switch {
 	case given("set") && c.set == "":
@@ -152,7 +152,7 @@ func (c *evaluation) run(ctx context.Context, words []string) (r command.Result,
 	var passed eval.Rate
 	what, hint := "prompts pass", "say in the description, in the words of these prompts, what the skill does and when to use it"
 	switch {
-	case len(subjects) == 0: // all have faults
+	case len(subjects) == 0: // every file has a fault
 	case c.search:
 		what, hint = "prompts have their skill among the first 3", "knack search --explain 'PROMPT' shows which words were found where"
 		r, passed, err = c.rank(ctx, host, v, subjects)
@@ -169,7 +169,7 @@ func (c *evaluation) run(ctx context.Context, words []string) (r command.Result,
 	return r, err
 }
 
-// faultsError returns the error for the faults of files of prompts.
+// faultsError returns the error for faults in files of prompts.
 func faultsError(faults []error) (err error) {
 	var others []command.Other
 	for i, f := range faults {

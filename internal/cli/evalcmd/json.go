@@ -8,19 +8,19 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// rankings is the JSON form of --no-model.
+// rankings is the JSON form of the results with --no-model.
 type rankings struct {
 	Skills []rankedSkill `json:"skills"`
 	Within int           `json:"within"` // the number of places that count
-	Found  eval.Rate     `json:"found"`  // queries that found the skill
-	First  eval.Rate     `json:"first"`  // queries whose skill is in the first
+	Found  eval.Rate     `json:"found"`  // share of queries that find the skill
+	First  eval.Rate     `json:"first"`  // share of queries that rank the skill first
 	Min    float64       `json:"min"`
 }
 
 type rankedSkill struct {
 	Name    string        `json:"name"`
 	URI     string        `json:"uri"`
-	File    string        `json:"file"` // of the queries
+	File    string        `json:"file"` // the file of the queries
 	Among   int           `json:"among"`
 	Found   eval.Rate     `json:"found"`
 	Queries []rankedQuery `json:"queries"`
@@ -46,10 +46,10 @@ func rankedJSON(all []*ranking, least float64) rankings {
 	return out
 }
 
-// answers is the JSON form of the models' results.
+// answers is the JSON form of the results of models.
 type answers struct {
 	Models []answeredModel `json:"models"`
-	Set    string          `json:"set"` // of tools
+	Set    string          `json:"set"` // the set of tools
 	Runs   int             `json:"runs"`
 	Min    float64         `json:"min"`
 }
@@ -65,7 +65,7 @@ type answeredModel struct {
 type answeredSkill struct {
 	Name    string          `json:"name"`
 	URI     string          `json:"uri"`
-	File    string          `json:"file"` // of the queries
+	File    string          `json:"file"` // the file of the queries
 	Among   int             `json:"among"`
 	Listed  tool.Presence   `json:"listed"`
 	Queries []answeredQuery `json:"queries"`

@@ -13,15 +13,15 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// ranking is a skill with its rank in the search for each query.
+// ranking has the rank of a skill in the search, for each of its queries.
 type ranking struct {
 	of      *subject
-	among   int // other skills that a search can find
+	among   int // number of skills that a search can find
 	queries []eval.Ranked
 	view    catalog.View
 }
 
-// recall returns the number of queries for the skill that have it among the first results.
+// recall returns the share of the skill's queries that have it among the first results.
 func (r *ranking) recall() (rate eval.Rate) {
 	for _, q := range r.queries {
 		if q.ShouldTrigger {
@@ -39,7 +39,7 @@ func total(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// rankedFirst returns the number of queries for the skill that rank it first.
+// rankedFirst returns the share of the queries whose skill ranks first.
 func rankedFirst(all []*ranking) (rate eval.Rate) {
 	for _, r := range all {
 		for _, q := range r.queries {
@@ -51,7 +51,7 @@ func rankedFirst(all []*ranking) (rate eval.Rate) {
 	return rate
 }
 
-// rank searches for every prompt, and returns the ranks.
+// rank searches with every prompt, and returns the ranks of the skills.
 func (c *evaluation) rank(ctx context.Context, host *tool.Host, whole catalog.View, subjects []*subject) (r command.Result, passed eval.Rate, err error) {
 	all, err := c.rankings(ctx, host, whole, subjects)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalo
 	return all, nil
 }
 
-// widestQuery is the width of a query, in columns, outside a terminal.
+// widestQuery is the width of a query, in columns, if the output is not a terminal.
 const widestQuery = 100
 
 // shownQuery returns a query as one line.

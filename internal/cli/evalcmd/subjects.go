@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// subject is a skill with its cases.
+// subject is a skill with its test cases.
 type subject struct {
 	entry  *catalog.Entry
 	called string
@@ -27,8 +27,8 @@ type subject struct {
 
 const writeTriggers = `write evals/triggers.json into the skill's folder: [{"query": "what a user asks", "should_trigger": true}]; or give a file with --set`
 
-// subjects returns the skills that words name, with their cases, or all skills that have cases.
-// faults reports unusable files.
+// subjects returns the named skills with their cases, or all skills that have cases. faults are the
+// errors of unusable files.
 func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, faults []error, err error) {
 	named, unread := selection.Named(c.env, v, words)
 	if len(unread) > 0 {
@@ -68,8 +68,8 @@ func (c *evaluation) subjects(v catalog.View, words []string) (all []*subject, f
 	return all, faults, nil
 }
 
-// notOne returns the failure for a word that names no skill. Its exit status differs from the status
-// of a poor result.
+// notOne converts the failure for a word that names no skill. Its exit status then differs from
+// that for a poor result.
 func notOne(f *command.Failure) error {
 	if f.Code == command.No {
 		return command.Fail(command.Error, f.Err, f.Hint)
@@ -77,7 +77,7 @@ func notOne(f *command.Failure) error {
 	return f
 }
 
-// casesOf reads the cases of a skill. For a built-in skill, they are next to it in the binary.
+// casesOf reads the cases of a skill. A built-in skill has its cases beside it in the binary.
 func casesOf(e *catalog.Entry) (eval.Set, error) {
 	if e.Root.Scope == skill.ScopeBuiltin {
 		data := builtin.Triggers(e.Folder())
@@ -93,8 +93,8 @@ func casesOf(e *catalog.Entry) (eval.Set, error) {
 	return set, err
 }
 
-// measurable returns the skill that a model would load, or an error if there is no such
-// skill.
+// measurable returns the skill that a model would load in place of e, or an error if a model cannot
+// load it.
 func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 	called := display.Quote(e.Name)
 	switch {
@@ -108,8 +108,8 @@ func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 	return e, nil
 }
 
-// fromFile reads the cases of --set, for the one named skill or for the skills that the cases
-// name.
+// fromFile reads the cases of --set. They are for the one named skill, or each case names its
+// skill.
 func (c *evaluation) fromFile(v catalog.View, named []*catalog.Entry) (all []*subject, err error) {
 	shown := display.Echo(c.set)
 	data, err := settings.ReadNamed(c.env.Absolute(c.set), eval.MaxFile)
@@ -138,7 +138,7 @@ func (c *evaluation) fromFile(v catalog.View, named []*catalog.Entry) (all []*su
 	return all, nil
 }
 
-// skillOf returns the skill that a case of --set is for.
+// skillOf returns the skill of a case in the --set file.
 func (c *evaluation) skillOf(v catalog.View, named []*catalog.Entry, one eval.Case) (*catalog.Entry, error) {
 	switch {
 	case one.Skill != "" && len(named) == 1:
