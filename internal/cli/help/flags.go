@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manyCommands is the least number of commands with a flag of one meaning for it to be shared: the
-// topic flags describes it, and the help of each command only names it.
+// manyCommands is the minimum number of commands that share a flag with the same meaning. The topic
+// flags describes such a flag, and the help of each command only names it.
 const manyCommands = 6
 
 // Shared returns the shared flags of all commands, in alphabetical order.
@@ -28,7 +28,7 @@ func Shared(root *cobra.Command) (all []*pflag.Flag) {
 	return all
 }
 
-// visit calls f for each command that help lists.
+// visit calls f for a command and all commands below it that help lists.
 func visit(c *cobra.Command, f func(*cobra.Command)) {
 	f(c)
 	for _, sub := range Commands(c) {
@@ -36,7 +36,7 @@ func visit(c *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// Split returns a command's own flags and its shared ones.
+// Split returns the flags of a command: those that are specific to it, and the shared ones.
 func Split(c *cobra.Command) (own, shared *pflag.FlagSet) {
 	own, shared = pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	all := Shared(c.Root())
@@ -52,7 +52,7 @@ func Split(c *cobra.Command) (own, shared *pflag.FlagSet) {
 	return own, shared
 }
 
-// namesOf returns flags with the names of their values, in lines of at most [Width] columns.
+// namesOf returns the names of flags and of their values, in lines of at most [Width] columns.
 func namesOf(flags *pflag.FlagSet) string {
 	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -11,15 +11,15 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// settings returns the text of the topic settings, with every key of knack.yaml.
+// settings returns the text of the topic settings, which lists every key of knack.yaml.
 func settings(*cobra.Command) string {
 	var b strings.Builder
 	item(&b, "", "knack.yaml is an optional file of settings. knack config path says which files count, knack config init writes one, and knack config check finds mistakes. In the list, [] stands for each item of a list; knack help settings KEY prints one part of it.")
 	return b.String() + Settings("")
 }
 
-// Settings returns the keys of knack.yaml at and below a key, with the values, default and meaning of
-// each. It returns "" if there is no such key.
+// Settings describes the key below of knack.yaml and all keys under it, with their values, default
+// and meaning. It returns "" if there is no such key.
 func Settings(below string) string {
 	var b strings.Builder
 	for _, k := range config.Keys() {

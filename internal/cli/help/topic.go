@@ -1,5 +1,5 @@
-// Package help says how knack is used: the form of each command's help, and short texts about
-// topics beside the commands. The manual page of knack has the same texts.
+// Package help has the help texts: the form of each command's help, and short texts about topics.
+// The manual page of knack contains the same texts.
 package help
 
 import (
@@ -8,15 +8,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Topic is one text.
+// Topic is a help text about a topic.
 type Topic struct {
 	Name  string
-	Short string // one line for lists of topics
-	// Text returns lines of at most 80 columns, the last one ended, given the root command.
+	Short string // a line for lists of topics
+	// Text returns the text for the given root command. Lines have at most 80 columns, and the last
+	// one ends with a newline.
 	Text func(root *cobra.Command) string
 }
 
-// Topics are all topics in the order in which help lists them.
+// Topics are all topics, in the order in which help lists them.
 var Topics = []Topic{
 	{"roots", "Where skills are looked for, and in which order", fixed(roots)},
 	{"names", "What loads a skill, and what a shadowed one is called", fixed(names)},
@@ -26,7 +27,7 @@ var Topics = []Topic{
 	{"flags", "The flags that many commands have", sharedFlags},
 }
 
-// fixed returns the Text of a topic that is a file.
+// fixed returns the Text of a topic whose text is a file.
 func fixed(text string) func(*cobra.Command) string {
 	return func(*cobra.Command) string { return text }
 }
@@ -40,7 +41,7 @@ var names string
 //go:embed access.txt
 var accessText string
 
-// Find returns the topic of a name.
+// Find returns the topic with the given name.
 func Find(name string) (Topic, bool) {
 	for _, t := range Topics {
 		if t.Name == name {

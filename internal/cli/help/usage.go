@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Width is the width of all help, independent of the terminal's.
+// Width is the width of all help texts in columns. It does not depend on the terminal.
 const Width = 80
 
 // Usage prints the part of a command's help below its description.
@@ -46,7 +46,7 @@ func Usage(c *cobra.Command) error {
 	return nil
 }
 
-// Groups are the commands in the order of the help, by purpose. A command that is in no group is
+// Groups are the commands by purpose, in the order of the help. A command outside the groups is
 // hidden.
 var Groups = []struct {
 	Title    string
@@ -95,12 +95,12 @@ func Complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.Shel
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Commands returns the commands below a command that its help lists.
+// Commands returns the subcommands that the help of a command lists.
 func Commands(c *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return !sub.IsAvailableCommand() })
 }
 
-// Wrapped returns words in lines of at most [Width] columns, separated by commas.
+// Wrapped joins words with commas, in lines of at most [Width] columns.
 func Wrapped(words []string) string {
 	var b strings.Builder
 	column := 0
