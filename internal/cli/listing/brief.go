@@ -10,11 +10,11 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// mostTroubles bounds the troubles of one kind that a brief report names.
+// mostTroubles bounds how many problems of one kind a brief report lists.
 const mostTroubles = 3
 
-// PrintBrief prints the problems of doctor's report that need action, a line for each root and
-// client, and the numbers.
+// PrintBrief prints a short form of a doctor report: the problems that need action, a line for each
+// root and client, and the counts.
 func PrintBrief(p *console.Printer, d *doctor.Report) {
 	troubles := d.Troubles()
 	if len(troubles) == 0 {

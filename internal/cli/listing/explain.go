@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// explanation is the text of an explanation.
+// explanation prints an explanation of doctor.
 type explanation struct{ *doctor.Explanation }
 
 // PrintExplanation prints an explanation of doctor.
@@ -63,7 +63,7 @@ func PrintExplanation(p *console.Printer, d *doctor.Explanation) {
 	}
 }
 
-// printAnswer prints whether an agent can load it.
+// printAnswer prints whether an agent can load the skill.
 func (s explanation) printAnswer(p *console.Printer) {
 	name := display.Echo(s.Name)
 	switch e := s.Other; s.Answer {
@@ -85,8 +85,8 @@ func (s explanation) printAnswer(p *console.Printer) {
 	}
 }
 
-// otherReaders names the clients that read the skill without knack, and may leave it out since it
-// does not keep to the specification. It is "" for a skill that does.
+// otherReaders describes the clients that read the skill without knack, if they may leave it out
+// because it violates the specification. For a valid skill it returns "".
 func (s explanation) otherReaders() string {
 	for _, e := range s.Entries {
 		if e.Status != catalog.Available || len(s.Report.Verdicts[e].Unpublished()) == 0 {
@@ -99,7 +99,7 @@ func (s explanation) otherReaders() string {
 	return ""
 }
 
-// printSearched prints the places in which a skill would be found.
+// printSearched prints where a skill would have been found.
 func (s explanation) printSearched(p *console.Printer) {
 	var there []string
 	for _, r := range s.Report.View.Roots {
@@ -157,7 +157,7 @@ func (s explanation) printEntry(p *console.Printer, d *judgement.Verdict, runner
 	if line := (report{s.Report}).scanLine(d); line != "" {
 		p.Item(11, "  scan       %s", line)
 	}
-	if !e.HeldBack() { // or they cannot be listed
+	if !e.HeldBack() { // otherwise they cannot be listed
 		s.printFiles(p, d)
 	}
 	if runner != "" {
@@ -214,7 +214,7 @@ func (s explanation) printFiles(p *console.Printer, d *judgement.Verdict) {
 	}
 }
 
-// forModels describes how models learn of the skill.
+// forModels describes how models learn about the skill.
 func (r report) forModels(e *catalog.Entry) string {
 	switch {
 	case !e.ModelInvocable:
@@ -242,8 +242,8 @@ func (r report) forModels(e *catalog.Entry) string {
 	return text
 }
 
-// printProblems prints each error and warning with its place in the file, beginning with the
-// problems that skip the skill. Infos are left to check --info.
+// printProblems prints each error and warning with its position. The problems for which the skill
+// is skipped come first. Infos are printed only by check --info.
 func printProblems(p *console.Printer, d *judgement.Verdict) {
 	why, fix := doctor.HeldReason(d.Entry)
 	if why != "" {
@@ -259,7 +259,7 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 	}
 	source := check.NewSource(d.Data)
 	findings := slices.DeleteFunc(slices.Clone(d.Findings), func(f check.Finding) bool {
-		return f.Severity == skill.SeverityInfo || f.Related != nil || // the first line says so already
+		return f.Severity == skill.SeverityInfo || f.Related != nil || // in the first line
 			why != "" && strings.Contains(why, fmt.Sprintf("%s [%s]", f.Message, f.Rule)) // with its fix
 	})
 	slices.SortStableFunc(findings, func(a, b check.Finding) int { return rank(a) - rank(b) })
@@ -267,7 +267,7 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 		if slices.ContainsFunc(findings[:i], func(o check.Finding) bool {
 			return o.File == f.File && o.Position == f.Position && o.Fix == f.Fix && f.Position.Line > 0
 		}) {
-			continue // one mistake that breaks two rules
+			continue // the same mistake breaks two rules
 		}
 		what := string(f.Severity)
 		if f.Kind() == check.KindScan {
@@ -298,7 +298,7 @@ func printProblems(p *console.Printer, d *judgement.Verdict) {
 	}
 }
 
-// severityStyle returns the colour of a printed finding: an error or a warning.
+// severityStyle returns the colour of an error or a warning.
 func severityStyle(f check.Finding) console.Style {
 	if f.Severity == skill.SeverityError {
 		return console.Red

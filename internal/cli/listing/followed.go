@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// PrintFollowed prints a line for each source.
+// PrintFollowed prints a line for each source that a server follows.
 func PrintFollowed(p *console.Printer, all []doctor.Followed) {
 	if len(all) > 0 {
 		p.Line("sources, as the store has them")

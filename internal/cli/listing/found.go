@@ -9,7 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/search"
 )
 
-// PrintFound prints the results of a search, the best first; with explain, also the matches.
+// PrintFound prints the results of a search, the best first. With explain, it also prints the
+// matches.
 func PrintFound(p *console.Printer, v catalog.View, found catalog.Found, explain bool) {
 	width := 0
 	for _, h := range found.Hits {
@@ -26,8 +27,8 @@ func PrintFound(p *console.Printer, v catalog.View, found catalog.Found, explain
 	}
 }
 
-// reasons describes where and how each word was found: "deploy in name (deployment, another
-// ending), description".
+// reasons describes in which fields each word was found, and how: "deploy in name (deployment,
+// another ending), description".
 func reasons(all []search.Match) string {
 	var words []string
 	for i, m := range all {

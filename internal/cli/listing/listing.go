@@ -1,4 +1,4 @@
-// Package listing is the text of list, search and doctor: of skills, roots, sources and locks.
+// Package listing prints the text of list, search and doctor: skills, roots, sources and locks.
 package listing
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Print prints names, files, and descriptions shortened to the terminal; with all, also the
-// unavailable skills, the plugins, the project's settings and the locks. locked has each skill's state by its
-// lock.
+// Print prints the names, files and descriptions of skills. Descriptions are shortened to the width
+// of the terminal. With all, it also prints the unavailable skills, the plugins, the project's
+// settings and the locks. locked has the state of each skill that a lock covers.
 func Print(p *console.Printer, v catalog.View, all bool, settings []string, plugins []doctor.Plugin, locked map[*catalog.Entry]catalog.Locked) {
 	width := 0
 	for _, e := range v.Entries {
@@ -58,11 +58,11 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, plug
 	}
 }
 
-// widestName is the number of columns of the longest name to which the others are aligned.
+// widestName is the maximum width, in columns, of a name that other names are aligned with.
 const widestName = 40
 
-// NameWidth returns the columns of a name in a list whose second column is aligned. It is 0 for a
-// name that is too long for this: such a name has a line of its own.
+// NameWidth returns the columns that a name takes in a list with an aligned second column. It
+// returns 0 for a name that is too long, which gets a separate line.
 func NameWidth(p *console.Printer, called string) int {
 	columns, most := display.Columns(console.OneLine(called)), widestName
 	if room := p.Room(0); room > 0 {
@@ -74,7 +74,7 @@ func NameWidth(p *console.Printer, called string) int {
 	return columns
 }
 
-// Skill prints a skill in one line, under the name by which it is called.
+// Skill prints a skill in one line. called is the name that loads it.
 func Skill(p *console.Printer, e *catalog.Entry, called string, width int) {
 	name := console.OneLine(called)
 	pad := strings.Repeat(" ", max(width-display.Columns(name), 0))
@@ -117,7 +117,7 @@ func printHidden(p *console.Printer, v catalog.View) {
 		why, fix := doctor.HeldReason(e)
 		p.Line("  %s: %s (%s)", console.Bold.Of(e.Place()), display.OneLine(why), display.OneLine(fix))
 	}
-	for _, e := range v.Entries { // other spellings of SKILL.md beside the file that is read
+	for _, e := range v.Entries { // the unread spellings of SKILL.md
 		if e.Entry != "" && len(e.Others()) > 0 {
 			titled("not read")
 			p.Line("  %s  is beside %s", console.Bold.Of(strings.Join(e.Others(), ", ")), e.Place())
@@ -140,7 +140,7 @@ func printShadowed(p *console.Printer, v catalog.View, e *catalog.Entry) {
 	p.Line("  %s  %s %s; load it as %s", console.Bold.Of(e.Place()), what, e.By.Place(), v.Called(e))
 }
 
-// copyOf says how a copy relates to the skill that comes first.
+// copyOf describes how a copy relates to the skill that wins.
 func copyOf(e *catalog.Entry) string {
 	switch same := e.Dir() != "" && realpath.Same(e.Dir(), e.By.Dir()); {
 	case same && e.Link() == "":
@@ -153,7 +153,7 @@ func copyOf(e *catalog.Entry) string {
 	return "is a copy of"
 }
 
-// titles returns a function that prints a title unless it was the last title.
+// titles returns a function that prints a title unless it has just printed the same one.
 func titles(p *console.Printer) func(title string) {
 	last := ""
 	return func(title string) {
@@ -164,12 +164,12 @@ func titles(p *console.Printer) func(title string) {
 	}
 }
 
-// Folder returns the folder of a root, as its heading has it after the label.
+// Folder returns the folder of a root, as it follows the label in the heading.
 func Folder(r skill.Root) console.Painted {
 	return console.Dim.Of(strings.TrimPrefix(doctor.Heading(r), r.Label))
 }
 
-// PrintUnserved prints the first skills that are skipped or held back, with reasons.
+// PrintUnserved prints the first skipped skills and the first held-back skills, with the reasons.
 func PrintUnserved(p *console.Printer, v catalog.View) {
 	skipped, held := doctor.SplitSkipped(v)
 	for _, group := range []struct {
@@ -189,7 +189,8 @@ func PrintUnserved(p *console.Printer, v catalog.View) {
 	}
 }
 
-// Unserved says how many skills are skipped, and how many are held back, if any are.
+// Unserved returns the number of skipped skills and of held-back skills, in words. It leaves out a
+// number that is 0.
 func Unserved(v catalog.View) (parts []string) {
 	n := judgement.StatusesOf(v)
 	if n.Skipped > 0 {
@@ -201,7 +202,8 @@ func Unserved(v catalog.View) (parts []string) {
 	return parts
 }
 
-// notAvailable counts the skills in each status but available: ", 1 shadowed, 1 copied".
+// notAvailable returns the number of skills for each status except available: ", 1 shadowed, 1
+// copied".
 func notAvailable(n judgement.Statuses) (s string) {
 	for _, part := range n.Unavailable() {
 		s += fmt.Sprintf(", %d %s", part.N, part.Word())

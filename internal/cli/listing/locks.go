@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// PrintLocks prints for each lock the matching, differing and missing skills. It prints nothing
-// without a lock. locked has each skill's state by its lock.
+// PrintLocks prints for each lock how many skills match it, differ from it or are missing. locked
+// has the state of each skill that a lock covers.
 func PrintLocks(p *console.Printer, v catalog.View, locked map[*catalog.Entry]catalog.Locked) {
 	locks := v.Locks()
 	if len(locks) == 0 {
@@ -41,7 +41,8 @@ func PrintLocks(p *console.Printer, v catalog.View, locked map[*catalog.Entry]ca
 	}
 }
 
-// lockLine returns a skill's state by its lock in one line, or "" without a usable lock.
+// lockLine describes in one line how a skill compares with its lock. It returns "" if there is no
+// usable lock.
 func lockLine(l catalog.Locked) string {
 	line := cmp.Or(l.Reason, l.Words())
 	switch {
@@ -56,7 +57,7 @@ func lockLine(l catalog.Locked) string {
 	return line
 }
 
-// origin returns the origin of a skill: "from github.com/acme/skills 1.2.0, git:9f2b1e4".
+// origin describes where a skill came from: "from github.com/acme/skills 1.2.0, git:9f2b1e4".
 func origin(source, version, revision string) string {
 	text := "from " + display.OneLine(source)
 	if version != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// PrintPlugins prints a line for each plugin whose skills are not served, or not all of them.
+// PrintPlugins prints a line for each plugin of which knack does not serve all skills.
 func PrintPlugins(p *console.Printer, all []doctor.Plugin) {
 	titled := titles(p)
 	for _, x := range all {

@@ -18,10 +18,10 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// rootsTitle is the heading of the roots.
+// rootsTitle is the heading above the list of roots.
 const rootsTitle = "folders with skills, in the order of the search: of two skills with one name, the first is loaded"
 
-// report is the text of a report.
+// report prints a report of doctor.
 type report struct{ *doctor.Report }
 
 // PrintReport prints a whole report of doctor.
@@ -70,7 +70,7 @@ func PrintReport(p *console.Printer, d *doctor.Report) {
 	p.Line("%s", r.summaryLine())
 }
 
-// briefState describes a root that was read, without the way in which changes are noticed.
+// briefState describes a root that was read. It leaves out how changes of the root are noticed.
 func (r report) briefState(root catalog.RootStatus) string {
 	by := readers(root.Root)
 	if by != "" {
@@ -104,10 +104,10 @@ func (r report) rootState(root catalog.RootStatus) string {
 	return s + ", scanned every 30 s because " + watch.Polling
 }
 
-// maxReaders bounds the clients that a line about a root names.
+// maxReaders bounds the number of clients in a line about a root.
 const maxReaders = 2
 
-// readers names the clients that read a root's folder themselves.
+// readers lists the clients that read a root's folder themselves.
 func readers(r skill.Root) string {
 	switch clients := doctor.Readers(r); {
 	case len(clients) > 0 && clients[0] == agents.Any:
@@ -157,7 +157,7 @@ func (r report) printSkills(p *console.Printer) {
 	}
 }
 
-// fixWord precedes a fix.
+// fixWord is printed before a fix.
 var fixWord = console.Cyan.Of("fix:")
 
 func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner string) {
@@ -201,7 +201,7 @@ func (r report) printSkill(p *console.Printer, d *judgement.Verdict, runner stri
 	}
 }
 
-// unreported counts the errors and warnings that are not in reported.
+// unreported returns the number of errors and warnings that reported lacks, in words.
 func unreported(d *judgement.Verdict, reported []check.Finding) string {
 	left := d.Summary()
 	for _, f := range append(slices.Clip(reported), duplicates(d.Findings)...) {
@@ -217,7 +217,7 @@ func unreported(d *judgement.Verdict, reported []check.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// duplicates returns the findings that the line of a shadowed skill reports.
+// duplicates returns the findings about duplicates, which the line of a shadowed skill reports.
 func duplicates(all []check.Finding) (out []check.Finding) {
 	for _, f := range all {
 		if f.Related != nil {
@@ -227,7 +227,7 @@ func duplicates(all []check.Finding) (out []check.Finding) {
 	return out
 }
 
-// fitLine describes in one line how much of the list a client sees.
+// fitLine describes in one line how much of the list of skills a client sees.
 func fitLine(f tool.Fit) string {
 	who := "other clients: "
 	if f.Client != "" {
@@ -247,7 +247,7 @@ func fitLine(f tool.Fit) string {
 	return who + room + fmt.Sprintf("names alone, and %d not even by name: %s; find_skills finds them", len(f.Left), doctor.FirstOf(doctor.Names(f.Left)))
 }
 
-// summaryLine returns the report in one line.
+// summaryLine returns a summary of the report in one line.
 func (r report) summaryLine() string {
 	c := r.Count
 	s := fmt.Sprintf("%d available", c.Available) + notAvailable(c.Statuses)
@@ -270,7 +270,7 @@ func laneFindings(d *judgement.Verdict, lane scan.Lane) (out []check.Finding) {
 	return out
 }
 
-// printScans prints the counts, and where each finding is shown.
+// printScans prints for each lane the number of scan findings, and their rules.
 func (r report) printScans(p *console.Printer) {
 	if r.Scan.Enforce.Findings+r.Scan.Review.Findings+r.Scan.Unscanned == 0 {
 		return
@@ -291,7 +291,7 @@ func (r report) printScans(p *console.Printer) {
 	}
 }
 
-// scanLine summarises the scan of one skill, or says that it was not scanned.
+// scanLine summarizes the scan of a skill in one line, or reports that the skill was not scanned.
 func (r report) scanLine(d *judgement.Verdict) string {
 	if !d.Whole {
 		return map[bool]string{false: "not scanned"}[d.Entry.Status == catalog.Skipped]

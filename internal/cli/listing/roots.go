@@ -10,8 +10,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// printRoots prints each root and its state, and calls rest to print more about it. state is called
-// for roots that were read. Missing roots are counted, unless verbose is set.
+// printRoots prints each root with its state. For a root that was read, state returns the state.
+// printRoots calls rest after each root, to print more about it. Missing roots are only counted,
+// unless verbose is set.
 func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, state func(catalog.RootStatus) string, rest func(catalog.RootStatus)) {
 	absent, folded := 0, map[string]string{}
 	if !verbose {
@@ -44,12 +45,12 @@ func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, st
 	}
 }
 
-// foldedFrom is the least number of roots that share one line.
+// foldedFrom is the minimum number of roots that are printed as one line.
 const foldedFrom = 3
 
-// fold returns one line for at least three roots that cannot be read for the same reason. Such
-// roots are those in a home folder without permission. The line belongs to the label of the first
-// root; the labels of the others have an empty one.
+// fold finds roots that cannot be read for the same reason, such as those in a home folder without
+// permission. At least [foldedFrom] of them share one line. The result maps the label of the first
+// one to that line, and the labels of the others to "".
 func fold(roots []catalog.RootStatus) map[string]string {
 	same := map[string][]catalog.RootStatus{}
 	for _, r := range roots {
