@@ -1,4 +1,4 @@
-// Package memory keeps the memory of a server near its live heap.
+// Package memory keeps the memory use of a server close to its live heap.
 package memory
 
 import (
@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// gcLeast is the least number of bytes that may be allocated between collections, bounded with
-	// the shares to 20 to 200 % of the live heap. A few skills then need no collection, and a hundred
-	// thousand no second copy of their memory.
+	// gcLeast is the minimum number of bytes that may be allocated between two collections. The
+	// shares of the live heap, 20 to 200 %, still bound it. With a few skills there is then no
+	// collection, and a hundred thousand skills need no second copy of their memory.
 	gcLeast = 10 << 20
-	// gcPercent is the percentage of the live heap that may be allocated if that is more than gcLeast,
-	// up to gcMost. The first scan of 100,000 skills would otherwise collect each 10 MiB, and look
-	// through a growing heap each time.
+	// gcPercent is the percentage of the live heap that may be allocated between two collections if
+	// that is more than gcLeast. gcMost bounds it. Otherwise the first scan of 100,000 skills would
+	// start a collection after each 10 MiB, and each would go through a larger heap.
 	gcPercent, gcMost = 35, 16 << 20
-	// gcShare is the number of bytes that each goroutine adds to that budget, until it and the live heap reach
-	// softLimit. While thousands of clients connect, collections would otherwise follow one another,
-	// and all calls would wait for them.
+	// gcShare is the number of bytes that each goroutine adds to this budget. The sum of budget and
+	// live heap stays below softLimit. Without it, collections would follow one another while
+	// thousands of clients connect, and all calls would wait for them.
 	gcShare = 8 << 10
-	// softLimit is the number of bytes above which the runtime collects more often, in case a
-	// flood of calls allocates faster than GOGC is adapted. It is at least twice the live heap. Stacks
-	// are not part of it: no collection frees the memory of active connections.
+	// softLimit is the number of bytes above which the runtime collects more often. It helps if a
+	// flood of calls allocates faster than GOGC is adapted. The limit is at least twice the live
+	// heap. Stacks are added to it, since no collection frees the memory of active connections.
 	softLimit = 208 << 20
-	// minReleased is how much the memory must have grown since its last release to be released.
+	// minReleased is the minimum growth, in bytes, after which memory is returned to the system.
 	minReleased = 32 << 20
 )
 
@@ -38,8 +38,8 @@ func Tune(getenv func(string) string) {
 	}
 }
 
-// fitCollector fits GOGC to a live heap, and the limit to it and the stacks, at the start without
-// measuring them, which costs.
+// fitCollector sets GOGC for the size of the live heap, and the memory limit for the live heap and
+// the stacks. The first call, at the start, passes 0 for both, since measuring them takes time.
 func fitCollector(live, stacks uint64) {
 	budget := min(max(gcLeast, live*gcPercent/100), gcMost) + min(gcShare*uint64(runtime.NumGoroutine()), max(softLimit, live)-live)
 	debug.SetGCPercent(int(min(max(budget*100/max(live, 1), 20), 200)))
@@ -50,8 +50,8 @@ func fitCollector(live, stacks uint64) {
 	}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}})
 }
 
-// Release returns memory to the system after a flood of calls, until the context ends. By
-// itself, the runtime would wait two minutes.
+// Release returns memory to the system after a flood of calls. It runs until the context ends. The
+// runtime alone would wait two minutes.
 func Release(ctx context.Context) {
 	for f := (footprint{}); ; f.release() {
 		select {
@@ -62,12 +62,12 @@ func Release(ctx context.Context) {
 	}
 }
 
-// footprint is the number of collections so far, and the bytes held after the last release.
+// footprint is the number of collections so far, and the bytes in use after the last release.
 type footprint struct{ collections, held uint64 }
 
-// release collects garbage if much more memory is held than after the last release, and the
-// program itself no longer collects. Little is in use then, even if much was live at the
-// last collection.
+// release returns memory to the system if much more is in use than after the last release and no
+// collection has run since the last check. At such a time little memory is live, even if much was
+// at the last collection.
 func (f *footprint) release() {
 	collections, held := measure()
 	if collections == f.collections && held >= f.held+minReleased {
