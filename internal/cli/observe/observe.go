@@ -1,5 +1,5 @@
-// Package observe fills the metrics and the audit log with a server's state and decisions that belong
-// to no request.
+// Package observe adds facts about a server that belong to no request to the metrics and the audit
+// log.
 package observe
 
 import (
@@ -10,8 +10,9 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// Measures returns the server's metrics apart from the web pages' own; doc/operating.md lists them.
-// expiry is the end of the TLS certificate, or the zero time without one.
+// Measures returns the metrics of the server that doc/operating.md lists. The web pages add their
+// metrics separately. expiry is the end of the TLS certificate, or the zero time if there is no
+// certificate.
 func Measures(h *mcpserver.HTTP, counts *metrics.Counts, log *audit.Log, reloads *Reloads, expiry time.Time) (all []metrics.Measure) {
 	if h == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/knack-dev/knack/internal/server/metrics"
 )
 
-// The reloadable parts of a server, by their names in metrics and the audit log.
+// The reloadable parts of a server. The values are their names in metrics and the audit log.
 const (
 	Settings    = "settings" // with the tokens
 	Certificate = "certificate"
-	AuditLog    = "audit-log" // reopened
+	AuditLog    = "audit-log" // closed and opened again
 )
 
 // Reloads records the result of each reload of a server.
@@ -28,14 +28,15 @@ type Reloads struct {
 	of []reload
 }
 
-// reload is the last result for one part.
+// reload is the last result of reloading a part.
 type reload struct {
 	part string
 	ok   bool
-	at   time.Time // when the settings in effect were read
+	at   time.Time // when the part in effect was read
 }
 
-// NewReloads returns the state after a start, when every part has just been read. log may be nil.
+// NewReloads returns the state after the start of a server, when each part has just been read. log
+// may be nil.
 func NewReloads(log *audit.Log, tls bool) *Reloads {
 	r := &Reloads{log: log}
 	for part, has := range map[string]bool{Settings: true, Certificate: tls, AuditLog: log != nil} {
@@ -46,8 +47,8 @@ func NewReloads(log *audit.Log, tls bool) *Reloads {
 	return r
 }
 
-// Done records that a part was reloaded, or the error that prevented it. silent leaves a success
-// out of the audit log, because nothing has changed. A nil receiver records nothing.
+// Done records that a part was reloaded, or the error that prevented it. If silent is set, a
+// success is not logged, because nothing has changed. On a nil receiver, Done does nothing.
 func (r *Reloads) Done(part string, err error, silent bool) {
 	if r == nil {
 		return
@@ -63,7 +64,7 @@ func (r *Reloads) Done(part string, err error, silent bool) {
 		}
 	}
 	if err != nil {
-		// A message can repeat a key, which may be a token that was put in the wrong place.
+		// The message may quote a key, which may be a token in the wrong place.
 		e.Result, e.Reason = event.Refused, strings.Join(display.RedactWords(strings.Fields(err.Error())), " ")
 	} else if silent {
 		return
@@ -90,5 +91,5 @@ func (r *Reloads) measures() []metrics.Measure {
 	return []metrics.Measure{ok, at}
 }
 
-// seconds returns a time as Prometheus writes it, in seconds since 1970.
+// seconds returns a time in the form of Prometheus: seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -6,10 +6,10 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// Scans gives the web pages the results of a controller. It implements [web.Scans].
+// Scans provides the scan results of a controller to the web pages. It implements [web.Scans].
 type Scans struct{ admission *admission.Controller }
 
-// NewScans returns the results of a controller, or nil if its policy is empty.
+// NewScans returns the scan results of a controller, or nil if its policy is empty.
 func NewScans(ctl *admission.Controller) web.Scans {
 	if !ctl.Scans() && !ctl.Holds() {
 		return nil

@@ -8,11 +8,12 @@ import (
 	"github.com/knack-dev/knack/internal/server/metrics"
 )
 
-// weighEvery is the maximum age of a measured size. Measuring 500,000 files takes a second.
+// weighEvery is the maximum age of a measured size. Measuring a store of 500,000 files takes a
+// second.
 const weighEvery = 5 * time.Minute
 
-// Weight is the size of a store for the metrics. It is computed in the background, so that a request
-// for the metrics never waits.
+// Weight measures the size of a store for the metrics. It measures in the background, so that a
+// request for the metrics never waits.
 type Weight struct {
 	ctx context.Context
 	of  func(context.Context) (int64, error)
@@ -23,8 +24,8 @@ type Weight struct {
 	begun time.Time // when the last measurement began
 }
 
-// NewWeight returns the weight of a store whose size is computed by of. ctx bounds the measurements.
-// Without a store, of is nil and so is the result.
+// NewWeight returns the weight of a store. of measures its size, and ctx bounds the measurements.
+// Without a store, of is nil, and so is the result.
 func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *Weight {
 	if of == nil {
 		return nil
@@ -32,8 +33,8 @@ func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *We
 	return &Weight{ctx: ctx, of: of}
 }
 
-// Measures returns the size at the last measurement, or no metric until one finds files. A
-// nil receiver is a server without a store.
+// Measures returns the size at the last measurement. It returns no metric while the size is 0. On a
+// nil receiver, which stands for a server without a store, it returns nil.
 func (w *Weight) Measures() []metrics.Measure {
 	if w == nil {
 		return nil
