@@ -22,31 +22,32 @@ const (
 	Gone    Status = "gone"
 )
 
-// Compared is a skill and its news since an earlier state.
+// Compared is a skill with its changes since an earlier state.
 type Compared struct {
-	*Scanned        // as it is now; nil if all that is known of a skill that is gone is its URI
-	URI      string // "" if the skills are not compared with approvals
+	*Scanned        // its current state; nil for a removed skill with only a URI
+	URI      string // "" in a comparison with a folder
 	Status   Status
-	Was      string // the earlier state, in words
+	Was      string // describes the earlier state
 	Files    Names
-	Fields   Names // of the frontmatter
+	Fields   Names // fields of the frontmatter
 	NewFacts scan.Facts
 	OldFacts scan.Facts     // the removed facts
 	Found    []scan.Finding // the new findings
 	Ended    []scan.Finding // the removed findings
-	// Enforce and Review count the new findings, including the unlisted ones.
+	// Enforce and Review are the numbers of new findings. They include findings beyond the limit of
+	// the list.
 	Enforce, Review int
-	Notes           []string // the parts that could not be compared
-	Patches         []Patch  // the differences of the texts, if requested
+	Notes           []string // parts that could not be compared
+	Patches         []Patch  // the diffs of the texts, if requested
 }
 
-// Patch is the difference of a file in the unified format, without its secrets.
+// Patch is a diff of a file in the unified format. Secrets are masked.
 type Patch struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 }
 
-// Names are the new, removed and changed names of files or fields, each sorted.
+// Names are the added, removed and changed names of files or fields. Each list is sorted.
 type Names struct {
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
@@ -55,7 +56,7 @@ type Names struct {
 
 // Comparison is the result of one run of scan --against.
 type Comparison struct {
-	Against string // "approved", or a path as the user wrote it
+	Against string // "approved", or a path as the user typed it
 	Skills  []*Compared
 }
 
@@ -117,7 +118,7 @@ func (c *Comparison) Print(env *console.Env) {
 	p.Line("skills: %s; new findings: %s to enforce, %s to review", strings.Join(words, ", "), display.Thousands(enforce), display.Thousands(review))
 }
 
-// heading names the skill for people.
+// heading returns the name of the skill in the output for people.
 func (k *Compared) heading() string {
 	if k.Scanned == nil {
 		return k.URI
@@ -125,7 +126,7 @@ func (k *Compared) heading() string {
 	return k.Folder
 }
 
-// maxNames bounds the names of a line.
+// maxNames bounds the number of names in a line.
 const maxNames = 20
 
 func (k *Compared) print(p *console.Printer) {
@@ -154,7 +155,7 @@ func (k *Compared) print(p *console.Printer) {
 	for _, n := range k.Notes {
 		p.Item(2, "  %s", n)
 	}
-	var at string // of source
+	var at string // the position in source
 	var source *check.Source
 	for _, f := range k.Found {
 		d := k.diagnostic(f)
@@ -167,11 +168,11 @@ func (k *Compared) print(p *console.Printer) {
 		p.Item(4, "  - %s: %s [%s]", f.File, f.Message, f.Rule)
 	}
 	for _, patch := range k.Patches {
-		_ = p.Patch(patch.Text) // a write that fails ends the command anyway
+		_ = p.Patch(patch.Text) // a failed write ends the command anyway
 	}
 }
 
-// maskedSource returns the text of a file without its secrets, or nil if it cannot be shown.
+// maskedSource returns the text of a file with masked secrets, or nil if the file cannot be shown.
 func (k *Compared) maskedSource(file string) *check.Source {
 	if strings.Contains(file, "!") {
 		return nil

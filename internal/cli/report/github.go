@@ -9,8 +9,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Workflow commands escape the characters that end a message, and in a property also the
-// characters that separate properties (github.com/actions/toolkit, packages/core/src/command.ts).
+// annotationData escapes the characters that end a message of a workflow command.
+// annotationProperty also escapes the characters that separate properties
+// (github.com/actions/toolkit, packages/core/src/command.ts).
 var (
 	annotationData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	annotationProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -20,7 +21,8 @@ var annotationLevels = map[skill.Severity]string{
 	skill.SeverityError: "error", skill.SeverityWarning: "warning", skill.SeverityInfo: "notice",
 }
 
-// printAnnotations prints GitHub's workflow commands. GitHub shows ten of each level for a step.
+// printAnnotations prints GitHub's workflow commands. For each step, GitHub shows ten annotations
+// of each level.
 func printAnnotations(w io.Writer, all []Diagnostic) error {
 	var b strings.Builder
 	for _, d := range all {

@@ -6,14 +6,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// document is the JSON form of check, described in doc/check.md. New fields may be
+// document is the JSON form of the result of check, as doc/check.md describes it. New fields may be
 // added, but no field changes its meaning.
 type document struct {
 	Version  int        `json:"version"`
 	Settings []string   `json:"settings,omitempty"` // the configuration files in effect
 	Summary  summary    `json:"summary"`
 	Skills   []skillRow `json:"skills"`
-	// Plugins and Marketplaces are absent if none was checked.
+	// Plugins and Marketplaces are left out if none was checked.
 	Plugins      []pluginRow      `json:"plugins,omitempty"`
 	Marketplaces []marketplaceRow `json:"marketplaces,omitempty"`
 	Findings     []findingRow     `json:"findings"`
@@ -24,7 +24,7 @@ type summary struct {
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
-	// Silenced is the number of findings that a configuration file dropped.
+	// Silenced is the number of findings that the configuration files dropped.
 	Silenced int `json:"silenced,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type skillRow struct {
 	File        string  `json:"file,omitempty"`
 	Name        string  `json:"name,omitempty"`
 	Available   bool    `json:"available"`
-	Publishable bool    `json:"publishable"` // in the lists of the Skills extension; knack publish refuses errors too
+	Publishable bool    `json:"publishable"` // in the Skills extension's lists; knack publish also refuses errors
 	Cost        costRow `json:"cost"`
 }
 

@@ -14,19 +14,20 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Plugin is a judged plugin with the displayed path of its folder.
+// Plugin is a judged plugin. Shown is the path of its folder in the form for people.
 type Plugin struct {
 	*plugins.Plugin
 	Shown string
 }
 
-// Marketplace is a judged marketplace with the displayed path of its file.
+// Marketplace is a judged marketplace. Shown is the path of its file in the form for people.
 type Marketplace struct {
 	*plugins.Marketplace
 	Shown string
 }
 
-// pluginRow is the JSON form of a plugin, as a client that conforms to Agent Plugins treats it.
+// pluginRow is the JSON form of a plugin. It describes how a client that conforms to Agent Plugins
+// treats the plugin.
 type pluginRow struct {
 	Folder         string        `json:"folder"`
 	Name           string        `json:"name,omitempty"`
@@ -48,7 +49,8 @@ type marketplaceRow struct {
 	Skipped  []string `json:"skipped,omitempty"`
 }
 
-// validSkills returns the displayed folders of the skills that conform to the Agent Skills specification.
+// validSkills returns the set of the folders, in the form for people, whose skills conform to the
+// Agent Skills specification.
 func (r *Run) validSkills() map[string]bool {
 	valid := map[string]bool{}
 	for _, s := range r.Skills {
@@ -84,7 +86,7 @@ func (m Marketplace) row() marketplaceRow {
 	return marketplaceRow{File: scan.MaskSecrets(m.Shown), Name: scan.MaskSecrets(m.Name), Rejected: m.Rejected, Plugins: masked(m.Plugins), Skipped: masked(m.Skipped)}
 }
 
-// masked returns names without secrets; the list is not nil.
+// masked returns the names with masked secrets. The result is not nil.
 func masked(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -93,7 +95,7 @@ func masked(names []string) []string {
 	return out
 }
 
-// maxPlugins is the number of plugins that are printed one by one.
+// maxPlugins bounds how many plugins are printed one by one.
 const maxPlugins = 10
 
 // printPlugins prints the parts of plugins and marketplaces that clients load.

@@ -1,7 +1,6 @@
-// Package report has the results of checking skills, and prints them: as text for people, as JSON,
-// as SARIF for programs that show findings beside code, and as annotations of GitHub. It also has
-// the problems of servers and of configuration files. A [Diagnostic] is one message about a
-// position in any file.
+// Package report has the results of checking skills, of servers and of configuration files. It
+// prints them as text for people, as JSON, as SARIF for programs that show findings beside code,
+// and as annotations of GitHub. A [Diagnostic] is a message about a position in a file.
 package report
 
 import (
@@ -17,27 +16,28 @@ import (
 // Run is the result of one run of check.
 type Run struct {
 	Skills []*Judged
-	// Plugins and Marketplaces are those that were given, with the plugins of the marketplaces.
+	// Plugins and Marketplaces are the given ones. Plugins also has the plugins of the
+	// marketplaces.
 	Plugins      []Plugin
 	Marketplaces []Marketplace
 	Findings     []Finding
-	Silenced     int      // the number of findings that the settings dropped
-	Settings     []string // the configuration files in effect, as they are shown
-	Infos        bool     // print infos too, in the forms that leave them out
-	Notes        []string // further lines for people
+	Silenced     int      // number of findings that the settings dropped
+	Settings     []string // the configuration files in effect, in the form for people
+	Infos        bool     // print infos in every format
+	Notes        []string // further lines of text for people
 }
 
-// Judged is a verdict with the displayed path of the skill's folder.
+// Judged is a verdict on a skill. Folder is the path of the skill in the form for people.
 type Judged struct {
 	*judgement.Verdict
 	Folder string
 }
 
-// Shown returns the displayed path of one of the skill's files.
+// Shown returns the path of one of the skill's files in the form for people.
 func (s *Judged) Shown(file string) string { return skill.Join(s.Folder, file) }
 
-// Finding is a finding with the displayed path of its file. Skill is nil for a notice of a scan, and for
-// a finding about a plugin; Text is the file's text in that case, or nil.
+// Finding is a finding. Shown is the path of its file in the form for people. Skill is nil for a
+// notice of a scan and for a finding about a plugin; Text is then the text of the file, or nil.
 type Finding struct {
 	check.Finding
 	Shown string
@@ -45,19 +45,19 @@ type Finding struct {
 	Text  *check.Source
 }
 
-// Formats are the formats of reports on skills: the values of --format.
+// Formats are the values of --format for reports on skills.
 var Formats = []string{"github", "json", "sarif", "text"}
 
-// findings is a result with findings in files.
+// findings is a result that contains findings in files.
 type findings interface {
-	// diagnostics returns the findings, without secrets. If whole is false, it leaves out findings
-	// that the user has to ask for.
+	// diagnostics returns the findings with masked secrets. If whole is false, it leaves out the
+	// findings that are only printed on request.
 	diagnostics(whole bool) []Diagnostic
 	rules() []sarifRule
 }
 
-// printAs prints findings as SARIF or as annotations. Neither has more than the first characters of
-// a secret.
+// printAs prints findings as SARIF or as annotations. Secrets are masked except for their first
+// characters.
 func printAs(env *console.Env, r findings, format string) (ok bool, err error) {
 	switch format {
 	case "sarif":
@@ -75,7 +75,7 @@ func (r *Run) PrintAs(env *console.Env, format string) (ok bool, err error) {
 
 // PrintNotes implements [command.Noted].
 func (r *Run) PrintNotes(env *console.Env, format string) {
-	if r.Silenced > 0 && format != "text" { // the last line of text says so itself
+	if r.Silenced > 0 && format != "text" { // the last line of the text reports it
 		env.Err().Line("%s left out by %s", display.Count(r.Silenced, "finding"), r.Files())
 	}
 	for _, note := range r.Notes {
@@ -92,7 +92,7 @@ func (r *Run) diagnostics(whole bool) (all []Diagnostic) {
 	return all
 }
 
-// diagnostic returns a finding as a message about its file, without secrets.
+// diagnostic converts a finding to a message about its file. Secrets are masked.
 func (f *Finding) diagnostic() Diagnostic {
 	return Diagnostic{
 		File: f.Shown, Severity: f.Severity, Rule: f.Rule, At: f.Position, Length: f.Length,
@@ -100,16 +100,16 @@ func (f *Finding) diagnostic() Diagnostic {
 	}.masked()
 }
 
-// sources are the texts of files for excerpts. It caches the last one, since findings are sorted
-// by file.
+// sources reads the texts of files for excerpts. It caches only the last text, since findings are
+// sorted by file.
 type sources struct {
 	skill *skill.Skill
 	file  string
 	text  *check.Source
 }
 
-// read returns the text of a skill's file, or nil if it cannot be shown. A file in an archive
-// cannot. main is the main file if it was read, else nil.
+// read returns the text of a skill's file, or nil if the file cannot be shown. It cannot show a
+// file in an archive. main is the content of the main file, or nil if that was not read.
 func (s *sources) read(k *skill.Skill, file string, main []byte) *check.Source {
 	if k.FS == nil || strings.Contains(file, "!") {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The part of SARIF 2.1.0 that a linter uses (docs.oasis-open.org/sarif/sarif/v2.1.0).
+// These types are the part of SARIF 2.1.0 that a linter uses
+// (docs.oasis-open.org/sarif/sarif/v2.1.0).
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -96,7 +97,7 @@ func (r *Run) rules() (rules []sarifRule) {
 	return rules
 }
 
-// sarifRuleOf returns a rule, with its origin in the full description.
+// sarifRuleOf converts a rule. The full description contains the source of the rule.
 func sarifRuleOf(id skill.RuleID, title, source string, s skill.Severity, details map[string]string, help string) sarifRule {
 	details["source"] = source
 	first, size := utf8.DecodeRuneInString(title)
@@ -106,12 +107,12 @@ func sarifRuleOf(id skill.RuleID, title, source string, s skill.Severity, detail
 	}
 }
 
-// sarifOf returns the log of one run. Each result has the index of its rule.
+// sarifOf converts the findings to the log of one run. Each result has the index of its rule.
 func sarifOf(r findings) sarifLog {
 	rules, results := append([]sarifRule{}, r.rules()...), []sarifResult{}
 	for _, d := range r.diagnostics(true) {
 		one := sarifResultOf(d)
-		// -1 stands for no rule of the table (SARIF 3.27.6).
+		// The index is -1 for a rule that is not in the table (SARIF 3.27.6).
 		one.RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == d.Rule })
 		results = append(results, one)
 	}
@@ -121,13 +122,14 @@ func sarifOf(r findings) sarifLog {
 	}}}
 }
 
-// sarifResultOf returns a message about a position in a file. A zero position means the file.
+// sarifResultOf converts a message about a position in a file. A zero position stands for the whole
+// file.
 func sarifResultOf(d Diagnostic) sarifResult {
 	message := d.text("; ")
 	if d.Fix != "" {
 		message += "; fix: " + d.Fix
 	}
-	at := sarifPhysical{Artifact: sarifArtifact{sarifURI(d.File)}, Region: &sarifRegion{StartLine: 1}} // GitHub ignores a result without one
+	at := sarifPhysical{Artifact: sarifArtifact{sarifURI(d.File)}, Region: &sarifRegion{StartLine: 1}} // GitHub needs a region
 	if p := d.At; p.Line > 0 {
 		at.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column, EndColumn: p.Column + max(d.Length, 1)}
 	}
@@ -138,9 +140,9 @@ func sarifResultOf(d Diagnostic) sarifResult {
 	return out
 }
 
-// sarifURI returns a path as a URI reference; an absolute one becomes a file URI.
+// sarifURI returns a path as a URI reference. An absolute path becomes a file URI.
 func sarifURI(p string) string {
-	if u, err := url.Parse(p); err == nil && strings.Contains(p, "://") { // a file of a source
+	if u, err := url.Parse(p); err == nil && strings.Contains(p, "://") { // of a remote source
 		return u.String()
 	}
 	u := url.URL{Path: path.Clean(p)}

@@ -11,23 +11,24 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Scanned is the scan of one skill.
+// Scanned is the result of a scan of one skill.
 type Scanned struct {
 	scan.Report
-	Folder string // as it is shown
-	Place  string // for a baseline: below the folder that was given
+	Folder string // in the form for people
+	Place  string // for a baseline: relative to the scanned folder
 	Name   string
-	Set    string // the digest of its files, or "" if not all can be listed
+	Set    string // the digest of the files, or "" if they cannot all be listed
 	Skill  *skill.Skill
-	// Accepted are the accepted findings, each with the reason and its place. They are not in Report.
+	// Accepted are the accepted findings, each with the reason and the place of the acceptance.
+	// They are not in Report.
 	Accepted []scan.Accepted
 }
 
 // ScanRun is the result of one run of the command scan.
 type ScanRun struct {
-	Skills []*Scanned // by folder
-	Known  int        // findings that a baseline leaves out
-	File   string     // the baseline, as it is shown
+	Skills []*Scanned // sorted by folder
+	Known  int        // number of findings that the baseline drops
+	File   string     // the baseline, in the form for people
 }
 
 // Count returns the number of findings of a lane.
@@ -44,7 +45,7 @@ func (r *ScanRun) Count(lane scan.Lane) (n int) {
 
 var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityError, scan.Review: skill.SeverityInfo}
 
-// diagnostic returns a finding of the skill as a message about its file.
+// diagnostic converts a finding of the skill to a message about its file.
 func (s *Scanned) diagnostic(f scan.Finding) Diagnostic {
 	return Diagnostic{File: skill.Join(s.Folder, f.File), Severity: laneSeverities[f.Lane], Rule: f.Rule, At: f.Position, Length: f.Length, Message: f.Message, Fix: f.Fix, Notes: f.Notes}
 }
@@ -65,7 +66,7 @@ func (r *ScanRun) PrintAs(env *console.Env, format string) (ok bool, err error) 
 
 // PrintNotes implements [command.Noted].
 func (r *ScanRun) PrintNotes(env *console.Env, format string) {
-	if r.Known > 0 && format != "text" { // the last line of text says so itself
+	if r.Known > 0 && format != "text" { // the last line of the text reports it
 		env.Err().Line("%s left out by %s", display.Count(r.Known, "finding"), r.File)
 	}
 }
@@ -121,7 +122,7 @@ func factLines(f scan.Facts) (lines []string) {
 	return lines
 }
 
-// scanDocument is the JSON form of a scan, described in doc/scan.md.
+// scanDocument is the JSON form of the result of scan, as doc/scan.md describes it.
 type scanDocument struct {
 	Version int         `json:"version"`
 	Summary scanSummary `json:"summary"`

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// Server is the report on a server.
+// Server is a report on a server.
 type Server struct{ *skillsext.Report }
 
 // JSON returns the JSON form.

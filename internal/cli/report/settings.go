@@ -12,14 +12,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Settings are the problems of configuration files.
+// Settings is a report on configuration files.
 type Settings struct {
 	Version  int          `json:"version"`
 	Files    []string     `json:"files"`
 	Findings []problemRow `json:"findings"`
-	// Warnings do not change the exit status, since the file may be intended.
+	// Warnings do not change the exit status, since the settings may be intended.
 	Warnings []string `json:"warnings,omitempty"`
-	// Notes say which sections of a file count only for some commands.
+	// Notes describe sections of a file that take effect only for some commands.
 	Notes []string `json:"notes,omitempty"`
 
 	files  []settingsFile
@@ -41,12 +41,13 @@ type problemRow struct {
 	Fix     string       `json:"fix"`
 }
 
-// NewSettings returns a report without files, with warnings about those that are not read.
+// NewSettings returns a report without files. unread are the warnings about files that are not
+// read.
 func NewSettings(unread []string) *Settings {
 	return &Settings{Version: 1, Files: []string{}, Findings: []problemRow{}, Warnings: slices.Clone(unread), unread: unread}
 }
 
-// Add adds a file with its warnings and notes.
+// Add adds a file to the report, with its warnings and notes.
 func (s *Settings) Add(f *settings.File, warnings, notes []string) {
 	s.files, s.Files = append(s.files, settingsFile{f, warnings, notes}), append(s.Files, f.Shown)
 	for _, n := range notes {
@@ -87,10 +88,10 @@ func (s *Settings) Print(env *console.Env) {
 	}
 }
 
-// secrets matches tokens that were written instead of their hashes.
+// secrets matches tokens that a user wrote in place of their hashes.
 var secrets = lazyregexp.New(`knack_[A-Za-z0-9_-]+`)
 
-// hideTokens replaces possible tokens by stars, to keep them out of terminals and logs.
+// hideTokens replaces possible tokens with asterisks, to keep them out of terminals and logs.
 func hideTokens(source *check.Source, problems []skill.Problem) {
 	stars := func(text string) string { return strings.Repeat("*", utf8.RuneCountInString(text)) }
 	source.Hide(func(n int, line string) string {

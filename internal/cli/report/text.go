@@ -47,19 +47,19 @@ func (r *Run) Print(env *console.Env) {
 
 // Diagnostic is a message about a position in a file.
 type Diagnostic struct {
-	File     string // as it is shown
+	File     string // in the form for people
 	Severity skill.Severity
 	Rule     skill.RuleID
 	At       skill.Position
 	Length   int // of the token, in characters
 	Message  string
-	Fix      string // further lines are text to write into the file
+	Fix      string // the lines after the first are text for the file
 	Notes    []string
-	Related  *check.Place // nil for none
+	Related  *check.Place // or nil
 }
 
-// Print prints it like a compiler: position, message, the line with a mark under the token,
-// and the fix. Without the file's text it omits the line.
+// Print prints the message as a compiler does: the position, the message, the line with a mark
+// below the token, and the fix. Without the text of the file it leaves out the line.
 func (d Diagnostic) Print(p *console.Printer, source *check.Source) {
 	where := d.File
 	if d.At.Line > 0 {
@@ -85,7 +85,7 @@ func (d Diagnostic) Print(p *console.Printer, source *check.Source) {
 	}
 }
 
-// masked returns it without secrets.
+// masked returns the message with masked secrets.
 func (d Diagnostic) masked() Diagnostic {
 	d.File, d.Message, d.Fix = scan.MaskSecrets(d.File), scan.MaskSecrets(d.Message), scan.MaskSecrets(d.Fix)
 	if p := d.Related; p != nil {
@@ -94,7 +94,7 @@ func (d Diagnostic) masked() Diagnostic {
 	return d
 }
 
-// text returns the message and the notes.
+// text returns the message and the notes, joined with between.
 func (d Diagnostic) text(between string) string {
 	return strings.Join(append([]string{d.Message}, d.Notes...), between)
 }
