@@ -10,17 +10,17 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// Next is the kind of the argument after the name of a skill.
+// Next is the kind of argument that follows the name of a skill.
 type Next int
 
-// The kinds of arguments that may follow.
+// The kinds of argument that may follow.
 const (
 	Nothing Next = iota
 	File         // one of the skill's files
 	Skill        // another skill
 )
 
-// CompleteSkill completes the name of a skill and the argument after it. Unless follows is [File],
+// CompleteSkill completes the name of a skill and the arguments after it. Unless follows is [File],
 // an argument may also be a path.
 func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -45,8 +45,8 @@ func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 	}
 }
 
-// Complete returns the words that find offers for the skills, without a warning, or nil after
-// [Patience].
+// Complete returns the completion words that find returns for the skills, or nil after [Patience].
+// It prints no warnings.
 func (f *Flags) Complete(ctx context.Context, find func(ctx context.Context, w *workspace.Workspace, v catalog.View) []string) []string {
 	words, _ := InTime(ctx, func(ctx context.Context) []string {
 		w, err := f.open(f.hasty())
@@ -66,7 +66,7 @@ func (f *Flags) Complete(ctx context.Context, find func(ctx context.Context, w *
 func (f *Flags) completeLabel(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	words, _ := InTime(cmd.Context(), func(context.Context) []string {
 		o := f.hasty()
-		o.Exclude = nil // a misspelt label must not stop the completion
+		o.Exclude = nil // an unknown label must not stop the completion
 		w, err := f.open(o)
 		if err != nil {
 			return nil
@@ -76,12 +76,12 @@ func (f *Flags) completeLabel(cmd *cobra.Command, _ []string, _ string) ([]strin
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// hasty returns options for completion: a user in the middle of a line gets no warnings.
+// hasty returns options that suit completion. A user in the middle of a line gets no warnings.
 func (f *Flags) hasty() workspace.Options {
 	o := f.Options
 	o.Patience, o.Tools = RootPatience, nil
 	var dirs []string
-	for _, d := range o.Dirs { // cobra reads the flags of a line twice
+	for _, d := range o.Dirs { // cobra parses the flags of a line twice
 		if !slices.Contains(dirs, d) {
 			dirs = append(dirs, d)
 		}

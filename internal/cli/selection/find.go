@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Find finds a skill by a URI, a name or a folder. Its error suggests skills with a similar name
-// that suits accepts; a nil suits accepts all.
+// Find finds a skill by its URI, its name or its folder. The error suggests skills with a similar
+// name that suits accepts. If suits is nil, it may suggest any skill.
 func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
 	if uri, err := skill.ParseURI(name); err == nil {
 		if e, file := v.At(uri); e != nil {
@@ -34,7 +34,7 @@ func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalo
 		return e, skill.MainFile, nil
 	}
 	if e := v.InFolder(name); e != nil && e.Entry != "" {
-		return e, skill.MainFile, nil // also a skipped skill, which its author wants to see
+		return e, skill.MainFile, nil // also for a skipped skill, which its author wants to see
 	}
 	hint, where := "knack list shows all names", ""
 	for _, r := range v.Roots {
@@ -60,7 +60,7 @@ func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalo
 	return nil, "", command.Fail(command.No, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint)
 }
 
-// nearLabelled returns the LABEL:NAME of a skill that is nearest to a mistyped one, or "".
+// nearLabelled returns the LABEL:NAME that is nearest to a mistyped one, or "".
 func nearLabelled(v catalog.View, typed string) string {
 	_, name, ok := strings.Cut(typed, ":")
 	if !ok {
@@ -75,9 +75,9 @@ func nearLabelled(v catalog.View, typed string) string {
 	return typo.Nearest(typed, all)
 }
 
-// Named returns the skills of a view that words name, each with a URI, and a failure for each word
-// that names none. A word is a path, which may hold several skills, a pattern such as
-// skill://acme/**, or any other form that [Find] takes.
+// Named returns the skills of a view that words name. Each of these skills has a URI. unread has a
+// failure for each word that names no skill. A word is a path, which may contain several skills, a
+// pattern such as skill://acme/**, or any form that [Find] accepts.
 func Named(env *console.Env, v catalog.View, words []string) (all []*catalog.Entry, unread []*command.Failure) {
 	seen := map[*catalog.Entry]bool{}
 	for _, word := range words {
@@ -95,12 +95,12 @@ func Named(env *console.Env, v catalog.View, words []string) (all []*catalog.Ent
 	return all, unread
 }
 
-// IsPattern reports whether a word is a pattern of skills.
+// IsPattern reports whether a word is a pattern that matches skills.
 func IsPattern(word string) bool {
 	return strings.HasPrefix(word, skill.Scheme) && strings.Contains(word, "*")
 }
 
-// Pattern parses a word that [IsPattern].
+// Pattern parses a pattern, for which [IsPattern] is true.
 func Pattern(word string) (access.Pattern, error) {
 	p, err := access.ParsePattern(word)
 	if err != nil {
@@ -109,8 +109,8 @@ func Pattern(word string) (access.Pattern, error) {
 	return p, nil
 }
 
-// named returns the skills that a word names. The built-in skills match no pattern, since they are a
-// part of knack.
+// named returns the skills that a word names. A pattern matches no built-in skills, since they are
+// a part of knack.
 func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry, err error) {
 	var matches func(*catalog.Entry) bool
 	none := " has no skill that list knows"
@@ -157,11 +157,11 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 	return all, nil
 }
 
-// HasURI reports whether a skill can be approved.
+// HasURI reports whether a skill has a URI, which approving it needs.
 func HasURI(e *catalog.Entry) bool { return e.FS != nil && e.Tail != "" }
 
-// IsName reports whether a word means a skill and not a path. A path that exists is a path, even if it
-// cannot be read or is a link to nothing.
+// IsName reports whether a word is the name of a skill and not a path. A path that exists counts as
+// a path, even if it cannot be read or is a dangling link.
 func IsName(env *console.Env, word string) bool {
 	_, found := os.Lstat(env.Absolute(word))
 	label, _, labelled := strings.Cut(word, ":")
@@ -170,7 +170,7 @@ func IsName(env *console.Env, word string) bool {
 	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || strings.EqualFold(word, skill.MainFile):
 		return false
 	case labelled:
-		return true // Windows reports another error for such a name
+		return true // Windows returns another error for such a name
 	}
 	return errors.Is(found, fs.ErrNotExist) && !strings.ContainsAny(word, `/\`)
 }

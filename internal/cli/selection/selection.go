@@ -1,5 +1,5 @@
-// Package selection has the flags that choose a command's skills, finds the skills that arguments
-// name, and completes these names.
+// Package selection has the flags that choose the skills of a command. It finds the skills that
+// arguments name, and completes these names.
 package selection
 
 import (
@@ -13,16 +13,17 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Flags are the flags of one command. They fill [workspace.Options], which defines their meaning.
+// Flags are the flags of a command that choose skills. [workspace.Options] defines their meaning.
 type Flags struct {
 	workspace.Options
-	// Unguarded is set by commands that also read skills held back by the operator's policy.
+	// Unguarded is set by a command that also reads the skills that the operator's policy holds
+	// back.
 	Unguarded bool
 
 	cmd *cobra.Command
 }
 
-// Register adds the flags of every command that reads skills.
+// Register registers the flags that every command with skills has.
 func (f *Flags) Register(cmd *cobra.Command, env *console.Env) {
 	f.Env, f.cmd = env, cmd
 	flags := cmd.Flags()
@@ -36,17 +37,17 @@ func (f *Flags) Register(cmd *cobra.Command, env *console.Env) {
 	_ = cmd.MarkFlagDirname("project")
 }
 
-// RootsUsage describes the flag --config of a command that reads only roots and sources from the
+// RootsUsage describes the flag --config of a command that reads only the roots and sources of the
 // file.
 const RootsUsage = "read the skills of the roots that `FILE` names, as 'knack serve --config' does, and what the store has of its sources"
 
-// RegisterConfig adds --config.
+// RegisterConfig registers --config.
 func (f *Flags) RegisterConfig(usage string) {
 	f.cmd.Flags().StringVar(&f.Config, "config", "", usage)
 	_ = f.cmd.MarkFlagFilename("config")
 }
 
-// RegisterTools adds --tools. verb names the command's action on the tools, or is empty.
+// RegisterTools registers --tools. verb is put before "the tools" in the usage text, and may be "".
 func (f *Flags) RegisterTools(verb string) {
 	f.Tools = &workspace.Tools{}
 	f.cmd.Flags().StringVar(&f.Tools.Set, "tools", tool.DefaultSet, verb+"the tools of `SET`: "+strings.Join(tool.SetNames(), ", ")+"; several separated by commas")
@@ -56,8 +57,8 @@ func (f *Flags) RegisterTools(verb string) {
 // Given reports whether a flag was given.
 func (f *Flags) Given(flag string) bool { return f.cmd != nil && f.cmd.Flags().Changed(flag) }
 
-// Open opens the workspace that the flags choose, and prints its warnings. It refuses an empty
-// value, which usually comes from an unset shell variable.
+// Open opens the workspace that the flags choose, and prints its warnings. It returns an error for
+// an empty value, which usually comes from an unset shell variable.
 func (f *Flags) Open() (*workspace.Workspace, error) {
 	for _, e := range [][3]string{
 		{"project", "a folder", "the folder's name"},

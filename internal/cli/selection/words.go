@@ -15,15 +15,17 @@ import (
 )
 
 // Completion words come from skills, which are untrusted. A shell may insert a word unquoted: bash
-// inserts the common prefix of several words as it is, and the next completion evaluates the line.
-// So a word with a character that is special to a shell is not offered. A user can still type it.
+// inserts the common prefix of several words unchanged, and the next completion evaluates the line.
+// Words with a character that is special to a shell are therefore not offered. A user can still
+// type them.
 
 const (
-	// Patience bounds the time that a shell waits for words, however slow the disks are.
+	// Patience bounds how long a shell waits for completion words, however slow the disks are.
 	Patience = time.Second
-	// RootPatience bounds the wait for one root, after which the other roots' words are offered.
+	// RootPatience bounds how long completion waits for one root. After that, it offers the words
+	// of the other roots.
 	RootPatience = 700 * time.Millisecond
-	// most is the maximum number of words offered. If there are more, only words with the typed
+	// most is the maximum number of words to offer. If there are more, only words with the typed
 	// prefix are offered, since a shell reads words one by one.
 	most = 500
 	// wide is the maximum width of a description.
@@ -57,7 +59,7 @@ func skillWords(v catalog.View, typed string) []string {
 	return l.offered(typed)
 }
 
-// fileWords returns the first files of a skill, which may have any number.
+// fileWords returns completion words for the first files of a skill.
 func fileWords(ctx context.Context, e *catalog.Entry, typed string) []string {
 	files, _, _ := e.List(ctx, 4*most) // an error still returns the files found so far
 	var l list
@@ -76,8 +78,8 @@ func Rules() []string {
 	return l.offered("")
 }
 
-// Offered returns the completion words among words, each with its description. typed is the
-// beginning of the word on the command line.
+// Offered returns the completion words for words, which yields pairs of a word and its description.
+// typed is the beginning of the word on the command line.
 func Offered(words iter.Seq2[string, string], typed string) []string {
 	var l list
 	for word, description := range words {
@@ -115,10 +117,10 @@ func (l *list) offered(typed string) []string {
 	return words[:min(len(words), most)]
 }
 
-// isPlain reports whether a word is safe in a command line: it has only letters, digits, and
-// characters that no shell treats as special or that every shell quotes, such as a space.
+// isPlain reports whether a word is safe in a command line. A safe word has only letters, digits,
+// and characters that no shell treats as special or that every shell quotes, such as a space.
 func isPlain(word string) bool {
-	if console.OneLine(word) != word || strings.HasPrefix(word, "_activeHelp_") { // the scripts print such words
+	if console.OneLine(word) != word || strings.HasPrefix(word, "_activeHelp_") { // the scripts would print it
 		return false
 	}
 	for i, r := range word {
