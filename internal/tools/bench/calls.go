@@ -15,27 +15,28 @@ import (
 )
 
 const (
-	// settles is how long a server rests before its calls are measured. In this time it begins to
-	// watch its folders and scans them once more.
+	// settles is how long the bench waits before it measures the calls to a server. In this time,
+	// the server begins to watch its folders and scans them once more.
 	settles = 3 * time.Second
-	// connections is the number of connections over HTTP.
+	// connections is the number of HTTP connections.
 	connections = 16
 )
 
-// builtin are the skills that are in the binary.
+// builtin lists the skills that are built into the binary.
 var builtin = []string{"engage", "write-a-skill"}
 
-// target is a requested skill, as internal/tools/bench/floor reads it.
+// target is a skill to request, in the form that internal/tools/bench/floor reads.
 type target struct{ Name, URI, Folder string }
 
-// client makes requests as a client does: each for another skill, with its own id and metadata.
+// client makes requests as a real client does. Each request is for a different skill, and has its
+// own id and metadata.
 type client struct {
 	all  []target
 	next int
 }
 
-// client makes a client for the skills of a tree, and writes the read floor's table of
-// them.
+// client returns a client for the skills of a tree. It also writes a table of the skills for the
+// read floor, and returns its path.
 func (b *bench) client(t *tree) (*client, string, error) {
 	p, err := b.serve(b.builds[0].knack, t)
 	if err != nil {
@@ -68,7 +69,7 @@ func (b *bench) client(t *tree) (*client, string, error) {
 	}
 	c := &client{}
 	for i := range all {
-		c.all = append(c.all, all[i*7919%len(all)]) // a prime: each comes once
+		c.all = append(c.all, all[i*7919%len(all)]) // a prime step: each skill comes once
 	}
 	for _, name := range builtin {
 		folder, err := filepath.Abs("source/builtin/skills/" + name)
@@ -89,7 +90,7 @@ func writeJSON(file string, v any) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// ask makes one request, and the headers that it has over HTTP.
+// ask returns the body of the next request, and the headers that the request has over HTTP.
 func (c *client) ask(method, era, session string) (body []byte, header map[string]string) {
 	c.next++
 	t := c.all[c.next%len(c.all)]
@@ -123,7 +124,7 @@ func (c *client) ask(method, era, session string) (body []byte, header map[strin
 	return message(c.next, method, params), header
 }
 
-// over are n requests for each of the connections to a server.
+// over returns n requests for each connection to a server.
 func (c *client) over(s *served, n int, method, era string) [][][]byte {
 	all := make([][][]byte, connections)
 	for range n {
@@ -135,28 +136,27 @@ func (c *client) over(s *served, n int, method, era string) [][][]byte {
 	return all
 }
 
-// kind is one kind of calls.
+// kind is a kind of call to measure.
 type kind struct {
 	what, method, era string
 	http              bool
-	window            int // calls that are sent at once, over stdio
+	window            int // number of calls sent together, over stdio
 	floor             string
 	limit             float64
 	placed            placement
 }
 
-// side is a server or a floor that calls are sent to.
+// side is a server or a floor to which calls are sent.
 type side interface {
 	// ask sends one call and returns the answer.
 	ask(c *client, k kind) (contentType string, answer []byte, err error)
-	// run sends n calls, and returns the microseconds of most of them, and of the slowest of a
-	// hundred.
+	// run sends n calls. It returns the usual microseconds of a call, and the 99th percentile.
 	run(c *client, k kind, n int) (most, tail float64, err error)
 	memory(figure string) float64
 	end()
 }
 
-// open starts a knack or a floor for a kind of calls.
+// open starts a knack, or a floor, that answers the given kind of call.
 func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
 	switch floor := argv[0] == b.floor; {
 	case k.http && floor:
@@ -208,7 +208,7 @@ func (s *served) run(c *client, k kind, n int) (float64, float64, error) {
 	return all / float64(len(each)), quantile(each, .99), err
 }
 
-// kinds measures kinds of calls to a thousand skills.
+// kinds measures kinds of calls to a server of 1,000 skills.
 func (b *bench) kinds(kinds []kind) (rows []row, err error) {
 	t, err := b.tree(1000)
 	if err != nil {
@@ -223,7 +223,8 @@ func (b *bench) kinds(kinds []kind) (rows []row, err error) {
 	return rows, err
 }
 
-// kind measures one kind of calls: one side after the other, in another order each round.
+// kind measures one kind of call on each side. The sides take turns, in a different order each
+// round.
 func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 	if err := k.placed.servers(); err != nil {
 		return err
@@ -281,7 +282,7 @@ func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 	return nil
 }
 
-// calls measures calls over pipes.
+// calls measures calls over stdio.
 func (b *bench) calls() ([]row, error) {
 	return b.kinds([]kind{
 		{"tools/call skill over stdio, one at a time", "tools/call", legacy, false, 1, "read", 1.6, anywhere},
@@ -294,8 +295,8 @@ func (b *bench) calls() ([]row, error) {
 	})
 }
 
-// list measures tools/list beside writing its bytes. It measures a client for which knack caches
-// them with the snapshot, and clients with new names.
+// list measures tools/list against a floor that only writes the same bytes. The clients are one
+// whose list knack caches with the snapshot, and others with new names.
 func (b *bench) list() ([]row, error) {
 	const what = "tools/list of 1,000 skills over stdio, "
 	list := kind{method: "tools/list", era: legacy, window: 1, floor: "bare"}
@@ -307,7 +308,7 @@ func (b *bench) list() ([]row, error) {
 	return b.kinds([]kind{apart, together, list, fresh})
 }
 
-// http measures calls over 16 connections, without sessions and in one.
+// http measures calls over 16 connections: without sessions, and in one session.
 func (b *bench) http() ([]row, error) {
 	var kinds []kind
 	for _, era := range []string{modern, legacy} {
@@ -319,13 +320,13 @@ func (b *bench) http() ([]row, error) {
 	return b.kinds(kinds)
 }
 
-// first measures the first call after a start beside the median of the calls that follow at once.
-// It also measures calls after a pause, for which the processor's caches are as cold.
+// first measures the first call after a start. Beside it stand the median of the calls that follow
+// immediately, and calls after a pause, for which the processor's caches are just as cold.
 func (b *bench) first() ([]row, error) {
 	const what = "the first tools/call after a start and its first list"
 	k := kind{method: "tools/call", era: legacy, window: 1}
 	err := b.loading(k, 3*b.rounds, func(name string, s side, c *client) error {
-		if name == "read" { // it has started when it answers, as knack has
+		if name == "read" { // the floor has started once it answers, as knack has
 			if _, _, err := s.ask(c, kind{method: "tools/list", era: legacy}); err != nil {
 				return err
 			}
@@ -352,8 +353,8 @@ func (b *bench) first() ([]row, error) {
 	return []row{r}, err
 }
 
-// loads measures the memory of a client that loads 200 different skills, one after the
-// other over stdio, and of 16 connections that do so over HTTP.
+// loads measures the memory of a server while one client over stdio loads 200 different skills one
+// after the other. It does the same for 16 connections over HTTP.
 func (b *bench) loads() (rows []row, err error) {
 	for _, k := range []kind{
 		{"peak memory of a session that loads 200 different skills over stdio", "tools/call", legacy, false, 1, "read", 36, anywhere},
@@ -374,8 +375,8 @@ func (b *bench) loads() (rows []row, err error) {
 	return rows, nil
 }
 
-// loading starts each build and the read floor in turn, over a tree of 1,000 skills, and
-// calls f.
+// loading starts each build and the read floor, one after the other, on a tree of 1,000 skills. It
+// calls f for each.
 func (b *bench) loading(k kind, rounds int, f func(string, side, *client) error) error {
 	t, err := b.tree(1000)
 	if err != nil {
@@ -396,7 +397,7 @@ func (b *bench) loading(k kind, rounds int, f func(string, side, *client) error)
 	return err
 }
 
-// listed starts a knack over pipes, up to its first list.
+// listed starts a knack over stdio, and returns once it has answered the first list.
 func (b *bench) listed(knack string, t *tree) (*proc, error) {
 	p, err := b.serve(knack, t)
 	if err == nil {

@@ -26,7 +26,7 @@ const (
 	modern = "2026-07-28"
 )
 
-// proc is a process with pipes: a server or a floor.
+// proc is a server or a floor that runs as a process with pipes.
 type proc struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -35,7 +35,7 @@ type proc struct {
 	next  int
 }
 
-// serve starts a knack over a tree, up to its first answer.
+// serve starts a knack that serves a tree, and returns once it has answered the handshake.
 func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
 	p, err := start(b.ctx, t.home, append([]string{knack, "serve"}, flags...)...)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *bench) serve(knack string, t *tree, flags ...string) (*proc, error) {
 	return p, err
 }
 
-// start starts a program in a home folder. Its environment is only that folder and PATH.
+// start starts a program in a home folder. The environment has only HOME and PATH.
 func start(ctx context.Context, home string, argv ...string) (*proc, error) {
 	p := &proc{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	p.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
@@ -60,15 +60,16 @@ func start(ctx context.Context, home string, argv ...string) (*proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client blocks in the read for an answer. Through Go's poller it would sleep in another
-	// system call, and be slower than the measured program.
+	// Fd makes the file blocking, so the client waits for an answer in read. Through Go's poller it
+	// would sleep in another system call, and be slower than the measured program.
 	out.(*os.File).Fd()
-	p.out = bufio.NewReaderSize(out, 4<<20) // more than any line
+	p.out = bufio.NewReaderSize(out, 4<<20) // more than the longest line
 	p.begun = time.Now()
 	return p, p.cmd.Start()
 }
 
-// end closes the input, or interrupts a server without one, and waits.
+// end closes the input of the process, or interrupts a process without input, and waits for its
+// end.
 func (p *proc) end() {
 	if p.in != nil {
 		p.in.Close()
@@ -80,7 +81,7 @@ func (p *proc) end() {
 	_ = p.cmd.Wait()
 }
 
-// answer returns the next line that is not a notification. It is valid until the next call.
+// answer returns the next line that is not a notification. The line is valid until the next call.
 func (p *proc) answer() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
 	for err == nil && bytes.HasPrefix(line, []byte(`{"jsonrpc":"2.0","method"`)) {
@@ -112,7 +113,7 @@ func (p *proc) call(method string, params, into any) error {
 func message(id int, method string, params any) []byte {
 	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
-		panic(err) // made of strings and maps
+		panic(err) // cannot happen: only strings and maps
 	}
 	return b
 }
@@ -123,7 +124,7 @@ func hello() map[string]any {
 
 const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-// initialize shakes hands.
+// initialize does the handshake of MCP.
 func (p *proc) initialize() error {
 	err := p.call("initialize", hello(), nil)
 	if err == nil {
@@ -144,15 +145,15 @@ func (p *proc) processor() (total float64) {
 	return total
 }
 
-// memory returns a figure of /proc/PID/status in MB: VmHWM is the peak resident memory of the
-// process, RssAnon its present memory without pages of files.
+// memory returns a figure of /proc/PID/status in MB. VmHWM is the peak resident memory of the
+// process, and RssAnon its current memory without the pages of files.
 func (p *proc) memory(figure string) float64 {
 	kb, _ := strconv.Atoi(part(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), figure+":", "kB"))
 	return float64(kb) / 1024
 }
 
-// pipe sends requests, window of them at a time, reads as many answers, and returns the
-// microseconds of each window.
+// pipe sends requests, window of them together, and reads their answers before it sends the next
+// ones. It returns the microseconds that each window took.
 func (p *proc) pipe(requests [][]byte, window int) ([]float64, error) {
 	took := make([]float64, 0, len(requests)/window)
 	for i := 0; i+window <= len(requests); i += window {
@@ -171,13 +172,13 @@ func (p *proc) pipe(requests [][]byte, window int) ([]float64, error) {
 	return took, nil
 }
 
-// served is a server or a floor that listens.
+// served is a server or a floor that listens on an address.
 type served struct {
 	*proc
 	addr, session string
 }
 
-// serveHTTP starts a knack over HTTP, with a session of the older era.
+// serveHTTP starts a knack over HTTP, and opens a session of the older protocol version.
 func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
 	p := &proc{cmd: exec.CommandContext(b.ctx, knack, "serve", "--http", "127.0.0.1:0"), begun: time.Now()}
 	p.cmd.Env, p.cmd.Dir = []string{"HOME=" + t.home}, t.home
@@ -194,7 +195,7 @@ func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
 			return nil, fmt.Errorf("knack serve --http said %q: %w", text, err)
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, in) }() // a full pipe would hold it up
+	go func() { _, _ = io.Copy(io.Discard, in) }() // otherwise a full pipe would block the server
 	_, rest, _ := strings.Cut(text, "http://")
 	s := &served{proc: p}
 	s.addr, _, _ = strings.Cut(rest, "/mcp")
@@ -213,7 +214,7 @@ func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
 	return s, err
 }
 
-// httpCall is one request over HTTP, ready to be written.
+// httpCall returns the bytes of an HTTP request.
 func httpCall(addr string, header map[string]string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n", addr)
@@ -224,8 +225,8 @@ func httpCall(addr string, header map[string]string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// load sends requests over one connection per list, one at a time on each. It returns the
-// microseconds of all together and of each one.
+// load sends lists of requests, each list over its own connection and one request at a time. It
+// returns the microseconds of the whole and of each request.
 func load(addr string, requests [][][]byte) (all float64, each []float64, err error) {
 	conns := make([]net.Conn, len(requests))
 	for i := range conns {
@@ -253,7 +254,7 @@ func load(addr string, requests [][][]byte) (all float64, each []float64, err er
 	return µs(time.Since(begun)), each, errors.Join(errs...)
 }
 
-// send sends one request and reads the response.
+// send sends a request and reads the response.
 func send(c net.Conn, in *bufio.Reader, request []byte, body io.Writer) (http.Header, error) {
 	if _, err := c.Write(request); err != nil {
 		return nil, err
@@ -269,7 +270,7 @@ func send(c net.Conn, in *bufio.Reader, request []byte, body io.Writer) (http.He
 	return resp.Header, err
 }
 
-// once sends one request on a connection of its own.
+// once sends a request on a new connection.
 func once(addr string, request []byte) (http.Header, []byte, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	collectionType = "application/vnd.agentskills.collection.v1"
 )
 
-// collect publishes each skill of a folder separately, and makes one repository of all, with an
-// index.
+// collect publishes each skill of a folder separately. It then collects them in one repository,
+// with an index.
 func (w *pullWorld) collect(root string) error {
 	var said struct {
 		Each []struct {
@@ -48,7 +48,8 @@ func (w *pullWorld) collect(root string) error {
 	return err
 }
 
-// take copies an artifact of another repository into the index's repository, and returns its size.
+// take copies an artifact from another repository into the repository of the index, and returns the
+// size of its manifest.
 func (w *pullWorld) take(from, digest string) (size int, err error) {
 	data, err := w.ask(http.MethodGet, "/v2/"+from+"/manifests/"+digest, manifestType, nil)
 	if err != nil {

@@ -1,15 +1,14 @@
-// Command bench measures knack against the least that the machine can do for the same
-// work, both interleaved in one run, and writes doc/performance.md.
+// Command bench measures knack against the least that the machine can do for the same work. Both
+// take turns in one run. It writes doc/performance.md.
 //
 //	go run ./internal/tools/bench                    everything; builds knack and the floors first
 //	go run ./internal/tools/bench -run 'calls|http'  the measurements whose name matches
-//	go run ./internal/tools/bench -old BINARY        another knack in turn with it
-//	go run ./internal/tools/bench -quick             small, for trying: not fit for the page, and not written there
+//	go run ./internal/tools/bench -old BINARY        also another knack, which takes turns with it
+//	go run ./internal/tools/bench -quick             small, for trying: does not write the page
 //
-// It measures the built binary as a process and sends requests like a client's: each call
-// names another skill, and has an id and metadata of its own. The search and the web
-// pages have benchmarks beside their code (make bench-go). It needs Linux and two
-// processors.
+// It measures the built binary as a process and sends requests as a client does: each call is for a
+// different skill, and has its own id and metadata. The search and the web pages have benchmarks
+// beside their code (make bench-go). It needs Linux and two processors.
 package main
 
 import (
@@ -36,29 +35,29 @@ func main() {
 	}
 }
 
-// bench is one run.
+// bench is one run of the command.
 type bench struct {
-	builds       []build // the knacks that are measured: ours, then -old
+	builds       []build // the measured builds: ours, then the one of -old
 	floor, write string  // programs
 	work         string  // folder for trees, programs and answers
 	rounds       int
 	quick        bool
 
-	ctx     context.Context // of a measurement: it ends the programs that it starts
+	ctx     context.Context // of a measurement; its end kills the programs
 	trees   map[int]*tree
 	samples map[string][]float64
 }
 
-// longest bounds the time of one measurement. After it, its programs are killed, its rows say so,
-// and the other measurements continue.
+// longest bounds the time of one measurement. After it, the programs of the measurement are killed
+// and its rows report that. The other measurements continue.
 const longest = 20 * time.Minute
 
-// build is a measured knack; name is the end of its keys in samples.
+// build is a measured knack. name ends the keys of its samples.
 type build struct{ name, knack string }
 
 const ours, old = "knack", "old"
 
-// tree is a home folder with n skills in it.
+// tree is a home folder with n skills.
 type tree struct {
 	n          int
 	home, root string
@@ -134,7 +133,7 @@ func run(args []string) error {
 		_, err = os.Stdout.Write(text.Bytes())
 		return errors.Join(append(failed, err)...)
 	}
-	// The prose below the table is written by hand.
+	// Keep the prose below the table, which is written by hand.
 	was, _ := os.ReadFile(*out)
 	if i := bytes.Index(was, []byte("\n## ")); i >= 0 {
 		text.Write(was[i:])
@@ -173,8 +172,8 @@ func (b *bench) prepare(knack, before string) (err error) {
 	return err
 }
 
-// tree lays out a home folder with n skills. Above 10,000, the skills have only their SKILL.md:
-// with all their files they would fill the disk.
+// tree creates a home folder with n skills. Above 10,000, the skills have only their SKILL.md,
+// since all their files would fill the disk.
 func (b *bench) tree(n int) (*tree, error) {
 	if t := b.trees[n]; t != nil {
 		return t, nil
@@ -182,10 +181,11 @@ func (b *bench) tree(n int) (*tree, error) {
 	t := &tree{n: n, home: filepath.Join(b.work, fmt.Sprintf("home-%d", n))}
 	t.root = filepath.Join(t.home, ".claude", "skills")
 	t.options = genskills.Options{Seed: 1, MainOnly: n > 10_000}
-	// A tree that an older generator left is another one.
+	// The tree is made again if its last skill is missing. An older version of the generator made
+	// other skills.
 	if _, err := os.Stat(filepath.Join(t.root, filepath.FromSlash(t.options.At(n-1).Path), "SKILL.md")); err != nil {
 		fmt.Fprintf(os.Stderr, "  %d skills\n", n)
-		part := t.root + ".part" // a tree that is there is whole
+		part := t.root + ".part" // so that a tree under this name is complete
 		if err := errors.Join(os.RemoveAll(t.root), os.RemoveAll(part), os.MkdirAll(filepath.Dir(t.root), 0o755)); err != nil {
 			return nil, err
 		}
@@ -196,13 +196,13 @@ func (b *bench) tree(n int) (*tree, error) {
 		if err := os.Rename(part, t.root); err != nil {
 			return nil, err
 		}
-		time.Sleep(2 * skill.StampRacy) // the stamps of younger files prove nothing
+		time.Sleep(2 * skill.StampRacy) // younger files are not trusted to be unchanged
 	}
 	b.trees[n] = t
 	return t, nil
 }
 
-// size is n, or a tenth for trying.
+// size returns n, or a tenth of it with -quick.
 func (b *bench) size(n int) int {
 	if b.quick {
 		return n / 10
@@ -210,7 +210,7 @@ func (b *bench) size(n int) int {
 	return n
 }
 
-// inTurn calls f for each build, in another order each round.
+// inTurn calls f for each build, in a different order each round.
 func (b *bench) inTurn(round int, f func(build) error) error {
 	for i := range b.builds {
 		if err := f(b.builds[(i+round)%len(b.builds)]); err != nil {
@@ -220,7 +220,8 @@ func (b *bench) inTurn(round int, f func(build) error) error {
 	return nil
 }
 
-// pulling returns a run with only the builds that can pull, since an older one may not.
+// pulling returns a copy of the run with only the builds that have the command pull. An older build
+// may lack it.
 func (b *bench) pulling() *bench {
 	those := *b
 	those.builds = slices.DeleteFunc(slices.Clone(b.builds), func(k build) bool {
@@ -255,7 +256,7 @@ func ms(d time.Duration) float64 { return µs(d) / 1e3 }
 
 func µs(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// scanFloor runs a floor over a tree and returns its milliseconds.
+// scanFloor runs a floor on a tree and returns the milliseconds that it reports.
 func (b *bench) scanFloor(what string, t *tree) (float64, error) {
 	out, err := exec.CommandContext(b.ctx, b.floor, what, t.root).Output()
 	var took int64

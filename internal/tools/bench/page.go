@@ -22,7 +22,7 @@ func judge(got, limit float64) string {
 	return "**missed**"
 }
 
-// absolute makes a row of a series that has a number for its limit; 0 means no limit.
+// absolute returns the row of a series with a fixed limit. A limit of 0 means no limit.
 func (b *bench) absolute(what, series, unit string, digits int, limit float64) row {
 	show := func(v float64) string { return fmt.Sprintf("%.*f %s", digits, v, unit) }
 	got := b.median(series + "/" + ours)
@@ -36,7 +36,8 @@ func (b *bench) absolute(what, series, unit string, digits int, limit float64) r
 	return r
 }
 
-// relative makes a row of a series whose limit is a multiple of a floor's; 0 means no limit.
+// relative returns the row of a series whose limit is a multiple of a floor. A limit of 0 means no
+// limit.
 func (b *bench) relative(what, series, floor, unit string, limit float64) row {
 	below := b.median(series + "/" + floor)
 	show := func(name string) string {
@@ -61,8 +62,7 @@ func (b *bench) relative(what, series, floor, unit string, limit float64) row {
 	return r
 }
 
-// kept returns the verdict whether a row is worse than the old build's by more than a
-// factor.
+// kept adds to a row whether the series is worse than the old build's by more than a factor.
 func (b *bench) kept(r row, series string, most float64) row {
 	if r.before != "" {
 		r.before += fmt.Sprintf(" (≤ %g: %s)", most, judge(b.change(series), most))
@@ -70,7 +70,7 @@ func (b *bench) kept(r row, series string, most float64) row {
 	return r
 }
 
-// change returns the median over the rounds of the ratio of our value to the old one.
+// change returns the ratio of our value to the old build's, as the median over the rounds.
 func (b *bench) change(series string) float64 {
 	now, was := b.samples[series+"/"+ours], b.samples[series+"/"+old]
 	var ratios []float64
@@ -84,7 +84,7 @@ func (b *bench) change(series string) float64 {
 type page struct {
 	begun     time.Time
 	rounds    int
-	load, old string // the machine's load before the run; the argument of -old
+	load, old string // the load before the run; the argument of -old
 	rows      []row
 }
 
@@ -93,7 +93,7 @@ func (p page) write(b *bytes.Buffer) {
 	before := ""
 	if p.old != "" {
 		program, _ := filepath.Abs(p.old)
-		said, _ := exec.Command(program, "version").Output() // its commit too, if it was built with one
+		said, _ := exec.Command(program, "version").Output() // with the commit if the build has it
 		before = fmt.Sprintf("*before* is %s. In *now N ×*, N is the median of the rounds' ratios, not the ratio of the two medians shown.\n\n", bytes.TrimSpace(said))
 	}
 	fmt.Fprintf(b, `# Performance
@@ -110,7 +110,7 @@ Each call names another skill. The floors are programs that do the least that th
 	}
 }
 
-// line is the row in the table.
+// line returns the row as a line of the table.
 func (r row) line(before bool) string {
 	got := r.got
 	if r.verdict != "" && r.verdict != "met" {
@@ -126,7 +126,7 @@ func (r row) line(before bool) string {
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// part returns the text of a file between two others, trimmed.
+// part returns the text of a file between two strings, trimmed.
 func part(file, after, before string) string {
 	data, _ := os.ReadFile(file)
 	_, rest, _ := strings.Cut(string(data), after)
@@ -134,7 +134,7 @@ func part(file, after, before string) string {
 	return strings.Trim(text, " \t:\n")
 }
 
-// machine names the machine and the toolchain.
+// machine describes the machine and the toolchain.
 func machine() string {
 	var kb int
 	_, _ = fmt.Sscan(part("/proc/meminfo", "MemTotal:", "kB"), &kb)
@@ -142,7 +142,7 @@ func machine() string {
 		runtime.GOOS, part("/proc/sys/kernel/osrelease", "", "-"), runtime.Version())
 }
 
-// count writes a number with its thousands apart.
+// count formats a number with commas between the thousands.
 func count(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

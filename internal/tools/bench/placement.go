@@ -1,9 +1,10 @@
 package main
 
-// placement assigns processors to a client and its servers. Waking another processor takes longer
-// than a short call. By default, the system puts the two together or apart by chance, and a ratio
-// of two sides shows which of them was lucky. A server that has one processor from its start runs
-// Go code on one thread at a time, and so does a floor.
+// placement assigns processors to the client and to the servers. Waking another processor takes
+// longer than a short call. By default, the system places the client and a server on the same
+// processor or on different ones by chance. The ratio of two sides then shows only which of them
+// was lucky. A server that starts with one processor runs Go code on one thread at a time, and so
+// does a floor.
 type placement struct {
 	fixed                  bool
 	clientsCPU, serversCPU int // counted among the processors available to this process
@@ -12,7 +13,7 @@ type placement struct {
 // anywhere leaves the choice to the system.
 var anywhere placement
 
-// servers prepares this process for starting the servers, which inherit its processor.
+// servers pins this process before it starts the servers, which inherit its processor.
 func (p placement) servers() error {
 	if !p.fixed {
 		return nil
@@ -20,7 +21,7 @@ func (p placement) servers() error {
 	return pin(p.serversCPU)
 }
 
-// client places this process, which is the client, once the servers run.
+// client pins this process, which is the client, after the servers have started.
 func (p placement) client() error {
 	if !p.fixed {
 		return nil
@@ -28,7 +29,7 @@ func (p placement) client() error {
 	return pin(p.clientsCPU)
 }
 
-// end leaves this process to the system again.
+// end lets this process run on all its processors again.
 func (p placement) end() {
 	if p.fixed {
 		_ = unpin()

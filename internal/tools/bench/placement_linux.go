@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the processors of this process at its start.
+// allowed is the set of processors on which this process could run at its start.
 var allowed = func() (set unix.CPUSet) {
 	_ = unix.SchedGetaffinity(0, &set) // an empty set makes pin fail
 	return set
 }()
 
-// pin keeps this process on the n-th of its processors.
+// pin restricts this process to the n-th of its allowed processors.
 func pin(n int) error {
 	var set unix.CPUSet
-	for cpu := range 64 * len(set) { // a word has 64 of them
+	for cpu := range 64 * len(set) { // a word of the set has 64 bits
 		if allowed.IsSet(cpu) {
 			if n == 0 {
 				set.Set(cpu)
@@ -32,8 +32,8 @@ func pin(n int) error {
 // unpin lets this process use all of its processors again.
 func unpin() error { return place(allowed) }
 
-// place sets the processors of all threads. A second round reaches threads that were started
-// during the first.
+// place sets the processors of all threads of this process. It goes over the threads twice, to
+// reach those that were started during the first pass.
 func place(set unix.CPUSet) error {
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")

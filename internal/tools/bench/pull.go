@@ -20,15 +20,16 @@ import (
 	"time"
 )
 
-// orasVersion is the version of oras to build if none is installed.
+// orasVersion is the version of oras that is built if oras is not installed.
 const orasVersion = "v1.2.3"
 
-// oneMore is the end of a skill that has changed.
+// oneMore is the line at the end of a skill that has changed.
 const oneMore = "One more line.\n"
 
-// pulls measures knack pull of a release beside other ways to get the same skills. These are oras
-// pull with tar, git clone, and a pull of an index of artifacts. It also measures the pulls after
-// few and after no changes, and the delay until a following server has the changes.
+// pulls measures knack pull of a release against other ways to get the same skills: oras pull with
+// tar, git clone, and a pull of an index of artifacts. It also measures the pull after a few
+// changes and after none. Last, it measures how long a server that follows the release takes to
+// serve the changes.
 func (b *bench) pulls() (rows []row, err error) {
 	b = b.pulling()
 	n := b.size(1000)
@@ -53,7 +54,7 @@ func (b *bench) pulls() (rows []row, err error) {
 		}
 	}
 	what := fmt.Sprintf("pull of a release of %s skills into an empty store", count(n))
-	layers := b.median("pull/layers/"+ours) + 1 // with the index
+	layers := b.median("pull/layers/"+ours) + 1 // the index is a request too
 	changed := fmt.Sprintf("pull after %d of %s skills have changed", n/100, count(n))
 	return []row{
 		b.relative(what, "pull", "oras", "ms", 1), b.relative(what, "pull", "git", "ms", 1.3),
@@ -70,13 +71,13 @@ func (b *bench) pulls() (rows []row, err error) {
 	}, nil
 }
 
-// pullWorld is a registry with two releases, and the first also as a git repository and as an index
-// of artifacts.
+// pullWorld is a registry with two releases of the same skills. The first release also exists as a
+// Git repository and as an index of artifacts.
 type pullWorld struct {
 	b                    *bench
 	dir, oras, git, host string
-	cache                string // of the next knack
-	proxy                string // counts the requests that it passes on
+	cache                string // the cache folder of the next knack
+	proxy                string // a proxy that counts the requests
 	requests             atomic.Int64
 	end                  func()
 }
@@ -126,10 +127,9 @@ func (b *bench) pullWorld(t *tree) (w *pullWorld, err error) {
 	return w, errors.Join(w.knack(b.builds[0], nil, "publish", changed, w.source(w.host, "two")), w.collect(t.root))
 }
 
-// empty gives the next knack an empty cache. The previous caches stay until the end, some 60 MB
-// each: an ext4 without a journal searches for minutes at each freed inode before it reuses one,
-// so a pull after a removal would pay for it, increasingly with the size of the removal. So would
-// a second run.
+// empty gives the next knack an empty cache. The previous caches, about 60 MB each, stay until the
+// end. On ext4 without a journal, the system searches for minutes at each freed inode before it
+// reuses the inode. A pull after a removal would include that time, and so would a second run.
 func (w *pullWorld) empty() (err error) {
 	w.cache, err = os.MkdirTemp(w.dir, "cache")
 	return err
@@ -137,7 +137,7 @@ func (w *pullWorld) empty() (err error) {
 
 func (w *pullWorld) source(host, tag string) string { return "oci://" + host + "/bench/skills:" + tag }
 
-// start starts Debian's docker-registry, and the proxy.
+// start starts Debian's docker-registry, and the proxy in front of it.
 func (w *pullWorld) start() error {
 	config := filepath.Join(w.dir, "registry.yml")
 	text := "version: 0.1\nlog: {level: info, accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: '" + w.dir + "/registry'}}\nhttp: {addr: '127.0.0.1:0', secret: x}\n"
@@ -190,8 +190,8 @@ func (w *pullWorld) run(program string, args ...string) error {
 	return nil
 }
 
-// knack runs a knack whose store is in the cache. took, if not nil, gets the elapsed time, the
-// processor time and the output.
+// knack runs a knack whose store is in the current cache. took, if not nil, is called with the
+// elapsed time, the processor time and the output.
 func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byte) error, args ...string) error {
 	cmd := exec.CommandContext(w.b.ctx, k.knack, args...)
 	cmd.Env = append(os.Environ(), "HOME="+w.dir, "XDG_CACHE_HOME="+w.cache)
@@ -207,7 +207,7 @@ func (w *pullWorld) knack(k build, took func(time.Duration, time.Duration, []byt
 	return took(time.Since(begun), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), out.Bytes())
 }
 
-// floors measures the other programs.
+// floors measures oras and git.
 func (w *pullWorld) floors() error {
 	for name, script := range map[string]string{
 		"oras": `"$1" pull --plain-http -o packs "$2" >/dev/null; mkdir skills; for f in packs/*; do tar xzf "$f" -C skills; done`,
@@ -229,8 +229,8 @@ func (w *pullWorld) floors() error {
 	return nil
 }
 
-// once measures a build: its time directly at the registry, and its requests through the
-// proxy.
+// once measures a build. It takes the time directly at the registry, and counts the requests
+// through the proxy.
 func (w *pullWorld) once(k build) error {
 	b := w.b
 	all := 0.0

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// refresh measures the processor time of servers without requests, which only refresh each
-// 30 s. All of them run at once, since they are mostly idle.
+// refresh measures the processor time of servers that get no requests and only refresh every 30 s.
+// All servers run at the same time, since they are mostly idle.
 func (b *bench) refresh() (rows []row, err error) {
 	const intervals, interval = 2, 30 * time.Second
 	idle := map[string]*proc{}
@@ -29,8 +29,8 @@ func (b *bench) refresh() (rows []row, err error) {
 	}
 	for i, build := range b.builds {
 		if i > 0 {
-			// A refresh right after another one of the same tree takes half as long: the
-			// processor's caches hold the folders.
+			// A refresh just after another one of the same tree takes half as long, since the
+			// folders are in the processor's caches.
 			time.Sleep(interval / 2)
 		}
 		for _, n := range sizes {
@@ -39,7 +39,7 @@ func (b *bench) refresh() (rows []row, err error) {
 			}
 		}
 	}
-	time.Sleep(interval / 2) // until everything is watched and scanned once more
+	time.Sleep(interval / 2) // until all folders are watched and scanned again
 	for _, sign := range []float64{-1, 1} {
 		for key, p := range idle {
 			b.add(key, sign*p.processor()/intervals)
@@ -63,9 +63,9 @@ func (b *bench) refresh() (rows []row, err error) {
 	return rows, nil
 }
 
-// across calls the tool skill every 5 ms during refreshes, each time for another skill. It runs
-// the read floor right after each call, to show the time that the machine itself takes: if that is
-// over 8 ms, the slowest call says nothing about knack.
+// across calls the tool skill every 5 ms during refreshes, for a different skill each time. It
+// sends a request to the read floor right after each call, to show how long the machine itself
+// takes. If that is over 8 ms, the slowest call shows nothing about knack.
 func (b *bench) across() ([]row, error) {
 	var rows []row
 	for _, n := range []int{1000, b.size(10_000)} {
@@ -112,8 +112,8 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 	if sides["read"], err = start(b.ctx, t.home, b.floor, "read", table); err != nil {
 		return 0, err
 	}
-	// A folder that appears and disappears makes the watchers ask for a refresh, in addition
-	// to the one every 30 s.
+	// A folder that appears and disappears makes the watchers trigger refreshes in addition to the
+	// one every 30 s.
 	poke := filepath.Join(t.root, "comes-and-goes")
 	defer os.Remove(poke)
 	time.Sleep(settles)
@@ -138,7 +138,7 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 	return wrong, nil
 }
 
-// changes measures the time from a write on disk until a search finds the written text.
+// changes measures the time from a write on disk until a search finds the new text.
 func (b *bench) changes() ([]row, error) {
 	n := b.size(10_000)
 	t, err := b.tree(n)

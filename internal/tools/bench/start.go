@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// start measures a process from its start to its first list, and its memory. It measures the
-// memory up to the list, and again after a search when its folders are watched.
+// start measures a process from its start to its first list, and its memory at that point. It
+// measures the memory again after a search, when the folders are watched.
 func (b *bench) start() (rows []row, err error) {
 	for _, c := range []struct {
 		n                      int
@@ -27,7 +27,7 @@ func (b *bench) start() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for round := range b.rounds * map[bool]int{true: 3, false: 1}[c.n <= 1000] { // milliseconds: one is soon spoilt
+		for round := range b.rounds * map[bool]int{true: 3, false: 1}[c.n <= 1000] { // milliseconds need more rounds
 			floor, err := b.scanFloor("skillmd", t)
 			if err != nil {
 				return nil, err
@@ -51,14 +51,14 @@ func (b *bench) start() (rows []row, err error) {
 }
 
 func (b *bench) startOnce(build build, t *tree, settle bool) error {
-	// Without built-in skills, so that a list before the tree's skills is noticed.
+	// Without built-in skills, a list that came before the tree's skills is recognized.
 	p, err := b.serve(build.knack, t, "--no-builtin")
 	if err != nil {
 		return err
 	}
 	defer p.end()
-	// If the tree takes longer than the server makes a client wait, the first list lacks it and
-	// says so. The complete list counts.
+	// If a scan takes longer than the server makes a client wait, the first list is incomplete and
+	// says so. The measurement ends with the complete list.
 	for lacks := true; lacks; {
 		var list json.RawMessage
 		if err := p.call("tools/list", map[string]any{}, &list); err != nil {
@@ -87,7 +87,8 @@ func (b *bench) startOnce(build build, t *tree, settle bool) error {
 	return nil
 }
 
-// manifests measures the time to every file's digest, from the start on.
+// manifests measures the time from the start of a server until it has listed the digest of every
+// file.
 func (b *bench) manifests() ([]row, error) {
 	n := b.size(10_000)
 	t, err := b.tree(n)
@@ -123,7 +124,8 @@ func (b *bench) manifestsOnce(build build, t *tree) error {
 		if _, err := p.in.Write(append(message(page+10, "skills/list", params), '\n')); err != nil {
 			return err
 		}
-		// The floor hands nothing to a client, so the client does little with the page.
+		// The floor passes nothing to a client, so the client does as little as possible with a
+		// page.
 		line, err := p.answer()
 		if err != nil {
 			return err

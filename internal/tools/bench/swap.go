@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// follows is the poll interval of a measured server. The server swaps a third of it after each
-// multiple.
+// follows is the poll interval of the measured server. The server swaps releases a third of the
+// interval after each multiple of it.
 const follows = 3 * time.Second
 
-// swapsAt finds the moment of a swap in the log of a server.
+// swapsAt matches the time of a swap in the log of a server.
 var swapsAt = regexp.MustCompile(`time=(\S+) .*another release is served`)
 
-// swaps measures the delay from the moment of a swap until a client gets the changes. The server
-// follows the tag prod, from the first release to the second.
+// swaps measures the delay from a swap until a client gets the changed skills. The server follows
+// the tag prod, which moves from the first release to the second.
 func (w *pullWorld) swaps(k build, t *tree) (err error) {
 	home, err := os.MkdirTemp(w.dir, "server") // see empty
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *pullWorld) swaps(k build, t *tree) (err error) {
 	if err := w.knack(k, nil, "publish", w.source(w.host, "two"), w.source(w.host, "prod")); err != nil {
 		return err
 	}
-	for i := range t.n / 100 { // all have changed with the first
+	for i := range t.n / 100 { // the skills that the second release changes
 		if err := w.until(p, t, i*100, true); err != nil {
 			return err
 		}
@@ -73,12 +73,13 @@ func (w *pullWorld) swaps(k build, t *tree) (err error) {
 	return nil
 }
 
-// until requests a skill until its text is the first release's, or the changed one.
+// until requests a skill until its text is from the first release or, if changed is set, has the
+// line that the second release added.
 func (w *pullWorld) until(p *proc, t *tree, skill int, changed bool) (err error) {
 	uri := "skill://bench/" + t.options.At(skill).Path + "/SKILL.md"
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
 		var got struct{ Contents []struct{ Text string } }
-		err = p.call("resources/read", map[string]any{"uri": uri}, &got) // it is unknown at first
+		err = p.call("resources/read", map[string]any{"uri": uri}, &got) // fails at first
 		if err == nil && len(got.Contents) == 1 && strings.HasSuffix(got.Contents[0].Text, oneMore) == changed {
 			return nil
 		}

@@ -15,10 +15,10 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// nowhere is a source that refuses connections: the measurement is the start from the store.
+// nowhere is a source that refuses connections, so that a server starts from the store alone.
 const nowhere = "oci://127.0.0.1:1/bench/skills:prod"
 
-// warm measures a start from a warm store beside one from a folder with the same skills.
+// warm measures a start from a warm store against a start from a folder with the same skills.
 func (b *bench) warm() (rows []row, err error) {
 	b = b.pulling()
 	for _, n := range []int{1000, b.size(10_000)} {
@@ -30,7 +30,7 @@ func (b *bench) warm() (rows []row, err error) {
 			return nil, err
 		}
 		for round := range b.rounds * map[bool]int{true: 3, false: 1}[n <= 1000] {
-			for side := range 2 { // in another order each round
+			for side := range 2 { // the order changes each round
 				what, flags := "folder", []string{"--dir", t.root}
 				if (side+round)%2 == 1 {
 					what, flags = "store", []string{"--source", nowhere}
@@ -50,7 +50,7 @@ func (b *bench) warm() (rows []row, err error) {
 	return rows, nil
 }
 
-// fill stores the skills of a tree as the release of a source, once.
+// fill stores the skills of a tree as the release of a source, unless the store exists.
 func (b *bench) fill(t *tree) error {
 	at := filepath.Join(t.home, ".cache", "knack")
 	if _, err := os.Stat(at); err == nil {
@@ -93,7 +93,7 @@ func (b *bench) warmOnce(build build, t *tree, what string, flags []string) erro
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	side := what // the floor
+	side := what // the folder, which is the floor
 	if what == "store" {
 		side = build.name
 	}
