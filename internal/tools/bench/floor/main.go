@@ -1,13 +1,13 @@
-// Command floor is the least that the machine can do for the work that is measured.
+// Command floor does the least work that a measured task needs.
 //
-//	floor stat|skillmd|all DIR   walk a tree; look at, read, or hash its files; the time on stdout
-//	floor bare FILE              take a line, write the next answer of FILE, over and over
-//	floor bare-http FILE TYPE    the same over HTTP; the address on stdout
-//	floor read TABLE             take a line, read and hash the files it asks for, answer it
-//	floor read-http TABLE        the same over HTTP
+//	floor stat|skillmd|all DIR   walks a tree; stats, reads or hashes its files; prints the time
+//	floor bare FILE              reads a line and writes the next answer of FILE, over and over
+//	floor bare-http FILE TYPE    does the same over HTTP; prints the address
+//	floor read TABLE             reads a line, reads and hashes the requested files, answers
+//	floor read-http TABLE        does the same over HTTP
 //
-// FILE holds answers of the server that is measured, a list of base64 in JSON. TABLE is a
-// list of skills in JSON: the name, URI and folder of each.
+// FILE contains answers of the measured server, as a JSON list of base64 strings. TABLE is a JSON
+// list of skills with the name, URI and folder of each.
 package main
 
 import (
@@ -87,12 +87,13 @@ func scan(what, root string) error {
 
 type walk struct {
 	work func(path string, buf []byte) ([]byte, error)
-	free chan []byte // the buffers of the workers that have nothing to do
+	free chan []byte // the buffers of idle workers
 	all  sync.WaitGroup
 	err  atomic.Pointer[error]
 }
 
-// dir works on the files of a folder, and on those below it if no other worker is free.
+// dir works on the files of a folder. Idle workers get the folders below it. If no worker is idle,
+// dir walks such a folder itself.
 func (w *walk) dir(path string, buf []byte) []byte {
 	entries, err := readDir(path)
 	for _, e := range entries {
@@ -145,7 +146,7 @@ func hash(path string, buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// read reads a whole file into a buffer that is used again.
+// read reads a whole file into a buffer that is reused.
 func read(path string, buf []byte) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -181,7 +182,7 @@ func answers(file string) (all [][]byte, err error) {
 	return all, err
 }
 
-// pipe answers each line. answer may use the buffer.
+// pipe answers each line of standard input. answer may use the buffer.
 func pipe(answer func(line, buf []byte) []byte) error {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	var buf []byte
@@ -200,7 +201,7 @@ func pipe(answer func(line, buf []byte) []byte) error {
 	}
 }
 
-// serve answers each body.
+// serve answers each HTTP request. answer gets the body of the request.
 func serve(answer func(body, buf []byte) []byte, kind string) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -208,7 +209,7 @@ func serve(answer func(body, buf []byte) []byte, kind string) error {
 	}
 	fmt.Println(ln.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the bench
+		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the bench closes the pipe
 		os.Exit(0)
 	}()
 	bufs := sync.Pool{New: func() any { return new([]byte) }}

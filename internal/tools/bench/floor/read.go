@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// table has the skills of the read floor by name and by URI.
+// table maps the name and the URI of each skill to the skill.
 type table map[string]entry
 
 type entry struct{ Name, URI, Folder string }
