@@ -1,12 +1,11 @@
-// Package genskills generates any number of realistic skills, for benchmarks and tests that
-// need more than a corpus has.
+// Package genskills generates any number of realistic skills, for benchmarks and tests that need
+// more skills than a corpus has.
 //
-// Sizes, fields, folders and faults follow the distributions measured over public
-// repositories (20,790 distinct skills): files a skill, bytes of SKILL.md and of other
-// files, characters of a description, frontmatter fields and their form, and kinds of
-// faults. The words are a few dozen technical terms among many thousands of made-up words,
-// in the proportions of a natural language, so that a search index does as much work as
-// with real text. No text is copied.
+// The skills follow distributions that were measured over public repositories (20,790 distinct
+// skills): files per skill, bytes of SKILL.md and of other files, characters of a description,
+// fields and form of the frontmatter, and kinds of faults. The words are a few dozen technical
+// terms among many thousands of made-up words, in the proportions of a natural language, so that a
+// search index does as much work as with real text. No text is copied.
 //
 // The i-th skill depends only on the options and i.
 package genskills
@@ -22,21 +21,23 @@ import (
 // Options configure the skills. The zero value makes skills without faults.
 type Options struct {
 	Seed uint64
-	// Faults gives a share of the skills one fault each, in the proportions of real skills.
+	// Faults is the share of skills that have a fault. Each has one, in the proportions of real
+	// skills.
 	Faults float64
-	// Collisions is the share that take their name from a few hundred.
+	// Collisions is the share of skills that take their name from a few hundred names.
 	Collisions float64
 	// MainOnly leaves out all files but SKILL.md.
 	MainOnly bool
-	// Flat puts all skills side by side; otherwise they are as deep as real ones.
+	// Flat puts all skills side by side. Otherwise they are nested as deep as real skills.
 	Flat bool
-	// MaxFiles and MaxBytes bound a skill's files and each file; 0 is 200 and 1 MiB.
+	// MaxFiles bounds the number of files in a skill, and MaxBytes the size of each file. If they
+	// are 0, the bounds are 200 and 1 MiB.
 	MaxFiles, MaxBytes int
 }
 
-// Skill is one skill.
+// Skill is a generated skill.
 type Skill struct {
-	Path              string // its folder, slash-separated
+	Path              string // its folder, separated by slashes
 	Name, Description string // before a fault is applied
 	Fault             string // the kind of fault, or ""
 	Files             []File // SKILL.md first
@@ -44,7 +45,7 @@ type Skill struct {
 
 // File is one file of a skill.
 type File struct {
-	Path       string // below the skill
+	Path       string // relative to the skill
 	Data       []byte
 	Executable bool
 }
@@ -87,7 +88,7 @@ func (o Options) place(g maker, name string, i int) string {
 	}
 	place := strings.NewReplacer("NAME", name, "GROUP", group).Replace(layout)
 	if o.Collisions > 0 {
-		place += fmt.Sprintf("-%x", i) // names may be equal, folders may not
+		place += fmt.Sprintf("-%x", i) // names may be equal, folders must not
 	}
 	return place
 }
@@ -111,7 +112,7 @@ func (g maker) description() string {
 	return g.sentence("", n)
 }
 
-// sentence returns a sentence of about n characters, at most n.
+// sentence returns a sentence that is close to n characters long, and not longer.
 func (g maker) sentence(begin string, n int) string {
 	var b strings.Builder
 	b.WriteString(begin)
@@ -179,7 +180,7 @@ func (g maker) size(table []point) int {
 	return int(math.Exp(math.Log(a.size+1)*(1-part)+math.Log(b.size+1)*part) - 0.5)
 }
 
-// point is a value that a share of all numbers does not exceed.
+// point says that the given share of all numbers is at most size.
 type point struct{ share, size float64 }
 
 // weighted is a value with its frequency.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// main returns a SKILL.md of a realistic size with links to the other files, and applies
-// the skill's fault.
+// main returns a SKILL.md of a realistic size with links to the other files. It applies the fault
+// of the skill.
 func (g maker) main(s Skill, other []File, o Options) []byte {
 	name, description := s.Name, s.Description
 	if g.Float64() < 0.4 {
@@ -82,7 +82,7 @@ func (g maker) assemble(fault string, fields []string, name string, other []File
 	return []byte(text)
 }
 
-// links returns links to some of the other files; 6 of 100 skills have a broken one.
+// links returns links to some of the other files. In 6 of 100 skills, one link is broken.
 func (g maker) links(other []File) string {
 	var b strings.Builder
 	for _, f := range other[:min(len(other), 6)] {
@@ -96,9 +96,9 @@ func (g maker) links(other []File) string {
 	return b.String()
 }
 
-// fields returns fields besides name and description with their real frequency. Half of the
-// real skills with metadata have values in it that are not strings, which the specification
-// does not allow.
+// fields returns fields other than name and description, with the frequency that they have in real
+// skills. Half of the real skills with metadata have values in it that are not strings, which the
+// specification does not allow.
 func (g maker) fields(faultless bool) (fields []string) {
 	for _, f := range []struct {
 		share float64

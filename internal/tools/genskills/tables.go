@@ -2,7 +2,7 @@ package genskills
 
 import "strings"
 
-// The tables were measured over 20,790 distinct skills of public repositories.
+// These tables were measured over 20,790 distinct skills of public repositories.
 var (
 	fileCounts   = []point{{0, 1}, {.407, 1}, {.41, 2}, {.5, 2}, {.6, 3}, {.7, 4}, {.75, 5}, {.8, 5}, {.9, 8}, {.95, 12}, {.98, 22}, {.99, 35}, {.999, 117}, {1, 1104}}
 	mainBytes    = []point{{0, 250}, {.01, 400}, {.05, 1222}, {.1, 1859}, {.25, 2907}, {.4, 4589}, {.5, 5802}, {.6, 7400}, {.75, 10558}, {.8, 12285}, {.9, 16077}, {.95, 20151}, {.98, 28013}, {.99, 33755}, {.999, 70708}, {1, 294426}}
@@ -15,7 +15,7 @@ var layouts = []weighted[string]{
 	{".claude/skills/NAME", .04}, {".agents/skills/NAME", .03}, {"packages/GROUP/.claude/skills/NAME", .02},
 }
 
-// kind is a kind of file besides SKILL.md and its usual folder.
+// kind is a kind of file other than SKILL.md, with its usual folder.
 type kind struct{ ending, folder string }
 
 var kinds = []weighted[kind]{
@@ -32,7 +32,7 @@ var faults = []weighted[string]{
 	{"other-folder", 60}, {"long-description", 2}, {"long-name", 4}, {"byte-order-mark", 1}, {"crlf", 4}, {"spelling", 4}, {"code-fence", 1}, {"empty", 1},
 }
 
-// trade lists technical terms, which people search for.
+// trade lists technical terms that people search for.
 var trade = strings.Fields(`analyze deploy review extract generate validate query model report data api cloud test build image document
 	parse format audit security trading research email calendar browser workflow agent memory search index graph schema design style token chart table export
 	import convert summarize translate plan monitor alert debug trace profile cache queue stream batch policy access release notes commit branch issue ticket

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// made is the number of made-up words. Real descriptions and headings of 10,000 skills hold
-// about as many different words, identifiers among them.
+// made is the number of made-up words. The descriptions and headings of 10,000 real skills have
+// about as many different words, including identifiers.
 const made = 40_000
 
-// vocabulary returns made-up words; frequent ones are first and short.
+// vocabulary returns the made-up words. Frequent words come first and are short.
 var vocabulary = sync.OnceValue(func() []string {
 	r := rand.New(rand.NewPCG(1, 2))
 	const consonants, vowels = "bcdfghklmnprstvwz", "aeiou"
@@ -35,7 +35,7 @@ var vocabulary = sync.OnceValue(func() []string {
 	return words
 })
 
-// word draws a word; a third are small ones.
+// word draws a word. A third of the words are from small.
 func (g maker) word() string {
 	if g.Float64() < 0.33 {
 		return small[g.IntN(len(small))]
@@ -43,18 +43,18 @@ func (g maker) word() string {
 	return g.telling()
 }
 
-// telling draws a content word: one in seven is a technical term; the rest follow the
-// Zipf-Mandelbrot law, in which the word of rank r has frequency 1/(r+flat).
+// telling draws a content word. One in seven is a technical term. The others follow the
+// Zipf-Mandelbrot law, by which the word of rank r has the frequency 1/(r+flat).
 func (g maker) telling() string {
 	if g.Float64() < 0.15 {
 		return trade[g.IntN(len(trade))]
 	}
-	const flat = 10 // no made-up word is in more than half of all skills
+	const flat = 10 // no made-up word is in more than half of the skills
 	r := flat * (math.Exp(g.Float64()*math.Log((made+flat)/flat)) - 1)
 	return vocabulary()[min(int(r), made-1)]
 }
 
-// pool returns Markdown prose to cut pieces from.
+// pool returns Markdown prose from which pieces are cut.
 var pool = sync.OnceValue(func() string {
 	g := maker{rand.New(rand.NewPCG(3, 4))}
 	words := func(n int) string {
@@ -67,7 +67,7 @@ var pool = sync.OnceValue(func() string {
 	var b strings.Builder
 	for b.Len() < 600_000 {
 		switch u := g.Float64(); {
-		case u < .24: // about 20 in a SKILL.md of the mean size
+		case u < .24: // about 20 in a SKILL.md of mean size
 			fmt.Fprintf(&b, "## %s\n", words(3))
 		case u < .40:
 			fmt.Fprintf(&b, "- **%s**: %s.\n", g.word(), words(5+g.IntN(14)))
