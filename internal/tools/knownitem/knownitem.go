@@ -1,5 +1,6 @@
-// Package knownitem measures a search by queries for one skill each, and reports whether it
-// comes first or among the first five. README.md says how the queries were made.
+// Package knownitem measures a search with queries that are each meant to find one skill. It
+// reports whether the skill comes first or among the first five. README.md describes how the
+// queries were made.
 package knownitem
 
 import (
@@ -23,24 +24,24 @@ var bodies string
 //go:embed fresh.tsv
 var fresh string
 
-// Question is a query and the folder of the skill that it is meant to find, as a path in
-// the corpus.
+// Question is a query with the folder of the skill that it is meant to find. The folder is a path
+// in the corpus.
 type Question struct {
 	Skill, Query string
 	Also         []string // folders of other skills that serve as well
 }
 
-// Questions has the odd lines, on which a ranking may be tuned, and the even lines, which
-// only measure.
+// Questions returns two halves of the questions: the odd lines, on which a ranking may be tuned,
+// and the even lines, which only measure.
 func Questions() (tune, report []Question) { return halves(queries) }
 
-// Tasks are 200 later questions about other skills, in the same halves.
+// Tasks returns 200 later questions about other skills, in the same halves.
 func Tasks() (tune, report []Question) { return halves(tasks) }
 
-// Bodies are 100 questions written from the text below the description.
+// Bodies returns 100 questions that were written from the text below the description.
 func Bodies() (tune, report []Question) { return halves(bodies) }
 
-// Fresh are 98 questions about the remaining skills. All of them only report.
+// Fresh returns 98 questions about the remaining skills. All of them are for measuring only.
 func Fresh() []Question {
 	odd, even := halves(fresh)
 	return slices.Concat(odd, even)
@@ -55,7 +56,7 @@ func halves(table string) (tune, report []Question) {
 			q.Also = strings.Split(cells[2], ",")
 		}
 		switch {
-		case i == 0: // the head of the table
+		case i == 0: // the header of the table
 		case i%2 == 1:
 			tune = append(tune, q)
 		default:
@@ -66,8 +67,8 @@ func halves(table string) (tune, report []Question) {
 	return tune, report
 }
 
-// Named returns the questions of a table: in each line a query, a tab, and the names of the skills
-// that serve, separated by commas.
+// Named parses the questions of a table. Each line has a query, a tab, and the names of the
+// suitable skills, separated by commas.
 func Named(v catalog.View, table string) (all []Question, err error) {
 	paths := map[string]string{}
 	for _, e := range v.Entries {
@@ -96,8 +97,8 @@ func Named(v catalog.View, table string) (all []Question, err error) {
 
 // Score is the quality of a search.
 type Score struct {
-	Recall  float64 // the share of questions whose skill is among the first five
-	Rank    float64 // the mean of 1/rank, over the first 100
+	Recall  float64 // share of questions whose skill is among the first five
+	Rank    float64 // the mean of 1/rank within the first 100
 	Results float64 // the mean number of skills in an answer
 }
 
@@ -106,9 +107,9 @@ func (s Score) String() string {
 	return fmt.Sprintf("recall@5 %.3f, MRR %.3f, %.1f results", s.Recall, s.Rank, s.Results)
 }
 
-// Measure asks each question of a search that answers with skills' names, the best first. A
-// skill of the same name counts too: some are in two repositories. Of several right skills
-// the best placed counts.
+// Measure measures a search with the given questions. ask returns the names of the skills found,
+// the best first. A skill with the same name counts too, since some skills are in two repositories.
+// If several skills are right, the best rank counts.
 func Measure(v catalog.View, all []Question, ask func(query string) ([]string, error)) (s Score, err error) {
 	named := make(map[string]string, len(v.Entries))
 	for _, e := range v.Entries {
@@ -143,8 +144,8 @@ func Measure(v catalog.View, all []Question, ask func(query string) ([]string, e
 	return Score{s.Recall / n, s.Rank / n, s.Results / n}, nil
 }
 
-// Mistyped returns the same questions with one wrong letter each, in the longest word of at
-// least five: in rotation two swapped letters, one left out, one replaced, one added.
+// Mistyped returns the questions with one typing error each, in the longest word of at least five
+// letters. The errors take turns: two letters swapped, one left out, one replaced, one added.
 // Questions without such a word are left out.
 func Mistyped(all []Question) (out []Question) {
 	for i, q := range all {
@@ -159,8 +160,8 @@ func Mistyped(all []Question) (out []Question) {
 		if len(w) < 5 {
 			continue
 		}
-		// The letter is neither the first nor the last, and its position differs from line
-		// to line.
+		// The wrong letter is neither the first nor the last one. Its position changes from line to
+		// line.
 		at := 1 + i%(len(w)-2)
 		switch i % 4 {
 		case 0:
