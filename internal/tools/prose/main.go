@@ -1,10 +1,10 @@
-// Command prose lists turns of phrase that Go documentation does not use, in comments
-// and pages, and the longest sentences of the pages:
+// Command prose lists unidiomatic phrases in comments and pages, which Go documentation does not
+// use. It also lists the longest sentences of the pages.
 //
 //	go run ./internal/tools/prose [FOLDER]
 //
-// Its test counts the same and fails above a limit, so that the text stays readable
-// for people who did not write it.
+// Its test counts the same phrases and fails above a limit, so that the text stays readable for
+// people who did not write it.
 package main
 
 import (

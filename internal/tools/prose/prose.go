@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// longSentence is the number of words above which a page's sentence is reported.
+// longSentence is the number of words above which a sentence of a page is reported.
 const longSentence = 45
 
-// pattern is a turn of phrase to avoid.
+// pattern is a kind of phrase to avoid.
 type pattern struct {
 	name   string
 	expr   *regexp.Regexp
-	better string // the words to write instead
+	better string // the words to use instead
 }
 
-// patterns are the turns of phrase that are counted. The comments of cobra, fsnotify,
-// go-cmp and the MCP SDK for Go have at most two marks in 1,000 sentences of each.
+// patterns are the phrases to count. In the comments of cobra, fsnotify, go-cmp and the MCP SDK for
+// Go, each of these has at most two marks in 1,000 sentences.
 var patterns = []pattern{
 	{"who", regexp.MustCompile(`(?i)\bwhoever\b|\b(?:the one|those|one|him|that one|all|everyone) who\b|(?-i:(?:^|[.;:] )Who [a-z]+)|\bwho (?:asks|sends|reads|calls|waits|has|is|was|may|sees|knows|comes|writes)\b`), "the caller, the client or the user"},
 	{"what", regexp.MustCompile(`(?:^|[.;:] )What [a-z]+(?:s|n|d)? (?:[a-z]+ ){0,6}(?:is|are|was|has|have|does|goes|stays)\b`), "the thing's name"},
@@ -34,8 +34,8 @@ var patterns = []pattern{
 	{"stiff", regexp.MustCompile(`(?i)\bbe it\b|\bhas it (?:read|done|made)\b|\bpasse[sd] over\b|\bas it (?:came|comes|was given)\b|\bwithout a word\b|\bof its own accord\b`), "plain words"},
 }
 
-// nounless are pronouns for which a noun says more. Comments cannot do without them
-// entirely: a quotation may have one, or a parameter's name.
+// nounless matches pronouns in whose place a noun is clearer. Comments cannot avoid them entirely:
+// a quotation or the name of a parameter may contain one.
 var nounless = pattern{"noun", regexp.MustCompile(`(?i)\b(?:what|that of|those of)\b`), "the noun"}
 
 // sentence is one sentence and its position.
@@ -45,7 +45,7 @@ type sentence struct {
 	text string
 }
 
-// mark is one odd turn of phrase.
+// mark is a phrase in a sentence that matches a pattern.
 type mark struct {
 	file     string
 	line     int
@@ -54,31 +54,31 @@ type mark struct {
 	sentence string
 }
 
-// count is a number of sentences and of the marks in them.
+// count is the number of sentences, and of marks in them.
 type count struct{ sentences, marks int }
 
-// rate is the number of marks per 1,000 sentences.
+// rate returns the number of marks per 1,000 sentences.
 func (c count) rate() float64 { return 1000 * float64(c.marks) / float64(max(c.sentences, 1)) }
 
-// report has the findings of [read] below a folder.
+// report has the results of [read] for a folder.
 type report struct {
 	comments count
-	folders  map[string]count // of the comments, by folder
+	folders  map[string]count // the counts of comments, by folder
 	marks    []mark           // in comments
-	nounless []mark           // in comments, of the pattern [nounless]
-	words    int              // of the comments' sentences
+	nounless []mark           // in comments, for the pattern [nounless]
+	words    int              // in the sentences of comments
 	files    []string         // Markdown pages
-	pages    []sentence       // of these pages, without tables
-	inPages  []mark           // in pages, tables included
+	pages    []sentence       // sentences of pages, without tables
+	inPages  []mark           // in pages, including tables
 	sleeps   []string         // calls of time.Sleep in tests, as file:line
 }
 
-// nounlessRate is the number of pronouns without a noun in 10,000 words of comments.
+// nounlessRate returns the number of marks of [nounless] in 10,000 words of comments.
 func (r *report) nounlessRate() float64 {
 	return 10_000 * float64(len(r.nounless)) / float64(max(r.words, 1))
 }
 
-// percentile is the number of words that p of 100 sentences of the pages do not exceed.
+// percentile returns the length in words that p percent of the pages' sentences do not exceed.
 func (r *report) percentile(p int) int {
 	var counts []int
 	for _, s := range r.pages {
@@ -91,8 +91,8 @@ func (r *report) percentile(p int) int {
 	return counts[min(len(counts)-1, len(counts)*p/100)]
 }
 
-// read counts in every Go file and every Markdown page below root. It skips hidden
-// folders, testdata, node_modules and generated files.
+// read analyses every Go file and every Markdown page below root. It skips hidden folders,
+// testdata, node_modules and generated files.
 func read(root string) (*report, error) {
 	r := &report{folders: map[string]count{}}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -127,7 +127,8 @@ func read(root string) (*report, error) {
 	return r, err
 }
 
-// goFile counts in the comments of one Go file and, if tests use it, its sleeps.
+// goFile counts the marks in the comments of a Go file. It also records the calls of time.Sleep if
+// the file imports testing.
 func (r *report) goFile(root, path string) error {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -171,7 +172,7 @@ func (r *report) goFile(root, path string) error {
 	return nil
 }
 
-// marksIn finds the marks of one sentence. The name of the user nobody is not a mark.
+// marksIn returns the marks in a sentence. The name of the user nobody is not a mark.
 func marksIn(s sentence) (marks []mark) {
 	s.text = strings.ReplaceAll(s.text, "user nobody", "user")
 	for _, p := range patterns {
@@ -180,7 +181,7 @@ func marksIn(s sentence) (marks []mark) {
 	return marks
 }
 
-// in finds the marks of one pattern in a sentence.
+// in returns the marks of the pattern in a sentence.
 func (p pattern) in(s sentence) (marks []mark) {
 	for _, match := range p.expr.FindAllString(s.text, -1) {
 		marks = append(marks, mark{s.file, s.line, p, match, s.text})
@@ -190,8 +191,8 @@ func (p pattern) in(s sentence) (marks []mark) {
 
 var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)`)
 
-// sentences splits running text into sentences of three words or more; shorter ones are
-// headings. Lines count from 0.
+// sentences splits text into sentences of three or more words. Shorter ones are headings. Lines
+// count from 0.
 func sentences(text string) (out []sentence) {
 	line := 0
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
@@ -213,8 +214,8 @@ func sentences(text string) (out []sentence) {
 	return out
 }
 
-// page splits a Markdown page into the sentences of its text and of its tables' cells,
-// without code blocks and headings. A list item ends at the next one. Lines count from 1.
+// page splits a Markdown page into the sentences of its text and of the cells of its tables. It
+// leaves out code blocks and headings. A list item ends at the next item. Lines count from 1.
 func page(markdown string) (running, cells []sentence) {
 	var text strings.Builder
 	begin, fenced := 1, false
@@ -255,5 +256,5 @@ func page(markdown string) (running, cells []sentence) {
 	return running, cells
 }
 
-// words counts the words of a text.
+// words returns the number of words in a text.
 func words(text string) int { return len(strings.Fields(text)) }
