@@ -1,9 +1,9 @@
-// Command sbom prints the bill of materials of a Go binary, as CycloneDX 1.6 JSON: the
+// Command sbom prints the bill of materials of a Go binary as CycloneDX 1.6 JSON. It lists the
 // linked modules and the standard library, from the build information in the binary.
 //
 //	go run ./internal/tools/sbom knack > knack.cdx.json
 //
-// The same binary gives the same output: it has no time and no random number.
+// The same binary gives the same output, which contains no time and no random number.
 package main
 
 import (
@@ -99,7 +99,7 @@ func module(kind string, m *debug.Module) component {
 	}
 	c.Ref = c.PURL
 	if m.Sum != "" {
-		// The hash of go.sum covers the module's files, not an archive.
+		// The hash in go.sum covers the files of the module and not an archive.
 		c.Properties = []property{{"go:sum", m.Sum}}
 	}
 	return c
