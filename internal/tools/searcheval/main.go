@@ -1,13 +1,13 @@
-// Command eval compares our search with bleve, a search library that shares no code with
-// it, on the same skills, fields and questions:
+// Command eval compares our search with bleve, a search library that shares no code with it, on the
+// same skills, fields and questions.
 //
 //	go -C internal/tools/searcheval run . CORPUS [QUERIES]
 //
-// It prints a table of recall@5, MRR and the mean number of results. With a file of queries it
-// measures only those: in each line a query, a tab, and the names of the skills that serve,
-// separated by commas. Without one it fails if bleve with its defaults is better, or if
-// fewer than promised of the tasks that nothing was tuned on find their skill. It is a module
-// of its own, so that bleve is not in knack's go.mod.
+// It prints a table of recall@5, MRR and the mean number of results. With a file of queries, it
+// measures only these queries. Each line of the file has a query, a tab, and the names of the
+// suitable skills, separated by commas. Without a file, it fails if bleve with its defaults is
+// better than our search. It also fails if the recall of a set of tasks that was not used for
+// tuning is lower than promised. It is a separate module, so that bleve is not in knack's go.mod.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// engine answers a query with names, the best first.
+// engine is a search engine. ask returns the names of the skills found, the best first.
 type engine struct {
 	name string
 	ask  func(query string) ([]string, error)
@@ -101,18 +101,18 @@ func run(ctx context.Context, corpus string, queries []string) (failed []string,
 	return table(v, sets, engines)
 }
 
-// promised is the promised recall@5 of each set of tasks that were not used for tuning.
+// promised is the minimum recall@5 of each set of tasks that was not used for tuning.
 const promised = 0.95
 
-// set is a table of questions.
+// set is a named set of questions.
 type set struct {
 	name     string
 	all      []knownitem.Question
-	own      bool    // of the project: bleve with its defaults must not be better
-	promised float64 // recall@5
+	own      bool    // a set of the project: bleve with its defaults must not be better
+	promised float64 // the minimum recall@5
 }
 
-// own returns the project's sets.
+// own returns the sets of the project.
 func own() []set {
 	tune, report := knownitem.Questions()
 	tuneTasks, tasks := knownitem.Tasks()
@@ -147,7 +147,7 @@ func table(v catalog.View, sets []set, engines []engine) (failed []string, err e
 				if s.Recall < set.promised {
 					failed = append(failed, fmt.Sprintf("%s: recall@5 is %.3f, promised are %.2f", set.name, s.Recall, set.promised))
 				}
-			case 1: // with its defaults
+			case 1: // the engine with its defaults
 				if set.own && (ours.Recall < s.Recall || ours.Rank < s.Rank) {
 					failed = append(failed, set.name+": bleve as it comes is better")
 				}
@@ -172,7 +172,7 @@ func view(ctx context.Context, at string) (catalog.View, error) {
 	}
 	v, err := c.View(ctx)
 	if err == nil {
-		_, err = v.Search(ctx, catalog.Query{Text: "warm"}) // so that no question pays for the index
+		_, err = v.Search(ctx, catalog.Query{Text: "warm"}) // builds the index
 	}
 	return v, err
 }
@@ -202,7 +202,7 @@ func documents(ctx context.Context, v catalog.View) ([]document, error) {
 	return docs, nil
 }
 
-// oracle is bleve with a match query over all fields.
+// oracle returns bleve as an engine, with a match query over all fields.
 func oracle(name string, m *mapping.IndexMappingImpl, fuzziness int, docs []document) (engine, error) {
 	x, err := bleve.NewMemOnly(m)
 	if err != nil {
