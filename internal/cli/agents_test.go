@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAgentLoops runs the agent loops of doc/agents.md unchanged. They start knack, which is
-// this test: see TestMain.
+// TestAgentLoops runs the agent loops of doc/agents.md unchanged. The knack that they start is this
+// test binary: see TestMain.
 func TestAgentLoops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs programs")
@@ -24,7 +24,7 @@ func TestAgentLoops(t *testing.T) {
 	}
 	for _, loop := range []struct {
 		language, program, file string
-		dump                    string // prints the messages
+		dump                    string // a program that prints the messages
 		called                  func([]json.RawMessage) json.RawMessage
 	}{
 		{"python", "python3", "loop.py", "\nprint(json.dumps(messages))\n", func(m []json.RawMessage) json.RawMessage { return m[2] }},
@@ -85,7 +85,7 @@ func TestAgentLoops(t *testing.T) {
 	}
 }
 
-// modules is the folder of the interop tests' npm packages, with a Node that runs
+// modules is the folder of the interop tests' npm packages. They include a Node that runs
 // TypeScript and a compiler that checks it.
 const modules = "../../interop/node_modules"
 
@@ -95,7 +95,7 @@ func node() string {
 			return at
 		}
 	}
-	return "node" // 22.18 at least
+	return "node" // version 22.18 or later
 }
 
 func exists(name string) bool {

@@ -65,7 +65,8 @@ func TestApproveLocked(t *testing.T) {
 	}
 }
 
-// TestApproveAllButOne approves the skills that a pattern fits, and names the one that cannot be.
+// TestApproveAllButOne checks that approve with a pattern approves the matching skills, and reports
+// the skill that cannot be approved.
 func TestApproveAllButOne(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -87,8 +88,8 @@ func TestApproveAllButOne(t *testing.T) {
 	}
 }
 
-// TestAgainstHidesSecrets plants secrets before and after an approval, and looks for them in every
-// form of the comparison.
+// TestAgainstHidesSecrets checks that no format of a comparison contains the secrets that were in a
+// skill before and after an approval.
 func TestAgainstHidesSecrets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -97,7 +98,7 @@ func TestAgainstHidesSecrets(t *testing.T) {
 	canary := func() string {
 		const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 		b := make([]byte, 36)
-		for again := true; again; again = scan.MaskSecrets("ghp_"+string(b)) == "ghp_"+string(b) { // a sample, by its look
+		for again := true; again; again = scan.MaskSecrets("ghp_"+string(b)) == "ghp_"+string(b) { // looks like a sample
 			for i := range b {
 				b[i] = letters[random.IntN(len(letters))]
 			}
@@ -105,7 +106,8 @@ func TestAgainstHidesSecrets(t *testing.T) {
 		planted = append(planted, string(b))
 		return "ghp_" + string(b)
 	}
-	// More secrets than a report has findings, and lines with another finding.
+	// The texts have more secrets than a report has findings, and each line also has another
+	// finding.
 	text := func(n int) string {
 		var s strings.Builder
 		for i := range n {

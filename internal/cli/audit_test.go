@@ -28,13 +28,13 @@ import (
 // asker sends requests to a server and reads its audit log.
 type asker struct {
 	t       *testing.T
-	url     string // of MCP
-	log     string // the file
+	url     string // of the MCP endpoint
+	log     string // the path of the log
 	session string
-	want    []string // all lines so far, without their times
+	want    []string // all expected lines, without their times
 }
 
-// expect waits for the log lines of one step before the next step begins.
+// expect waits for the log lines of a step, before the next step begins.
 func (a *asker) expect(lines ...string) {
 	a.t.Helper()
 	a.want = append(a.want, lines...)
@@ -48,7 +48,7 @@ func (a *asker) expect(lines ...string) {
 	})
 }
 
-// send sends a request and returns the status and body of the answer.
+// send sends a request. It returns the status, the body and the headers of the answer.
 func (a *asker) send(method, path, token, body string, headers ...string) (int, string, http.Header) {
 	a.t.Helper()
 	if token != "" {
@@ -58,7 +58,8 @@ func (a *asker) send(method, path, token, body string, headers ...string) (int, 
 	return r.code, r.body, r.header
 }
 
-// call calls an MCP method in the form of an era.
+// call calls an MCP method as a client of the protocol version era does, and returns the body of
+// the answer.
 func (a *asker) call(era, token, method, name, params string) string {
 	a.t.Helper()
 	headers := []string{"Content-Type: application/json", "Accept: application/json, text/event-stream", "Mcp-Protocol-Version: " + era}
@@ -105,7 +106,8 @@ func withoutTimes(t *testing.T, log string) string {
 	return auditTimes.ReplaceAllString(log, "{")
 }
 
-// TestAudit compares the whole audit log of several clients on every surface.
+// TestAudit compares the whole audit log of several clients, which use every surface, with the
+// expected lines.
 func TestAudit(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	const common, secret, note = "---\nname: common\ndescription: One.\n---\nWORDS\n", "---\nname: secret\ndescription: Two.\n---\nWORDS\n", "NOTE\n"
@@ -141,7 +143,7 @@ func TestAudit(t *testing.T) {
 
 	var a *asker
 	var said func() string
-	var bodies strings.Builder // everything that clients were told
+	var bodies strings.Builder // the bodies of all answers
 	t.Run("session", func(t *testing.T) {
 		var url string
 		url, said = servingLog(t, "--dir", dir, "--config", config)
@@ -211,7 +213,7 @@ func TestAudit(t *testing.T) {
 			bodies.WriteString(body)
 			a.expect(page(step.surface, map[string]string{anna: "anna", bert: "bert"}[step.token], step.rest))
 		}
-		// Requests without a subject and without a decision have no line.
+		// A request that has no subject and needs no decision is not logged.
 		for _, path := range []string{"/healthz", "/readyz"} {
 			if code, _, _ := a.send("GET", path, "", ""); code != 200 {
 				t.Errorf("%s: %d", path, code)
@@ -228,7 +230,7 @@ func TestAudit(t *testing.T) {
 		a.send("POST", "/mcp", anna, "no JSON, hunter2", "Content-Type: application/json")
 		a.expect(line("mcp", "anna", `"address":"127.0.0.1","method":"POST","asked":"/mcp","result":"error","status":400}`))
 
-		// A limit that is reloaded while the server runs.
+		// A reload of the server applies a new limit.
 		put(t, config, text+"limits: {rate: 0.01, burst: 2}\n")
 		hangUp(t, said, "were read again")
 		a.expect(`{"surface":"server","method":"reload","asked":"settings","result":"ok"}`)
@@ -299,8 +301,8 @@ func TestAuditOverStdio(t *testing.T) {
 	}
 }
 
-// TestReload checks that SIGHUP always reopens the audit log, applies the settings that can
-// change, and names the others.
+// TestReload checks that SIGHUP always reopens the audit log and applies the settings that can
+// change. It also checks that the log names the other changed settings.
 func TestReload(t *testing.T) {
 	etc := t.TempDir()
 	config, log := filepath.Join(etc, "knack.yaml"), filepath.Join(etc, "audit.log")
@@ -324,7 +326,7 @@ func TestReload(t *testing.T) {
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: error}\nhttp: {hosts: [a.example]}\nlimits: {rat: 1}\n")
 	hangUp(t, said, `"msg":"the settings and tokens were not read again; the previous ones stay in effect","reason":"`+config+`:4:10: there is no key 'rat' in limits"`)
-	ask(`{"surface":"server","method":"reload","asked":"settings","result":"refused"`) // into the new file
+	ask(`{"surface":"server","method":"reload","asked":"settings","result":"refused"`) // in the new file
 	moved()
 	put(t, config, "audit: {to: elsewhere.log, keep: 2}\nlog: {format: text, level: info}\nhttp: {hosts: [a.example]}\nlimits: {rate: 1}\n")
 	hangUp(t, said, `"msg":"these keys have changed, and take effect after a restart","keys":"http.hosts, log.format, audit.to, audit.keep"`)
@@ -334,14 +336,14 @@ func TestReload(t *testing.T) {
 	}
 	put(t, config, "log: {level: error}\naudit: {to: audit.log}\n")
 	n := strings.Count(said(), "were read again")
-	for range 2 { // from here on only errors are logged; the second one shows that the first reload is done
+	for range 2 { // only errors are logged from now on; the second shows that the first reload is done
 		moved()
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		testwait.Until(t, func() bool { _, err := os.Stat(log); return err == nil }, "the audit log is not opened anew")
 	}
-	replace(t, config, "log: {lovel: error}\n") // the second reload may be reading it
+	replace(t, config, "log: {lovel: error}\n") // the second reload may still read it
 	hangUp(t, said, "there is no key 'lovel' in log")
 	if strings.Count(said(), "were read again") != n {
 		t.Error("the level was not taken over")

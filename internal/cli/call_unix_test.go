@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCallWithoutReaderOfStderr checks that a program that closes stderr still gets the
-// answer on stdout and the exit status.
+// TestCallWithoutReaderOfStderr checks that knack call answers on stdout, and exits with the right
+// status, even if its client has closed stderr.
 func TestCallWithoutReaderOfStderr(t *testing.T) {
 	for _, tt := range []struct {
 		in, want string
@@ -59,7 +59,7 @@ func TestCallWithoutReaderOfStderr(t *testing.T) {
 	}
 }
 
-// TestNoStorage checks that no contract adds persistent storage, which 004 requires: after
+// TestNoStorage checks that no contract adds persistent storage, as contract 004 requires. After
 // any call, every writable folder is unchanged.
 func TestNoStorage(t *testing.T) {
 	world := t.TempDir()

@@ -21,7 +21,7 @@ import (
 )
 
 // scripted starts an endpoint that answers each request with the next line of a script: say TEXT,
-// or call NAME ARGUMENTS. It speaks Chat Completions and Messages.
+// or call NAME ARGUMENTS. It supports Chat Completions and Messages.
 func scripted(script string) (*model.Server, error) {
 	lines := strings.Split(strings.TrimSpace(script), "\n")
 	s := &model.Server{Next: func(model.Request) model.Reply {
@@ -53,8 +53,9 @@ func startScripted(t testing.TB, script string) *model.Server {
 	return s
 }
 
-// modelCommand is model FILE: an endpoint that follows the script in a file, with MODEL as the
-// address of Chat Completions, and MESSAGES as the address of Messages.
+// modelCommand implements the script command model FILE. It starts an endpoint that follows the
+// script in FILE. It sets MODEL to the address of Chat Completions, and MESSAGES to the address of
+// Messages.
 func modelCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model FILE")
@@ -66,7 +67,7 @@ func modelCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("MESSAGES", s.URL())
 }
 
-// calculator writes the skill of the contracts' examples, and returns its root.
+// calculator writes the skill from the examples of the contracts, and returns its root.
 func calculator(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,14 +76,15 @@ func calculator(t testing.TB) string {
 	return dir
 }
 
-// nowhere is a machine on which no server listens.
+// nowhere stands for a machine on which no server listens.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("connection refused")
 }
 
-// talks runs knack chat with variables and the servers of this machine, and returns its output.
+// talks runs knack chat with the given variables and local servers, and returns its output and exit
+// status.
 func talks(t testing.TB, local http.RoundTripper, variables map[string]string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	home := variables["HOME"]
@@ -94,8 +96,8 @@ func talks(t testing.TB, local http.RoundTripper, variables map[string]string, a
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
-// TestChatContracts checks that tools, messages and the user's output in the conversations of
-// contracts 000 and 001 are as written there.
+// TestChatContracts checks that the tools, messages and output of conversations are as contracts
+// 000 and 001 specify.
 func TestChatContracts(t *testing.T) {
 	t.Parallel()
 	dir := calculator(t)
@@ -134,7 +136,7 @@ say 1 + 1 is 2.
 		t.Error(diff)
 	}
 
-	// The request that a dry run prints is the first one, and has the tools of knack tools.
+	// A dry run prints the first request, with the tools of knack tools.
 	var last, first, dry struct {
 		Tools    any
 		Messages []map[string]any
@@ -155,7 +157,7 @@ say 1 + 1 is 2.
 		t.Error(diff)
 	}
 	for i, r := range results {
-		m := last.Messages[3+2*i] // after system, user and assistant
+		m := last.Messages[3+2*i] // after the system, user and assistant messages
 		want := map[string]any{"role": "tool", "tool_call_id": fmt.Sprintf("call_%04d", i+1), "name": r.tool, "content": r.result}
 		if diff := cmp.Diff(want, m); diff != "" {
 			t.Error(diff)
@@ -163,7 +165,7 @@ say 1 + 1 is 2.
 	}
 }
 
-// TestChatMessages has a conversation over the Messages API.
+// TestChatMessages checks a conversation over the Messages API.
 func TestChatMessages(t *testing.T) {
 	t.Parallel()
 	s := startScripted(t, "call read_file_in_skill {\"skill_name\":\"calculator\",\"file_path\":\"examples/basic.py\"}\nsay Done.\n")
@@ -193,14 +195,14 @@ func TestChatRounds(t *testing.T) {
 	if want := "error: Reached maximum tool rounds (15). Stopping to prevent infinite loop.\n"; out != "" || errs != want || code != 1 || len(s.Requests()) != 15 {
 		t.Errorf("%q, %q, exit status %d, %d requests", out, errs, code, len(s.Requests()))
 	}
-	_, errs, code = talks(t, nowhere{}, nil, append(args, "--max-tokens", "200")...) // each request takes 110
+	_, errs, code = talks(t, nowhere{}, nil, append(args, "--max-tokens", "200")...) // each request uses 110
 	if want := "error: Reached maximum tokens (220 of 200).\n"; errs != want || code != 1 || len(s.Requests()) != 17 {
 		t.Errorf("%q, exit status %d, %d requests", errs, code, len(s.Requests()))
 	}
 }
 
-// TestChatMany finds a skill among a thousand, only some of which are in the tools'
-// descriptions.
+// TestChatMany checks that a skill is found among a thousand, only some of which are listed in the
+// descriptions of the tools.
 func TestChatMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 1,000 skills")
@@ -255,7 +257,7 @@ func TestChatNoModel(t *testing.T) {
 	}
 }
 
-// places replaces the local servers of this machine in a test: a handler for each port.
+// places replaces the local model servers in a test. It maps a port to its handler.
 type places map[string]http.Handler
 
 func (p places) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -291,8 +293,7 @@ func TestChatLocal(t *testing.T) {
 	}
 }
 
-// TestChatKeys puts canaries in all places for keys, and searches all of knack's output for
-// them.
+// TestChatKeys checks that knack's output contains no key, wherever keys can be configured.
 func TestChatKeys(t *testing.T) {
 	t.Parallel()
 	const canaries = 50
@@ -304,7 +305,7 @@ func TestChatKeys(t *testing.T) {
 	url := newLoopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") + r.Header.Get("X-Api-Key")
 		sent = append(sent, key)
-		if r.Method == http.MethodGet { // the list of models, or a redirect's target
+		if r.Method == http.MethodGet { // the list of models, or the target of a redirect
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -374,7 +375,7 @@ func TestChatKeys(t *testing.T) {
 	}
 }
 
-// TestChatStream checks that text is on standard output while the endpoint still sends.
+// TestChatStream checks that text is printed while the endpoint is still sending.
 func TestChatStream(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})

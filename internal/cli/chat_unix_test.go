@@ -17,14 +17,14 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// record is a line of a transcript.
+// record is a record of a transcript.
 type record struct {
 	Type, ID, Name, Text string
 	IsError              bool
 }
 
-// TestChatKilled kills conversations at arbitrary moments. Their common transcript has only whole
-// lines, and the next program removes an unfinished line of the last one.
+// TestChatKilled kills conversations at random moments. It checks that their common transcript has
+// only complete lines, and that the next program removes the unfinished last line.
 func TestChatKilled(t *testing.T) {
 	t.Parallel()
 	kills := 4
@@ -66,7 +66,8 @@ func TestChatKilled(t *testing.T) {
 	}
 }
 
-// checkLines checks that each line of a transcript is a record. The last one may have no end.
+// checkLines checks that each line of a transcript is a record. If torn is set, the last line may
+// be unfinished.
 func checkLines(t *testing.T, file string, torn bool) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -83,8 +84,8 @@ func checkLines(t *testing.T, file string, torn bool) {
 	}
 }
 
-// TestChatReplay gives the lines of calls in a transcript to knack call, which gives the same
-// answers as in the conversation.
+// TestChatReplay checks that knack call gives the same answers to the calls of a transcript as the
+// conversation got.
 func TestChatReplay(t *testing.T) {
 	t.Parallel()
 	dir := calculator(t)
@@ -140,12 +141,12 @@ say Done.
 	}
 }
 
-// TestChatSignals ends a question while the model talks.
+// TestChatSignals checks that a signal ends a question while the model talks.
 func TestChatSignals(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 2)
 	url := newLoopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see the end
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice the end
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n")
 		w.(http.Flusher).Flush()
 		asked <- struct{}{}

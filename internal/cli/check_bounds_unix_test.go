@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostile answers initialize properly, and everything else with body.
+// hostile starts a server that answers initialize correctly, and other requests with body.
 func hostile(t *testing.T, body func(w http.ResponseWriter, r *http.Request, id string)) string {
 	t.Helper()
 	return newLoopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func hostile(t *testing.T, body func(w http.ResponseWriter, r *http.Request, id 
 	}))
 }
 
-// jsonText returns the raw value of a key of an object, or "".
+// jsonText returns the raw value of a key in a JSON object, or "".
 func jsonText(data []byte, key string) string {
 	_, rest, ok := bytes.Cut(data, []byte(`"`+key+`":`))
 	if !ok {
@@ -60,13 +60,13 @@ func checkedURL(t *testing.T, url string, flags ...string) (memory int64, stderr
 	}
 	memory = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // kilobytes
 	if runtime.GOOS == "darwin" {
-		memory >>= 10 // bytes
+		memory >>= 10 // from bytes
 	}
 	return memory, errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// An endless answer, a compression bomb, or an answer that grows many times when decoded
-// ends the check with bounded memory.
+// TestCheckBounds checks that check uses bounded memory for an endless answer, a compression bomb,
+// and an answer that grows many times when it is decoded.
 func TestCheckBounds(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -130,8 +130,7 @@ func TestCheckBounds(t *testing.T) {
 	}
 }
 
-// A request to a server that sends a byte now and then without end fails after the
-// timeout.
+// TestCheckDrip checks that a request times out even if the server keeps sending single bytes.
 func TestCheckDrip(t *testing.T) {
 	t.Parallel()
 	url := hostile(t, func(w http.ResponseWriter, r *http.Request, _ string) {
@@ -156,7 +155,8 @@ func TestCheckDrip(t *testing.T) {
 	}
 }
 
-// bomb is 13 MB of gzip that are 13 GB of text: a stream may have many members.
+// bomb returns 13 MB of gzip that contain 13 GB of text. It repeats one member, since a stream may
+// have many.
 func bomb(t *testing.T) io.Reader {
 	var member bytes.Buffer
 	z, err := gzip.NewWriterLevel(&member, gzip.BestCompression)

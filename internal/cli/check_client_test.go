@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// TestCheckWithoutServer checks that check says in plain words why no MCP server answers.
+// TestCheckWithoutServer checks that check explains in plain words why no MCP server answers.
 func TestCheckWithoutServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/plugin"
 )
 
-// manifest returns a plugin.json with further members, mcp an mcp.json with servers.
+// manifest returns a plugin.json with additional members.
 func manifest(more string) string {
 	return `{"$schema":"` + plugin.Schema + `","name":"acme.tools"` + more + `}`
 }
@@ -37,12 +37,14 @@ const (
 	secret  = "Zk3Q9xTb7LmN2vRw" + "8HcY5sDf1GpJ4uKeA6iO"
 )
 
-// files are the contents of files by path; a content that begins with -> is the target of a link.
+// files maps a path to the content of the file. If the content begins with ->, the file is a link
+// to the rest.
 type files map[string]string
 
-// pluginCases has the cases of the specification and of marketplaces, each with its clause. want has the
-// state of the plugin, its loaded/skipped skills and servers, and the rules that are broken: !rule is
-// an error, rule a warning. Infos are left out. "…" in front is a marketplace: installable/skipped plugins.
+// pluginCases are the cases of the specification and of marketplaces, each with its clause. want
+// has the state of the plugin, its loaded/skipped skills and servers, and the violated rules. !rule
+// stands for an error and rule for a warning; infos are left out. A part that begins with "…" is
+// for a marketplace: its installable/skipped plugins.
 var pluginCases = []struct {
 	clause, about string
 	files         files
@@ -154,7 +156,8 @@ var pluginCases = []struct {
 	{"marketplace", "a plugin that is rejected", files{claudem: market(`{"name":"p","source":"./p"}`), "p/plugin.json": manifest(`,"author":{"x":1}`)}, "…p/ rejected / / !plugin-author"},
 }
 
-// Each case is judged as its clause says, and the status is 1 if there is an error.
+// TestCheckPlugins checks that the verdict on each case is as its clause says, and that the exit
+// status is 1 if there is an error.
 func TestCheckPlugins(t *testing.T) {
 	broken := map[string]bool{}
 	for i, c := range pluginCases {
@@ -189,8 +192,8 @@ func TestCheckPlugins(t *testing.T) {
 	}
 }
 
-// Expensive files and files that lead elsewhere are judged like any other, and 5,000 plugins of
-// a marketplace one by one.
+// TestCheckPluginsHostile checks that expensive files, and links that lead elsewhere, are judged
+// like any other. It also checks that the 5,000 plugins of a marketplace are judged one by one.
 func TestCheckPluginsHostile(t *testing.T) {
 	many := func(n int, entry string) string { return market(strings.TrimSuffix(strings.Repeat(entry+",", n), ",")) }
 	for _, c := range []struct {
@@ -256,7 +259,7 @@ func tree(t *testing.T, dir string, all files) {
 	}
 }
 
-// judged is the part of the JSON that the cases compare.
+// judged is the part of the JSON that the cases check.
 type judged struct {
 	Plugins []struct {
 		State                                          string

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// readYAML reads a file at the root of the repository, or a block of it.
+// readYAML decodes a YAML text into a value.
 func readYAML(t *testing.T, text []byte, into any) {
 	t.Helper()
 	if err := yaml.Unmarshal(text, into); err != nil {
@@ -33,7 +33,7 @@ func atRoot(t *testing.T, name string) []byte {
 	return data
 }
 
-// ran returns the output and the exit status of a command line.
+// ran runs knack, and returns its output and exit status.
 func ran(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return ranWith(t, dir, "", args...)
@@ -69,7 +69,8 @@ func goodAndBad(t *testing.T) (dir, good, bad string) {
 	return dir, good, bad
 }
 
-// The hooks match every spelling of SKILL.md and nothing else, and run an existing command.
+// TestPreCommitHooks checks that the hooks match every spelling of SKILL.md and no other file, and
+// run an existing command.
 func TestPreCommitHooks(t *testing.T) {
 	var hooks []struct {
 		ID, Name, Entry, Language, Files string
@@ -113,7 +114,7 @@ func TestPreCommitHooks(t *testing.T) {
 	}
 }
 
-// underHyphen returns an invalid skill with a path that looks like a flag.
+// underHyphen writes an invalid skill whose path looks like a flag, and returns the path.
 func underHyphen(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join("--ignore=name-missing", "SKILL.md")
@@ -126,8 +127,8 @@ type step struct {
 	Env, With                  map[string]string
 }
 
-// The action parses and pastes no input into a script, and its scripts work on this
-// machine.
+// TestAction checks that the action parses, that it pastes no input into a script, and that its
+// scripts work on this machine.
 func TestAction(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -178,7 +179,8 @@ func TestAction(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	// This repository has no release, so the action builds; deploy/release has the tests of downloads.
+	// Without a release of this repository, the action builds knack. Package deploy/release tests
+	// downloads.
 	outputs := filepath.Join(temp, "outputs")
 	if out, err := script(t.TempDir(), action.Runs.Steps[0], "VERSION=main", "GITHUB_OUTPUT="+outputs); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -218,8 +220,8 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// The examples in doc/ci.md parse, use this repository's hooks and inputs, and name
-// existing commands.
+// TestCIExamples checks that the examples in doc/ci.md parse, use this repository's hooks and
+// inputs, and name existing commands.
 func TestCIExamples(t *testing.T) {
 	text := string(atRoot(t, "doc/ci.md"))
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)

@@ -20,17 +20,17 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// noModel is the address of a missing model. A client without a command that asks a server
-// begins a conversation, and connects before it fails.
+// noModel is the address of a model that does not exist. A client without a command that asks its
+// servers starts a conversation, which connects to the servers before it fails.
 const noModel = "http://127.0.0.1:9/v1"
 
-// asked is a client on npm, with the arguments that make it connect to its servers
+// asked describes clients on npm, with the arguments that make a client connect to its servers
 // without an account.
 var asked = map[string]struct {
 	npm, program string
 	args         []string
 	env          []string
-	files        map[string]string // below the home folder; HOME stands for its path
+	files        map[string]string // below the home folder, whose path replaces HOME
 }{
 	"claude-code": {"@anthropic-ai/claude-code", "claude", []string{"mcp", "list"}, nil, nil},
 	"gemini-cli": {"@google/gemini-cli", "gemini", []string{"mcp", "list"}, nil,
@@ -44,8 +44,8 @@ var asked = map[string]struct {
 	"copilot-cli": {"@github/copilot", "copilot", []string{"-p", "hi"}, []string{"COPILOT_PROVIDER_BASE_URL=" + noModel, "COPILOT_MODEL=x"}, nil},
 }
 
-// TestClientsConnect checks that the entry written by connect makes the real client send
-// the token. With another token it is refused, which proves that the token counts.
+// TestClientsConnect checks that the real clients send the token with the entry that connect wrote.
+// With another token, the server must refuse them, which proves that the token matters.
 func TestClientsConnect(t *testing.T) {
 	token, line := access.NewToken()
 	dir := t.TempDir()
@@ -68,10 +68,10 @@ func TestClientsConnect(t *testing.T) {
 				got := resultsOf(t, audit, func(ctx context.Context) {
 					cmd := exec.CommandContext(ctx, program, a.args...)
 					cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = home, &said, &said, 5*time.Second
-					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // most are a script that starts the client
+					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // most are scripts that start it
 					cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 					cmd.Env = append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "KNACK_TOKEN=" + sent}, a.env...)
-					_ = cmd.Run() // a client that begins a conversation fails
+					_ = cmd.Run() // a client that starts a conversation fails
 				})
 				if len(got) == 0 || slices.ContainsFunc(got, func(r string) bool { return r != what }) {
 					t.Errorf("with the %s token the server answered %q, want %q alone; the client said\n%s", map[bool]string{true: "right", false: "wrong"}[sent == token], got, what, said.String())
@@ -81,9 +81,9 @@ func TestClientsConnect(t *testing.T) {
 	}
 }
 
-// owned has the commands of a client on npm that add a server and list its servers. OLD and
-// DIR are placeholders for a command and an argument. shows is text that the list has once
-// for each server.
+// owned has the commands of clients on npm that add a server and list the servers. OLD and DIR are
+// placeholders for a command and an argument. shows is a text that the list contains once for each
+// server.
 var owned = map[string]struct {
 	add, list []string
 	shows     string
@@ -97,10 +97,10 @@ var owned = map[string]struct {
 	"copilot-cli": {[]string{"mcp", "add", "knack", "--", "OLD", "serve", "--dir", "DIR"}, []string{"mcp", "get", "knack"}, "Enabled"},
 }
 
-// TestClientsOwnEntry checks that connect keeps the arguments of an entry that the client's
-// own command added, and leaves one entry, to which the client connects.
+// TestClientsOwnEntry checks that connect keeps the arguments of an entry that the client's own
+// command added. Only one entry must be left, and the client must connect to it.
 func TestClientsOwnEntry(t *testing.T) {
-	knack, err := exec.LookPath("knack") // this test, see TestMain
+	knack, err := exec.LookPath("knack") // this test binary, see TestMain
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestClientsOwnEntry(t *testing.T) {
 	}
 }
 
-// clientOfNPM finds a client's program in the folders of KNACK_CLIENTS.
+// clientOfNPM returns the program of a client in the folders of KNACK_CLIENTS.
 func clientOfNPM(t *testing.T, id string) string {
 	t.Helper()
 	folders := os.Getenv("KNACK_CLIENTS")
@@ -159,7 +159,7 @@ func clientOfNPM(t *testing.T, id string) string {
 	return ""
 }
 
-// settle makes the files that a client needs in its home folder.
+// settle writes the files that a client needs in its home folder.
 func settle(t *testing.T, id, home string) {
 	t.Helper()
 	for at, text := range asked[id].files {
@@ -168,8 +168,8 @@ func settle(t *testing.T, id, home string) {
 	}
 }
 
-// resultsOf runs a client and returns the server's answers to its POST requests, or the
-// requests of its session. It ends the client shortly after the first answer.
+// resultsOf runs a client and returns the results of its POST requests, or of the requests in its
+// session. It stops the client shortly after the first result.
 func resultsOf(t *testing.T, audit string, run func(context.Context)) (results []string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -187,7 +187,7 @@ func resultsOf(t *testing.T, audit string, run func(context.Context)) (results [
 		for line := range bytes.Lines(data) {
 			var event struct{ Method, Result string }
 			if err := json.Unmarshal(line, &event); err != nil {
-				continue // half of a line
+				continue // an incomplete line
 			}
 			if m := event.Method; m == "POST" && event.Result == "refused token" || m == "initialize" || m == "server/discover" {
 				results = append(results, event.Result)

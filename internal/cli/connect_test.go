@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestConnectOfGoRun checks that connect writes no build of go run into a client's file, neither
-// from the folder for temporary files nor from the build cache.
+// TestConnectOfGoRun checks that connect writes no program that go run built into a client's file,
+// either from the folder for temporary files or from the build cache.
 func TestConnectOfGoRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes, in which the race detector sees nothing")
@@ -56,7 +56,7 @@ func TestConnectOfGoRun(t *testing.T) {
 	}
 }
 
-// copyProgram copies this test's program.
+// copyProgram copies the test binary.
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -86,7 +86,7 @@ func copyProgram(t *testing.T, to string) {
 	}
 }
 
-// TestPortInUse checks the message for a port at which another program listens.
+// TestPortInUse checks the message for a port on which another program listens.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

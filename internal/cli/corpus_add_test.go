@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// From each repository of the corpus, with links of each kind, add --all installs every skill that
-// list calls available, and prints at most 200 lines.
+// TestCorpusAdd checks that add --all installs every skill that list calls available, from each
+// repository of the corpus and with links of each kind. Its output must have at most 200 lines.
 func TestCorpusAdd(t *testing.T) {
 	testwait.Slow(t)
 	from := corpus.Dir(t, "skills")

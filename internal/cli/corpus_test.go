@@ -42,8 +42,8 @@ func list(t *testing.T, args ...string) (skills []listed, found int) {
 	return got.Skills, got.Roots[0].Count
 }
 
-// Each of the 776 real skills is available: each file has its entry, and each entry its own
-// URI.
+// TestCorpusSkills checks that each of the 776 real skills is available. Each file must have an
+// entry, and each entry a different URI.
 func TestCorpusSkills(t *testing.T) {
 	dir := corpus.Dir(t, "skills")
 	skills, found := list(t, "--dir", dir)
@@ -64,8 +64,8 @@ func TestCorpusSkills(t *testing.T) {
 	}
 }
 
-// Every file of the edge cases, in any spelling, is an entry's file or another spelling
-// beside it. A skipped one has a reason.
+// TestCorpusEdge checks that list shows every SKILL.md of the edge cases, in any spelling. Each is
+// the file of an entry or one of its variants, and a skipped entry has a reason.
 func TestCorpusEdge(t *testing.T) {
 	dir := corpus.Dir(t, "edge")
 	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))
@@ -105,7 +105,7 @@ func TestCorpusEdge(t *testing.T) {
 	}
 }
 
-// files lists every SKILL.md below dir, in any spelling.
+// files returns every SKILL.md below dir, in any spelling.
 func files(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {

@@ -18,8 +18,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Home, health and the API agree with doctor, check and publish about skills: their number,
-// the state of each, whether it is published, and every problem.
+// TestCountsOverHTTP checks that home, health and the API report the same about skills as doctor,
+// check and publish: the number, the state of each skill, whether it is published, and every
+// problem.
 func TestCountsOverHTTP(t *testing.T) {
 	testwait.Slow(t)
 	for name, dir := range map[string]func(*testing.T) string{
@@ -35,7 +36,7 @@ func TestCountsOverHTTP(t *testing.T) {
 }
 
 func agreeOverHTTP(t *testing.T, dir string) {
-	var list counted // of doctor
+	var list counted // the counts of doctor
 	out, stderr, _ := ran(t, dir, "doctor", "--dir", ".", "--no-builtin", "--json")
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
@@ -60,7 +61,7 @@ func agreeOverHTTP(t *testing.T, dir string) {
 		return body
 	}
 	c := list.Count
-	// Places are named by the label of the root, where the command line has its folder.
+	// The server names files by the label of their root, and the command line by their folder.
 	local := func(text string) string { return strings.ReplaceAll(text, "dir-1/", "") }
 	word := func(p doctor.Problem) string {
 		p.File, p.Message = local(p.File), local(p.Message)
@@ -78,7 +79,7 @@ func agreeOverHTTP(t *testing.T, dir string) {
 			Findings   []doctor.Problem
 		}
 	}
-	problems := map[string][]string{} // by place
+	problems := map[string][]string{} // maps a file to its problems
 	for cursor := ""; ; {
 		var p page
 		ask("/api/v1/problems?limit=200&cursor="+cursor, &p)
@@ -143,7 +144,7 @@ func agreeOverHTTP(t *testing.T, dir string) {
 	if publishable != c.Publishable || len(published) != c.Skills {
 		t.Errorf("%d of %d are published over HTTP, %d of %d in doctor", publishable, len(published), c.Publishable, c.Skills)
 	}
-	// The pages have the same figures, in their filters and in words.
+	// The pages have the same counts, in their filters and in their text.
 	thousands := func(n int) string {
 		if n < 1000 {
 			return fmt.Sprint(n)

@@ -15,7 +15,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The skill engage names exactly the served tools, and calls each by its schema.
+// TestEngageFollowsTheTools checks that the skill engage names exactly the served tools, and calls
+// each with valid arguments.
 func TestEngageFollowsTheTools(t *testing.T) {
 	var every []string
 	for _, set := range tool.SetNames() {
@@ -77,8 +78,8 @@ func takes(t *testing.T, tl *tool.Tool, arguments map[string]any) bool {
 	return !slices.ContainsFunc(tl.Required(), func(key string) bool { return arguments[key] == nil })
 }
 
-// A command that serves tools has the engage for these tools; one that shows a skill has
-// the engage of the default set.
+// TestEngageByCommand checks that engage is about the tools that a command serves. A command that
+// prints a skill uses the engage of the default set.
 func TestEngageByCommand(t *testing.T) {
 	const call = `{"name":"get_skill","arguments":{"skill_name":"engage"}}`
 	dir := t.TempDir()
@@ -100,8 +101,8 @@ func TestEngageByCommand(t *testing.T) {
 	}
 }
 
-// The text of engage about skills with equal names is true: in one root, a skill loads
-// with its root's label and its folder's path.
+// TestShadowedNames checks a claim of engage about skills with equal names: in one root, such a
+// skill loads with the root's label and the folder's path.
 func TestShadowedNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"a/review", "b/review"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestEvalEnds checks the output if a model fails in the middle: the earlier results, each prompt
-// with its finished runs.
+// TestEvalEnds checks the output if a model fails in the middle of a run. It contains the earlier
+// results, and the finished runs of each prompt.
 func TestEvalEnds(t *testing.T) {
 	t.Parallel()
 	requests := 0
@@ -44,7 +44,7 @@ pdf: 3 prompts in evals/triggers.json, 2 runs each, among 1 skill; its descripti
 	}
 }
 
-// TestEvalAsks checks that the user is asked before many requests are made.
+// TestEvalAsks checks that eval asks for consent before it makes many requests.
 func TestEvalAsks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -61,7 +61,7 @@ func TestEvalAsks(t *testing.T) {
 	}
 }
 
-// measures runs knack eval on a skill with three prompts, as a person who types.
+// measures runs knack eval for a skill with three prompts. A person types the given input.
 func measures(t testing.TB, url, typed string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	home := t.TempDir()
@@ -76,8 +76,8 @@ func measures(t testing.TB, url, typed string, args ...string) (stdout, stderr s
 	return env.Stdout.(*locked).String(), env.Stderr.(*locked).String(), code
 }
 
-// TestEvalPage checks that doc/eval.md shows the output of its example's commands; eval_doc.txtar
-// runs them.
+// TestEvalPage checks that doc/eval.md contains the output of the commands in its example. The
+// script eval_doc.txtar runs them.
 func TestEvalPage(t *testing.T) {
 	page, err := os.ReadFile("../../doc/eval.md")
 	if err != nil {

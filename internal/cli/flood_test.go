@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// watched is a server with pages, and the events that it recorded.
+// watched is a server with pages that records its events.
 type watched struct {
 	*mcpserver.HTTP
 	token string
@@ -47,7 +47,7 @@ func newWatched(t *testing.T, rate limit.Rate) *watched {
 	return w
 }
 
-// Record keeps the events that the audit log writes.
+// Record records the events that the audit log would write.
 func (w *watched) Record(e *mcpserver.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,9 +78,9 @@ func (w *watched) lines() []mcpserver.Event {
 	return all
 }
 
-// TestFloodsWithoutToken checks that clients without a token are told to wait at every
-// address, and cause few log lines in a flood. Limits make no difference. Clients with a
-// token go on.
+// TestFloodsWithoutToken checks that a flood of requests without a token is limited at every
+// address, and causes few log lines even without a limit. Clients with a token must still be
+// served.
 func TestFloodsWithoutToken(t *testing.T) {
 	testwait.Slow(t)
 	const n = 1500
@@ -124,8 +124,7 @@ func TestFloodsWithoutToken(t *testing.T) {
 	}
 }
 
-// TestSignInIsAttributed checks that the lines of a person's signing in and out name that
-// person.
+// TestSignInIsAttributed checks that the log lines about signing in and out name the person.
 func TestSignInIsAttributed(t *testing.T) {
 	w := newWatched(t, mcpserver.DefaultLimit)
 	in := w.ask("POST", "/signin", "token="+w.token, "")

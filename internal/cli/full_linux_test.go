@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// TestDiskFull says that the disk is full, with the user's path, when a command writes there.
+// TestDiskFull checks that a command that writes to a full disk reports that, with the path that
+// the user gave.
 func TestDiskFull(t *testing.T) {
 	registry := registrytest.Start(t)
 	skills := registrytest.Skills{}

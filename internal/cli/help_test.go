@@ -27,7 +27,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// everyCommand calls visit for each command that a user may run.
+// everyCommand calls visit for a command and each command below it that a user may run.
 func everyCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
@@ -57,7 +57,7 @@ func TestHelpFitsTerminal(t *testing.T) {
 	}
 }
 
-// checkBreaks checks that lines of prose end early only before a list or an empty line.
+// checkBreaks checks that a line of prose ends early only before a list or an empty line.
 func checkBreaks(t *testing.T, name, text string) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
@@ -69,7 +69,7 @@ func checkBreaks(t *testing.T, name, text string) {
 	}
 }
 
-// TestHelpGroups checks that each visible command is in one group.
+// TestHelpGroups checks that each visible command is in exactly one group.
 func TestHelpGroups(t *testing.T) {
 	var grouped, all []string
 	for _, g := range help.Groups {
@@ -85,10 +85,9 @@ func TestHelpGroups(t *testing.T) {
 	}
 }
 
-// TestExamples runs the examples of every command's help but login in a shell, in order, in a project
-// with the files that they name. Each must succeed. The port is replaced by a free one, a path below
-// /etc or /srv by one below the home folder, and a registry and GitHub by a registry and a repository
-// here.
+// TestExamples runs the examples of every command's help in a shell, except for login. Each must
+// succeed. They run in order, in a project with the files that they name. Local stand-ins replace
+// the port, paths below /etc and /srv, registries and GitHub.
 func TestExamples(t *testing.T) {
 	testwait.Slow(t)
 	if testing.Short() || runtime.GOOS == "windows" {
@@ -112,7 +111,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s has an example of something else: %s", c.CommandPath(), line)
 			}
 			switch {
-			case c.Name() == "login" || c.Name() == "logout": // TestLogin has a provider.
+			case c.Name() == "login" || c.Name() == "logout": // TestLogin has a provider
 				continue
 			case strings.Contains(line, "serve --http 8080"):
 				w.serve(t, shell, strings.Replace(line, "8080", "0", 1))
@@ -125,11 +124,11 @@ func TestExamples(t *testing.T) {
 	t.Logf("%d examples", ran)
 }
 
-// world is a home folder and a project in which the examples run, with a model, a registry and a
+// world is a home folder and a project in which the examples run. It has a model, a registry and a
 // server.
 type world struct{ home, project, model, registry, port string }
 
-// connect makes the repository and the releases that examples name, and starts the server.
+// connect creates the repository and the releases that the examples name, and starts the server.
 func (w *world) connect(t *testing.T, shell string) {
 	w.run(t, shell, "git -C ~/library init -qb main && git -C ~/library add . && git -C ~/library -c user.name=a -c user.email=a@example.com commit -qm x && git -C ~/library tag v1.2.0")
 	w.registry = registrytest.Start(t).Host
@@ -140,8 +139,8 @@ func (w *world) connect(t *testing.T, shell string) {
 	w.port = regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(w.serve(t, shell, "knack serve --http 0"))[1]
 }
 
-// local returns a command in which local stand-ins replace GitHub, registries, the server's port,
-// and folders below /etc and /srv.
+// local replaces the external places in a command with local ones: GitHub, registries, the port of
+// the server, and folders below /etc and /srv.
 func (w *world) local(line string) string {
 	library := "git+file://" + w.home + "/library"
 	return strings.NewReplacer(
@@ -150,7 +149,7 @@ func (w *world) local(line string) string {
 	).Replace(line)
 }
 
-// scriptedModel is a model that loads the skill review first, and then answers.
+// scriptedModel starts a model that first loads the skill review and then answers.
 func scriptedModel(t *testing.T) (url string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -196,7 +195,7 @@ func exampleWorld(t *testing.T) *world {
 	return w
 }
 
-// write writes files below the folder around home and project.
+// write writes files. Their paths are relative to the parent folder of home and project.
 func (w *world) write(t *testing.T, files map[string]string) {
 	for file, text := range files {
 		file = filepath.Join(filepath.Dir(w.home), filepath.FromSlash(file))
@@ -209,7 +208,8 @@ func (w *world) write(t *testing.T, files map[string]string) {
 	}
 }
 
-// command returns a line of a shell. The knack in PATH is this test: see TestMain.
+// command returns a command that runs a line in a shell. The knack in PATH is this test binary: see
+// TestMain.
 func (w *world) command(ctx context.Context, shell, line string) (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.CommandContext(ctx, shell, "--norc", "-euo", "pipefail", "-c", line)
 	cmd.Dir = w.project
@@ -226,8 +226,7 @@ func (w *world) run(t *testing.T, shell, line string) {
 	}
 }
 
-// serve runs a server until the test ends, and returns its address once the server has
-// printed it.
+// serve runs a server until the test ends. It returns the address that the server prints.
 func (w *world) serve(t *testing.T, shell, line string) (url string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd, _ := w.command(ctx, shell, "exec "+strings.TrimSpace(line))
@@ -260,7 +259,8 @@ func (w *world) serve(t *testing.T, shell, line string) (url string) {
 	}
 }
 
-// TestSharedFlags checks that a flag which several commands have is the same in all of them.
+// TestSharedFlags checks that a flag of several commands has the same name, short form and meaning
+// in each.
 func TestSharedFlags(t *testing.T) {
 	short := map[string]string{"global": "g", "yes": "y", "quiet": "q", "verbose": "v", "dry-run": "n"}
 	usage := map[string]string{"project": command.ProjectUsage}

@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// TestHome runs knack without arguments on a terminal, on a machine that gets skills and
-// a client.
-func TestHome(t *testing.T) { synctest.Test(t, testHome) } // where no disk is late
+// TestHome checks the output of knack without arguments on a terminal, while the machine gets more
+// skills and a client.
+func TestHome(t *testing.T) { synctest.Test(t, testHome) } // in which no disk is late
 
 func testHome(t *testing.T) {
 	folder := t.TempDir()
@@ -93,7 +93,7 @@ Next:
   knack list    shows the skills
   knack --help  shows all commands
 `)
-	// A skill that the user's policy holds back is not counted.
+	// Skills that the user's policy holds back do not count.
 	put(".config/knack/knack.yaml", "scan: {mode: enforce}\n")
 	put(".claude/skills/two/run.sh", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n")
 	check(`knack finds 2 skills here, besides the 2 built in.

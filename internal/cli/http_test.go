@@ -26,13 +26,13 @@ func startServer(t *testing.T, args ...string) string {
 	return url
 }
 
-// servingLog is serving with the server's stderr.
+// servingLog is like [startServer], and also returns a function that returns the server's stderr.
 func servingLog(t *testing.T, args ...string) (url string, log func() string) {
 	t.Helper()
 	return servingWith(t, append([]string{"serve", "--no-builtin", "--http", "0"}, args...))
 }
 
-// servingWith is servingLog for a whole command line.
+// servingWith is like [servingLog] for a whole command line.
 func servingWith(t *testing.T, args []string) (url string, log func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -93,8 +93,8 @@ type reply struct {
 	body   string
 }
 
-// request sends a request with headers as "key: value"; one without a value takes an
-// earlier one away.
+// request sends a request. Headers are given as "key: value". A header without a value removes an
+// earlier one.
 func request(t *testing.T, client *http.Client, method, url, body string, headers ...string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -124,7 +124,7 @@ func request(t *testing.T, client *http.Client, method, url, body string, header
 	return reply{resp.StatusCode, resp.Header, string(data)}
 }
 
-// fetch asks a server for a page.
+// fetch gets a page from a server, and returns the status and the body.
 func fetch(t *testing.T, url string, headers ...string) (int, string) {
 	t.Helper()
 	r := request(t, http.DefaultClient, http.MethodGet, url, "", headers...)
@@ -187,8 +187,8 @@ func TestCheckOurselves(t *testing.T) {
 	}
 }
 
-// TestCheckFindsFaults checks a server without the extension, and one that changes its
-// files.
+// TestCheckFindsFaults checks that check reports a server without the extension, and a server that
+// changes its files.
 func TestCheckFindsFaults(t *testing.T) {
 	dir := skills(t)
 	url := startServer(t, "--dir", dir)

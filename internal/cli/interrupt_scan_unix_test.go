@@ -18,7 +18,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// stuck is a source on a dead disk: it ignores its context.
+// stuck is a source on a disk that does not answer. It ignores its context.
 type stuck struct {
 	slow
 	begun, goOn chan struct{}
@@ -55,8 +55,8 @@ func TestInterruptedScan(t *testing.T) {
 	}
 }
 
-// TestInterruptedWrite checks that the process of a command that ignores a signal ends only
-// when no file is half written.
+// TestInterruptedWrite checks that the process of a command that ignores a signal does not end
+// while a file is half written.
 func TestInterruptedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// blocked is a knack that waits for one of its streams.
+// blocked is a knack process that waits for one of its streams.
 type blocked struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -55,7 +55,7 @@ func (b *blocked) interrupted(t *testing.T, s os.Signal) int {
 		t.Fatal(err)
 	}
 	defer time.AfterFunc(testwait.Patience, func() { _ = b.cmd.Process.Kill() }).Stop()
-	state, err := b.cmd.Process.Wait() // and not for the streams
+	state, err := b.cmd.Process.Wait() // waits for the process but not for the streams
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +68,14 @@ func skillsToFix(t *testing.T, n int) (dir, old, fixed string) {
 	dir = t.TempDir()
 	old = "---\nname: NAME\ndescription: d: e\n---\n"
 	for i := range n {
-		name := fmt.Sprintf("skill-%04d-%s", i, strings.Repeat("x", 50)) // of few files there is much to say
+		name := fmt.Sprintf("skill-%04d-%s", i, strings.Repeat("x", 50)) // long names fill the pipe
 		put(t, filepath.Join(dir, "s", name, "SKILL.md"), strings.ReplaceAll(old, "NAME", name))
 	}
 	return dir, old, "---\nname: NAME\ndescription: 'd: e'\n---\n"
 }
 
-// TestInterrupt checks that Ctrl-C ends a command in any wait, with the status that shells
-// expect.
+// TestInterrupt checks that Ctrl-C ends a command, whatever it waits for, with the exit status that
+// shells expect.
 func TestInterrupt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")
@@ -95,10 +95,10 @@ func TestInterrupt(t *testing.T) {
 	t.Cleanup(func() { close(ended) }) // before the server, which waits for the handler
 	for name, tt := range map[string]struct {
 		args    []string
-		waits   func(t *testing.T, b *blocked) // returns when the command waits
+		waits   func(t *testing.T, b *blocked) // returns once the command waits
 		signal  os.Signal
 		status  int
-		lasting bool // stdout and stderr are full of answers
+		lasting bool // the output fills stdout and stderr
 		said    string
 	}{
 		"for input": {[]string{"call"}, func(t *testing.T, b *blocked) {
@@ -136,8 +136,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptUnread checks that Ctrl-C ends a command if stdout and stderr are one full pipe,
-// so that it cannot report the interrupt.
+// TestInterruptUnread checks that Ctrl-C ends a command even if it cannot report the interrupt,
+// because stdout and stderr are the same full pipe.
 func TestInterruptUnread(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")
@@ -165,8 +165,8 @@ func TestInterruptUnread(t *testing.T) {
 	}
 }
 
-// TestInterruptedFix checks that check --fix, interrupted in the middle, leaves each file
-// unchanged or completely fixed, and no temporary file.
+// TestInterruptedFix checks that an interrupted check --fix leaves each file either unchanged or
+// completely fixed, and no temporary file.
 func TestInterruptedFix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; TestInterruptedScan and TestInterruptedWrite do not")

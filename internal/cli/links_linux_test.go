@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExchangedLinks runs writing commands while this process exchanges the folders in which they
-// write for links that lead out of the project. Nothing outside may change, although the files
-// there are those that the commands look for. KNACK_LINKS sets how many commands run, and
-// KNACK_BINARY which binary.
+// TestExchangedLinks runs commands that write, while this process replaces the folders to which
+// they write with links that lead out of the project. It checks that nothing changes outside,
+// although the files there are the ones that the commands look for. KNACK_LINKS is the number of
+// commands, and KNACK_BINARY the path of the binary.
 func TestExchangedLinks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs some hundred commands")
@@ -39,7 +39,7 @@ func TestExchangedLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const each = 25 // commands in one project
+	const each = 25 // number of commands in each project
 	counts, failures, changes := map[string]int{}, 0, 0
 	for done := 0; done < n; {
 		p := newLinkedProject(t)
@@ -77,7 +77,7 @@ func TestExchangedLinks(t *testing.T) {
 	t.Logf("%d commands, of which %d failed: %v; %d changed something outside", n, failures, counts, changes)
 }
 
-// linkedProject is a project, and a folder outside of it that has the same files.
+// linkedProject is a project, with a folder outside it that has the same files.
 type linkedProject struct {
 	t                  *testing.T
 	dir, home, project string
@@ -124,7 +124,7 @@ func newLinkedProject(t *testing.T) *linkedProject {
 	return p
 }
 
-// command returns the next command, and changes the source now and then.
+// command returns the n-th command. For some of the commands it changes the source.
 func (p *linkedProject) command(n int) []string {
 	source := filepath.Join(p.dir, "source")
 	if n%7 == 3 {
@@ -151,7 +151,7 @@ func (p *linkedProject) command(n int) []string {
 	return all[(n+n/len(all))%len(all)]
 }
 
-// outside describes the folder outside.
+// outside returns the state of the files in the folder outside.
 func (p *linkedProject) outside() map[string]string {
 	all := map[string]string{}
 	root := filepath.Join(p.dir, "outside")
@@ -176,7 +176,7 @@ func (p *linkedProject) outside() map[string]string {
 	return all
 }
 
-// exchange exchanges folders of the project for links and back, until the caller calls stop.
+// exchange swaps folders of the project with links, back and forth, until the caller calls stop.
 func (p *linkedProject) exchange() (stop func()) {
 	var ended atomic.Bool
 	var each sync.WaitGroup
@@ -191,7 +191,7 @@ func (p *linkedProject) exchange() (stop func()) {
 		if err := errors.Join(os.Symlink(filepath.Join(p.dir, "outside", filepath.FromSlash(target)), link), os.MkdirAll(at, 0o755)); err != nil {
 			p.t.Fatal(err)
 		}
-		in, err := os.Open(filepath.Dir(at)) // by descriptor: the path may lead out
+		in, err := os.Open(filepath.Dir(at)) // the path itself may lead out
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func (p *linkedProject) exchange() (stop func()) {
 				if unix.Renameat2(fd, name, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE) == nil {
 					p.exchanged.Add(1)
 				}
-				pause := unix.Timespec{Nsec: int64(turn*7919%40) * 20_000} // of other lengths each time
+				pause := unix.Timespec{Nsec: int64(turn*7919%40) * 20_000} // pauses differ in length
 				_ = unix.Nanosleep(&pause, nil)
 				var now unix.Stat_t
 				if unix.Fstatat(fd, name, &now, unix.AT_SYMLINK_NOFOLLOW) == nil && now.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -213,7 +213,7 @@ func (p *linkedProject) exchange() (stop func()) {
 			}
 		})
 	}
-	for _, one := range all { // when all folders are open
+	for _, one := range all { // start once all folders are open
 		each.Go(one)
 	}
 	return func() { ended.Store(true); each.Wait() }

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// A server over HTTP counts as local, and names folders and its command, only if no setting
-// invites other clients.
+// TestIsLocal checks that a server over HTTP is local only if no setting invites other clients.
+// Only a local server names folders and its command.
 func TestIsLocal(t *testing.T) {
 	for name, row := range map[string]struct {
 		f     *httpFlags

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// lockedFolder returns a folder of skills, same and pdf, with a lock beside it. The script of pdf
-// has changed since it was locked.
+// lockedFolder returns a folder with the skills same and pdf, and a lock for them beside it. The
+// script of pdf differs from the lock.
 func lockedFolder(t *testing.T) string {
 	t.Helper()
 	top := t.TempDir()
@@ -34,8 +34,8 @@ func lockedFolder(t *testing.T) string {
 	return filepath.Join(top, "skills")
 }
 
-// TestLockServed checks that the page of a skill, the API, the log and the metrics show that the
-// skill has changed since it was locked.
+// TestLockServed checks that the page of a skill, the API, the log and the metrics report that the
+// skill differs from its lock.
 func TestLockServed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	url, log := servingLog(t, "--dir", lockedFolder(t), "--audit", file)
@@ -66,8 +66,8 @@ func TestLockServed(t *testing.T) {
 	audited(t, file, "ok")
 }
 
-// audited waits for the line of the audit log that says that the skill pdf is not as locked, which
-// is there once.
+// audited waits for the audit log's line about the skill pdf, which differs from its lock. It
+// checks that there is exactly one, with the given result.
 func audited(t *testing.T, file, result string) {
 	t.Helper()
 	var text string
@@ -81,8 +81,8 @@ func audited(t *testing.T, file, result string) {
 	}
 }
 
-// TestLockEnforced checks that no surface offers a changed skill, and that it is offered again
-// once restored.
+// TestLockEnforced checks that no surface offers a skill that differs from its lock, and that the
+// skill is offered again once it is restored.
 func TestLockEnforced(t *testing.T) {
 	dir, conf := lockedFolder(t), filepath.Join(t.TempDir(), "knack.yaml")
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -128,6 +128,6 @@ func TestLockEnforced(t *testing.T) {
 	if answer := read(); !strings.Contains(answer, "Reads pdf") {
 		t.Errorf("the restored skill is not read: %s", answer)
 	}
-	put(t, filepath.Join(dir, "knack.lock"), "{") // the last good text is not used either
+	put(t, filepath.Join(dir, "knack.lock"), "{") // the last valid lock is not used either
 	testwait.Until(t, func() bool { return !strings.Contains(read(), "Reads pdf") }, "a refusal by the damaged lock: ", read, log)
 }

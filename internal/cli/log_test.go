@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// TestLogIsVisible checks that the server's log has no invisible or control characters.
-// With them, no line says something else.
+// TestLogIsVisible checks that the server's log has no invisible or control characters, which could
+// make a line mislead its reader.
 func TestLogIsVisible(t *testing.T) {
 	const odd = "a\x7fb\u0085c\x1b[2J\u202ed\u200be\U000e0041f\U0001d173g\u00adh\u2028i\ufeffj\r\nk\tl"
 	for _, form := range []string{"text", "json"} {

@@ -24,24 +24,24 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// provider is an authorization server (RFC 6749, 7591, 7636, 8414, 8628, 9207) in memory, with the
-// skills server that it protects (RFC 9728).
+// provider is an authorization server in memory (RFC 6749, 7591, 7636, 8414, 8628, 9207). It
+// protects a skills server (RFC 9728).
 type provider struct {
 	*httptest.Server
 	server *httptest.Server
 
 	mu       sync.Mutex
 	register bool
-	clients  map[string][]string   // the redirect addresses, by id
-	codes    map[string]url.Values // the requests, by code
-	approved map[string]bool       // codes of devices
-	refresh  map[string]bool       // tokens that are valid
+	clients  map[string][]string   // maps the ID to the redirect addresses
+	codes    map[string]url.Values // maps a code to its request
+	approved map[string]bool       // the approved device codes
+	refresh  map[string]bool       // the valid refresh tokens
 	access   map[string]bool
 	life     int // of an access token, in seconds
-	interval int // of the requests for a device
+	interval int // between the requests of a device, in seconds
 	issuer   string
 	renewed  int
-	down     string // the path that is answered with 503
+	down     string // the path that gets a 503
 }
 
 func newSignIn(t *testing.T, skills string) *provider {
@@ -159,14 +159,15 @@ func (p *provider) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// set changes the provider.
+// set changes the provider while it holds the lock.
 func (p *provider) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change()
 }
 
-// login runs knack login, and calls open with each line of its output.
+// login runs knack login, and calls open with each line of its output. It returns the exit status
+// and the output.
 func (p *person) login(open func(line string), args ...string) (status int, said string) {
 	p.t.Helper()
 	env := p.env()
@@ -186,7 +187,8 @@ func (p *person) login(open func(line string), args ...string) (status int, said
 	return <-ended, said
 }
 
-// TestLogin signs in with a browser, renews the login, signs out, and signs in with a code.
+// TestLogin checks that a person can sign in with a browser, that the login is renewed, and that
+// the person can sign out and sign in with a code.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -215,7 +217,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%d %s", resp.StatusCode, body)
 		}
 	}
-	at.set(func() { at.life = 31 }) // which is renewed after a second
+	at.set(func() { at.life = 31 }) // such a token is renewed after a second
 	if status, said := p.login(browse, "acme"); status != 0 || !strings.Contains(said, "acme signs in at "+at.URL) || strings.Contains(said, "canary") {
 		t.Fatal(status, said)
 	}
@@ -228,7 +230,7 @@ func TestLogin(t *testing.T) {
 	put(t, filepath.Join(dir, "docx", "SKILL.md"), "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n")
 	p.loads("docx", "Docx.")
 
-	// A provider that does not answer now ends nothing.
+	// If the provider fails to answer for a while, the login stays.
 	before := 0
 	at.set(func() { at.life = 1; before = at.renewed })
 	testwait.Until(t, func() bool { at.mu.Lock(); defer at.mu.Unlock(); return at.renewed > before+1 }, "a token that ends soon")
@@ -238,7 +240,7 @@ func TestLogin(t *testing.T) {
 	put(t, filepath.Join(dir, "pptx", "SKILL.md"), "---\nname: pptx\ndescription: Use pptx.\n---\nPptx.\n")
 	p.loads("pptx", "Pptx.")
 
-	// The provider ends the login, and it is said.
+	// Once the provider has ended the login, doctor reports that.
 	at.set(func() { clear(at.refresh); clear(at.access) })
 	p.reports("doctor", "the login has ended: run 'knack login acme'")
 	p.loads("pdf", "Of acme.") // from the store
@@ -252,7 +254,7 @@ func TestLogin(t *testing.T) {
 		t.Error(out)
 	}
 
-	// With a code, on another machine.
+	// Sign in with a code, as on another machine.
 	at.set(func() { at.life = 3600 })
 	status, said := p.login(func(line string) {
 		if strings.Contains(line, "WORD-") {
@@ -277,7 +279,7 @@ func TestLogin(t *testing.T) {
 		t.Error(all)
 	}
 
-	// The tokens are only for this address.
+	// The tokens are not sent to another address.
 	var asked, leaked atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

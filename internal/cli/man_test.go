@@ -16,10 +16,11 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// manDate is the date in the footer of each manual page. mandoc warns if there is none.
+// manDate is the date in the footer of each manual page. mandoc warns about a page without a date.
 const manDate = "2026-11-22"
 
-// doc/man has a manual page for each command with the text of its help.
+// TestManualReference checks that doc/man has a manual page for each command, with the text of its
+// help.
 func TestManualReference(t *testing.T) {
 	const folder = "../../doc/man/"
 	reference, err := os.ReadFile("../../doc/cli.md")
@@ -63,14 +64,14 @@ func TestManualReference(t *testing.T) {
 	}
 }
 
-// manual adds the pages of a command and its subcommands, by their file names. The root's
-// page has the exit statuses.
+// manual adds the pages of a command and its subcommands. The keys are their file names. The page
+// of the root command has the exit statuses.
 func manual(pages map[string]string, c *cobra.Command, statuses string) {
 	c.InitDefaultHelpFlag()
 	name := func(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 %s knack \"Knack Manual\"\n", roff(strings.ToUpper(name(c))), manDate)
-	b.WriteString(".nh\n.ad l\n") // a word that is hyphenated cannot be copied
+	b.WriteString(".nh\n.ad l\n") // hyphenated words cannot be copied
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n.B %s\n", roff(name(c)), roff(c.Short), roff(c.UseLine()))
 	if len(subcommands(c)) > 0 {
 		fmt.Fprintf(&b, ".br\n.B %s COMMAND [flags]\n", roff(c.CommandPath()))
@@ -112,7 +113,8 @@ func manual(pages map[string]string, c *cobra.Command, statuses string) {
 	pages[name(c)+".1"] = b.String()
 }
 
-// blocks writes the paragraphs of a text. Those that begin with a space keep their lines.
+// blocks writes the paragraphs of a text. A paragraph that begins with a space keeps its line
+// breaks.
 func blocks(b *strings.Builder, text string) {
 	for i, block := range strings.Split(text, "\n\n") {
 		if strings.HasPrefix(block, " ") {
@@ -125,8 +127,8 @@ func blocks(b *strings.Builder, text string) {
 	}
 }
 
-// roff escapes a text so that troff shows it unchanged. A hyphen is one that can be
-// copied into a shell, and no line is a request.
+// roff escapes a text so that troff shows it unchanged. A hyphen stays one that can be copied into
+// a shell, and no line becomes a request.
 func roff(text string) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// stream is a server's stream of notifications.
+// stream is a stream of notifications from a server.
 type stream struct {
 	mu   sync.Mutex
 	said strings.Builder
@@ -70,8 +70,8 @@ func (s *stream) await(t *testing.T, text string) {
 	testwait.Until(t, func() bool { return strings.Contains(s.text(), text) }, "it was never told of", text, s.text)
 }
 
-// TestMatrixStreams checks that a stream has no message about hidden skills, when it is
-// opened or resumed.
+// TestMatrixStreams checks that a stream has no message about hidden skills, whether the client
+// opens it or resumes it.
 func TestMatrixStreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 6 s until changes are told")
@@ -107,14 +107,14 @@ func TestMatrixStreams(t *testing.T) {
 			h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"` + uri + `"}}`})
 		}
 		h.send(r, probe{path: "/mcp", method: "POST", era: "2025-11-25", body: `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"debug"}}`})
-		if name == "anna" { // the skipped one is hidden from the guest
+		if name == "anna" { // the skipped skill is hidden from the guest
 			streams["anna legacy"].await(t, "skill skipped: ")
 		}
 		streams[name+" modern"] = h.listen("POST", modern, "Authorization: Bearer "+tokens[name], "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen")
 		streams[name+" modern"].await(t, "acknowledged")
 	}
-	// The lists first, so that anna's first event is about one, and the others follow.
-	// Whole files, so that each is one change.
+	// Change the lists first. The first event for anna is then about a list, and the others follow.
+	// Write whole files, so that each is one change.
 	replace(t, filepath.Join(dir, "zqx/SKILL.md"), "---\nname: zqx\ndescription: Other zqxword.\n---\n")
 	put(t, filepath.Join(dir, "zqx-new/SKILL.md"), "no frontmatter zqxword\n")
 	for _, era := range []string{" legacy", " modern"} {
@@ -147,7 +147,7 @@ func TestMatrixStreams(t *testing.T) {
 		testwait.Until(t, func() bool { return strings.Count(s.text(), `"uri":"skill://open/notes.md"`) == 2 }, name, "is told once:", s.text)
 	}
 
-	// A missed event can be replayed by its recipient, and by no other client.
+	// Only the client that missed an event can replay it.
 	ids := func(name string) []string {
 		var all []string
 		for _, found := range regexp.MustCompile(`(?m)^id: (\S+)$`).FindAllStringSubmatch(streams[name+" legacy"].text(), -1) {
@@ -165,8 +165,8 @@ func TestMatrixStreams(t *testing.T) {
 	for _, s := range streams {
 		s.end()
 	}
-	// resume asks for the events after a given one, once the previous stream is known to be
-	// over.
+	// resume requests the events after the given one. It retries until the previous stream has
+	// ended.
 	resume := func(id string, headers []string) (s *stream) {
 		testwait.Until(t, func() bool {
 			s = h.listen("GET", "", append(headers, "Last-Event-Id: "+id)...)

@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// openSkills are on both servers, hiddenSkills on one. Each part of the hidden ones
-// contains zqx; parts that no request asks for contain zqxword.
+// openSkills are on both servers, and hiddenSkills on only one of them. Each part of the hidden
+// skills contains zqx. Parts that no request names contain zqxword.
 var (
 	openSkills = map[string]string{
 		"open/SKILL.md":   "---\nname: open\ndescription: For everybody.\n---\nSee [it](skill://zqx/SKILL.md) and [that](../zqx/notes.md).\n",
@@ -49,17 +49,17 @@ var (
 	}
 )
 
-// probe is one request. In it, STORY is the page of the hidden skill that is skipped, and
-// ASSET is a file of the pages. SESSION is the role's own session of 2025-11-25.
+// probe is a request. STORY in it stands for the page of the hidden skill that is skipped, ASSET
+// for a file of the pages, and SESSION for the role's session of 2025-11-25.
 type probe struct {
-	route  string // a pattern of a mux, "mcp METHOD" or "tool NAME"
+	route  string // the pattern of a mux, "mcp METHOD" or "tool NAME"
 	path   string
-	method string // GET if empty
+	method string // "" means GET
 	body   string
-	era    string   // of MCP
-	more   []string // headers
-	// open: a client without a token gets the same answer as every other. quiet: the answer
-	// does not tell the servers apart.
+	era    string   // the version of MCP
+	more   []string // further headers
+	// open is set if a client without a token gets the same answer as others. quiet is set if the
+	// answer does not tell the servers apart.
 	open, quiet bool
 }
 
@@ -67,7 +67,7 @@ func (p probe) String() string {
 	return strings.Join(append([]string{p.era, p.method, p.path, p.body}, p.more...), " ")
 }
 
-// pageProbes returns requests for the routes that serve people and programs.
+// pageProbes returns probes for the pages and the API.
 func pageProbes() (all []probe) {
 	add := func(route string, paths ...string) {
 		for _, path := range paths {
@@ -114,7 +114,7 @@ func pageProbes() (all []probe) {
 	return all
 }
 
-// arguments lists arguments for each tool.
+// arguments lists arguments to probe each tool with.
 var arguments = map[string][]string{
 	"skill":              {`{"name":"zqx"}`, `{"name":"ZQX"}`, `{"name":"zqx-broken"}`, `{"name":"zqx-person"}`, `{"name":"dir-1:zqx"}`, `{"name":"zq"}`, `{"name":"twin"}`, `{"name":"none"}`, `{}`},
 	"read_file_in_skill": {`{"skill_name":"zqx","file_path":"notes.md"}`, `{"skill_name":"zqx","file_path":"none"}`, `{"skill_name":"around","file_path":"zqx-in/SKILL.md"}`, `{"skill_name":"open","file_path":"../zqx/SKILL.md"}`, `{"skill_name":"none","file_path":"x"}`},
@@ -124,17 +124,18 @@ var arguments = map[string][]string{
 	"Skill":              {`{"skill_name":"zqx"}`, `{"skill_name":"zqx-person"}`, `{"skill_name":"none"}`},
 }
 
-// hostMethods are sent by servers, or answered by hosts: no client sends them.
+// hostMethods are methods that clients do not send: servers send them, or hosts answer them.
 var hostMethods = []string{
 	"sampling/createMessage", "elicitation/create", "roots/list", "notifications/elicitation/complete", "notifications/message", "notifications/prompts/list_changed",
 	"notifications/resources/list_changed", "notifications/resources/updated", "notifications/tools/list_changed", "notifications/subscriptions/acknowledged",
-	"subscriptions/listen", // waits for ever: see TestMatrixStreams
+	"subscriptions/listen", // never ends: see TestMatrixStreams
 }
 
-// mcpProbes returns requests for the methods in both eras, and for the calls of some tools.
+// mcpProbes returns probes for the methods in both protocol versions, and for calls of the given
+// tools.
 func mcpProbes(tools []*tool.Tool) (all []probe) {
 	const uris = "skill://zqx skill://zqx/SKILL.md skill://zqx/notes.md skill://zqx/deep skill://zqx/deep/zqxword.txt skill://zqx-around/zqx-in/SKILL.md skill://zqx-broken/SKILL.md skill://zqx-person/SKILL.md skill://zqx-group skill://zqx-group/zqx-one/SKILL.md skill://zqx-twin/SKILL.md skill://none/SKILL.md skill:// skill://open skill://open/SKILL.md skill://engage/SKILL.md"
-	// logging/setLevel shows something on the session's stream, see TestMatrixStreams.
+	// logging/setLevel has an effect only on the stream of the session, see TestMatrixStreams.
 	quiet := map[string]bool{"ping": true, "logging/setLevel": true, "resources/templates/list": true, "resources/unsubscribe": true,
 		"notifications/initialized": true, "notifications/cancelled": true, "notifications/progress": true, "notifications/roots/list_changed": true}
 	for _, era := range []string{"2025-11-25", "2026-07-28"} {
@@ -193,7 +194,7 @@ func mcpProbes(tools []*tool.Tool) (all []probe) {
 	return all
 }
 
-// TestMatrixIsWhole checks that no route, method or tool is missing from the table.
+// TestMatrixIsWhole checks that the table has a probe for each route, method and tool.
 func TestMatrixIsWhole(t *testing.T) {
 	c := catalog.New(nil, catalog.Options{})
 	site := web.New(web.Options{Catalog: c, Verifier: access.NewTokens(nil)})
@@ -217,7 +218,7 @@ func TestMatrixIsWhole(t *testing.T) {
 		}
 	}
 	for _, method := range methods(t) {
-		if !slices.Contains(hostMethods, method) && method != "tools/call" { // its probes are the tools'
+		if !slices.Contains(hostMethods, method) && method != "tools/call" { // each tool is probed
 			want["mcp "+method] = true
 		}
 	}
@@ -225,14 +226,13 @@ func TestMatrixIsWhole(t *testing.T) {
 	for _, p := range slices.Concat(pageProbes(), mcpProbes(every)) {
 		got[p.route] = true
 	}
-	delete(got, "tool ") // one that does not exist
+	delete(got, "tool ") // the tool that does not exist
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Errorf("what there is, and what the table has: -want +got\n%s", diff)
 	}
 }
 
-// methods returns the methods in the SDK's sources, and the methods of the Skills
-// extension.
+// methods returns the methods in the sources of the SDK and the methods of the Skills extension.
 func methods(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/modelcontextprotocol/go-sdk").Output()

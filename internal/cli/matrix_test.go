@@ -23,21 +23,21 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The access matrix covers every route × every role. Two servers have the same
-// configuration, and one of them lacks the skills that are hidden from some roles. A role
-// that must not see them gets the same answers from both, byte for byte. No name, count,
-// tag, order or problem tells the servers apart. A role that may see them can tell the
-// servers apart by every route that shows skills; otherwise the test would test nothing.
-// HEAD answers like GET, without the body, and so needs no comparison of its own.
+// The access matrix covers every route for every role. There are two servers with the same
+// configuration, and one of them lacks the skills that are hidden from some roles. A role that must
+// not see the hidden skills gets the same answers from both servers, byte for byte. No name, count,
+// tag, order or problem tells the servers apart. A role that may see them can tell the servers
+// apart by every route that shows skills; otherwise the test would test nothing. HEAD answers like
+// GET, without the body, and needs no such comparison.
 
-// role is a client that asks the servers.
+// role is a kind of client of the servers.
 type role struct {
 	name    string
 	headers []string
-	cookie  string    // instead of a header
-	held    [2]string // cookies from before, one for each server
-	known   bool      // may ask
-	again   bool      // asks twice, and by HEAD: the second answer may be a kept one
+	cookie  string    // replaces the headers
+	held    [2]string // earlier cookies, one for each server
+	known   bool      // may send requests
+	again   bool      // repeats each request, also by HEAD: the second answer may be cached
 }
 
 // house is one of the two servers.
@@ -45,12 +45,12 @@ type house struct {
 	*surfer
 	dir      string
 	log      func() string
-	sessions map[string]string // of 2025-11-25, by role
+	sessions map[string]string // the sessions of 2025-11-25, by role
 	story    string
 	cursors  map[string]string
-	tag      string            // of the last answer
+	tag      string            // the tag of the last answer
 	top      string            // status and headers of the last answer, unchanged
-	tags     map[string]string // answers to roles with access, by probe
+	tags     map[string]string // the tags of answers to roles with access, by probe
 }
 
 func (h *house) send(r role, p probe) string {
@@ -81,8 +81,8 @@ func (h *house) send(r role, p probe) string {
 		method = http.MethodGet
 	}
 	got := h.ask(method, path, p.body, headers...)
-	// One server may finish its index or its checks sooner than the other. The final
-	// answers are compared.
+	// One server may finish its index or its checks later than the other. Wait for the final
+	// answers.
 	testwait.Within(testwait.Patience, func() bool {
 		if isUnready(got.body) {
 			got = h.ask(method, path, p.body, headers...)
@@ -92,14 +92,14 @@ func (h *house) send(r role, p probe) string {
 	h.tag = got.header.Get("Etag")
 	got.header.Del("Date")
 	h.top = fmt.Sprint(got.code, " ", got.header)
-	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" { // they count their requests, or say how long ago something was
+	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" { // these answers contain counts of requests or ages
 		top := got.header.Clone()
 		top.Del("Content-Length")
 		top.Del("Etag")
 		h.top = fmt.Sprint(got.code, " ", top)
 	}
 	if strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
-		// A repeated answer has one event and a length.
+		// An answer that was sent again has one event and a length.
 		got.header.Del("Connection")
 		got.header.Del("Content-Length")
 		got.body = strings.Join(regexp.MustCompile(`(?m)^data: .+$`).FindAllString(got.body, -1), "\n")
@@ -108,11 +108,11 @@ func (h *house) send(r role, p probe) string {
 		got.header.Set("Mcp-Session-Id", "SESSION")
 	}
 	if sum := sha256.Sum256([]byte(got.body)); got.header.Get("Etag") == `"`+hex.EncodeToString(sum[:16])+`"` {
-		got.header.Set("Etag", "of the body") // the body contains the folder
+		got.header.Set("Etag", "of the body") // computed from the body, which contains the folder
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
-		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health" || strings.Contains(got.body, used)) { // it counts bytes that are removed below
+		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health" || strings.Contains(got.body, used)) { // text is removed from the body below
 			continue
 		}
 		lines = append(lines, name+": "+strings.Join(got.header[name], ", "))
@@ -120,8 +120,8 @@ func (h *house) send(r role, p probe) string {
 	return fmt.Sprintf("%d\n%s\n\n%s", got.code, h.even(strings.Join(lines, "\n")), h.even(got.body))
 }
 
-// isUnready reports whether an answer says that it will soon be another. The document of
-// the API only says when other answers say so.
+// isUnready reports whether an answer says that it will change soon. The API document only
+// describes such answers.
 func isUnready(body string) bool {
 	for _, text := range []string{"The index of the newest change is still being made", "still being checked", "Still checking", "being checked again", "not checked yet"} {
 		if strings.Contains(body, text) {
@@ -131,10 +131,10 @@ func isUnready(body string) bool {
 	return false
 }
 
-const used = "<dt>Used</dt>" // of the page of a skill
+const used = "<dt>Used</dt>" // part of the page of a skill
 
-// uneven lists the expressions for text that differs between two servers. An expression is
-// tried only on a text that contains its mark, because thousands of answers contain none.
+// uneven lists the expressions for text that differs between the two servers. An expression is
+// tried only if the text contains its mark, since thousands of answers have none.
 var uneven = []struct {
 	mark string
 	expr *regexp.Regexp
@@ -142,8 +142,7 @@ var uneven = []struct {
 	{"id: ", regexp.MustCompile(`(?m)^id: \S*$`)},                                                          // of an event
 	{"# HELP ", regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?(?:knack_http|knack_mcp|go_|process_).*\n`)}, // the process and its requests
 	{"knack_refresh_", regexp.MustCompile(`(?m)^knack_refresh_(?:timestamp|duration)_seconds \S+$`)},       // times
-	// Figures of the calls so far, which differ. TestUsageHidesSkills checks the effect of rules on
-	// them.
+	// The counts of calls so far differ. TestUsageHidesSkills checks how rules affect them.
 	{used, regexp.MustCompile(`<dt>Used</dt><dd>.*?</dd>`)},
 	{`<section id="usage">`, regexp.MustCompile(`(?s)<section id="usage">.*?</section>`)},
 	{"knack_reload_timestamp", regexp.MustCompile(`(?m)^knack_reload_timestamp_seconds\S* \S+$`)},
@@ -151,7 +150,7 @@ var uneven = []struct {
 	{"20", regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?`)}, // times
 }
 
-// even removes the differences between two servers: address, folder and times.
+// even removes the differences between the two servers: address, folder and times.
 func (h *house) even(text string) string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
 	text = strings.NewReplacer(h.base, "BASE", h.dir, "DIR", "127.0.0.1:"+port, "HOST", "knack-"+port, "COOKIE").Replace(text)
@@ -163,7 +162,7 @@ func (h *house) even(text string) string {
 	return text
 }
 
-// enter begins a session of 2025-11-25.
+// enter opens a session of 2025-11-25 for a role.
 func (h *house) enter(r role) {
 	h.t.Helper()
 	got := h.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"prober","version":"1"}}}`,
@@ -203,7 +202,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 	put(t, tokenFile, tokens["nameless's hash"]+"\n")
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	write := func(who ...string) {
-		// The rate limit has tests of its own.
+		// Other tests check the rate limit.
 		text := "limits: {rate: 0}\naccess:\n  default: deny\n  tokens:\n"
 		for _, line := range who {
 			name, groups, _ := strings.Cut(line, " ")
@@ -277,8 +276,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 	}
 	code := func(answer string) string { return answer[:3] }
 
-	// Roles with access come first, so that the servers keep all that they can keep. Each
-	// route shows the skills to each of these roles.
+	// Roles with access come first, so that the servers cache all that they can. Each route must
+	// show the skills to each of these roles.
 	if set != "uri" {
 		real.story = regexp.MustCompile(`/health/skipped-[0-9a-f]+`).FindString(strings.ReplaceAll(real.get("/?state=skipped&q=zqx", seeing[0].headers...).body, "\n", " "))
 		if real.story == "" {
@@ -312,7 +311,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		return
 	}
 
-	// must compares the answers of both servers to a role without access.
+	// must checks that both servers give the same answer to a role without access.
 	must := func(r role, p probe) {
 		of := ask(r, p)
 		if of[0] != of[1] {
@@ -329,7 +328,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 			t.Errorf("%s: %s is refused: %s", r.name, p, of[0])
 		}
 	}
-	// A tag from another role's answer has no effect, unless both roles see the same.
+	// A tag from the answer to another role has no effect, unless both roles see the same.
 	tagged := func(r role, p probe) {
 		if theirs := real.tags[p.String()]; theirs != "" {
 			whole := real.send(r, p)
@@ -358,7 +357,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		}
 	}
 
-	// A cookie counts as its token on pages, and as nothing at MCP.
+	// A cookie has the effect of its token on pages, and none on MCP.
 	for _, name := range []string{"guest", "dora", "nameless"} {
 		r := role{name: name + "'s cookie", cookie: name + "=", known: true}
 		for _, p := range pageProbes() {
@@ -383,8 +382,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 			t.Errorf("a cookie opens nothing at %s", route)
 		}
 	}
-	// Nothing of a request is looked at before its token. Two of these clients try every
-	// probe, and the others, whose tokens differ, one of each route.
+	// A server looks at nothing in a request before its token. Two of these clients send every
+	// probe. The others, whose tokens differ, send one probe for each route.
 	for i, r := range out {
 		for _, p := range probes {
 			if i < 2 || each[p.String()] {
@@ -393,8 +392,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		}
 	}
 
-	// A revoked token or a changed group takes effect at the next request, also in open
-	// sessions and streams.
+	// A revoked token or a changed group takes effect at the next request, even in open sessions
+	// and streams.
 	var cookies, carls, guests [2]string
 	for i, h := range houses {
 		cookies[i] = h.signIn(tokens["revoked"]).Value
@@ -416,7 +415,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 	}
 	left := []role{{name: "carl, who left the group", headers: bearerOf("carl"), known: true}, {name: "the cookie of carl, who left the group", held: carls, known: true}}
 	joined := []role{{name: "guest, who joined the group", headers: bearerOf("guest"), known: true}, {name: "the cookie of guest, who joined the group", held: guests, known: true}}
-	for _, h := range houses { // these sessions go on
+	for _, h := range houses { // these sessions stay open
 		h.sessions[left[0].name], h.sessions[joined[0].name] = h.sessions["carl"], h.sessions["guest"]
 	}
 	for i := range left {
@@ -426,7 +425,7 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 				continue
 			}
 			must(left[i], p)
-			if i == 0 { // the tags were given to bearers of tokens
+			if i == 0 { // clients with a token got these tags
 				tagged(left[i], p)
 			}
 			of := ask(joined[i], p)
@@ -438,13 +437,13 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 			}
 		}
 	}
-	// A role with access still sees the skills.
+	// A role with access still sees the hidden skills.
 	if of := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); of[0] == of[1] {
 		t.Error("anna is shown nothing any more")
 	}
 }
 
-// oneOfEach returns the first probe of each route and era.
+// oneOfEach returns the set of the first probes for each route and protocol version.
 func oneOfEach(probes []probe) map[string]bool {
 	seen, each := map[string]bool{}, map[string]bool{}
 	for _, p := range probes {
@@ -456,8 +455,8 @@ func oneOfEach(probes []probe) map[string]bool {
 	return each
 }
 
-// newTrees writes the skills of both servers, and waits until the stamps of all files are
-// old enough to be trusted, so that results are cached.
+// newTrees writes the skills of both servers. It then waits until the stamps of all files are old
+// enough to be trusted, so that the servers cache results.
 func newTrees(t *testing.T) (dirs [2]string) {
 	t.Helper()
 	for i, trees := range [2][]map[string]string{{openSkills, hiddenSkills}, {openSkills}} {
@@ -468,11 +467,11 @@ func newTrees(t *testing.T) (dirs [2]string) {
 			}
 		}
 	}
-	time.Sleep(skill.StampRacy) // no event says that a file has aged
+	time.Sleep(skill.StampRacy) // no event reports that a file has aged
 	return dirs
 }
 
-// newHouses starts both servers, with args in addition to --dir.
+// newHouses starts both servers with --dir and args.
 func newHouses(t *testing.T, dirs [2]string, args ...string) (houses [2]*house) {
 	t.Helper()
 	for i, dir := range dirs {
@@ -482,15 +481,15 @@ func newHouses(t *testing.T, dirs [2]string, args ...string) (houses [2]*house) 
 	return houses
 }
 
-// heads checks that HEAD answers like the GETs before and after it, without their body. A page
-// that changes between the two, as when a scan ends, is asked again.
+// heads checks that HEAD answers like the GET before or after it, without the body. It repeats the
+// requests if the page changes between the two, as it does when a scan ends.
 func (h *house) heads(r role, p probe) {
 	h.t.Helper()
 	if p.method != "" {
 		return
 	}
 	top := func() string {
-		return strings.Replace(h.top, " Content-Length:[0]", "", 1) // which net/http leaves out of an answer to HEAD
+		return strings.Replace(h.top, " Content-Length:[0]", "", 1) // net/http leaves it out of an answer to HEAD
 	}
 	asked := p
 	asked.method = http.MethodHead
@@ -508,8 +507,8 @@ func (h *house) heads(r role, p probe) {
 	h.t.Errorf("%s: %s says each time\n%s\nand GET\n%s", r.name, asked, answer, before)
 }
 
-// matrixNobody checks a server that needs no token. Each client is the subject without
-// name and groups, even with other names in its requests, and the rules apply to it.
+// matrixNobody checks a server that needs no token. Each client is then the subject without a name
+// and groups, whatever names its requests contain. The rules apply to this subject.
 func matrixNobody(t *testing.T, dirs [2]string) {
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	const closed = `limits: {rate: 0}
@@ -561,7 +560,7 @@ access:
 	if t.Failed() {
 		return
 	}
-	// The rules hide the skills: without them, every route shows them at once.
+	// The rules do hide the skills: without them, every route shows the skills immediately.
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
 	hangUp(t, houses[0].log, "the settings and tokens were read again")
 	testwait.Until(t, func() bool { return strings.Contains(houses[1].log(), "the settings and tokens were read again") }, houses[1].log)
@@ -571,7 +570,7 @@ access:
 		shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
 	}
 	for route, ok := range shown {
-		if !ok && route != "/health/" { // its address names nothing
+		if !ok && route != "/health/" { // no entry has this address
 			t.Errorf("nobody is shown nothing by %s: the test tests nothing", route)
 		}
 	}

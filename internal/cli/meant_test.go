@@ -8,7 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// TestMistypedWordsForgeNoLine checks that a word with a line end cannot look like a hint.
+// TestMistypedWordsForgeNoLine checks that a mistyped word with a line break cannot look like a
+// hint.
 func TestMistypedWordsForgeNoLine(t *testing.T) {
 	for _, args := range [][]string{{"x\nhint: evil"}, {"config", "x\nhint: evil"}, {"tools", "--tools", "x\nhint: evil"}, {"tools", "--format", "x\nhint: evil"}} {
 		var out, errs strings.Builder

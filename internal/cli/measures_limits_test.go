@@ -21,17 +21,17 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestMeasuresOfLimits checks that each reason of a 429 is counted as often as clients got
+// TestMeasuresOfLimits checks that the metrics count each reason for a 429 as often as clients got
 // it. TestNumbersOfTooMuch in mcpserver checks the reason "busy".
 func TestMeasuresOfLimits(t *testing.T) {
 	etc := t.TempDir()
 	anna, annaLine := access.NewToken()
 	bert, bertLine := access.NewToken()
-	// One request in 100 seconds, so that no allowance returns while the test runs.
+	// One request in 100 seconds: no allowance is refilled while the test runs.
 	put(t, filepath.Join(etc, "knack.yaml"), "limits: {rate: 0.01, burst: 20}\naccess:\n  tokens:\n    - {hash: "+annaLine+", subject: anna}\n    - {hash: "+bertLine+", subject: bert}\n")
 	url, _ := servingLog(t, "--dir", t.TempDir(), "--config", filepath.Join(etc, "knack.yaml"))
 	a := &asker{t: t, url: url}
-	// until repeats a request until it was refused n times, and counts each status.
+	// until repeats a request until it was refused n times, and returns the count of each status.
 	until := func(n int, method, path, token string) map[int]int {
 		codes := map[int]int{}
 		for end := time.Now().Add(time.Minute); codes[429] < n; {
@@ -65,9 +65,9 @@ func TestMeasuresOfLimits(t *testing.T) {
 	}
 }
 
-// TestMeasuresOfLostLines checks that the counts of written and lost lines in the metrics
-// match the files and the log's own report. The log's folder vanishes when a new file is
-// due, and comes back.
+// TestMeasuresOfLostLines checks that the metrics of written and lost log lines match the files and
+// the log's own report. The folder of the log vanishes when a new file is due, and comes back
+// later.
 func TestMeasuresOfLostLines(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestMeasuresOfLostLines(t *testing.T) {
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// The file is from an earlier server; a new one is due at 1 MiB.
+	// The existing file is from an earlier server. A new file is due at 1 MiB.
 	const old = `{"time":"2026-01-02T03:04:05Z","surface":"web","result":"ok"}` + "\n"
 	before := (1<<20 - 10<<10) / len(old)
 	put(t, filepath.Join(logs, "audit.log"), strings.Repeat(old, before))
@@ -100,8 +100,8 @@ func TestMeasuresOfLostLines(t *testing.T) {
 		}
 		return written, lost
 	}
-	// in reads all files of the log, and counts this server's lines and the lines that they
-	// report as missing. A half-written line and a file that is being renamed count at the
+	// in reads all files of the log. It counts the lines of this server, and the lines that they
+	// report as missing. A half-written line, or a file that is being renamed, is counted at the
 	// next call.
 	in := func(folder string) (lines, missing int) {
 		t.Helper()
@@ -151,8 +151,8 @@ func TestMeasuresOfLostLines(t *testing.T) {
 	if err := os.Rename(away, logs); err != nil {
 		t.Fatal(err)
 	}
-	// Each request has a line, which is written some time after the answer. A line with the
-	// number of missing ones precedes the first one now.
+	// Each request has a line, which is written some time after the answer. The first line now
+	// comes after one with the number of missing lines.
 	var lines, missing int
 	settled("with the folder", func(written, lost int) bool {
 		if lines > 0 && written == lines && lost == missing {

@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestMeasures compares the whole metrics of a session with calls, failures and refusals,
-// and checks them with promtool.
+// TestMeasures compares all metrics after a session with calls, failures and refusals, and checks
+// them with promtool.
 func TestMeasures(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(dir, "one/SKILL.md"), "---\nname: one\ndescription: One.\n---\n")
@@ -35,15 +35,15 @@ func TestMeasures(t *testing.T) {
 	}
 	a.call("2026-07-28", token, "resources/read", "skill://none/SKILL.md", `{"uri":"skill://none/SKILL.md"}`)
 	a.call("2026-07-28", token, "zqx/zqx", "", `{}`)
-	a.send("GET", "/", "", "")                                         // no token
-	a.send("GET", "/api/v1/skills", "wrong", "")                       // an unknown one
-	a.send("GET", "/", token, "", "Host: elsewhere.example")           // a host
-	a.send("POST", "/mcp", token, "{}", "Origin: http://evil.invalid") // an origin
+	a.send("GET", "/", "", "")                                         // without a token
+	a.send("GET", "/api/v1/skills", "wrong", "")                       // with an unknown token
+	a.send("GET", "/", token, "", "Host: elsewhere.example")           // with a wrong host
+	a.send("POST", "/mcp", token, "{}", "Origin: http://evil.invalid") // with a wrong origin
 	a.send("HEAD", "/metrics", "", "")
 	a.send("GET", "/nothing", token, "")
-	// The log is written in the background, and only written lines count. Each request so
-	// far has a line, except notifications/initialized, which decides nothing. The requests
-	// for metrics below add theirs.
+	// The log is written in the background, and only written lines count. Each request so far has a
+	// line, except notifications/initialized, which needs no decision. The requests for metrics
+	// below add more lines.
 	const before = 15
 	got, asked := "", 0
 	testwait.Within(testwait.Patience, func() bool {
@@ -61,11 +61,11 @@ func TestMeasures(t *testing.T) {
 	})
 	ours := regexp.MustCompile(`(?m)^knack_(?:http_requests_total\{route="/"|mcp_(?:calls|sessions|streams)|http_refusals|audit|reload_success|mcp_call_duration_seconds_count|tls).*$`).FindAllString(got, -1)
 	want := []string{
-		`knack_http_requests_total{route="/",code="404"} 1`, // the pattern of unknown addresses
+		`knack_http_requests_total{route="/",code="404"} 1`, // stands for unknown addresses
 		`knack_mcp_calls_total{method="initialize",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="notifications/initialized",outcome="ok"} 1`,
 		`knack_mcp_calls_total{method="resources/read",outcome="error"} 1`,
-		`knack_mcp_calls_total{method="tools/call",outcome="error"} 3`, // the audit log says "not found"
+		`knack_mcp_calls_total{method="tools/call",outcome="error"} 3`, // in the audit log: "not found"
 		`knack_mcp_calls_total{method="tools/call",outcome="ok"} 3`,
 		`knack_mcp_call_duration_seconds_count{method="initialize"} 1`,
 		`knack_mcp_call_duration_seconds_count{method="notifications/initialized"} 1`,

@@ -22,14 +22,14 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// Texts of a product package that are not messages: lists of words for scans and searches.
+// wordLists are packages whose strings are not messages but words for scans and searches.
 var wordLists = []string{"internal/analysis/scan/internal/commands", "internal/analysis/scan/internal/markdown", "internal/analysis/scan/internal/words", "internal/base/search"}
 
-// sentence matches a text of at least two words, which a user can read.
+// sentence matches a text of at least two words that a user can read.
 var sentence = regexp.MustCompile(`[A-Za-z]{2,}[,;:]? [A-Za-z'%]`)
 
-// TestMessagesReference writes each message of every package of the product into doc/messages.txt, so
-// that they can be read one after the other: each string of at least two words, sorted, by package.
+// TestMessagesReference writes the messages of all packages of the product into doc/messages.txt,
+// for people to read. A message is a string of at least two words. The page is sorted by package.
 // Help texts are in doc/cli.md.
 func TestMessagesReference(t *testing.T) {
 	const page = "../../doc/messages.txt"
@@ -103,7 +103,7 @@ func messagesIn(t *testing.T, root string) map[string][]string {
 			switch n := n.(type) {
 			case *ast.ImportSpec:
 				return false
-			case *ast.KeyValueExpr: // the texts of help, and the examples of rules
+			case *ast.KeyValueExpr: // help texts and examples of rules
 				key, ok := n.Key.(*ast.Ident)
 				return !ok || !slices.Contains([]string{"Long", "Example", "Fires", "Quiet"}, key.Name)
 			case *ast.CallExpr: // patterns
@@ -131,11 +131,12 @@ func messagesIn(t *testing.T, root string) map[string][]string {
 	return messages
 }
 
-// pageOfRepository matches the name of a page that a user with the binary alone does not have.
+// pageOfRepository matches the name of a page in the repository, which is not installed with the
+// binary.
 var pageOfRepository = regexp.MustCompile(`\bdoc/[a-z]|\b(README|CONTRIBUTING|SECURITY|CHANGELOG)\.md\b`)
 
-// TestNoPageInMessages checks that no message and no help text sends a user to a file of the repository.
-// Help may name a topic of knack help.
+// TestNoPageInMessages checks that no message and no help text refers to a page of the repository.
+// Help texts may refer to topics of knack help.
 func TestNoPageInMessages(t *testing.T) {
 	wrong := pageOfRepository.MatchString
 	for folder, messages := range messagesIn(t, "../..") {

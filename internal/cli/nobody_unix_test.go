@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// becomeNobody gives up the rights of root, to which file modes do not apply.
+// becomeNobody gives up the rights of root, who can ignore file modes.
 func becomeNobody() {
 	if os.Geteuid() != 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestOptions checks the Allow header of each route: its methods are answered, and others
-// get 405 with the same methods. HEAD is answered like GET.
+// TestOptions checks the Allow header of each route. The listed methods must be answered, and
+// others must get a 405 with the same list. HEAD must be answered like GET.
 func TestOptions(t *testing.T) {
 	token, line := access.NewToken()
 	file := t.TempDir() + "/tokens"

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// TestWithoutAnswers checks the text if disks do not answer, and that many clients fit.
+// TestWithoutAnswers checks the overview if disks do not answer, and if there are many clients.
 func TestWithoutAnswers(t *testing.T) {
 	want := `knack finds no skills so far; not everything could be read in a second.
 Next:
@@ -40,7 +40,7 @@ Next:
 	}
 }
 
-// TestOverviewHeld checks that skills that are held back are counted apart from skipped ones.
+// TestOverviewHeld checks that the overview counts held-back skills separately from skipped ones.
 func TestOverviewHeld(t *testing.T) {
 	var v catalog.View
 	v.Snapshot = &catalog.Snapshot{}

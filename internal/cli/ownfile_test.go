@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// TestIrregularFiles checks that a pipe without a writer, a device or a folder where a
-// file should be is reported at once.
+// TestIrregularFiles checks that commands immediately report a pipe without a writer, a device or a
+// folder in place of a file.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "ok.yaml"), filepath.Join(dir, "link.yaml")
@@ -64,8 +64,8 @@ func TestIrregularFiles(t *testing.T) {
 	}
 }
 
-// TestTokenFileBecomesPipe checks that a server whose token file became a pipe says so, and
-// accepts the next file.
+// TestTokenFileBecomesPipe checks that a server reports that its token file became a pipe, and that
+// it accepts the next file.
 func TestTokenFileBecomesPipe(t *testing.T) {
 	token, line := access.NewToken()
 	tokens := filepath.Join(t.TempDir(), "tokens")
@@ -92,7 +92,7 @@ func TestTokenFileBecomesPipe(t *testing.T) {
 	}
 }
 
-// TestTokenInsteadOfHash checks that a token written instead of its hash is not shown.
+// TestTokenInsteadOfHash checks that a token that was written in place of its hash is not printed.
 func TestTokenInsteadOfHash(t *testing.T) {
 	token, line := access.NewToken()
 	dir := t.TempDir()
@@ -113,8 +113,8 @@ func TestTokenInsteadOfHash(t *testing.T) {
 	}
 }
 
-// TestGroupsNobodyIsIn checks that config check names groups without members, and a similar
-// one.
+// TestGroupsNobodyIsIn checks that config check reports groups without members, and suggests a
+// similar group.
 func TestGroupsNobodyIsIn(t *testing.T) {
 	_, line := access.NewToken()
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// followed are the parts of pages whose commands another test runs, by page and heading; "" is the
-// whole page.
+// followed lists the parts of pages whose commands another test runs. It maps a page and a heading
+// to the test; the heading "" stands for the whole page.
 var followed = map[string]map[string]string{
 	"doc/running.md": {"From an empty machine": "deploy.TestRunning"},
 	"doc/fleet.md":   {"Publish a release": "deploy.TestFleetPage"},
@@ -27,11 +27,11 @@ var followed = map[string]map[string]string{
 	"doc/ci.md":      {"Before each commit": "internal/cli.TestPreCommitHooks"},
 }
 
-// others are programs of the pages that this test does not run: they build knack, or need a daemon,
-// a network or rights.
+// others are programs on the pages that this test does not run. They build knack, or need a daemon,
+// a network or special rights.
 var others = []string{"bash", "cosign", "docker", "go", "kubectl", "make", "npx", "ollama", "oras", "podman", "sh", "sha256sum", "skopeo", "sudo"}
 
-// ofPages are files that pages name, beside those of the examples.
+// ofPages are files that the pages mention, in addition to the files of the examples.
 var ofPages = map[string]string{
 	"project/skills/pdf/SKILL.md":            "---\nname: pdf\ndescription: Reads PDF files. Use when asked to read one.\n---\nRead it.\n",
 	"project/skills/pdf/evals/triggers.json": `[{"query": "read this pdf file", "should_trigger": true}]`,
@@ -39,10 +39,10 @@ var ofPages = map[string]string{
 	"project/t.jsonl":                        `{"t":"2026-11-20T10:00:00Z","type":"call","id":"1","name":"find_skills","arguments":{"query":"pdf"}}` + "\n",
 }
 
-// block is one block of code of a page.
+// block is a code block of a page.
 type block struct{ page, heading, language, text string }
 
-// pages returns the names of all pages, without skills and test data.
+// pages returns the names of all pages. Skills and test data are not pages.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -62,12 +62,12 @@ func pages(t *testing.T) []string {
 var (
 	fence      = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```$")
 	pageTitle  = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	generated  = regexp.MustCompile(`(?s)<!-- commands -->.*<!-- /commands -->`) // TestExamples runs these
+	generated  = regexp.MustCompile(`(?s)<!-- commands -->.*<!-- /commands -->`) // run by TestExamples
 	codeSpan   = regexp.MustCompile("`(knack [^`\n]+)`")
 	makeTarget = regexp.MustCompile(`\bmake ([a-z-]+)`)
 )
 
-// pageText returns a page without the part that TestExamples runs, and its name.
+// pageText returns the name and the text of a page, without the part that TestExamples runs.
 func pageText(t *testing.T, file string) (name, text string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -81,7 +81,7 @@ func pageText(t *testing.T, file string) (name, text string) {
 	return filepath.ToSlash(name), generated.ReplaceAllString(string(data), "")
 }
 
-// blocksOf returns the blocks of a page with the headings above them.
+// blocksOf returns the code blocks of a page, each with the heading above it.
 func blocksOf(name, text string) []block {
 	var out []block
 	for _, m := range fence.FindAllStringSubmatchIndex(text, -1) {
@@ -97,14 +97,15 @@ func blocksOf(name, text string) []block {
 	return out
 }
 
-// commandsOf returns a block without the commands of other programs, with their continuation lines.
+// commandsOf returns a code block without the commands of other programs and their continuation
+// lines.
 func commandsOf(text string) string {
 	var out []string
 	skipping := false
 	for line := range strings.Lines(text) {
 		continues := strings.HasSuffix(line, "\\\n")
 		word, _, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
-		for strings.Contains(word, "=") && word == strings.ToUpper(word) { // the variables of a command
+		for strings.Contains(word, "=") && word == strings.ToUpper(word) { // a variable
 			_, line, _ = strings.Cut(line, " ")
 			word, _, _ = strings.Cut(strings.TrimLeft(line, " "), " ")
 		}
@@ -117,8 +118,8 @@ func commandsOf(text string) string {
 	return strings.Join(out, "")
 }
 
-// TestPages runs the commands of every page in a shell, each page in a world of its own. Each block
-// must succeed, and a server of it must serve.
+// TestPages runs the commands of every page in a shell, each page in a separate world. Each block
+// must succeed, and each server in it must serve.
 func TestPages(t *testing.T) {
 	testwait.Slow(t)
 	if testing.Short() || runtime.GOOS == "windows" {
@@ -161,9 +162,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesPrint checks that each line of output on a page is in a script of testdata, or in a
-// test that compares it. A page may cut a line with an ellipsis. Output is in blocks of console: a block
-// without a language is a picture, and there is one, in doc/design.md.
+// TestPagesPrint checks that each line of output on a page is in a script of testdata, or in a test
+// that compares it. A page may cut a line with an ellipsis. Output is in console blocks. A block
+// without a language is a picture; the only one is in doc/design.md.
 func TestPagesPrint(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {
@@ -237,7 +238,7 @@ func TestPagesName(t *testing.T) {
 	}
 }
 
-// wrongIn returns the fault of a command as a page writes it, or "".
+// wrongIn returns the error in a command on a page, or "".
 func wrongIn(span string) string {
 	words := strings.Fields(strings.NewReplacer("[", "", "]", "", "'", "", `"`, "", "…", "x").Replace(span))[1:]
 	if i := slices.Index(words, "--"); i >= 0 {

@@ -15,18 +15,18 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// layout is a way to arrange the folders of a project p and a home folder home. The skill a is added
-// with flags; the root that has it is then excluded by its label.
+// layout is a way to arrange the folders of a project p and a home folder home. The skill a is
+// added with flags, and its root is later excluded by its label.
 type layout struct {
 	name    string
-	links   map[string]string // targets by path
+	links   map[string]string // maps a path to the target of the link
 	folders string
-	home    string // "home" without
-	project string // "p" without
+	home    string // the default is "home"
+	project string // the default is "p"
 	flags   []string
-	label   string            // "agents-project" without
-	after   map[string]string // links that are made when the skill is there
-	file    string            // SKILL.md below the project
+	label   string            // the default is "agents-project"
+	after   map[string]string // links that are made after the skill
+	file    string            // the path of SKILL.md in the project
 }
 
 var layouts = []layout{
@@ -42,7 +42,7 @@ var layouts = []layout{
 	{name: "root in two spellings", folders: "p/.claude p/.agents/skills", links: map[string]string{"p/.claude/skills": "../.agents/skills", "p/.codex": ".agents"}},
 }
 
-// arranged is a project and a home folder in one of the layouts.
+// arranged is a project and a home folder in a layout.
 type arranged struct {
 	t    *testing.T
 	top  string
@@ -85,12 +85,12 @@ func (l layout) arrange(t *testing.T) *arranged {
 	return a
 }
 
-// source writes the skill to its source.
+// source writes the skill to the folder from which it is installed.
 func (a *arranged) source(description string) {
 	put(a.t, filepath.Join(a.top, "src/a/SKILL.md"), "---\nname: a\ndescription: "+description+"\n---\n\nDo it.\n")
 }
 
-// run runs a command with a standard input.
+// run runs a command with the given standard input.
 func (a *arranged) run(in string, args ...string) (code int, out string) {
 	both := new(locked)
 	env := a.env
@@ -98,7 +98,8 @@ func (a *arranged) run(in string, args ...string) (code int, out string) {
 	return cli.Main(a.t.Context(), env, args), both.String()
 }
 
-// expect runs a command, and compares its status, a text that it prints, and one that it does not.
+// expect runs a command. It checks the status, a text that the output must contain, and a text that
+// it must not contain.
 func (a *arranged) expect(code int, has, lacks string, args ...string) {
 	a.t.Helper()
 	got, out := a.run("", args...)
@@ -107,16 +108,16 @@ func (a *arranged) expect(code int, has, lacks string, args ...string) {
 	}
 }
 
-// serve starts a server with flags, and returns its list of tools, which names the skills, and its
-// answer for the skill a.
+// serve starts a server with flags. It returns the list of tools, which contains the skills, and
+// the answer for the skill a.
 func (a *arranged) serve(flags ...string) (list, given string) {
 	a.t.Helper()
 	tools, list, given := a.serveFor("x", flags...)
 	return tools + list, given
 }
 
-// serveFor is serve for a client of this name, with the list of tools apart from the answer of
-// find_skills.
+// serveFor is like serve for a client with the given name. It returns the list of tools and the
+// answer of find_skills separately.
 func (a *arranged) serveFor(client string, flags ...string) (tools, list, given string) {
 	a.t.Helper()
 	_, out := a.run(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"`+client+`","version":"1"}}}
@@ -143,8 +144,8 @@ func (a *arranged) serveFor(client string, flags ...string) (tools, list, given 
 	return tools, list, given
 }
 
-// TestPlaces checks that every command, from install to remove, sees one skill in one place, through
-// any links to its folders.
+// TestPlaces checks that every command, from install to remove, sees the skill in one place,
+// whichever links lead to its folders.
 func TestPlaces(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
@@ -214,8 +215,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLockIsNoFile checks that every command gives the same error for a knack.lock that is
-// not a regular file, and that no skill below it is served.
+// TestLockIsNoFile checks that every command reports the same error for a knack.lock that is not a
+// regular file, and that no skill below it is served.
 func TestLockIsNoFile(t *testing.T) {
 	const isLink, noFile = "is a link, which knack does not follow there", "cannot be read: not a regular file"
 	for _, kind := range []struct {

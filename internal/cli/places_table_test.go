@@ -15,12 +15,12 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// user is a machine with a project, of which every folder of the table may have a skill.
+// user is a user of a machine with a project. Every folder in the table of agents may have a skill.
 type user struct {
 	t             *testing.T
 	home, project string
 	vars          map[string]string
-	puts          map[string]string // the skill that was put first into each folder
+	puts          map[string]string // maps a folder to the first skill in it
 }
 
 func newUser(t *testing.T) *user {
@@ -43,7 +43,7 @@ func (u *user) homes() agents.Homes {
 	return agents.Homes{Home: u.home, Getenv: func(name string) string { return u.vars[name] }}
 }
 
-// run runs knack, and returns its output on both streams.
+// run runs knack, and returns its stdout and stderr.
 func (u *user) run(stdin string, args ...string) (out, errs string) {
 	u.t.Helper()
 	var o, e strings.Builder
@@ -54,7 +54,7 @@ func (u *user) run(stdin string, args ...string) (out, errs string) {
 	return o.String(), e.String()
 }
 
-// put writes a skill that is named like a root into a folder.
+// put writes a skill to a folder. The skill has the name of a root.
 func (u *user) put(name, folder string) {
 	u.t.Helper()
 	at := filepath.Join(folder, name)
@@ -65,7 +65,7 @@ func (u *user) put(name, folder string) {
 	}
 }
 
-// detect makes the first place at which an agent is detected.
+// detect creates the first path by which an agent is detected.
 func (u *user) detect(a *agents.Agent) {
 	if place, key, ok := strings.Cut(a.Detect[0], "#"); ok {
 		u.must(os.WriteFile(filepath.Join(u.project, place), fmt.Appendf(nil, `{"dependencies": {%q: "1"}}`, key), 0o644))
@@ -74,7 +74,7 @@ func (u *user) detect(a *agents.Agent) {
 	}
 }
 
-// listed returns the labels of the roots of all skills, by name.
+// listed returns the label of the root of each skill, by the name of the skill.
 func (u *user) listed() map[string]string {
 	out, _ := u.run("", "list", "--json", "--no-builtin")
 	var list struct {
@@ -88,7 +88,7 @@ func (u *user) listed() map[string]string {
 	return labels
 }
 
-// readers returns the clients that doctor names for each root.
+// readers returns the clients that doctor lists for each root.
 func (u *user) readers() map[string][]string {
 	out, _ := u.run("", "doctor", "--json", "--no-builtin")
 	var report struct {
@@ -105,8 +105,8 @@ func (u *user) readers() map[string][]string {
 	return readers
 }
 
-// A skill in any place of the table is listed, with the label of its root and with its client. This
-// is the first sentence of the README.
+// TestEveryPlace checks that list and doctor show a skill in any folder of the table, with the
+// label of its root and with its client. The first sentence of the README promises this.
 func TestEveryPlace(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		u := newUser(t)
@@ -150,7 +150,8 @@ func TestEveryPlace(t *testing.T) {
 	}
 }
 
-// A folder whose name is common for other things counts only if the agent is detected.
+// TestCommonNames checks that a folder with a name that other things use too counts only if the
+// agent is detected.
 func TestCommonNames(t *testing.T) {
 	for _, p := range agents.Pairs() {
 		if !p.Common {
@@ -169,8 +170,9 @@ func TestCommonNames(t *testing.T) {
 	}
 }
 
-// Each variable moves its home, for list, doctor, connect, add and a server over stdio. Nothing at
-// the old place is read. A server over HTTP does not know the variable.
+// TestMovedHomes checks that each variable moves the home of its agent for list, doctor, connect,
+// add and a server over stdio. Nothing in the old folder may be read. A server over HTTP ignores
+// the variable.
 func TestMovedHomes(t *testing.T) {
 	t.Parallel()
 	for _, v := range agents.Variables() {
@@ -180,10 +182,10 @@ func TestMovedHomes(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			u := newUser(t)
 			to := filepath.Join(filepath.Dir(u.home), "moved")
-			var label, folder string // of the last root that moves
+			var label, folder string // of the last root that moved
 			names := 0
 			for _, p := range agents.Pairs() {
-				if rest, ok := strings.CutPrefix(p.Home, "$"+v.Name+"/"); ok && p.AtHome != "crush-user" { // its other folder stays
+				if rest, ok := strings.CutPrefix(p.Home, "$"+v.Name+"/"); ok && p.AtHome != "crush-user" { // crush's other folder stays
 					if old := u.homes().Path(p.Home); old != "" {
 						u.put("old", filepath.FromSlash(old))
 					}
@@ -214,7 +216,7 @@ func TestMovedHomes(t *testing.T) {
 			source := filepath.Join(filepath.Dir(u.home), "source")
 			u.put("added", source)
 			said, hint := u.run("", "add", source, "--to", folder)
-			if !strings.Contains(hint, folder+" see it") && !strings.Contains(hint, " reads "+folder) { // if the client is here
+			if !strings.Contains(hint, folder+" see it") && !strings.Contains(hint, " reads "+folder) { // if it is installed
 				t.Errorf("add does not know %s: %s%s", folder, said, hint)
 			}
 			env := console.Env{Home: u.home, Dir: u.project, Getenv: u.homes().Getenv}
@@ -240,8 +242,8 @@ func TestMovedHomes(t *testing.T) {
 	}
 }
 
-// A value that is not a folder is reported and ignored. Skills in the project stay the
-// project's.
+// TestMovedBadly checks that a value that is not a folder is reported and ignored, and that skills
+// in the project keep the project's label.
 func TestMovedBadly(t *testing.T) {
 	u := newUser(t)
 	u.put("mine", filepath.Join(u.home, ".codex", "skills"))

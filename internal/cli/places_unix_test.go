@@ -16,14 +16,13 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// baseDirectory matches the folder of a loaded skill, in the words of the tool set. It is
-// the only folder that is sent over HTTP, and only from a server for just this machine's
-// user.
+// baseDirectory matches the folder of a loaded skill, in the words of the tool set. No other folder
+// is sent over HTTP, and it is sent only by a server that is only for the user of this machine.
 var baseDirectory = regexp.MustCompile(`(?:Base directory|Path): [^\n"\\]*`)
 
-// TestNoFolderGoesOut checks that no answer over HTTP names a folder of the server. It asks
-// on each route, by each method, for a skill in each state, and for roots that are read or
-// not. Each folder has canary in its path. Answers name places by the root's label.
+// TestNoFolderGoesOut checks that no answer over HTTP contains the path of a folder on the server,
+// which has canary in it. The test requests each route with each method, skills in each state, and
+// roots that were read or not. Answers use the label of the root.
 func TestNoFolderGoesOut(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -50,7 +49,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 		must(os.MkdirAll(filepath.Dir(at(path...)), 0o755))
 		must(os.Symlink(target, at(path...)))
 	}
-	// Skipped, for each kind of reason.
+	// These skills are skipped, one for each kind of reason.
 	broken := []string{"zqx-broken", "b-out", "b-dangling", "b-loop", "b-pipe", "b-folder", "b-large", "b-bytes", "b-yaml", "b-spelt", "b-fence"}
 	put(t, at("canary-elsewhere", "SKILL.md"), "---\nname: b-out\ndescription: Outside.\n---\n")
 	link(at("canary-elsewhere", "SKILL.md"), "canary-one", "b-out", "SKILL.md")
@@ -64,7 +63,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 	put(t, at("canary-one", "b-yaml", "SKILL.md"), "---\nname: [b-yaml\n---\n")
 	put(t, at("canary-one", "b-spelt", "sKiLl.md"), "---\nname: b-spelt\ndescription: d\n---\n")
 	put(t, at("canary-one", "b-fence", "SKILL.md"), "name: b-fence\n")
-	// Served, with links, and with findings of a scan.
+	// These skills are served, with links and with findings of a scan.
 	put(t, at("canary-one", "linking", "SKILL.md"), "---\nname: linking\ndescription: Links.\n---\n[out](../../SKILL.md) [in](out.md) [gone](gone.md)\n")
 	link(at("canary-elsewhere", "SKILL.md"), "canary-one", "linking", "out.md")
 	link(at("canary-elsewhere", "none"), "canary-one", "linking", "gone.md")
@@ -104,7 +103,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 	}
 	probes := slices.Concat(mcpProbes(tools), pageProbes())
 	for _, p := range slices.Clone(probes) {
-		// URIs have the label of the root, and names may have it.
+		// URIs contain the label of the root, and names may contain it.
 		labelled := in(in(p, "skill://zqx", "skill://dir-1/zqx"), "/skills/zqx", "/skills/dir-1/zqx")
 		probes = append(probes, in(in(in(labelled, "/raw/zqx", "/raw/dir-1/zqx"), "/files/zqx", "/files/dir-1/zqx"), "/problems/zqx", "/problems/dir-1/zqx"))
 		if !strings.Contains(p.path+p.body, "zqx-broken") {

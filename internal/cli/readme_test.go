@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// The terminal sessions in the README show the real output in a project with one skill, and the test
-// command is the command that .ci/run runs.
+// TestReadme checks that the terminal sessions in the README show the real output in a project with
+// one skill. It also checks that the test command in the README is the one that .ci/run runs.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/help"
 )
 
-// doc/cli.md describes each command with the text of its help.
+// TestCommandReference checks that doc/cli.md describes each command with the text of its help.
 func TestCommandReference(t *testing.T) {
 	var b strings.Builder
 	root := newRoot(&console.Env{})
@@ -31,7 +31,8 @@ func TestCommandReference(t *testing.T) {
 	compareSection(t, "../../doc/cli.md", "commands", b.String())
 }
 
-// doc/roots.md has the folders of the table of agents in their order.
+// TestRootsReference checks that doc/roots.md lists the folders of the table of agents in their
+// order.
 func TestRootsReference(t *testing.T) {
 	b := strings.Builder{}
 	b.WriteString("| below the project | yours | labels | moved by |\n|---|---|---|---|\n")
@@ -55,8 +56,8 @@ func TestRootsReference(t *testing.T) {
 	compareSection(t, "../../doc/roots.md", "roots", b.String())
 }
 
-// The README lists every agent of the table with the folders that it reads, which makes its first
-// sentence true; see [TestEveryPlace].
+// TestAgentsReference checks that the README lists every agent of the table with the folders that
+// it reads, as its first sentence promises; see [TestEveryPlace].
 func TestAgentsReference(t *testing.T) {
 	const first = "\nknack finds the skills in every folder that agents read, and serves them to any agent that speaks MCP.\n"
 	if readme, err := os.ReadFile("../../README.md"); err != nil || !strings.Contains(string(readme), first) {
@@ -83,7 +84,7 @@ func TestAgentsReference(t *testing.T) {
 	compareSection(t, "../../README.md", "agents", b.String())
 }
 
-// quoted returns a word as code, or "" for "".
+// quoted returns a word as Markdown code, or "" for "".
 func quoted(word string) string {
 	if word == "" {
 		return ""
@@ -91,8 +92,8 @@ func quoted(word string) string {
 	return "`" + word + "`"
 }
 
-// compareSection compares the part of a page between <!-- name --> and <!-- /name -->
-// with want. With -update it writes want there.
+// compareSection checks that the part of a page between <!-- name --> and <!-- /name --> is want.
+// With -update it writes want there.
 func compareSection(t *testing.T, page, name, want string) {
 	t.Helper()
 	data, err := os.ReadFile(page)
@@ -116,11 +117,11 @@ func compareSection(t *testing.T, page, name, want string) {
 	}
 }
 
-// updating reports whether the tests rewrite their expected files.
+// updating reports whether the tests write their expected files.
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 
-// describe writes the sections of a command and its subcommands. Of the root command it
-// writes only the list.
+// describe writes the sections of a command and its subcommands. For the root command it writes
+// only the list.
 func describe(b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() && c.HasParent() {
 		c.InitDefaultHelpFlag()
@@ -142,7 +143,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// tabulate writes a table of flags, unless there are none.
+// tabulate writes a table of flags. It writes nothing if there are no flags.
 func tabulate(b *strings.Builder, all *pflag.FlagSet) {
 	var rows strings.Builder
 	all.VisitAll(func(f *pflag.Flag) {
@@ -177,7 +178,7 @@ func longText(c *cobra.Command) string {
 	return c.Long
 }
 
-// flags visits the flags of a command, each with the name of its value and its meaning.
+// flags calls visit for each flag of a command, with the name of its value and its meaning.
 func flags(c *cobra.Command, visit func(f *pflag.Flag, value, usage string)) {
 	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" && !f.Hidden {

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestScriptRegistry installs skills from each registry that skopeo and umoci pushed
-// there.
+// TestScriptRegistry checks that skills can be installed from each registry, to which skopeo and
+// umoci pushed them.
 func TestScriptRegistry(t *testing.T) {
 	testwait.Slow(t)
 	for _, program := range []string{"docker-registry", "skopeo", "umoci"} {
@@ -63,10 +63,10 @@ func TestScriptRegistry(t *testing.T) {
 	}
 }
 
-// startRegistry starts a registry and returns the address that it writes.
+// startRegistry starts a registry and returns the address that it prints.
 func startRegistry(t *testing.T, args []string) string {
 	cmd := exec.Command(args[0], args[1:]...)
-	stdin, err := cmd.StdinPipe() // one of them ends with it
+	stdin, err := cmd.StdinPipe() // one of the registries ends when it is closed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,8 @@ func startRegistry(t *testing.T, args []string) string {
 	return ""
 }
 
-// push FOLDER REPOSITORY TAG makes an image of the folder and pushes it to both registries.
+// push implements the script command push FOLDER REPOSITORY TAG. It makes an image of the folder
+// and pushes it to both registries.
 func push(ts *testscript.TestScript, _ bool, args []string) {
 	dir, err := os.MkdirTemp(ts.Getenv("WORK"), "image")
 	ts.Check(err)
@@ -104,7 +105,8 @@ func push(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", "--dest-creds=anna:CANARY-password", "oci:"+layout+":x", "docker://"+ts.Getenv("PRIVATE")+"/"+args[1]+":"+args[2]))
 }
 
-// login FOLDER PASSWORD writes docker's configuration for the private registry into a folder.
+// login implements the script command login FOLDER PASSWORD. It writes docker's configuration for
+// the private registry into a folder.
 func login(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))

@@ -22,23 +22,23 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// canary is in the description, the text and the name of a file of the hidden skill.
+// canary is in the description, the text and a file name of the hidden skill.
 const canary = "zqxcanary"
 
-// demand is one request for the hidden skill.
+// demand is a request for the hidden skill.
 type demand struct {
-	door    string // the key by which coverage is counted
+	door    string // key under which coverage is counted
 	method  string
 	path    string
 	body    string
-	headers string // each with its line end
-	leak    string // text that no answer may have; the canary if empty
-	stream  bool   // the answer continues; its beginning counts
-	carl    bool   // sent with the token that is added and removed
+	headers string // each ends with a line break
+	leak    string // text that no answer may contain; "" means the canary
+	stream  bool   // the answer does not end; only its beginning is checked
+	carl    bool   // sent with the token that reloads add and remove
 }
 
-// mcpDemands returns a request for the hidden skill by every method, over both transports
-// in both eras.
+// mcpDemands returns requests for the hidden skill by every MCP method. They are in both protocol
+// versions, and take both ways through the server: its core and the SDK.
 func mcpDemands(session string) (all []demand) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	const uri = "skill://zqx/SKILL.md"
@@ -59,7 +59,7 @@ func mcpDemands(session string) (all []demand) {
 		{"subscriptions/listen", "", `"notifications":{"resourceSubscriptions":["` + uri + `"]}`, `["` + uri},
 		{"server/discover", "", ``, ""},
 	} {
-		for _, id := range []string{"1", "1.0"} { // the SDK gets the second
+		for _, id := range []string{"1", "1.0"} { // the SDK handles the second
 			door := map[string]string{"1": "core", "1.0": "SDK"}[id]
 			params := c.params
 			if params != "" {
@@ -84,7 +84,7 @@ func mcpDemands(session string) (all []demand) {
 	return all
 }
 
-// pageDemands asks for the hidden skill on the pages and in the API.
+// pageDemands returns requests for the hidden skill on the pages and in the API.
 func pageDemands(headers string) (all []demand) {
 	for _, path := range []string{"/", "/?q=hidden", "/skills/zqx/", "/skills/zqx/" + canary + ".md", "/raw/zqx/SKILL.md", "/health", "/api/v1/skills", "/api/v1/skills/zqx", "/api/v1/files/zqx/SKILL.md", "/api/v1/problems", "/.well-known/agent-skills/index.json"} {
 		door := "pages"
@@ -100,7 +100,7 @@ func pageDemands(headers string) (all []demand) {
 	return all
 }
 
-// line is one connection to a server, over which requests are sent in pieces.
+// line is a connection to a server. Requests are sent over it in two parts.
 type line struct {
 	net.Conn
 	in   *bufio.Reader
@@ -116,8 +116,8 @@ func dial(base string) (*line, error) {
 	return &line{c, bufio.NewReader(c), host}, nil
 }
 
-// ask sends a request: its headers and half of its body before hold returns, the rest after
-// it. It then reads the answer. Without an error the line can be used again.
+// ask sends a request and reads the answer. It sends the headers and half of the body, calls hold,
+// and sends the rest after hold returns. If there is no error, the connection can be used again.
 func (l *line) ask(d demand, token string, hold func()) (status int, body string, err error) {
 	_ = l.SetDeadline(time.Now().Add(2 * time.Minute))
 	headers := d.headers
@@ -155,15 +155,15 @@ func (l *line) ask(d demand, token string, hold func()) (status int, body string
 	return resp.StatusCode, string(data), err
 }
 
-// errStream says that a line cannot be used again.
+// errStream reports that a connection cannot be used again.
 var errStream = errors.New("the answer goes on, or the line ends")
 
-// TestReloadRace checks that a skill that is hidden before and after a reload is never
-// seen, wherever the reload interrupts a request. Anna moves to another group while the
-// rule moves to it too; Carl's token goes together with the rule for his group. A client
-// that is known by one state and judged by the rules of the other sees the skill.
+// TestReloadRace checks that a skill that is hidden before and after a reload is never visible, at
+// whatever point the reload interrupts a request. Anna moves to another group, and the rule moves
+// to it too. Carl's token is removed together with the rule for his group. A server that combined
+// the tokens of one state with the rules of the other would show them the skill.
 //
-// KNACK_RELOADS is how many reloads there are, each with 100 requests; without it 8.
+// KNACK_RELOADS is the number of reloads, 8 by default. There are 100 requests for each.
 func TestReloadRace(t *testing.T) {
 	reloads := 8
 	if text := os.Getenv("KNACK_RELOADS"); text != "" {
@@ -205,11 +205,11 @@ func TestReloadRace(t *testing.T) {
 	news := h.listen("GET", "", "Authorization: Bearer "+anna, "Mcp-Protocol-Version: 2025-11-25", "Mcp-Session-Id: "+h.sessions["anna"])
 
 	var (
-		generation          atomic.Int64 // reloads that have taken place
+		generation          atomic.Int64 // number of finished reloads
 		sent, leaks, failed atomic.Int64
 		over                = make(chan struct{})
-		wakes               sync.Cond // for those that hold a body
-		counts              sync.Map  // of *atomic.Int64, by door and status
+		wakes               sync.Cond // for the goroutines that hold a body back
+		counts              sync.Map  // maps a door and a status to an *atomic.Int64
 		workers             sync.WaitGroup
 	)
 	wakes.L = &sync.Mutex{}
@@ -245,7 +245,7 @@ func TestReloadRace(t *testing.T) {
 					g := generation.Load()
 					hold = func() { await(g + 1) }
 				}
-				if i >= holding { // in step with the reloads: 100 requests for each
+				if i >= holding { // keep pace with the reloads: 100 requests for each
 					await(sent.Load() / 100)
 				}
 				var err error
@@ -262,7 +262,7 @@ func TestReloadRace(t *testing.T) {
 				}
 				if status == 0 {
 					failed.Add(1)
-					if !d.carl { // a refusal may cut off a body that is on its way
+					if !d.carl { // a refusal may cut off a request body
 						t.Errorf("%s: %v", d.door, err)
 					}
 					continue
@@ -280,7 +280,7 @@ func TestReloadRace(t *testing.T) {
 			}
 		})
 	}
-	// Dora shows which state is in force: she sees another skill in each.
+	// Dora's answers show which state is in force, since she sees a different skill in each.
 	sees := func() string {
 		r := h.get("/api/v1/skills", "Authorization: Bearer "+dora)
 		if strings.Contains(r.body, canary) {

@@ -18,14 +18,13 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// marks are words by which the skills of the matrix are recognized in an answer.
+// marks are texts in an answer that show which skills of the matrix it contains.
 var marks = []string{"For everybody", "For people", "Not published", "The first of this name", "See [it]", "zqx", "zqxword"}
 
-// rootCount matches the number of skills that a client sees of the root.
+// rootCount matches the metric for the number of skills in the root that a client sees.
 var rootCount = regexp.MustCompile(`knack_root_skills\{root="(?:acme|dir-[12])"\} [0-9]+`)
 
-// shows returns the marks of skills in an answer. Marks in the request itself do not
-// count.
+// shows returns the marks in an answer. Marks that are also in the request do not count.
 func shows(p probe, answer string) string {
 	var found []string
 	for _, mark := range marks {
@@ -36,7 +35,7 @@ func shows(p probe, answer string) string {
 	return strings.Join(append(found, rootCount.FindAllString(answer, -1)...), ", ")
 }
 
-// below returns a probe for the same skills in a root with a label.
+// below returns a probe for the same skills in the root with the given label.
 func (p probe) below(label string) probe {
 	in := strings.NewReplacer("skill://zqx", "skill://"+label+"/zqx", "skill://open", "skill://"+label+"/open", `"value":"zqx`, `"value":"`+label+"/zqx", "dir-1", label)
 	p.body = in.Replace(p.body)
@@ -53,8 +52,8 @@ func (p probe) below(label string) probe {
 	return p
 }
 
-// placedProbes returns the probes of the matrix for skills in a root with a label, without
-// probes of a part of a list, which depends on the other roots.
+// placedProbes returns the probes of the matrix for skills in a root with the given label. It
+// leaves out probes for a part of a list, which depends on the other roots.
 func placedProbes(t *testing.T, label string) (all []probe) {
 	t.Helper()
 	tools, err := tool.ParseSets("default,universal,runner,wave")
@@ -69,7 +68,7 @@ func placedProbes(t *testing.T, label string) (all []probe) {
 	return all
 }
 
-// serving starts a server and opens a session of each role.
+// serving starts a server, and opens a session for each role.
 func serving(t *testing.T, roles []role, args ...string) *house {
 	t.Helper()
 	base, log := servingLog(t, append([]string{"--tools", "default,universal,runner,wave"}, args...)...)
@@ -80,8 +79,8 @@ func serving(t *testing.T, roles []role, args ...string) *house {
 	return h
 }
 
-// members returns a section access, and roles: insiders see all skills, and outsiders those
-// that the rules leave.
+// members returns the access section of a configuration with the given rules, and two roles.
+// Insiders see all skills, and outsiders only the skills that the rules do not hide.
 func members(rules string) (section string, roles []role) {
 	section = "limits: {rate: 0}\naccess:\n  default: allow\n  tokens:\n"
 	for _, name := range []string{"insider", "outsider"} {
@@ -92,8 +91,8 @@ func members(rules string) (section string, roles []role) {
 	return section + "  rules:\n    - {groups: [outsiders], deny: [" + rules + "]}\n", roles
 }
 
-// grow writes the skills of the matrix below a folder, and other roots beside it. The first of
-// these has skills of the hidden ones' names and folders.
+// grow writes the skills of the matrix below a folder, with other roots beside it. The first of
+// these has skills with the same names and folders as the hidden ones.
 func grow(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -105,13 +104,13 @@ func grow(t *testing.T) (dir string) {
 	for _, at := range []string{"tools/hammer", "tools/deep/saw", "lab/flask", "lab/open-flask"} {
 		put(t, filepath.Join(dir, at, "SKILL.md"), "---\nname: "+filepath.Base(at)+"\ndescription: Another root.\n---\n")
 	}
-	time.Sleep(skill.StampRacy) // no event says that a file has aged
+	time.Sleep(skill.StampRacy) // no event reports that a file has aged
 	return dir
 }
 
-// TestRootsShowTheSame checks every surface of servers with the same rules and one root or
-// three, in any order: each answer shows the same skills of the root that the rules name, and
-// no hidden ones.
+// TestRootsShowTheSame checks every surface of servers that have the same rules, and one root or
+// three in any order. Each answer must show the same skills of the root that the rules name, and no
+// hidden skills.
 func TestRootsShowTheSame(t *testing.T) {
 	testwait.Slow(t)
 	dir := grow(t)
@@ -154,8 +153,8 @@ func TestRootsShowTheSame(t *testing.T) {
 	}
 }
 
-// TestSecondDirOpensNothing checks every surface of a server with a second --dir, before or
-// behind the first: no answer shows a skill that the rules hide with only the first.
+// TestSecondDirOpensNothing checks every surface of a server with a second --dir, before or after
+// the first. No answer may show a skill that the same rules hide if there is only the first.
 func TestSecondDirOpensNothing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestReloadKeepsRoots checks that a reload does not apply rules for roots that the server
-// does not serve yet: hidden skills stay hidden, and the log names the line.
+// TestReloadKeepsRoots checks that a reload does not apply rules for roots that the server does not
+// serve yet. Hidden skills must stay hidden, and the log must give the line of the rule.
 func TestReloadKeepsRoots(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/open", "acme/vault/a", "tools/open", "tools/vault/a", "more/x"} {
@@ -57,8 +57,8 @@ func TestReloadKeepsRoots(t *testing.T) {
 	if strings.Contains(log(), "were read again") {
 		t.Errorf("it says that it was read:\n%s", log())
 	}
-	// A change of roots that moves no URI under a rule is accepted, and reported to need a
-	// restart.
+	// A change of roots is accepted if it changes no URI under a rule. The log reports that it
+	// needs a restart.
 	for roots, rules := range map[string]string{
 		"acme=acme tools=tools more=more": "\"skill://acme/vault/**\", \"skill://more/secret\"", "tools=tools acme=acme": "\"skill://acme/vault/**\"",
 	} {
@@ -68,8 +68,8 @@ func TestReloadKeepsRoots(t *testing.T) {
 	}
 }
 
-// TestReloadAddsRoots checks that rules about roots that a file names only now are not taken
-// over by a server that serves a --dir: they would not hide its skills.
+// TestReloadAddsRoots checks that a server with --dir does not apply reloaded rules about roots
+// that the file has only now. Such rules would not hide the server's skills.
 func TestReloadAddsRoots(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"open", "vault/a"} {
@@ -85,8 +85,8 @@ func TestReloadAddsRoots(t *testing.T) {
 	}
 }
 
-// TestLinksOpenNothing checks that a link in one root shows no skill that the rules hide
-// in another, or elsewhere in the same root, and that other links show their targets.
+// TestLinksOpenNothing checks that a link in one root does not show a skill that the rules hide in
+// another root, or elsewhere in the same root. Other links must show their targets.
 func TestLinksOpenNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/open", "acme/vault/one", "acme/vault/deep/two", "tools/own"} {
@@ -119,8 +119,8 @@ func TestLinksOpenNothing(t *testing.T) {
 	}
 }
 
-// TestLinksAllowNothing checks that a link into another root shows a skill only if the rules
-// allow it there too, and that a link within a root needs only a rule for itself.
+// TestLinksAllowNothing checks that a link into another root shows a skill only if the rules allow
+// the skill in that root too. A link within a root needs only a rule for itself.
 func TestLinksAllowNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/one", "acme/two", "tools/store/three"} {
@@ -142,8 +142,8 @@ func TestLinksAllowNothing(t *testing.T) {
 	}
 }
 
-// TestLinksOpenNothingLater checks that a link in one root shows no skill that the rules hide
-// in another after a link above both was retargeted, as synchronizing programs do.
+// TestLinksOpenNothingLater checks that a link shows no hidden skill of another root, even after a
+// link above both roots was retargeted, as programs that synchronize folders do.
 func TestLinksOpenNothingLater(t *testing.T) {
 	dir := t.TempDir()
 	for _, rev := range []string{"rev1", "rev2"} {
@@ -181,8 +181,8 @@ func TestLinksOpenNothingLater(t *testing.T) {
 	}
 }
 
-// TestLinksOpenNothingAround checks that a link to a folder around a hidden skill shows no file
-// of that skill, even if the scan met the skill earlier through another link.
+// TestLinksOpenNothingAround checks that a link to a folder around a hidden skill shows no file of
+// the skill, even if the scan found the skill earlier through another link.
 func TestLinksOpenNothingAround(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{"acme/group", "acme/group/vault", "acme/open", "tools/own"} {
@@ -217,7 +217,8 @@ func TestLinksOpenNothingAround(t *testing.T) {
 	}
 }
 
-// TestLinksOpenNothingInProjects is TestLinksOpenNothing for the folders that a project has.
+// TestLinksOpenNothingInProjects does the same as [TestLinksOpenNothing] for the folders of a
+// project.
 func TestLinksOpenNothingInProjects(t *testing.T) {
 	dir := t.TempDir()
 	for _, at := range []string{".claude/skills/vault", ".claude/skills/open"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// slow is a source that finds its one skill after a while.
+// slow is a source that takes a while to find its only skill.
 type slow struct{ takes time.Duration }
 
 func (s slow) Root() skill.Root {
@@ -37,7 +37,8 @@ func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{Bundles: []*skill.Bundle{{Path: "late", Entry: "SKILL.md", FS: fsys}}}, nil
 }
 
-// A command that answers once waits for its roots without a limit; doctor does too.
+// TestScannedWaits checks that a command that answers only once waits for its roots without a
+// limit, and that doctor does too.
 func TestScannedWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, err := workspace.Read(t.Context(), &console.Env{}, catalog.New([]catalog.Source{slow{10 * time.Minute}}, catalog.Options{}))
@@ -51,7 +52,7 @@ func TestScannedWaits(t *testing.T) {
 	})
 }
 
-// The progress of a command is shown at a terminal.
+// TestScannedShowsProgress checks that a command shows its progress at a terminal.
 func TestScannedShowsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
@@ -63,7 +64,7 @@ func TestScannedShowsProgress(t *testing.T) {
 		}
 		ctx, done := showJudging(t.Context(), env, v)
 		skill.Progress(ctx).Add(1)
-		time.Sleep(time.Second) // takes no real time
+		time.Sleep(time.Second) // fake time, in a bubble
 		done()
 		end()
 		for _, want := range []string{"\rreading skills: 0 folders\r", "\rreading skills: 0 folders, 599 s; Ctrl-C ends it", "\rchecking skills: 1 of 1, 600 s"} {
@@ -77,8 +78,8 @@ func TestScannedShowsProgress(t *testing.T) {
 	})
 }
 
-// The banner of a server that is still reading does not present its count as the number
-// of all skills.
+// TestBannerWhileReading checks that the banner of a server that is still reading says that its
+// count is not final.
 func TestBannerWhileReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := catalog.New([]catalog.Source{slow{time.Minute}}, catalog.Options{Patience: time.Second})
@@ -104,7 +105,7 @@ func TestBannerWhileReading(t *testing.T) {
 	})
 }
 
-// Ctrl-C ends the wait.
+// TestScannedInterrupted checks that Ctrl-C ends the wait for a root.
 func TestScannedInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

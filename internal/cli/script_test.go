@@ -28,7 +28,7 @@ var logTime = regexp.MustCompile(`(?m)^time=\S+ `)
 // TestMain makes the test binary run as knack, so that scripts run a real process with
 // pipes, signals and an exit status.
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "4") // most of them wait
+	_ = flag.Set("test.parallel", "4") // most of the tests wait
 	testscript.Main(collected{m}, map[string]func(){"knack": func() {
 		ctx, stop := console.UntilSignal()
 		if os.Getenv("KNACK_TEST_NOBODY") != "" {
@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// collected are tests that collect garbage rarely. A process that is knack has its own collector.
+// collected runs the tests with fewer garbage collections. A process that runs as knack collects as
+// usual.
 type collected struct{ *testing.M }
 
 func (m collected) Run() int {
@@ -48,10 +49,10 @@ func (m collected) Run() int {
 	return m.M.Run()
 }
 
-// TestScript runs command lines as users type them. Every script starts with an empty home
-// and, as its working directory, an empty folder outside of any repository.
+// TestScript runs command lines as users type them. Every script starts with an empty home folder,
+// in an empty folder outside any repository.
 func TestScript(t *testing.T) {
-	t.Parallel() // to run while others wait
+	t.Parallel() // runs while others wait
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
@@ -62,7 +63,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
 			env.Setenv("KNACK_DIRS", "")
-			// The folder of knack, for scripts that must not see the programs of this
+			// BIN is the folder of knack, for scripts that must not see the other programs of this
 			// machine.
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			return os.MkdirAll(home, 0o755)
@@ -79,15 +80,17 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// run COMMAND… runs a command, which must succeed, or after "!" must fail. Nothing is on its
-// standard input: a line that reads it, or shows the path of knack, says exec or $BIN/knack.
+// run implements the script command run COMMAND…, which runs a command. The command must succeed
+// or, after "!", fail. Its standard input is empty. A script that needs an input, or the path of
+// knack, uses exec or $BIN/knack.
 func run(ts *testscript.TestScript, neg bool, args []string) {
 	if got := status(ts, args); (got != 0) != neg {
 		ts.Fatalf("unexpected exit status %d", got)
 	}
 }
 
-// exits N COMMAND… runs a command and compares its exit status.
+// exits implements the script command exits N COMMAND…, which runs a command and checks that the
+// exit status is N.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	if err != nil || neg || len(args) < 2 {
@@ -98,9 +101,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// status runs a command and returns its exit status. Outside of the second lane, knack runs within
-// the test, which saves a thousand processes, unless it has to run as another user. It always does
-// so if COLUMNS is set, for a terminal of this width.
+// status runs a command and returns its exit status. Outside the second lane, knack runs inside the
+// test unless it has to run as another user, which saves a thousand processes. If COLUMNS is set,
+// knack always runs inside the test, with a terminal of that width.
 func status(ts *testscript.TestScript, args []string) int {
 	columns, _ := strconv.Atoi(ts.Getenv("COLUMNS"))
 	if args[0] == "knack" && (columns > 0 || !testwait.SecondLane() && ts.Getenv("KNACK_TEST_NOBODY") == "") {
@@ -117,7 +120,8 @@ func status(ts *testscript.TestScript, args []string) int {
 	return 0
 }
 
-// write FILE "TEXT" writes a Go string, for bytes that no script can hold.
+// write implements the script command write FILE "TEXT". It writes a Go string, for bytes that a
+// script cannot contain.
 func write(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: write FILE TEXT")
@@ -129,8 +133,8 @@ func write(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(file, []byte(text), 0o644))
 }
 
-// plain STREAM FILE writes a stream to a file, with $WORK for the script's folder
-// and without the log's times.
+// plain implements the script command plain STREAM FILE. It writes a stream to a file, without the
+// times of the log, and with $WORK in place of the script's folder.
 func plain(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: plain STREAM FILE")
@@ -140,7 +144,8 @@ func plain(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
 
-// listen listens on a free port, which it puts into PORT, until the script ends.
+// listen implements the script command listen. It listens on a free port until the script ends, and
+// sets PORT.
 func listen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: listen")
@@ -153,7 +158,7 @@ func listen(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("PORT", port)
 }
 
-// big FILE writes a SKILL.md of 2 MiB.
+// big implements the script command big FILE, which writes a SKILL.md of 2 MiB.
 func big(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: big FILE")

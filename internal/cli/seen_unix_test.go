@@ -20,11 +20,11 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// world is the input of a random server: the files of one to three roots by their paths,
-// each below "dir-N", and rules.
+// world is the input for a random server: rules, and the files of one to three roots. The path of a
+// file begins with "dir-N".
 type world struct {
 	*rand.Rand
-	roots  []string // folders, in the order of the server, whose labels are dir-1 and so on
+	roots  []string // folders in the server's order; their labels are dir-1 and so on
 	files  map[string]string
 	skills []string // paths of folders
 	rules  []seenRule
@@ -44,7 +44,7 @@ func newWorld(seed uint64, roots int) *world {
 	for root := 1; root <= roots; root++ {
 		at := fmt.Sprintf("dir-%d/", root)
 		w.add(at+"anchor", true)
-		w.add(at+"beta", true) // and a skill in its folder
+		w.add(at+"beta", true) // also a skill inside the folder of beta
 		w.add(at+"beta/inner", true)
 		for range 4 {
 			path := at + w.pick("", "", "team/", "team/deep/") + w.pick("alpha", "beta", "gamma", "delta")
@@ -59,7 +59,7 @@ func newWorld(seed uint64, roots int) *world {
 
 func (w *world) pick(of ...string) string { return of[w.IntN(len(of))] }
 
-// uri returns the path of a skill in URIs: with one root it has no label.
+// uri returns the path of a skill as it is in URIs. If there is only one root, it has no label.
 func (w *world) uri(path string) string {
 	if len(w.roots) > 1 {
 		return path
@@ -78,7 +78,7 @@ func (w *world) add(path string, good bool) {
 	w.files[path+"/notes.md"] = "Notes of " + path + ".\n"
 }
 
-// vary makes other rules. Each pattern matches a skill, so that none is refused.
+// vary makes new random rules. Each pattern matches a skill, so that no rule is refused.
 func (w *world) vary() {
 	w.rules, w.open = nil, w.IntN(2) == 0
 	if inner := w.pick(w.uri("dir-1/beta/inner"), w.uri(fmt.Sprintf("dir-%d/beta/inner", len(w.roots))), "**/inner"); w.IntN(2) == 0 {
@@ -96,7 +96,7 @@ func (w *world) vary() {
 	w.rules = append(w.rules, seenRule{globs: []string{w.pick("**/anchor", "**", w.uri(fmt.Sprintf("dir-%d/*", 1+w.IntN(len(w.roots)))))}})
 }
 
-// settings is the configuration with the rules of the world, or without any.
+// settings returns a configuration with the rules of the world, or without rules.
 func (w *world) settings(rules bool, tokens string) string {
 	text := "limits: {rate: 0}\naccess:\n" + tokens
 	if !rules {
@@ -109,8 +109,8 @@ func (w *world) settings(rules bool, tokens string) string {
 	return text
 }
 
-// sees is the rule of doc/configuration.md in its plainest form: of one skill, for one
-// subject. A skill is hidden too if one below its folder is.
+// sees reports whether a subject sees a skill, by the rule of doc/configuration.md in its simplest
+// form. A skill is also hidden if a skill below its folder is.
 func (w *world) sees(subject, group, path string) bool {
 	for _, other := range w.skills {
 		if (other == path || strings.HasPrefix(other, path+"/")) && !w.seesAlone(subject, group, other) {
@@ -151,7 +151,7 @@ func matchesGlob(glob, path []string) bool {
 	return ok && matchesGlob(glob[1:], path[1:])
 }
 
-// probes ask for every skill of the world, seen or not, in every way.
+// probes returns requests for every skill of the world in every way, whether or not it is visible.
 func (w *world) probes() (all []probe) {
 	for _, page := range []string{"/", "/?state=skipped", "/?state=problems", "/?state=shadowed", "/?q=sailing", "/?q=beta", "/health", "/api/v1/skills?limit=200", "/api/v1/skills?q=mining",
 		"/api/v1/skills?state=fine", "/api/v1/skills?state=skipped", "/api/v1/problems", "/.well-known/agent-skills/index.json"} {
@@ -172,7 +172,7 @@ func (w *world) probes() (all []probe) {
 	}
 	for _, labelled := range w.skills {
 		path := w.uri(labelled)
-		other := map[bool]string{true: labelled, false: labelled[len("dir-1/"):]}[path != labelled] // with the label if it has none, else without
+		other := map[bool]string{true: labelled, false: labelled[len("dir-1/"):]}[path != labelled] // toggles the label
 		for _, page := range []string{"/skills/" + other + "/", "/raw/" + other + "/notes.md", "/api/v1/skills/" + other} {
 			all = append(all, probe{path: page})
 		}
@@ -196,14 +196,14 @@ func (w *world) probes() (all []probe) {
 	return all
 }
 
-// emptyRootRow matches the row of a root without a skill on the health page.
+// emptyRootRow matches the row of a root without skills on the health page.
 var emptyRootRow = regexp.MustCompile(`<tr><th scope="row">[^<]*</th><td><code>[^<]*</code></td><td>[^<]*</td><td class="num">0</td><td>read</td></tr>\n\n`)
 
-// TestSeesWhatIsLeft checks that a subject gets the same answers as from a server without the hidden
-// skills, and without the roots that are then empty. Skills, roots, rules and reloads are random, and
-// every surface is compared. Each skill is named as its folder: the URI of a visible skill with
-// another name can reveal that a hidden one has the URI of that name, as doc/configuration.md says.
-// KNACK_SEEDS is the number of random servers.
+// TestSeesWhatIsLeft checks that a subject gets the same answers as from a server without the
+// hidden skills, and without the roots that are then empty. Skills, roots, rules and reloads are
+// random, and every surface is compared. Each skill has the name of its folder. Otherwise the URI
+// of a visible skill could reveal that a hidden skill has the URI of its name, as
+// doc/configuration.md says. KNACK_SEEDS is the number of random servers.
 func TestSeesWhatIsLeft(t *testing.T) {
 	testwait.Slow(t)
 	names := map[string]string{"anna": "", "bert": "crew", "carl": ""}
@@ -266,7 +266,7 @@ func TestSeesWhatIsLeft(t *testing.T) {
 						}
 					}
 				}
-				t.Run(fmt.Sprint(seed, " ", reload, " ", name), func(t *testing.T) { // a server of its own, that ends
+				t.Run(fmt.Sprint(seed, " ", reload, " ", name), func(t *testing.T) { // a separate server, which ends
 					bare := filepath.Join(t.TempDir(), "knack.yaml")
 					put(t, bare, w.settings(false, section))
 					base, log := settle(t, w, left, bare)
@@ -274,7 +274,7 @@ func TestSeesWhatIsLeft(t *testing.T) {
 					r := role{name: name, known: true, headers: []string{"Authorization: Bearer " + tokens[name]}}
 					for _, p := range w.probes() {
 						got, want := full.send(r, p), control.send(r, p)
-						if p.path == "/health" { // every root has skills: one of which none is left is not shown
+						if p.path == "/health" { // a root with no visible skills is not shown
 							want = emptyRootRow.ReplaceAllString(want, "")
 						}
 						if diff := cmp.Diff(want, got); diff != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestServeAccess checks that the configuration decides which skills a client sees, and
-// that SIGHUP reads it again and applies it whole or not at all.
+// TestServeAccess checks that the configuration decides which skills a client sees. SIGHUP must
+// reload it, and apply it as a whole or not at all.
 func TestServeAccess(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"common", "secret", "more"} {
@@ -82,12 +82,12 @@ func TestServeAccess(t *testing.T) {
 	put(t, file, strings.TrimSuffix(held, strange))
 	const cut = " is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server\""
 	hangUp(t, log, `reason="`+file+cut)
-	put(t, file, strings.TrimSpace(held)) // only the last line's end
+	put(t, file, strings.TrimSpace(held)) // without the last line break
 	put(t, tokens, carlLine+" car")
 	hangUp(t, log, `reason="--token-file `+tokens+cut)
 	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
-	// Deleting its line revokes a token, also on the last line.
+	// Deleting the line of a token revokes it, even if it is the last line.
 	dora, doraLine := access.NewToken()
 	again := func() {
 		t.Helper()
@@ -100,7 +100,8 @@ func TestServeAccess(t *testing.T) {
 	again()
 	expect("without it", map[string]string{carl: "1 skill,", dora: "(401)"})
 
-	// A bearer is in the groups that the file now lists: in another one, and again.
+	// A client is in the groups that the file lists after a reload: first in another group, then in
+	// the first one again.
 	put(t, file, strings.Replace(held, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
 	again()
 	expect("with another group", map[string]string{anna: "1 skill,", bert: "1 skill,"})
@@ -124,14 +125,14 @@ func TestServeAccess(t *testing.T) {
 	}
 }
 
-// TestReloadTells checks that a SIGHUP that changes only rules notifies at once the clients
-// that see something else by them, and no others. No skill changes, so that a scan of the
+// TestReloadTells checks that a SIGHUP that changes only rules immediately notifies the clients
+// that see different skills by the new rules, and no others. No skill changes, so a scan of the
 // folders would not notify them.
 func TestReloadTells(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 2 s")
 	}
-	// Not beside others: the signal reaches every server in this process.
+	// This test is not parallel, since the signal reaches every server in this process.
 	dir := t.TempDir()
 	for _, name := range []string{"common", "inside"} {
 		put(t, filepath.Join(dir, name, "SKILL.md"), "---\nname: "+name+"\ndescription: One.\n---\n")
@@ -145,7 +146,7 @@ func TestReloadTells(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "knack.yaml")
 	rule := func(name string) string { return "    - {subjects: [" + name + "], deny: [\"skill://inside\"]}\n" }
 	head := "access:\n  default: allow\n  tokens:\n" + lines + "  rules:\n    - {subjects: [nobody], deny: [\"skill://common\"]}\n"
-	put(t, file, "access:\n  tokens:\n"+lines) // no rules at all
+	put(t, file, "access:\n  tokens:\n"+lines) // without rules
 	url, _ := servingLog(t, "--dir", dir, "--config", file)
 	h := &house{surfer: newSurfer(t, strings.TrimSuffix(url, "/mcp")), dir: dir, sessions: map[string]string{}}
 	streams := map[string]*stream{}
@@ -162,10 +163,10 @@ func TestReloadTells(t *testing.T) {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		told[step.tells] += 3 // lists
+		told[step.tells] += 3 // three lists
 		testwait.Until(t, func() bool { return count(streams[step.tells]) >= told[step.tells] }, "step", i, step.tells, "is not told:", streams[step.tells].text)
 	}
-	// All other notifications arrived before this one.
+	// Every other notification arrives before the one for this change.
 	replace(t, filepath.Join(dir, "common/notes.md"), "other notes\n")
 	for name, s := range streams {
 		testwait.Until(t, func() bool { return strings.Contains(s.text(), "resources/updated") }, name, "hears no more:", s.text)
@@ -175,8 +176,8 @@ func TestReloadTells(t *testing.T) {
 	}
 }
 
-// TestServeTokenFile checks that a changed token file takes effect without a signal: a revoked token is
-// refused, and a file with a fault or without its end changes nothing.
+// TestServeTokenFile checks that a changed token file takes effect without a signal. A revoked
+// token must be refused, and a damaged or truncated file must change nothing.
 func TestServeTokenFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -209,7 +210,7 @@ func TestServeTokenFile(t *testing.T) {
 	}
 	replace(t, tokens, annaLine+" anna\n")
 	logged("the token file can be read again, and is as before")
-	replace(t, tokens, "# rotated\n"+annaLine+" an") // cut, and not the beginning of the file before
+	replace(t, tokens, "# rotated\n"+annaLine+" an") // cut, but not the old beginning
 	logged("looks cut short; write its last line whole")
 	replace(t, tokens, annaLine+" anna\n")
 	if code := cli.Main(t.Context(), env, []string{"token", "revoke", "anna", "--to", tokens}); code != 0 {
@@ -240,7 +241,7 @@ func TestServeAccessRefuses(t *testing.T) {
 	}
 }
 
-// replace writes a file in one step, so that no reader sees it empty or half.
+// replace replaces a file in one step, so that no reader sees an empty or incomplete file.
 func replace(t *testing.T, file, text string) {
 	t.Helper()
 	beside := filepath.Join(t.TempDir(), "new")

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestServeClientChanges checks that the list for a client follows its own skills: a copy that
-// appears in its folder, a copy whose bytes change, and its settings.
+// TestServeClientChanges checks that the list for a client follows the client's own skills: a new
+// copy in its folder, a copy whose bytes change, and its settings.
 func TestServeClientChanges(t *testing.T) {
 	env := environment(t)
 	const mine = "---\nname: mine\ndescription: Is mine alone.\n---\n"
@@ -59,7 +59,7 @@ func TestServeClientChanges(t *testing.T) {
 	}
 	becomes("it is a copy again", false)
 	put(t, filepath.Join(env.Home, ".claude/settings.json"), `{"skillOverrides": {"mine": "off"}}`)
-	put(t, filepath.Join(ours, "..", "poke", "SKILL.md"), mine) // the next refresh reads the settings
+	put(t, filepath.Join(ours, "..", "poke", "SKILL.md"), mine) // causes a refresh, and a read of the settings
 	becomes("its settings turn it off", true)
 	client.Close()
 	if code := <-ended; code != 0 {

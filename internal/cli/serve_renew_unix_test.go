@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hangUp sends a SIGHUP to the server in this process and waits until its log says text
-// once more.
+// hangUp sends a SIGHUP to the server in this process, and waits until text is in its log once
+// more.
 func hangUp(t *testing.T, log func() string, text string) {
 	t.Helper()
 	before := strings.Count(log(), text)
@@ -29,9 +29,9 @@ func hangUp(t *testing.T, log func() string, text string) {
 	testwait.Until(t, func() bool { return strings.Count(log(), text) > before }, text, "is not in the log:", log)
 }
 
-// TestServeRenewsCertificate checks that the certificate in the files is served, and that the
-// log, the audit log and the metrics report it. A certificate that does not fit its key is
-// reported, too, and not served. SIGHUP says it each time.
+// TestServeRenewsCertificate checks that a renewed certificate is served, and that the log, the
+// audit log and the metrics report it. A certificate that does not fit its key must be reported
+// too, each time on SIGHUP, and not be served.
 func TestServeRenewsCertificate(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a", "SKILL.md"), "---\nname: a\ndescription: A.\n---\n")
@@ -116,7 +116,7 @@ func TestServeRenewsCertificate(t *testing.T) {
 	}
 }
 
-// No version of TLS before 1.2 is spoken.
+// TestServeRefusesOldTLS checks that the server refuses versions of TLS before 1.2.
 func TestServeRefusesOldTLS(t *testing.T) {
 	cert, key := certificate(t)
 	url, _ := servingLog(t, "--dir", t.TempDir(), "--tls-cert", cert, "--tls-key", key)
@@ -132,7 +132,8 @@ func TestServeRefusesOldTLS(t *testing.T) {
 	}
 }
 
-// A reload of rules for other roots is refused, and the previous rules stay in force.
+// TestServeRefusesMisspeltRules checks that a reload with rules for other roots is refused, and
+// that the previous rules stay in force.
 func TestServeRefusesMisspeltRules(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
@@ -160,8 +161,8 @@ func TestServeRefusesMisspeltRules(t *testing.T) {
 	}
 }
 
-// TestServeHidesMisspeltLater checks that rules for other roots hide a skill that appears after
-// the start or after a reload, and that the log tells how to correct them.
+// TestServeHidesMisspeltLater checks that rules for other roots hide a skill that appears after the
+// start or after a reload. The log must tell how to correct the rules.
 func TestServeHidesMisspeltLater(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
@@ -191,9 +192,9 @@ func TestServeHidesMisspeltLater(t *testing.T) {
 	hides("later")
 }
 
-// TestServeRevokesUnderMisspeltRules checks that a reload of the same rules revokes a token, although
-// a skill that moved to another root makes the rules misspelt. The skill stays hidden, the
-// log says so once, and other rules or a start are refused as before.
+// TestServeRevokesUnderMisspeltRules checks that a reload of unchanged rules revokes a token, even
+// if a skill that moved to another root made the rules misspelt. The skill must stay hidden, and
+// the log must report it once. Changed rules, or a start, must still be refused.
 func TestServeRevokesUnderMisspeltRules(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(one, "open", "SKILL.md"), "---\nname: open\ndescription: A.\n---\n")
@@ -230,8 +231,8 @@ func TestServeRevokesUnderMisspeltRules(t *testing.T) {
 	expect(anna, http.StatusOK)
 }
 
-// A server that listens at every address of the machine warns at its start that it
-// refuses clients that use a host name.
+// TestServeSaysWhichNames checks that a server that listens on every address of the machine warns
+// at its start that it refuses clients that use a host name.
 func TestServeSaysWhichNames(t *testing.T) {
 	_, line := access.NewToken()
 	file := filepath.Join(t.TempDir(), "tokens")

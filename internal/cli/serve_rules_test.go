@@ -21,7 +21,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// stalled is a root whose disk answers when it is opened.
+// stalled is a root whose disk answers once opened is closed.
 type stalled struct {
 	*skilltest.Memory
 	opened chan struct{}
@@ -32,13 +32,13 @@ func (s stalled) Scan(ctx context.Context) (skill.Scan, error) {
 		select {
 		case <-s.opened:
 			return s.Memory.Scan(ctx)
-		case <-time.After(10 * time.Millisecond): // it is slow rather than silent
+		case <-time.After(10 * time.Millisecond): // slow, but not silent
 			skill.Progress(ctx).Add(1)
 		}
 	}
 }
 
-// denying returns a configuration whose rule denies patterns.
+// denying returns a configuration with a rule that denies patterns.
 func denying(t *testing.T, patterns ...string) config.Access {
 	t.Helper()
 	var rule access.Rule
@@ -52,7 +52,7 @@ func denying(t *testing.T, patterns ...string) config.Access {
 	return config.Access{Policy: access.NewPolicy(true, []access.Rule{rule})}
 }
 
-// ruling is rules over roots, and their log.
+// ruling has rules over roots, and their log.
 type ruling struct {
 	rules
 	roots  []catalog.Source
@@ -68,13 +68,13 @@ func newRuling(t *testing.T, c *catalog.Catalog, pattern string) *ruling {
 	return r
 }
 
-// put puts rules in force, as a reload does.
+// put applies rules, as a reload does.
 func (r *ruling) put(given config.Access) {
 	r.gate.Set(new(admission).state(nil, given.Policy))
 	r.set("knack.yaml", given)
 }
 
-// sees reports whether a client is shown the skill.
+// sees reports whether a client sees the skill.
 func (r *ruling) sees(t *testing.T, uri string) bool {
 	t.Helper()
 	at, err := skill.ParseURI(uri)
@@ -86,8 +86,8 @@ func (r *ruling) sees(t *testing.T, uri string) bool {
 	return e != nil
 }
 
-// TestRulesAreJudgedAgain checks that a misspelt deny hides a skill that appears later, whether
-// the rules are from the start or a reload, and that replaced rules have no effect.
+// TestRulesAreJudgedAgain checks that a misspelt deny rule hides a skill that appears later,
+// whether the rule is from the start or from a reload. Replaced rules must have no effect.
 func TestRulesAreJudgedAgain(t *testing.T) {
 	const secret = "skill://two/secret"
 	doc := skilltest.Document("secret", "d")
@@ -194,7 +194,7 @@ func TestRulesAreJudgedAgain(t *testing.T) {
 			enforce: func(s access.State) { r.gate.Set(s); reloads.Add(1) }, http: h, log: slog.New(slog.DiscardHandler),
 		}
 		go reload.run(ctx, hangups, nil)
-		for n := range int64(3) { // while the root is late
+		for n := range int64(3) { // while the root does not answer
 			select {
 			case hangups <- os.Interrupt:
 			case <-time.After(testwait.Patience):

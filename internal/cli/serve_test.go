@@ -20,8 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// environment returns the environment of a person with one skill, one broken one, and
-// nothing else.
+// environment returns the environment of a person with one valid skill and one broken skill.
 func environment(t *testing.T) console.Env {
 	t.Helper()
 	home := t.TempDir()
@@ -39,7 +38,7 @@ func environment(t *testing.T) console.Env {
 	}
 }
 
-// locked is a buffer that two goroutines may use.
+// locked is a buffer that several goroutines may use.
 type locked struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -57,14 +56,14 @@ func (l *locked) String() string {
 	return l.b.String()
 }
 
-// eventually waits for a text on a stream.
+// eventually waits until a stream contains a text.
 func eventually(t *testing.T, l *locked, want string) {
 	t.Helper()
 	testwait.Until(t, func() bool { return strings.Contains(l.String(), want) }, want, "is not in", l.String)
 }
 
-// On a terminal, serve prints to stderr which skills it serves from where, which it
-// skips, and how a client connects. Stdout has only the protocol.
+// TestServeBanner checks that serve prints on a terminal which skills it serves and from where,
+// which skills it skips, and how a client connects. Stdout must have only the protocol.
 func TestServeBanner(t *testing.T) {
 	env := environment(t)
 	in, person := io.Pipe()
@@ -91,7 +90,7 @@ A client starts this command itself. For Claude Code, this adds it:
   EXE connect claude-code --write
 To end it: Ctrl-C.
 `
-	// After a second, a line of progress is drawn and erased.
+	// After a second, a progress line is printed and erased.
 	got := regexp.MustCompile(`[^\n]*\r`).ReplaceAllString(told.String(), "")
 	got = strings.NewReplacer(env.Home, "HOME", exe, "EXE").Replace(got)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -102,8 +101,8 @@ To end it: Ctrl-C.
 	}
 }
 
-// TestServeBannerFlags checks that the command that the banner prints carries the flags in use,
-// with absolute paths.
+// TestServeBannerFlags checks that the command in the banner has the flags in use, with absolute
+// paths.
 func TestServeBannerFlags(t *testing.T) {
 	env := environment(t)
 	in, person := io.Pipe()
@@ -127,8 +126,9 @@ func TestServeBannerFlags(t *testing.T) {
 	}
 }
 
-// TestServeGreeting checks the text of serve over HTTP at a terminal, and that without one it
-// prints only its address. A line counts skipped skills; the log does not.
+// TestServeGreeting checks the text that serve prints over HTTP at a terminal. Without a terminal,
+// it must print only its address. Skipped skills must be counted in one line, and not be in the
+// log.
 func TestServeGreeting(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -177,7 +177,7 @@ To end it: Ctrl-C.
 			if code := <-ended; code != 0 {
 				t.Errorf("exit status %d", code)
 			}
-			text := regexp.MustCompile(`\r[^\n]*\r`).ReplaceAllString(told.String(), "") // the progress that a busy machine shows, and erases
+			text := regexp.MustCompile(`\r[^\n]*\r`).ReplaceAllString(told.String(), "") // erase the progress line of a busy machine
 			got := regexp.MustCompile(`:\d+/`).ReplaceAllString(strings.ReplaceAll(text, exe, "EXE"), ":PORT/")
 			if name == "json" {
 				if strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "{") {
@@ -190,7 +190,8 @@ To end it: Ctrl-C.
 	}
 }
 
-// A client that stops reading does not keep the process after one signal.
+// TestServeClientStopsReading checks that one signal ends the process even if the client has
+// stopped reading.
 func TestServeClientStopsReading(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -217,7 +218,8 @@ func TestServeClientStopsReading(t *testing.T) {
 	}
 }
 
-// Over stdio the skills are one person's own: no answer is for a shared cache.
+// TestServeIsPrivate checks that no answer over stdio allows a shared cache, since the skills
+// belong to one person.
 func TestServeIsPrivate(t *testing.T) {
 	env := environment(t)
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
@@ -238,7 +240,7 @@ func TestServeIsPrivate(t *testing.T) {
 	}
 }
 
-// gate holds the first write back.
+// gate is a stream that holds back its first write.
 type gate struct {
 	*locked
 	once       sync.Once
@@ -251,7 +253,8 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.locked.Write(p)
 }
 
-// Lists cut descriptions to the terminal's width, and never within a character.
+// TestListWidth checks that lists cut descriptions to the width of the terminal, and never within a
+// character.
 func TestListWidth(t *testing.T) {
 	env := environment(t)
 	file := filepath.Join(env.Home, ".claude/skills/git/SKILL.md")
@@ -272,7 +275,8 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// A command that could not write its output fails, also if its answer is no.
+// TestOutputFails checks that a command that could not write its output fails, even if its result
+// is negative.
 func TestOutputFails(t *testing.T) {
 	whole := environment(t)
 	put(t, filepath.Join(whole.Dir, ".git/x"), "")
@@ -306,8 +310,8 @@ type errNoSpace struct{}
 
 func (errNoSpace) Error() string { return "no space left on device" }
 
-// TestServeRootIsFile checks that a file as a client's root is one line in the log, not one
-// for each folder that could be below it.
+// TestServeRootIsFile checks that a file in place of a client's root is logged in one line, and not
+// in one line for each folder that could be below it.
 func TestServeRootIsFile(t *testing.T) {
 	env := environment(t)
 	file := filepath.Join(env.Dir, "file")
@@ -337,8 +341,8 @@ func TestServeRootIsFile(t *testing.T) {
 	}
 }
 
-// TestServeMissingFolder checks that a folder in KNACK_DIRS that does not exist is one line
-// in the log, at a terminal too.
+// TestServeMissingFolder checks that a missing folder in KNACK_DIRS is logged in one line, at a
+// terminal too.
 func TestServeMissingFolder(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		env := environment(t)

@@ -15,7 +15,7 @@ import (
 
 const unitFile = "../../deploy/knack.service"
 
-// unit returns the service with another program instead of the installed one.
+// unit returns the text of the systemd unit, with the given program in place of the installed one.
 func unit(t *testing.T, program string) string {
 	t.Helper()
 	data, err := os.ReadFile(unitFile)
@@ -29,7 +29,7 @@ func unit(t *testing.T, program string) string {
 	return strings.ReplaceAll(string(data), installed, program+" ")
 }
 
-// systemd accepts the unit, and rates its exposure as low.
+// TestServiceUnit checks that systemd accepts the unit, and rates its exposure as low.
 func TestServiceUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestServiceUnit(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), analyze, append(args, file)...).CombinedOutput()
 		return string(out), err
 	}
-	// It warns of unknown settings, and continues.
+	// systemd-analyze only warns about unknown settings, so the output must be empty.
 	if out, err := run("verify", "--man=no"); err != nil || out != "" {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
@@ -54,7 +54,7 @@ func TestServiceUnit(t *testing.T) {
 	}
 }
 
-// The unit has the promised settings; this needs no systemd.
+// TestServiceIsClosed checks that the unit has the promised settings. It needs no systemd.
 func TestServiceIsClosed(t *testing.T) {
 	text := unit(t, "knack")
 	for _, line := range []string{
@@ -68,8 +68,8 @@ func TestServiceIsClosed(t *testing.T) {
 	}
 }
 
-// TestServiceStarts checks that the unit's command line starts a server with minimal settings
-// and an audit log, in which config check finds no fault.
+// TestServiceStarts checks that the unit's command line starts a server with minimal settings and
+// an audit log. config check must find no fault in the settings.
 func TestServiceStarts(t *testing.T) {
 	_, line, _ := strings.Cut(unit(t, "knack"), "ExecStart=knack serve ")
 	line, _, _ = strings.Cut(line, "\n")

@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// shells has for each shell the start with knack's completion and without files of this
-// machine's user. The first argument of its command is the shell.
+// shells has the command and the configuration that start each shell with knack's completion,
+// without files of this machine's user. The first word of the command is the shell.
 var shells = map[string]struct{ start, config string }{
 	"bash": {"bash --noprofile --rcfile .bashrc -i", `
 source /usr/share/bash-completion/bash_completion
@@ -31,8 +31,8 @@ source <(knack completion zsh)`},
 	"fish": {"fish --no-config -i --init-command", `set fish_greeting; knack completion fish | source`},
 }
 
-// TestShells types lines with tabs into real shells, and reads the screen. A shell that is
-// missing is skipped unless KNACK_SHELLS names it.
+// TestShells types lines with tabs into real shells, and checks the screen. A shell that is not
+// installed is skipped unless KNACK_SHELLS names it.
 func TestShells(t *testing.T) {
 	if os.Getenv("KNACK_SHELLS") == "" {
 		testwait.Slow(t)
@@ -72,7 +72,8 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// shellWorld makes a home folder with plain skills, and with skills whose words are commands.
+// shellWorld creates a home folder with ordinary skills, and with skills whose names and
+// descriptions contain commands.
 func shellWorld(t *testing.T) (home string) {
 	home = t.TempDir()
 	hostile := []string{"zz$(touch PWNED)EVIL1", "zz$(touch PWNED)EVIL2", "vv`touch PWNED`EVIL", "ww;touch PWNED;EVIL", "zz\ntouch PWNED #EVIL", "zz\ttouch PWNED #EVIL", "$(touch PWNED)EVIL"}
@@ -91,7 +92,7 @@ func testShell(t *testing.T, s *screen) {
 		typed string
 		shown []string
 	}{
-		// Completed and run.
+		// These lines are completed and run.
 		{"knack conf\t pa\t\r", []string{"knack.yaml"}},
 		{"knack show gi\t\r", []string{"BODY0"}},
 		{"knack show git ref\t\r", []string{"STYLE0"}},
@@ -104,15 +105,15 @@ func testShell(t *testing.T, s *screen) {
 		{"knack connect curs\t --scope us\t\r", []string{"mcpServers"}},
 		{"knack help roo\t\r", []string{"A root is a folder"}},
 		{"knack completion fi\t\r", []string{"complete -c knack"}},
-		// No completion fits, of a skill's words or of a file in it.
+		// Here no completion fits the name of a skill or of a file.
 		{"knack show zz\t\t\tQ\r", []string{"no skill 'zzQ'"}},
 		{"knack show git references/\t\r", []string{"STYLE0"}},
-		// The choice, with descriptions.
+		// These list the choices, with descriptions.
 		{"knack show \t\t", []string{"git", "Runs $(touch PWNED) `touch PWNED` %F.", "codex-user:review", "odd name", "The other one.", "engage"}},
 		{"knack list --exclude \t\t", []string{"claude-user", "builtin"}},
 		{"knack serve --log-level \t\t", []string{"debug", "info", "warn", "error"}},
 	} {
-		if s.shell != "bash" { // which lists at the second tab
+		if s.shell != "bash" { // bash lists at the second tab
 			c.typed = strings.Replace(c.typed, "\t\t", "\t", 1)
 		}
 		s.send(c.typed)
@@ -125,7 +126,7 @@ func testShell(t *testing.T, s *screen) {
 		if screen := s.text(); strings.Contains(screen, "EVIL") && !strings.HasSuffix(c.typed, "\r") {
 			t.Errorf("%q: a hostile word is shown:\n%s", c.typed, screen)
 		}
-		if !strings.HasSuffix(c.typed, "\r") { // to end the line
+		if !strings.HasSuffix(c.typed, "\r") { // end the line
 			s.send("Q\r")
 			s.shows("error: ")
 		}
@@ -133,7 +134,7 @@ func testShell(t *testing.T, s *screen) {
 	}
 }
 
-// screen is a shell in a terminal, and its output.
+// screen is a shell in a terminal, with its output.
 type screen struct {
 	shell    string
 	terminal *os.File
@@ -214,7 +215,7 @@ func (s *screen) shows(want string) bool {
 	return true
 }
 
-// sync waits until the shell runs another line, and clears the screen.
+// sync waits until the shell has run another line, and clears the screen.
 func (s *screen) sync(t *testing.T) {
 	s.syncs++
 	s.send(fmt.Sprintf("printf '%%s\\n' SY''NC%d\r", s.syncs))

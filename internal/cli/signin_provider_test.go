@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// TestSignInWithoutProvider: a server whose provider is down starts, its tokens work and can be
-// revoked, and a changed section waits for a restart.
+// TestSignInWithoutProvider checks that a server whose provider is down starts. Its tokens must
+// work and be revocable, and a changed section must wait for a restart.
 func TestSignInWithoutProvider(t *testing.T) {
 	const down = "127.0.0.1:1" // nothing answers there
 	section := func(id string) string {
@@ -26,7 +26,8 @@ func TestSignInWithoutProvider(t *testing.T) {
 	if r := s.get("/"); r.code != 401 || !strings.Contains(r.body, "Sign in with "+down) || !strings.Contains(r.body, "Access token") {
 		t.Errorf("%d %s", r.code, r.body)
 	}
-	// The browser is led to the host that the provider knows, and stays here the second time.
+	// The server redirects the browser to the host that the provider knows. The second time, it
+	// does not.
 	if r := s.get("/signin/begin?to=/health"); r.code != 303 || r.header.Get("Location") != "http://127.0.0.1:8080/signin/begin?again=1&to=%2Fhealth" {
 		t.Errorf("%d %v", r.code, r.header)
 	}

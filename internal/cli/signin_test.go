@@ -23,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// surfer is a browser without state: the test sets each of its requests.
+// surfer is a browser that keeps no cookies: the test sets each request.
 type surfer struct {
 	t    *testing.T
 	base string
@@ -37,8 +37,8 @@ func newSurfer(t *testing.T, base string) *surfer {
 	}}
 }
 
-// ask sends a request like a browser that opens a page. Headers, as "key: value", replace
-// its own.
+// ask sends a request as a browser does that opens a page. Headers are given as "key: value", and
+// replace the browser's own headers.
 func (s *surfer) ask(method, path, body string, headers ...string) reply {
 	s.t.Helper()
 	own := []string{"Accept: text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -73,7 +73,7 @@ type company struct {
 	log              func() string
 }
 
-// employ serves skills to two users with tokens.
+// employ starts a server with skills and two users with tokens.
 func employ(t *testing.T, args ...string) company {
 	t.Helper()
 	var c company
@@ -88,13 +88,13 @@ func employ(t *testing.T, args ...string) company {
 	return c
 }
 
-// TestSignIn checks that a browser signs in once with a token, until it signs out or the
-// token is revoked, and that the cookie opens pages and nothing else.
+// TestSignIn checks that a browser signs in once with a token, and stays signed in until it signs
+// out or the token is revoked. The cookie must open pages and nothing else.
 func TestSignIn(t *testing.T) {
 	c := employ(t)
 	s := newSurfer(t, c.base)
 
-	// Without a session every page is the same, with or without a skill behind it.
+	// Without a session, every page is the same, whether or not the skill exists.
 	asked := s.get("/skills/one/")
 	want := strings.Replace(asked.body, `value="/skills/one/"`, `value="/skills/nobody/"`, 1)
 	if asked.code != 401 || asked.header.Get("WWW-Authenticate") != "Bearer" || asked.header.Get("Cache-Control") != "no-store" || !strings.Contains(asked.body, `<form method="post" action="/signin">`) {
@@ -139,7 +139,8 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 
-	// A valid token gets a cookie that differs from the token, and a redirect back.
+	// A valid token gets a cookie that differs from the token, and a redirect to the requested
+	// page.
 	r := s.ask("POST", "/signin", url.Values{"token": {" " + c.anna + "\n"}, "to": {"/skills/one/?view=files"}}.Encode())
 	if r.code != 303 || r.header.Get("Location") != "/skills/one/?view=files" {
 		t.Fatalf("%d %v %s", r.code, r.header, r.body)
@@ -158,7 +159,7 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("%s %q: %d", path, headers[1:], r.code)
 			}
 		}
-		// The cookie does not work for another page's pictures, scripts and frames, or with
+		// The cookie does not work for pictures, scripts and frames of another site's page, or with
 		// a wrong Authorization header.
 		for _, headers := range [][]string{
 			{mine, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, {mine, "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: cors"},
@@ -181,7 +182,7 @@ func TestSignIn(t *testing.T) {
 		t.Error("one who has a header is offered to sign out")
 	}
 
-	// The cookie does not work for MCP, and cannot change anything.
+	// The cookie does not work for MCP, and does not allow changes.
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		r := s.ask("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, mine, "Content-Type: application/json", "Mcp-Protocol-Version: "+version)
 		if r.code != 401 {
@@ -194,7 +195,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 
-	// Signing out ends the session, and another site's page cannot do it.
+	// Signing out ends the session. A page of another site cannot sign a user out.
 	if r := s.ask("POST", "/signout", "", mine, "Sec-Fetch-Site: cross-site"); r.code != 403 || s.get("/", mine).code != 200 {
 		t.Errorf("another's page signs out: %d", r.code)
 	}
@@ -210,7 +211,7 @@ func TestSignIn(t *testing.T) {
 		t.Error("a session goes on after it was signed out of, or another one does not")
 	}
 
-	// Revoking a token ends its sessions at once, for good.
+	// Revoking a token immediately ends its sessions for good.
 	bert := bearing1(s.signIn(c.bert))
 	put(t, c.config, c.common)
 	hangUp(t, c.log, "the settings and tokens were read again")
@@ -237,7 +238,7 @@ func assetOf(t *testing.T, page string) string {
 	return path
 }
 
-// TestSignInOverTLS checks that the cookie is sent over TLS only, also if a proxy ends TLS.
+// TestSignInOverTLS checks that the cookie is sent only over TLS, even if a proxy terminates TLS.
 func TestSignInOverTLS(t *testing.T) {
 	cert, key := certificate(t)
 	c := employ(t, "--tls-cert", cert, "--tls-key", key, "--allow-host", "skills.example")
@@ -250,7 +251,7 @@ func TestSignInOverTLS(t *testing.T) {
 	if code := s.get("/", bearing1(cookie)).code; code != 200 {
 		t.Errorf("with it: %d", code)
 	}
-	// Another server of the domain could have set a cookie without the prefix.
+	// A cookie without the prefix could come from another server of the domain.
 	if code := s.get("/", "Cookie: knack-"+port+"="+cookie.Value).code; code != 401 {
 		t.Errorf("under another name: %d", code)
 	}
@@ -284,7 +285,7 @@ func TestNoSignInWithoutTokens(t *testing.T) {
 	}
 }
 
-// certificate returns a self-signed certificate for the loopback.
+// certificate returns the files of a self-signed certificate for the loopback address.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// mountSilent mounts a file system on a folder that answers nothing, such as one of a network whose
-// server is gone: no program reads the requests of FUSE.
+// mountSilent mounts a file system that answers no calls, such as one of a server that is gone. No
+// program reads the FUSE requests.
 func mountSilent(t *testing.T, at string) {
 	t.Helper()
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -32,20 +32,20 @@ func mountSilent(t *testing.T, at string) {
 	}
 	t.Cleanup(func() {
 		_ = unix.Unmount(at, unix.MNT_DETACH)
-		_ = unix.Close(fd) // which ends the calls that wait
+		_ = unix.Close(fd) // ends the calls that wait
 	})
 }
 
-// TestSilentDisk checks that commands and the server offer the skills of all other folders while
-// the disk with an agent's home, with a folder of skills, with one skill or with the user's home
-// does not answer, and that they name the root.
+// TestSilentDisk checks that commands and the server still offer the skills of all other folders if
+// one disk does not answer. The disk has the home folder of an agent or of the user, a folder of
+// skills, or one skill. The output must name the root.
 func TestSilentDisk(t *testing.T) {
 	testwait.Slow(t)
 	for name, c := range map[string]struct {
-		silent string // the folder below the test's
-		link   string // a link to it
+		silent string // the silent folder, below the test's
+		link   string // a link to the silent folder
 		vars   []string
-		label  string // of a root that does not answer
+		label  string // the label of the root that does not answer
 	}{
 		"agent": {silent: "home/.claude", label: "claude-user"},
 		"root":  {silent: "home/.claude/skills", label: "claude-user"},

@@ -51,7 +51,8 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// follow starts a server with settings, in which STORE is its store.
+// follow starts a server with settings. STORE in them is replaced with the path of the server's
+// store.
 func follow(t *testing.T, dir, settings string) *server {
 	t.Helper()
 	s := &server{t: t, dir: dir, ended: make(chan error, 1)}
@@ -73,7 +74,7 @@ func follow(t *testing.T, dir, settings string) *server {
 	return s
 }
 
-// get returns the status and the body of a page.
+// get gets a page, and returns its status and body.
 func (s *server) get(path string) (int, string) {
 	resp, err := http.Get("http://" + s.address + path)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *server) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// post returns the answer to a message of MCP.
+// post sends an MCP message, and returns the answer.
 func (s *server) post(message string) string {
 	s.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://"+s.address+"/mcp", strings.NewReader(message))
@@ -115,7 +116,7 @@ func (s *server) post(message string) string {
 	return string(body)
 }
 
-// shows waits until a page has a text.
+// shows waits until a page contains a text.
 func (s *server) shows(path, text string) {
 	s.t.Helper()
 	var body string
@@ -125,7 +126,7 @@ func (s *server) shows(path, text string) {
 	}, text, "in", path, func() string { return body + "\n" + s.log.String() })
 }
 
-// stop ends the server as systemd does, which must not take long.
+// stop ends the server as systemd does, and checks that it ends without an error.
 func (s *server) stop() {
 	s.t.Helper()
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
@@ -137,7 +138,7 @@ func (s *server) stop() {
 // says returns the number of log lines with a text.
 func (s *server) says(text string) int { return strings.Count(s.log.String(), text) }
 
-// logged waits until the log has a text once.
+// logged waits until the log contains a text, and checks that only one line does.
 func (s *server) logged(text string) {
 	s.t.Helper()
 	testwait.Until(s.t, func() bool { return s.says(text) > 0 }, text, "in the log", s.log.String)
@@ -158,7 +159,8 @@ func settingsOf(host, more string) string {
 	return "sources:\n  - name: acme\n    from: oci://" + host + "/acme/skills:prod\n" + more + "store: {dir: STORE}\npoll: 1s\n"
 }
 
-// TestSourceDown starts with a warm store and a dead registry, and with an empty one.
+// TestSourceDown checks a server whose registry does not answer, with a warm and with an empty
+// store.
 func TestSourceDown(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.Start(t)
@@ -166,8 +168,8 @@ func TestSourceDown(t *testing.T) {
 	registry.Stop()
 	dir := t.TempDir()
 
-	// Empty: ready with the other root, and every surface says since when the source is missing. The
-	// log has the reason, in one line.
+	// With an empty store, the server is ready with the other root. Every surface reports since
+	// when the source is missing, and the log has the reason in one line.
 	put(t, filepath.Join(dir, "own", "here", "SKILL.md"), "---\nname: here\ndescription: Use here.\n---\n")
 	roots := "roots: [{label: own, dir: own}]\n"
 	s := follow(t, dir, roots+settingsOf(registry.Host, ""))
@@ -196,13 +198,13 @@ func TestSourceDown(t *testing.T) {
 			t.Errorf("%s: no %q in %s", params, want, body)
 		}
 	}
-	s.shows("/metrics", `knack_source_polls_total{source="acme",outcome="failed"} 3`) // it asks on
+	s.shows("/metrics", `knack_source_polls_total{source="acme",outcome="failed"} 3`) // it polls on
 	s.logged("nothing of it is served yet")
 	registry.Start()
 	s.shows("/raw/acme/pdf/SKILL.md", "One.")
 	s.shows("/metrics", `knack_source_info{source="acme",version="1.0.0",digest="`+digest+`"`)
 
-	// Stopped while it serves: no call fails.
+	// If the registry stops while the server runs, no call fails.
 	registry.Stop()
 	s.shows("/metrics", `knack_source_polls_total{source="acme",outcome="failed"} `)
 	var failed int
@@ -216,7 +218,7 @@ func TestSourceDown(t *testing.T) {
 	}
 	s.stop()
 
-	// Warm: ready and serving.
+	// With a warm store, the server is ready and serves the skills.
 	s = follow(t, dir, settingsOf(registry.Host, ""))
 	s.shows("/readyz", "ok")
 	s.shows("/raw/acme/pdf/SKILL.md", "One.")
@@ -229,8 +231,8 @@ func TestSourceDown(t *testing.T) {
 	}
 }
 
-// TestSourceForward follows a tag that moves back: it is refused with forward-only, and followed
-// without.
+// TestSourceForward checks that a tag that moves back is refused with forward-only, and followed
+// without it.
 func TestSourceForward(t *testing.T) {
 	t.Parallel()
 	host := registrytest.Start(t).Host
@@ -263,7 +265,7 @@ func TestSourceForward(t *testing.T) {
 		}
 	}
 
-	// A replica that remembers nothing has min-version.
+	// A replica without a record of earlier versions relies on min-version.
 	s = follow(t, t.TempDir(), settingsOf(host, "    min-version: 1.4.0\n"))
 	s.shows("/readyz", "ok; skills of acme are missing: its release is refused since ")
 	s.shows("/health", "the version 1.3.0 is lower than min-version, 1.4.0")
@@ -272,8 +274,8 @@ func TestSourceForward(t *testing.T) {
 	s.stop()
 }
 
-// TestSourceSigned checks that only releases signed with the key of a rule are served,
-// also from a warm store.
+// TestSourceSigned checks that only releases that are signed with the key of a rule are served,
+// even from a warm store.
 func TestSourceSigned(t *testing.T) {
 	t.Parallel()
 	host := registrytest.Start(t).Host
@@ -318,8 +320,8 @@ func TestSourceSigned(t *testing.T) {
 	s.stop()
 }
 
-// TestSourceDamaged flips a byte of a file in the store: the wrong byte is never served, and the file
-// is soon restored.
+// TestSourceDamaged changes a byte of a file in the store. It checks that the wrong byte is never
+// served, and that the file is soon restored.
 func TestSourceDamaged(t *testing.T) {
 	t.Parallel()
 	host := registrytest.Start(t).Host
@@ -350,7 +352,7 @@ func TestSourceDamaged(t *testing.T) {
 	s.stop()
 }
 
-// TestSourceEndsInPull checks that a server ends while its registry is silent in a pull.
+// TestSourceEndsInPull checks that a server can end while its registry does not answer in a pull.
 func TestSourceEndsInPull(t *testing.T) {
 	proxy := registrytest.NewProxy(t, registrytest.Start(t).Host)
 	publish(t, proxy.Host, "1.0.0", "One.")
@@ -364,7 +366,7 @@ func TestSourceEndsInPull(t *testing.T) {
 	}
 }
 
-// TestSourceStdio serves a source over standard input and output, without any file.
+// TestSourceStdio checks that a server over stdio serves a source without any file.
 func TestSourceStdio(t *testing.T) {
 	host := registrytest.Start(t).Host
 	publish(t, host, "1.0.0", "One.")

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestSourceWalk swaps releases in the middle of walks over all pages of a list. Each walk has
-// every unchanged skill exactly once, and later reads get the new release.
+// TestSourceWalk swaps releases while clients walk over all pages of a list. It checks that each
+// walk has every unchanged skill exactly once, and that later reads get the new release.
 func TestSourceWalk(t *testing.T) {
 	testwait.Slow(t)
 	host := registrytest.Start(t).Host
@@ -53,7 +53,8 @@ func TestSourceWalk(t *testing.T) {
 			}
 			cursor = answer.Result.NextCursor
 			if pages++; pages == 1 {
-				// The first is gone, the last is another, and there is a new one behind where the walk is.
+				// The first skill is gone, the last one has changed, and there is a new one after
+				// skill-0100.
 				version := fmt.Sprintf("2.%d.0", round)
 				delete(skills, fmt.Sprintf("skill-%04d/SKILL.md", round))
 				skills["skill-1199/SKILL.md"] = registrytest.Skill("skill-1199", version)
@@ -65,7 +66,7 @@ func TestSourceWalk(t *testing.T) {
 		if pages < 2 {
 			t.Fatalf("%s has %d pages", method, pages)
 		}
-		for i := 10; i < n; i++ { // the skills that stay
+		for i := 10; i < n; i++ { // the unchanged skills
 			uri := fmt.Sprintf("skill://acme/skill-%04d/SKILL.md", i)
 			if k := seen[uri] + seen[strings.TrimSuffix(uri, "/SKILL.md")]; k != 1 {
 				t.Errorf("%s has %s %d times", method, uri, k)

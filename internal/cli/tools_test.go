@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// session runs knack in a folder, with a skill below s, and returns its stdout.
+// session runs knack in a folder with a skill below s, and returns the stdout.
 func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	t.Helper()
 	put(t, filepath.Join(dir, "s", "git", "SKILL.md"), "---\nname: git\ndescription: Commits & <pushes>\n---\n")
@@ -24,8 +24,8 @@ func session(t *testing.T, dir, stdin string, args ...string) []byte {
 	return []byte(out)
 }
 
-// TestToolsEqualMCP checks that knack tools and knack call print the same MCP results as
-// a client of knack serve gets.
+// TestToolsEqualMCP checks that knack tools and knack call print the same results as an MCP client
+// of knack serve gets.
 func TestToolsEqualMCP(t *testing.T) {
 	for _, set := range tool.SetNames() {
 		t.Run(set, func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestToolsEqualMCP(t *testing.T) {
 			for i, got := range answers {
 				want := results[float64(i+3)]
 				if want["isError"] == nil {
-					want["isError"] = false // MCP's default
+					want["isError"] = false // the default in MCP
 				}
-				// Only MCP has links for the client beside the text.
+				// Only MCP adds links to the text.
 				if content, ok := want["content"].([]any); ok {
 					want["content"] = slices.DeleteFunc(content, func(c any) bool { return c.(map[string]any)["type"] == "resource_link" })
 				}

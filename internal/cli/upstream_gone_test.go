@@ -17,8 +17,9 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// TestUpstreamsGone follows a server, a site, a release and a repository, ends all of them, and starts
-// again, over stdio and over HTTP: every file that was served is served with the same digest.
+// TestUpstreamsGone starts a server that follows another server, a site, a release and a
+// repository. It ends all of them, and starts the server again over stdio and over HTTP. It checks
+// that every file is served with the same digest as before.
 func TestUpstreamsGone(t *testing.T) {
 	t.Parallel()
 	write := func(dir, name string) {
@@ -51,7 +52,7 @@ sources:
 	served := t.TempDir()
 	p := newPerson(t, sources)
 
-	// over returns the digests of the files that are served, by URI, and the index of the site.
+	// overHTTP returns the digests of the served files by URI, and of the site's index.
 	overHTTP := func(s *server) map[string]string {
 		found := map[string]string{}
 		client, err := skillsext.Dial(t.Context(), "test", "http://"+s.address+"/mcp", http.DefaultClient)
@@ -109,7 +110,7 @@ sources:
 	p.loads("site", "Of site.")
 	testwait.Until(t, func() bool { return len(overHTTP(s)) == 8 }, "all files", s.log.String)
 	wantHTTP, wantStdio := overHTTP(s), overStdio()
-	if len(wantStdio) != 9 { // with an own skill
+	if len(wantStdio) != 9 { // also has the user's own skill
 		t.Error(wantStdio)
 	}
 
@@ -123,7 +124,7 @@ sources:
 	}
 	s = follow(t, served, settings)
 	p.serve()
-	for round := range 2 { // before and after the sources could not be asked
+	for round := range 2 { // before the first failed poll and after it
 		if got := overHTTP(s); !maps.Equal(got, wantHTTP) {
 			t.Errorf("%d: HTTP: %v, want %v", round, got, wantHTTP)
 		}

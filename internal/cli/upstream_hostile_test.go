@@ -13,18 +13,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// liar is a skills server whose answers are made by hand.
+// liar is a skills server with arbitrary answers.
 type liar struct {
-	list  func(n int, cursor string) (entries []any, next string) // at the nth list
-	text  func(n int, uri string) string                          // of a file, at the nth read; nil has the text of the list
+	list  func(n int, cursor string) (entries []any, next string) // returns a page of the n-th list
+	text  func(n int, uri string) string                          // returns a file at the n-th read; nil: as listed
 	lists atomic.Int32
 	reads atomic.Int32
 }
 
-// good is a skill that each of them has.
+// good is a skill that every liar has.
 const good = "---\nname: good\ndescription: Use good.\n---\nGood.\n"
 
-// entryOf returns the entry of a skill at a path, whose files are texts.
+// entryOf returns the list entry of a skill with the given files.
 func entryOf(path string, files map[string]string) map[string]any {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	resources := []any{}
@@ -79,8 +79,9 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, data)
 }
 
-// TestHostileUpstreams follows servers that lie, all at once. The person's own skill and the good skill of
-// each server are served, and doctor has the reason for each other one.
+// TestHostileUpstreams checks a server that follows servers with false answers, all at the same
+// time. It must serve the person's own skill and the good skill of each server. Doctor must report
+// the reason for each other skill.
 func TestHostileUpstreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a list of a hundred thousand skills")
@@ -98,8 +99,8 @@ func TestHostileUpstreams(t *testing.T) {
 	wrong["uri"], wrong["resources"] = "skill://wrong/SKILL.md", "none"
 	cases := map[string]*struct {
 		liar
-		lacks bool   // nothing of it is served
-		says  string // in doctor --all
+		lacks bool   // no skill of it is served
+		says  string // the text in doctor --all
 	}{
 		"million": {liar{list: func(_ int, cursor string) (entries []any, next string) {
 			n, _ := strconv.Atoi(cursor)
@@ -144,7 +145,7 @@ func TestHostileUpstreams(t *testing.T) {
 		}
 		p.reports("doctor --all", strings.ReplaceAll(c.says, "acme", name))
 	}
-	for name, c := range cases { // all of them were polled meanwhile
+	for name, c := range cases { // all of them were polled by now
 		if answer := p.load(name + ":good"); strings.Contains(answer, "Good.") == c.lacks {
 			t.Errorf("%s: %s", name, answer)
 		}

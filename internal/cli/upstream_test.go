@@ -30,7 +30,7 @@ import (
 type person struct {
 	t     *testing.T
 	home  string
-	token atomic.Pointer[string] // of the variable ACME
+	token atomic.Pointer[string] // the variable ACME
 	typed string                 // the variable KNACK_TOKEN
 	log   lockedBuffer
 	in    io.Writer
@@ -71,7 +71,7 @@ func (p *person) env() console.Env {
 	}
 }
 
-// run runs a command, and returns its output.
+// run runs a command and returns its output on both streams.
 func (p *person) run(args ...string) string {
 	var out strings.Builder
 	env := p.env()
@@ -80,7 +80,7 @@ func (p *person) run(args ...string) string {
 	return out.String()
 }
 
-// serve starts the server, and initializes a session.
+// serve starts a server over stdio and initializes a session.
 func (p *person) serve(args ...string) {
 	p.t.Helper()
 	env := p.env()
@@ -106,7 +106,7 @@ func (p *person) serve(args ...string) {
 	p.ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
 }
 
-// ask returns the answer to a request.
+// ask sends a request and returns the answer.
 func (p *person) ask(method, params string) string {
 	p.t.Helper()
 	p.calls++
@@ -127,15 +127,15 @@ func (p *person) load(name string) string {
 	return p.ask("tools/call", `{"name":"skill","arguments":{"name":"`+name+`"}}`)
 }
 
-// loads waits until a skill is loaded with a text.
+// loads waits until the answer for a skill contains a text.
 func (p *person) loads(name, text string) {
 	p.t.Helper()
 	var answer string
 	testwait.Until(p.t, func() bool { answer = p.load(name); return strings.Contains(answer, text) }, name, func() string { return answer + p.log.String() })
 }
 
-// reports waits until a command's output has all texts. A failure is in the store, which commands
-// read, soon after it is in the server's log.
+// reports waits until the output of a command contains all texts. Commands read the store, to which
+// the server writes a failure soon after it is in the log.
 func (p *person) reports(command string, texts ...string) {
 	p.t.Helper()
 	var out string
@@ -145,7 +145,8 @@ func (p *person) reports(command string, texts ...string) {
 	}, command, texts, func() string { return out + p.log.String() })
 }
 
-// upstream starts a knack over HTTP that requires a token, and returns its address.
+// upstream starts a knack over HTTP that requires a token. It returns the address and the folder of
+// its skills.
 func upstream(t *testing.T, skills map[string]string, token string) (address, dir string) {
 	dir = t.TempDir()
 	for name, text := range skills {
@@ -161,8 +162,8 @@ const (
 	otherToken = "canary-other-0123456789-0123456789"
 )
 
-// TestOwnSources checks that a server with a token in the user's settings is followed: its
-// skills come after the user's, and the start does not wait for it.
+// TestOwnSources checks that a server in the user's settings is followed with its token. Its skills
+// come after the user's skills, and knack does not wait for it at the start.
 func TestOwnSources(t *testing.T) {
 	t.Parallel()
 	at, dir := upstream(t, map[string]string{
@@ -171,7 +172,8 @@ func TestOwnSources(t *testing.T) {
 	}, token)
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+at+"', token-env: ACME}\npoll: 1s\n")
 
-	// Without the token, the key is named everywhere.
+	// Without the token, the answer names the keys that give one, and the log, list and doctor name
+	// the unset variable.
 	p.serve()
 	p.loads("pdf", "it refuses access since")
 	if answer := p.load("pdf"); !strings.Contains(answer, "token-env or token-file") || !strings.Contains(answer, "acme") {
@@ -183,7 +185,7 @@ func TestOwnSources(t *testing.T) {
 		p.reports(command, names, "knack.yaml")
 	}
 
-	// A wrong one, and then the right one, count without a restart.
+	// A wrong token, and then the right one, take effect without a restart.
 	p.setToken(otherToken)
 	p.reports("doctor", "it refuses the token of the variable ACME")
 	p.setToken(token)
@@ -212,7 +214,7 @@ func TestOwnSources(t *testing.T) {
 	p.loads("pdf", "Changed.")
 	p.stop()
 
-	// No text of this machine has a token.
+	// No file of this machine and no output contains a token.
 	if strings.Contains(p.log.String(), "canary") {
 		t.Error(p.log.String())
 	}
@@ -229,8 +231,8 @@ func TestOwnSources(t *testing.T) {
 	})
 }
 
-// TestOwnSourcesReplaced checks that sources of the user are not used, and reported, if flags
-// name skills, and that a project's are reported and ignored.
+// TestOwnSourcesReplaced checks that the user's sources are reported but not used if flags choose
+// the skills. The sources of a project must be reported and ignored.
 func TestOwnSourcesReplaced(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:http://127.0.0.1:1/mcp'}\n")
@@ -261,7 +263,7 @@ func TestOwnSourcesReplaced(t *testing.T) {
 	}
 }
 
-// TestTokenStays checks that a source's token is sent only to its own origin.
+// TestTokenStays checks that the token of a source is sent only to the origin of that source.
 func TestTokenStays(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int32
@@ -318,8 +320,8 @@ poll: 1s
 	}
 }
 
-// TestTypedToken checks that each command that reads a typed server sends it the token of
-// KNACK_TOKEN, and that a server in a lock, which may be of a clone, gets none.
+// TestTypedToken checks that each command that reads a server on its command line sends it the
+// token in KNACK_TOKEN. A server in a lock, which may come from a clone, must not get it.
 func TestTypedToken(t *testing.T) {
 	t.Parallel()
 	at, _ := upstream(t, map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nOf acme.\n"}, token)
@@ -378,16 +380,16 @@ func TestTypedToken(t *testing.T) {
 	}
 }
 
-// front is a proxy before a server. It counts the files that are read through it.
+// front is a proxy in front of a server that counts the files that are read.
 type front struct {
 	*httptest.Server
 	mu     sync.Mutex
 	reads  map[string]int // by URI
 	lists  int
-	change func(request, answer string) string // may be nil
-	status func(request string) int            // in place of the answer's; 0 keeps it; may be nil
+	change func(request, answer string) string // changes an answer; may be nil
+	status func(request string) int            // status of an answer; 0 keeps it; may be nil
 	down   bool
-	host   string // of the server
+	host   string // the host of the server
 }
 
 func newFront(t *testing.T, address string) *front {
@@ -456,14 +458,14 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// set changes the proxy.
+// set changes the proxy while it holds the lock.
 func (f *front) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
-// seen returns the number of lists, and of reads of the URIs that contain a text.
+// seen returns the number of lists, and the number of reads of URIs that contain a text.
 func (f *front) seen(text string) (lists, reads int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -475,8 +477,8 @@ func (f *front) seen(text string) (lists, reads int) {
 	return f.lists, reads
 }
 
-// TestUpstreamReads checks that new content of a server is read once, and that a faulty
-// skill is left out.
+// TestUpstreamReads checks that new content of a server is read only once, and that a faulty skill
+// is left out.
 func TestUpstreamReads(t *testing.T) {
 	testwait.Slow(t)
 	t.Parallel()
@@ -490,7 +492,7 @@ func TestUpstreamReads(t *testing.T) {
 	p := newPerson(t, "sources:\n  - {name: acme, from: 'mcp:"+f.URL+"/mcp', token-env: ACME}\npoll: 1s\n")
 	p.setToken(token)
 
-	// The server ends in the middle: files that arrived are not read again.
+	// The server goes down during a fetch. The files that arrived before are not read again.
 	f.change = func(request, answer string) string {
 		if strings.Contains(request, "s-17/a.txt") {
 			f.set(func() { f.down = true })
@@ -507,11 +509,11 @@ func TestUpstreamReads(t *testing.T) {
 	f.set(func() { f.down, f.change = false, nil })
 	p.serve()
 	p.loads("s-29", "One.")
-	if _, reads := f.seen("s-0"); before == 0 || reads > 20+8 { // at most the skills that were under way
+	if _, reads := f.seen("s-0"); before == 0 || reads > 20+8 { // skills that were under way
 		t.Errorf("%d reads before the end, %d after it", before, reads)
 	}
 
-	// Nothing is read while nothing changes, and then only changed files.
+	// While nothing changes, no file is read. After a change, only changed files are.
 	lists, before := f.seen("")
 	testwait.Until(t, func() bool { n, _ := f.seen(""); return n >= lists+6 }, "further polls")
 	if _, reads := f.seen(""); reads != before {
@@ -524,8 +526,8 @@ func TestUpstreamReads(t *testing.T) {
 		t.Errorf("%d reads after a change of one skill", reads-before)
 	}
 
-	// Skills that cannot be fetched are left out, each with its reason, the others are served and change,
-	// and they are tried again. Some of these answers end the session that other skills are read in.
+	// Skills that cannot be fetched are left out with a reason, and tried again. The others are
+	// served and updated. Some of these answers end the session in which other skills are read.
 	faults := map[string]struct {
 		status int
 		change func(answer string) string
@@ -569,7 +571,7 @@ func TestUpstreamReads(t *testing.T) {
 	p.loads("s-06", "Three.")
 	f.set(func() { f.change, f.status = nil, nil })
 	for name := range faults {
-		p.loads(name, "One.") // it is tried again
+		p.loads(name, "One.") // the skill is tried again
 	}
 	lists, before = f.seen("")
 	testwait.Until(t, func() bool { n, _ := f.seen(""); return n >= lists+3 }, "a poll")
@@ -578,7 +580,7 @@ func TestUpstreamReads(t *testing.T) {
 	}
 	p.stop()
 
-	// Without the network, all is served that was.
+	// Without the network, the server serves the same as before.
 	f.set(func() { f.down = true })
 	p.serve()
 	for name, text := range map[string]string{"s-29": "One.", "s-05": "Two.", "s-06": "Three."} {
@@ -588,8 +590,8 @@ func TestUpstreamReads(t *testing.T) {
 	}
 }
 
-// TestUpstreamNews has a change of a server at once, long before the next poll, because the server tells
-// of it.
+// TestUpstreamNews checks that a server gets a change of its upstream immediately, long before the
+// next poll, because the upstream notifies it.
 func TestUpstreamNews(t *testing.T) {
 	t.Parallel()
 	at, dir := upstream(t, map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n"}, token)
@@ -597,7 +599,7 @@ func TestUpstreamNews(t *testing.T) {
 	p.setToken(token)
 	p.serve()
 	p.loads("pdf", "Pdf.")
-	n := 0 // the stream may open after the first change
+	n := 0 // the stream may open only after the first change
 	testwait.Until(t, func() bool {
 		if n++; n%64 == 1 {
 			put(t, filepath.Join(dir, "docx", "SKILL.md"), fmt.Sprintf("---\nname: docx\ndescription: Use docx %d.\n---\nDocx.\n", n))
@@ -606,8 +608,8 @@ func TestUpstreamNews(t *testing.T) {
 	}, "the news", p.log.String)
 }
 
-// TestUpstreamProgress shows the first fetch of a source in one line of a terminal, and nothing of it
-// elsewhere.
+// TestUpstreamProgress checks that the first fetch of a source is shown in one line of a terminal,
+// and not elsewhere.
 func TestUpstreamProgress(t *testing.T) {
 	t.Parallel()
 	at, _ := upstream(t, map[string]string{"docx/SKILL.md": "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n", "pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n"}, token)
@@ -644,9 +646,8 @@ func TestUpstreamProgress(t *testing.T) {
 	}
 }
 
-// TestTokenRepeated checks that a token, whole or cut, is removed from an error in which its
-// server repeats it. A reason that differs each time does not count as a change of the
-// release.
+// TestTokenRepeated checks that a token, whole or cut, is removed from an error in which the server
+// repeats it. A reason that differs each time must not count as a change of the release.
 func TestTokenRepeated(t *testing.T) {
 	t.Parallel()
 	text := "---\nname: %s\ndescription: Use it.\n---\nOne.\n"
@@ -709,7 +710,7 @@ func TestServersFollowEachOther(t *testing.T) {
 		addresses[name] = startServer(t, "--config", filepath.Join(dirs[name], "knack.yaml"))
 		fronts[name].set(func() { fronts[name].host = hostOf(addresses[name]) })
 	}
-	// all returns the skills that a server offers, and the bytes of the one named a.
+	// all returns the skills that a server offers, and the content of the skill a.
 	all := func(name string) string {
 		session, err := skillsext.Dial(t.Context(), "test", addresses[name], http.DefaultClient)
 		if err != nil {
@@ -724,7 +725,7 @@ func TestServersFollowEachOther(t *testing.T) {
 			text := ""
 			if strings.HasSuffix(s.URI, "/a/SKILL.md") {
 				data, err := session.Read(t.Context(), s, s.URI)
-				if err != nil { // it has changed meanwhile
+				if err != nil { // the skill has just changed
 					return err.Error()
 				}
 				text = " " + string(data[bytes.LastIndexByte(bytes.TrimSpace(data), '\n')+1:])
@@ -747,7 +748,7 @@ func TestServersFollowEachOther(t *testing.T) {
 		for _, name := range names {
 			before[name], _ = fronts[name].seen("")
 		}
-		for _, name := range names { // two others ask it
+		for _, name := range names { // two other servers poll it
 			testwait.Until(t, func() bool { n, _ := fronts[name].seen(""); return n >= before[name]+8 }, "further polls of "+name)
 			if got := all(name); got != want[name] {
 				t.Errorf("%s has %s after further polls", name, got)
@@ -759,8 +760,8 @@ func TestServersFollowEachOther(t *testing.T) {
 	settled("Two.")
 }
 
-// TestUpstreamEmpty checks that a removal is followed, but that skills stay if the server
-// suddenly has none.
+// TestUpstreamEmpty checks that the removal of a skill is followed, but that skills stay if the
+// server suddenly has none.
 func TestUpstreamEmpty(t *testing.T) {
 	t.Parallel()
 	at, dir := upstream(t, map[string]string{
@@ -788,8 +789,8 @@ func TestUpstreamEmpty(t *testing.T) {
 	}
 }
 
-// TestUpstreamHeldBack checks that a skill of a source with a finding to enforce is held back, that
-// the others are served, and that it comes once its server has mended it.
+// TestUpstreamHeldBack checks that a skill of a source is held back if it has a finding to enforce,
+// and that the others are served. Once its server has corrected the skill, it is served too.
 func TestUpstreamHeldBack(t *testing.T) {
 	t.Parallel()
 	const runs = "echo aGVsbG8gd29ybGQgaGVsbG8gd29ybGQK | base64 -d | sh\n"

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestUsageIsKept checks that a server continues the counts of its predecessor, and that
-// each reader gets counts only of the skills that it sees.
+// TestUsageIsKept checks that a server continues the counts of the server before it, and that each
+// reader gets only the counts of the skills that the reader sees.
 func TestUsageIsKept(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	for _, name := range []string{"common", "secret"} {
@@ -69,7 +69,7 @@ func TestUsageIsKept(t *testing.T) {
 					Times int
 				}{name, 2 * round})
 			}
-			// The server does not wait for the file before it answers.
+			// The server answers before it has read the file.
 			testwait.Within(testwait.Patience, func() bool { return of(anna).Count.Loaded == whole.Count.Loaded })
 			if diff := cmp.Diff(whole, of(anna)); diff != "" {
 				t.Errorf("round %d: a reader who sees all: -want +got\n%s", round, diff)

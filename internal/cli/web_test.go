@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestPagesCountUses checks that a client's uses are on the page and in the metrics.
+// TestPagesCountUses checks that the uses by a client are on the page and in the metrics.
 func TestPagesCountUses(t *testing.T) {
 	url := startServer(t, "--dir", skills(t))
 	ctx := context.Background()
@@ -52,8 +52,8 @@ func TestPagesCountUses(t *testing.T) {
 	}
 }
 
-// TestLongSearch checks that a search of 100 kB is refused unread, and that a shorter one
-// is cut.
+// TestLongSearch checks that a search of 100 kB is refused unread, and that a shorter one is
+// truncated.
 func TestLongSearch(t *testing.T) {
 	t.Parallel()
 	base := strings.TrimSuffix(startServer(t, "--dir", skills(t)), "/mcp")

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 )
 
-// broken are skills with something wrong, by file.
+// broken maps the files of faulty skills to their contents.
 var broken = map[string]string{
 	"bad-yaml/SKILL.md":       "---\nname: bad-yaml\ndescription: \"never closed " + strings.Repeat("and longer ", 20) + "\nallowed-tools: [a, b\n---\n",
 	"colon/SKILL.md":          "---\nname: colon\ndescription: Use when: there is a colon in the description of a skill, which YAML does not allow\n---\n",
@@ -24,8 +24,8 @@ var broken = map[string]string{
 	"git/SKILL.md":            "---\nname: git\ndescription: Shadows another skill of the name.\n---\n",
 }
 
-// TestWidth checks that no line of a report is wider than the terminal, also on a dumb one of 60 columns
-// without UTF-8, that none has colours there, and that a pipe gets each item in one line.
+// TestWidth checks that no line of a report is wider than the terminal, even on a dumb terminal of
+// 60 columns without UTF-8, where it has no colours. A pipe must get each item in one line.
 func TestWidth(t *testing.T) {
 	for _, width := range []int{80, 60, 0} {
 		terminal := width > 0
@@ -51,12 +51,12 @@ func TestWidth(t *testing.T) {
 				t.Errorf("%s: exit status %d", command, code)
 			}
 			for line := range strings.Lines(out.String() + told.String()) {
-				line = line[strings.LastIndex(line, "\r")+1:] // after the progress line
+				line = line[strings.LastIndex(line, "\r")+1:] // without the progress line
 				if strings.Contains(line, "\x1b") {
 					t.Errorf("%s: an escape: %q", command, line)
 				}
 				if !strings.Contains(strings.TrimSpace(line), " ") {
-					continue // one word, such as a path
+					continue // a single word, such as a path
 				}
 				if columns := display.Columns(strings.TrimSuffix(line, "\n")); columns > cmp.Or(width, 80) {
 					wide++
