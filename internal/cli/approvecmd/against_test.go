@@ -14,8 +14,8 @@ func finding(rule skill.RuleID, lane scan.Lane, file, text string, line int) sca
 	return scan.Finding{Rule: rule, Lane: lane, File: file, Text: skill.DigestOf([]byte(text)), Position: skill.Position{Line: line}}
 }
 
-// TestCompareFindings checks that findings count as new if they were not there before or
-// cannot be compared.
+// TestCompareFindings checks that a finding counts as new if it did not exist before or cannot be
+// compared.
 func TestCompareFindings(t *testing.T) {
 	run := func(file, text string, line int) scan.Finding {
 		return finding("run-decoded", scan.Enforce, file, text, line)

@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestStoredFiles checks that the bytes of approved files are stored, longer than a server keeps its releases.
+// TestStoredFiles checks that the bytes of approved files stay in the store, longer than a server
+// keeps its releases.
 func TestStoredFiles(t *testing.T) {
 	home := t.TempDir()
 	env := &console.Env{Home: home, Dir: home, Getenv: func(key string) string {
