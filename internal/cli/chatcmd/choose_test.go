@@ -25,13 +25,13 @@ const models = `chat:
     team: {url: https://models.example.com/v1, model: large, key-file: model-key}
 `
 
-// TestNamed checks which endpoint is meant by flags, a file and the environment, and where its key
-// is from: model, address, wire and key.
+// TestNamed checks which endpoint the flags, a file and the environment choose. want has the model,
+// the address, the wire and the key with its source.
 func TestNamed(t *testing.T) {
 	for _, tt := range []struct {
 		flags Wanted
 		file  string
-		env   string // NAME=value, separated by blanks
+		env   string // NAME=value, separated by spaces
 		want  string
 	}{
 		{want: "nothing"},
@@ -46,7 +46,8 @@ func TestNamed(t *testing.T) {
 		{env: "LLM_API_KEY=l LLM_MODEL_NAME=x", want: "nothing"},
 		{env: "LLM_API_BASE_URL=http://u:CANARY@h/v1", want: "3: the variable LLM_API_BASE_URL has a user name or a password"},
 		{env: "OPENAI_API_KEY=o OPENAI_BASE_URL=https://h/?key=CANARY", want: "3: the variable OPENAI_BASE_URL has a ? or a #"},
-		// A file comes first, and --model may mean another model of its default.
+		// A file wins over the environment. A --model may be another model at the endpoint of the
+		// file's default.
 		{file: models, env: "OPENAI_API_KEY=o", want: "qwen3:8b http://127.0.0.1:11434/v1 openai ="},
 		{file: models, flags: Wanted{Model: "claude"}, env: "MY_KEY=c", want: "claude-sonnet-4-5 https://api.anthropic.com anthropic MY_KEY=c"},
 		{file: models, flags: Wanted{Model: "claude"}, want: "3: the variable MY_KEY for the key of api.anthropic.com is not set"},
@@ -58,7 +59,7 @@ func TestNamed(t *testing.T) {
 		{file: "chat: {models: {a: {wire: anthropic}}}\n", flags: Wanted{Model: "b"}, want: "b https://api.anthropic.com anthropic ="},
 		{file: "chat: {models: {a: {key-file: none, url: 'http://h:1/v1'}}}\n", want: "other: knack.yaml: the key-file none: there is no such file"},
 		{file: "chat: {models: {a: {key-file: bad-key, url: 'http://h:1/v1'}}}\n", want: "other: knack.yaml: the key-file bad-key: it is empty, longer than 4 KiB, or has several lines"},
-		// Flags come before all. A vendor's key is sent only to that vendor, and encrypted.
+		// Flags win over both. The key of a vendor is sent only to that vendor, and only encrypted.
 		{file: models, flags: Wanted{URL: "http://h:1/v1", Model: "m"}, env: "OPENAI_API_KEY=o", want: "m http://h:1/v1 openai ="},
 		{flags: Wanted{URL: "https://api.openai.com/v1", Model: "m"}, env: "OPENAI_API_KEY=o", want: "m https://api.openai.com/v1 openai OPENAI_API_KEY=o"},
 		{flags: Wanted{URL: "http://api.openai.com/v1", Model: "m"}, env: "OPENAI_API_KEY=o", want: "m http://api.openai.com/v1 openai ="},
@@ -121,7 +122,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// names are the models of an endpoint.
+// names lists the models of an endpoint.
 type names []string
 
 func (n names) Models(context.Context) ([]string, error) {
@@ -131,7 +132,7 @@ func (n names) Models(context.Context) ([]string, error) {
 	return n, nil
 }
 
-// TestChosen checks which model is chosen at an endpoint if none is named.
+// TestChosen checks which model of an endpoint is chosen if none is named.
 func TestChosen(t *testing.T) {
 	many := make(names, 25)
 	for i := range many {
@@ -157,7 +158,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestLocal checks which model of this machine is talked to.
+// TestLocal checks which model on this machine is chosen.
 func TestLocal(t *testing.T) {
 	ollama := model.LocalServer{Name: "Ollama", URL: "http://127.0.0.1:11434/v1", Advice: "ollama pull qwen3:8b"}
 	studio := model.LocalServer{Name: "LM Studio", URL: "http://127.0.0.1:1234/v1", Models: []string{"gemma", "qwen"}}

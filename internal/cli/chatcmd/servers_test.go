@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// asServer makes the test binary run as an MCP server: a real process.
+// asServer is the variable that makes the test binary run as an MCP server, in a real process.
 const asServer = "KNACK_TEST_TALK"
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// endpoint speaks Chat Completions, and answers by a script: each answer is a text, or a call and
-// its arguments.
+// endpoint is a Chat Completions server that answers by a script. Each answer is a text, or a call
+// with its arguments.
 type endpoint struct {
 	*httptest.Server
 	answers  [][]string
@@ -79,7 +79,7 @@ func newEndpoint(t *testing.T, answers ...[]string) *endpoint {
 	return e
 }
 
-// results returns the results of its calls that the model was given.
+// results returns the results of calls that the model got.
 func (e *endpoint) results(t *testing.T) (all []string) {
 	t.Helper()
 	var last struct {
@@ -101,12 +101,12 @@ func (e *endpoint) results(t *testing.T) (all []string) {
 
 const canary = "tok-canary-4f1c9a7e"
 
-// world is a machine with a user, whose file names servers.
+// world is a machine with a user whose knack.yaml names servers.
 type world struct {
 	env      *console.Env
 	keys     *io.PipeWriter
 	out, err shared
-	all      string // the part of err after the text last waited for
+	all      string // the part of err after the last awaited text
 	seen     string
 }
 
@@ -123,7 +123,7 @@ func newWorld(t *testing.T, typed bool, servers string) *world {
 			return map[string]string{"PATH": os.Getenv("PATH"), "ACME_TOKEN": canary}[name]
 		}}
 	if typed {
-		w.env.Stdout = &w.err // a terminal shows both
+		w.env.Stdout = &w.err // as on a terminal, which shows both
 	}
 	if servers == "" {
 		servers = fmt.Sprintf("servers:\n  files: {command: [%q], env: {%s: x}, env-from: [ACME_TOKEN], use: [tools]}\n", filepath.ToSlash(os.Args[0]), asServer)
@@ -148,10 +148,10 @@ func (w *world) run(ctx context.Context, t *testing.T, args ...string) error {
 	cmd := Command(w.env)
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	return command.Interrupted(ctx, cmd.ExecuteContext(ctx)) // as the command line ends it
+	return command.Interrupted(ctx, cmd.ExecuteContext(ctx)) // as the command line does
 }
 
-// waits waits for a text on standard error after the text last waited for.
+// waits waits until standard error contains a text after the last awaited one.
 func (w *world) waits(t *testing.T, text string) {
 	t.Helper()
 	testwait.Until(t, func() bool {
@@ -165,8 +165,8 @@ func (w *world) waits(t *testing.T, text string) {
 	}, text, "in", func() string { return w.all })
 }
 
-// TestServersAsk has a conversation at a terminal: each call of a tool asks the user, "n" is
-// reported to the model, and "a" allows only that tool.
+// TestServersAsk checks a conversation at a terminal. Each call of a tool must ask the user. The
+// answer "n" must be reported to the model, and "a" must allow only that tool.
 func TestServersAsk(t *testing.T) {
 	write, remove := []string{"files__write", `{"path":"a\u001b[2J.txt"}`}, []string{"files__delete", `{"path":"b"}`}
 	e := newEndpoint(t, write, write, write, remove, remove, []string{"done"})
@@ -188,7 +188,7 @@ func TestServersAsk(t *testing.T) {
 	w.waits(t, answer)
 	types("n\n")
 	w.waits(t, answer)
-	types("a\n") // the third call asks nothing
+	types("a\n") // the third call is not asked about
 	w.waits(t, `Allow files__delete(path="b")?`)
 	w.waits(t, answer)
 	types("y\n")
@@ -225,8 +225,8 @@ func TestServersAsk(t *testing.T) {
 	}
 }
 
-// TestServersOnce asks one question, without a terminal: a tool that no pattern allows is refused,
-// also if a skill asks for it, and the death of a server ends only its call.
+// TestServersOnce checks a single question without a terminal. A tool that no pattern allows must
+// be refused, even if a skill asks for it. The death of a server must end only its call.
 func TestServersOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		allow []string
@@ -268,7 +268,7 @@ func TestServersOnce(t *testing.T) {
 	}
 }
 
-// TestServersRefused checks servers for which chat ends at the start, with a hint.
+// TestServersRefused checks that chat fails at the start, with a hint, if a server cannot be used.
 func TestServersRefused(t *testing.T) {
 	const none = "servers:\n  files: {command: [knack-no-such-program], use: [tools]}\n  fine: {url: 'http://127.0.0.1:9/mcp', token-env: NOT_SET, use: [tools]}\n"
 	for name, c := range map[string]struct {
@@ -310,7 +310,7 @@ func TestServersRefused(t *testing.T) {
 	}
 }
 
-// TestServersInterrupted checks that chat ends on an interrupt while a server is silent.
+// TestServersInterrupted checks that an interrupt ends chat while a server does not answer.
 func TestServersInterrupted(t *testing.T) {
 	w := newWorld(t, false, fmt.Sprintf("servers:\n  files: {command: [%q], env: {%s: silent}, use: [tools]}\n", filepath.ToSlash(os.Args[0]), asServer))
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -40,7 +40,7 @@ func (s *shared) Write(p []byte) (int, error) {
 	return s.b.Write(p)
 }
 
-// take returns the output since its last call.
+// take returns the output since the last call of take.
 func (s *shared) take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *shared) take() string {
 type fake struct {
 	end      model.Endpoint
 	requests []model.Request
-	deaf     chan struct{} // holds back an answer, even if the context has ended
+	deaf     chan struct{} // holds back an answer even after the context has ended
 }
 
 func (f *fake) Models(context.Context) ([]string, error) { return []string{"small", "large"}, nil }
@@ -87,7 +87,7 @@ func (f *fake) Answer(ctx context.Context, r model.Request, text func(string)) (
 
 var tooLong = &model.Error{Category: model.TooLong, Host: "h:1", Model: "small"}
 
-// files has one tool of another server.
+// files is another server with one tool.
 type files struct{ calls int }
 
 func (f *files) Definitions() []tool.Definition {
@@ -99,7 +99,7 @@ func (f *files) Call(context.Context, string, json.RawMessage) (tool.Result, err
 	return tool.Result{Text: fmt.Sprint("written ", f.calls)}, nil
 }
 
-// session is a running command at a terminal that shows no escape sequences.
+// session is a running command at a terminal without escape sequences.
 type session struct {
 	t        *testing.T
 	model    *fake
@@ -110,7 +110,7 @@ type session struct {
 	ended    chan error
 }
 
-// begin starts a conversation, in a bubble.
+// begin starts a conversation in a synctest bubble.
 func begin(t *testing.T, typed bool, set func(*Options)) *session {
 	t.Helper()
 	c := catalog.New([]catalog.Source{skilltest.Project(map[string]string{"git/SKILL.md": skilltest.Document("git", "Writes commits.")})}, catalog.Options{})
@@ -145,7 +145,7 @@ func begin(t *testing.T, typed bool, set func(*Options)) *session {
 	return s
 }
 
-// types sends keys, and compares the output that follows.
+// types sends keys, and checks the output that follows.
 func (s *session) types(keys, out, err string) {
 	s.t.Helper()
 	if _, wrong := io.WriteString(s.keys, keys); wrong != nil {
@@ -165,7 +165,7 @@ func (s *session) shows(when, out, err string) {
 	}
 }
 
-// ends waits for the end, and compares the exit status.
+// ends waits for the command to end, and checks the exit status.
 func (s *session) ends(status int) {
 	s.t.Helper()
 	err := <-s.ended
@@ -182,7 +182,7 @@ func (s *session) ends(status int) {
 
 const greeting = "small at h:1, with 1 skill; /help lists the commands, and exit leaves\n"
 
-// TestConversation types each kind of line.
+// TestConversation checks a conversation in which each kind of line is typed.
 func TestConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, true, nil)
@@ -219,7 +219,7 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// TestLeaving checks the ways to leave at a prompt.
+// TestLeaving checks the ways to leave a conversation at the prompt.
 func TestLeaving(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do     func(s *session)
@@ -238,13 +238,13 @@ func TestLeaving(t *testing.T) {
 				tt.do(s)
 				s.ends(tt.status)
 				s.shows("at the end", "", tt.err)
-				s.keys.Close() // which a read still waits for
+				s.keys.Close() // a read is still waiting for input
 			})
 		})
 	}
 }
 
-// TestCtrlC checks that Ctrl-C ends answers and questions a hundred times, and that the
+// TestCtrlC checks that Ctrl-C ends an answer or a question, a hundred times, and that the
 // conversation continues.
 func TestCtrlC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestCtrlC(t *testing.T) {
 			s.types("write\n", "[y]es, [a]lways this tool, [n]o: ", "\n[Tool Call] files__write(path=\"a.txt\")\nAllow files__write(path=\"a.txt\")?\n")
 			s.signals <- os.Interrupt
 			s.shows("after Ctrl-C at a question", "You: ", "[Tool Result] interrupted by the user\n\n(interrupted)\n")
-			s.types("hi\n", "You said: hi.\nYou: ", "") // the read was under way
+			s.types("hi\n", "You said: hi.\nYou: ", "") // the read was already waiting
 		}
 		if s.files.calls > 0 {
 			t.Errorf("%d calls were made", s.files.calls)
@@ -269,15 +269,14 @@ func TestCtrlC(t *testing.T) {
 		s.types("hang\n", "Hel", "")
 		s.signals <- os.Interrupt
 		synctest.Wait()
-		s.signals <- os.Interrupt // within a second
+		s.signals <- os.Interrupt // within a second of the last one
 		s.ends(130)
 		close(s.model.deaf)
 		s.keys.Close()
 	})
 }
 
-// TestTerminated checks that SIGTERM ends a turn, even one that hangs, and checks the
-// transcript that is left.
+// TestTerminated checks that SIGTERM ends a turn, even one that hangs, and checks the transcript.
 func TestTerminated(t *testing.T) {
 	for words, want := range map[string]string{
 		"wait": "session user assistant error end",
@@ -312,7 +311,7 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-// TestAsk checks the answers to questions about calls.
+// TestAsk checks which answers to a question about a call allow it.
 func TestAsk(t *testing.T) {
 	const question, shown = "[y]es, [a]lways this tool, [n]o: ", "\n[Tool Call] files__write(path=\"a.txt\")\nAllow files__write(path=\"a.txt\")?\n"
 	synctest.Test(t, func(t *testing.T) {
@@ -324,7 +323,7 @@ func TestAsk(t *testing.T) {
 		s.types("N\n", "It says: The user has not allowed this tool.\nYou: ", "[Tool Result] The user has not allowed this tool.\n\n")
 		s.types("write\n", question, shown)
 		s.types("y\n", "It says: written 1\nYou: ", "[Tool Result] written 1\n\n")
-		s.types("write\nalways\n", question, shown) // the answer was typed before the question
+		s.types("write\nalways\n", question, shown) // the answer came before the question
 		s.types("always\n", "It says: written 2\nYou: ", "[Tool Result] written 2\n\n")
 		s.types("write\n", "It says: written 3\nYou: ", "\n[Tool Call] files__write(path=\"a.txt\")\n[Tool Result] written 3\n\n")
 		s.types("exit\n", "", "")
@@ -332,8 +331,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestAskOnce checks that the user is also asked about a call in a chat with a single
-// question.
+// TestAskOnce checks that a chat with a single question also asks the user about a call.
 func TestAskOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, true, func(o *Options) { o.Once, o.Prompt = true, "write" })
@@ -343,8 +341,8 @@ func TestAskOnce(t *testing.T) {
 	})
 }
 
-// TestElsewhere checks chat without a terminal: no prompts, no questions, and it ends at the
-// first failure.
+// TestElsewhere checks chat without a terminal. It must print no prompts, ask no questions, and end
+// at the first failure.
 func TestElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, false, nil)
@@ -368,7 +366,7 @@ func TestElsewhere(t *testing.T) {
 	})
 }
 
-// TestJSON prints a transcript.
+// TestJSON checks that --json prints a transcript.
 func TestJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, false, func(o *Options) { o.JSON, o.Once, o.Prompt = true, true, "hi" })
