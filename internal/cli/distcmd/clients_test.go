@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 )
 
-// TestOffer checks that only a user at a terminal is asked whether clients that do not see a new
-// skill should get a link.
+// TestOffer checks that add asks whether to put links into the folders of clients that do not see a
+// new skill. It asks only a person at a terminal who gave no --client.
 func TestOffer(t *testing.T) {
 	for _, c := range []struct {
 		name             string

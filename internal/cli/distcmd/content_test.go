@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRefusedContent checks that refused content of an archive is named with its fix, and that
-// the other skills are installed.
+// TestRefusedContent checks that add reports refused content of an archive with a fix, and installs
+// the other skills.
 func TestRefusedContent(t *testing.T) {
 	s := newShell(t)
 	for name, c := range map[string]struct{ file, reason, fix string }{

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// version pushes a signed release under a tag. Its manifest says that it has this version.
+// version pushes a signed release under a tag. The manifest of the release gives it this version.
 func (s *signing) version(tag, version string) (digest string) {
 	s.t.Helper()
 	digest = registrytest.Release(s.t, s.host, "acme/skills", tag, 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", version)}, map[string]string{"org.opencontainers.image.version": version})
@@ -18,7 +18,7 @@ func (s *signing) version(tag, version string) (digest string) {
 	return digest
 }
 
-// locked checks the version in the lock and the installed skill.
+// locked checks that the lock and the installed skill have the given version.
 func (s *signing) locked(version string) {
 	s.t.Helper()
 	data, _ := os.ReadFile(filepath.Join(s.dir, "p", "knack.lock"))
@@ -27,8 +27,8 @@ func (s *signing) locked(version string) {
 	}
 }
 
-// TestDowngrade checks that the version in the signed manifest decides, and not the tag, which any
-// pusher can move.
+// TestDowngrade checks that the version in the signed manifest counts and not the tag, which anyone
+// who can push can move.
 func TestDowngrade(t *testing.T) {
 	s := newSigning(t)
 	s.rule("a.pub", true)
@@ -38,7 +38,7 @@ func TestDowngrade(t *testing.T) {
 	s.expect(0, "signed by key-a\n", "KEY-a", "add", at+":v2.0.0")
 	s.locked("2.0.0")
 
-	// A tag of a higher version names the old release.
+	// The tag of a higher version is moved to the old release.
 	registrytest.Tag(t, s.host, "acme/skills", old, "v2.9.9")
 	const misnamed = "the tag v2.9.9 names a release that says it is version 1.0.0"
 	for _, args := range [][]string{{"update"}, {"update", "--check"}, {"update", "--latest"}, {"update", "--accept-signer"}} {
@@ -62,7 +62,7 @@ func TestDowngrade(t *testing.T) {
 	s.locked("1.0.0")
 }
 
-// TestFrozenTag checks that a tag of a higher version which names the locked release hides no update.
+// TestFrozenTag checks that a tag of a higher version on the locked release hides no update.
 func TestFrozenTag(t *testing.T) {
 	s := newSigning(t)
 	s.rule("a.pub", true)
@@ -85,8 +85,8 @@ func TestFrozenTag(t *testing.T) {
 	s.locked("2.1.0")
 }
 
-// TestMovedTag checks that a tag that names no version keeps the locked version, and is downgraded
-// only on request.
+// TestMovedTag checks that a tag that names no version is not followed to a lower version without
+// --allow-downgrade.
 func TestMovedTag(t *testing.T) {
 	s := newSigning(t)
 	s.rule("a.pub", false)
@@ -106,7 +106,7 @@ func TestMovedTag(t *testing.T) {
 	s.expect(0, "1.1.0 to 1.0.0", "KEY-a", "update", "--allow-downgrade")
 	s.locked("1.0.0")
 
-	// A release without a version cannot be compared: it does not take the place of one with a version.
+	// A release without a version cannot be compared, so it does not replace one with a version.
 	s.release("none", "a")
 	s.expect(1, "has no version, and 1.0.0 is locked", "KEY-a", "update")
 	s.locked("1.0.0")

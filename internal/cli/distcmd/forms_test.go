@@ -46,8 +46,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// formed is the skill that each form delivers: two kinds of line ends, a byte-order mark, binary
-// bytes, an empty file, a file in a folder, an executable one, and fields of another installer.
+// formed is the skill that each form of a source delivers. It has two kinds of line endings, a
+// byte-order mark, binary bytes, an empty file, a file in a folder, an executable file, and fields
+// that another installer wrote.
 var formed = map[string]string{
 	"SKILL.md":        "---\r\nname: pdf\r\ndescription: Reads PDF files.\r\nmetadata:\r\n  github-repo: https://github.com/acme/skills\r\n  github-ref: refs/heads/main\r\n---\r\nText.\r\n",
 	"bom.md":          "\ufeffa\nb\r\n",
@@ -56,8 +57,8 @@ var formed = map[string]string{
 	"scripts/fill.py": "#!/usr/bin/python3\n",
 }
 
-// TestForms installs one skill from each form of a source. It arrives byte for byte, with one
-// digest, in every form.
+// TestForms checks that each form of a source installs the same skill byte for byte, with the same
+// digest.
 func TestForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")
@@ -65,7 +66,7 @@ func TestForms(t *testing.T) {
 	testForms(t, formed)
 }
 
-// TestFormsOfCorpus installs a real skill in each form.
+// TestFormsOfCorpus does the same as [TestForms] with a real skill.
 func TestFormsOfCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")
@@ -106,7 +107,7 @@ func testForms(t *testing.T, formed map[string]string) {
 	var want lockfile.Skill
 	for _, c := range []struct {
 		name, source string
-		noExec       bool // the form does not say which files are executable
+		noExec       bool // the form does not mark executable files
 	}{
 		{"folder", library, false},
 		{"folder as an address", "file://" + library, false},
@@ -157,7 +158,7 @@ func testForms(t *testing.T, formed map[string]string) {
 			if diff := cmp.Diff(want.Files, got.Files); diff != "" || got.Digest != want.Digest || len(got.Files) != len(formed) {
 				t.Errorf("%s %s: %s", got.Digest, want.Digest, diff)
 			}
-			// Nothing has changed.
+			// Verify and update find no changes.
 			if out, err := knack(t, project, "verify").CombinedOutput(); err != nil {
 				t.Errorf("verify: %v\n%s", err, out)
 			}
@@ -167,7 +168,7 @@ func testForms(t *testing.T, formed map[string]string) {
 			if after, err := os.ReadFile(filepath.Join(project, lockfile.Name)); err != nil || string(after) != string(data) {
 				t.Errorf("update without news wrote the lock: %v\n%s", err, after)
 			}
-			// Deleted skills come back offline, without a request to the server or a proxy.
+			// Sync restores deleted skills offline, and sends no request to the server or a proxy.
 			if err := os.RemoveAll(filepath.Join(project, ".agents")); err != nil {
 				t.Fatal(err)
 			}
@@ -191,8 +192,7 @@ func testForms(t *testing.T, formed map[string]string) {
 	}
 }
 
-// knack returns a command with its own home folder, below the project's folder for temporary
-// files.
+// knack returns a command that runs knack in dir. Its home folder is beside dir.
 func knack(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	home := filepath.Join(filepath.Dir(dir), "home")
@@ -266,7 +266,7 @@ func tarOf(t *testing.T, folder string, formed map[string]string) string {
 	return b.String()
 }
 
-// repository commits a folder. Its source is git+file.
+// repository commits a folder to a new repository and returns its git+file source.
 func repository(t *testing.T, dir string) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -288,7 +288,7 @@ func repository(t *testing.T, dir string) string {
 	return "git+file://" + filepath.ToSlash(bare)
 }
 
-// serve starts knack with a folder. Its source is mcp.
+// serve starts a knack that serves a folder and returns its mcp source.
 func serve(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := knack(t, t.TempDir(), "serve", "--no-builtin", "--dir", dir, "--http", "127.0.0.1:0")
@@ -315,7 +315,7 @@ var address = regexp.MustCompile(`http://[^ ]+/mcp`)
 
 func sumOf(data string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(data))) }
 
-// site is a site with an index of skills, of version 0.2.0.
+// site serves a site with an index of skills, version 0.2.0.
 func site(mux *http.ServeMux, archive string) {
 	mux.HandleFunc("/site/.well-known/agent-skills/index.json", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{
@@ -326,7 +326,7 @@ func site(mux *http.ServeMux, archive string) {
 	mux.HandleFunc("/site/.well-known/agent-skills/pdf.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, archive) })
 }
 
-// registry is a minimal registry for the pull of one image.
+// registry serves a minimal registry with one image.
 func registry(mux *http.ServeMux, layer string) {
 	manifest := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`,
 		sumOf("{}"), sumOf(layer), len(layer))

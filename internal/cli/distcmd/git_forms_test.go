@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestFormsOfGit installs one skill from each form of a repository's address. Settings of git lead
-// the addresses to a server on this machine.
+// TestFormsOfGit checks that each form of a repository's address installs the same skill. Git
+// settings redirect the addresses to a server on this machine.
 func TestFormsOfGit(t *testing.T) {
 	testwait.Slow(t)
 	if testing.Short() || runtime.GOOS == "windows" {

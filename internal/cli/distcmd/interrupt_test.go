@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 )
 
-// endsAt is a context that Ctrl-C ends once a file exists.
+// endsAt is a context that ends as if by Ctrl-C once a file exists.
 type endsAt struct {
 	context.Context
 	file string
@@ -28,14 +28,14 @@ func (c endsAt) Err() error {
 	return c.Context.Err()
 }
 
-// interruptAt ends the next commands once a file of the project exists.
+// interruptAt makes the context of the next commands end once a file of the project exists.
 func (s *shell) interruptAt(name string) {
 	ctx, end := context.WithCancelCause(s.t.Context())
 	s.ctx = endsAt{ctx, filepath.Join(s.dir, "p", filepath.FromSlash(name)), end}
 }
 
-// A command that is interrupted reports the number of finished skills, and a hint; so does its
-// JSON, with the skills and warnings.
+// TestInterrupted checks that an interrupted command reports the number of finished skills and a
+// hint. Its JSON does too, and also has the skills and warnings.
 func TestInterrupted(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -74,7 +74,7 @@ func TestInterrupted(t *testing.T) {
 		t.Error(actions)
 	}
 
-	// Nothing was changed.
+	// These commands are interrupted before they change anything.
 	s.interruptAt("knack.lock")
 	for _, args := range [][]string{{"add", src, "--all"}, {"update"}, {"sync"}, {"verify"}, {"remove", "a"}} {
 		want := "interrupted; nothing was changed\nrun the same command again"
@@ -89,8 +89,9 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A command that is interrupted while it waits for a server reports that, with the signal's status
-// also in its JSON. One that installs has changed nothing.
+// TestInterruptedAtServer checks that a command that is interrupted while it waits for a server
+// reports that. Its JSON also has the signal's status. An installing command reports that nothing
+// was changed.
 func TestInterruptedAtServer(t *testing.T) {
 	s := newShell(t)
 	type command struct {
@@ -132,7 +133,8 @@ func TestInterruptedAtServer(t *testing.T) {
 	}
 }
 
-// The JSON of a command that a fault of knack.yaml ends has the exit status and the fix.
+// TestSettingsFaultJSON checks that the JSON of a command that fails because of knack.yaml has the
+// exit status and the fix.
 func TestSettingsFaultJSON(t *testing.T) {
 	s := newShell(t)
 	s.put("p/knack.yaml", "check: {nonsense: 1}\n")

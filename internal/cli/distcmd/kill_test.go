@@ -24,10 +24,10 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestKilled kills knack add, update, remove and sync at random moments. It checks that each
-// skill is then whole, old or new, that the lock is readable and names only states that were
-// meant, that no temporary folder is where agents look, and that no hand-made change is lost.
-// The same command, run again, then does the rest. KNACK_KILLS is how many are killed.
+// TestKilled kills knack add, update, remove and sync at random moments. It checks that each skill
+// is then complete, in the old or the new state. The lock must be readable and name only intended
+// states, no temporary folder may be in the folders of agents, and no change by hand may be lost.
+// The same command, run again, must finish the work. KNACK_KILLS is the number of killed commands.
 func TestKilled(t *testing.T) {
 	testwait.Slow(t)
 	t.Run("folder", func(t *testing.T) { killOften(t, false, 15) })
@@ -65,13 +65,13 @@ func killOften(t *testing.T, git bool, kills int) {
 	}
 }
 
-// killWorld is a project, a source whose skills change, and the states that the project
-// may have.
+// killWorld is a project with a source whose skills change, and the states that each skill may
+// have.
 type killWorld struct {
 	t                              *testing.T
 	binary, home, project, library string
 	versions                       map[string]map[string]bool // by skill, its states as texts
-	edits                          []string                   // hand-made changes, each of its own
+	edits                          []string                   // changes by hand, all different
 	took                           time.Duration              // of a command that is not killed
 	source                         string
 	round                          int
@@ -109,7 +109,7 @@ func (w *killWorld) write(at, text string) {
 	}
 }
 
-// author gives a skill of the library a new state.
+// author writes a new state of a skill in the library.
 func (w *killWorld) author(name string) {
 	w.round++
 	at := filepath.Join(w.library, name)
@@ -157,7 +157,7 @@ func (w *killWorld) text(at string) string {
 // state returns the content of the project.
 func (w *killWorld) state() string { return w.text(w.project) }
 
-// next changes the world, and returns a command and its exit status if it is not killed.
+// next changes the world. It returns a command, and its exit status if it is not killed.
 func (w *killWorld) next(i int) (args []string, code int) {
 	one := fmt.Sprint("skill-", rand.IntN(killSkills))
 	place := filepath.Join(w.project, ".agents", "skills", one)
@@ -188,7 +188,7 @@ func (w *killWorld) next(i int) (args []string, code int) {
 		}
 		args = []string{"sync"}
 		if data, _ := os.ReadFile(filepath.Join(w.project, lockfile.Name)); !strings.Contains(string(data), ".agents") {
-			args = []string{"add", w.source, "--all"} // all were removed
+			args = []string{"add", w.source, "--all"} // every skill was removed
 		}
 	}
 	return append(args, "--overwrite"), 0
@@ -202,14 +202,14 @@ func (w *killWorld) command(args []string) *exec.Cmd {
 	return cmd
 }
 
-// killed starts a command and kills it and its children at some moment, and reports whether it was
-// still running.
+// killed starts a command and kills it and its children at a random moment. It reports whether the
+// command was still running.
 func (w *killWorld) killed(args []string) bool {
 	cmd := w.command(args)
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	if fetching := w.source != "../library"; (rand.IntN(4) == 0) != fetching { // at any moment, more often while git works
+	if fetching := w.source != "../library"; (rand.IntN(4) == 0) != fetching { // at any moment; mostly while git works
 		kill := time.AfterFunc(rand.N(w.took+time.Millisecond), func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		defer kill.Stop()
 		return cmd.Wait() != nil
@@ -217,7 +217,7 @@ func (w *killWorld) killed(args []string) bool {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	beside := filepath.Join(w.project, ".agents", ".knack")
-	for left := -1; left != 0; { // once it writes, and a little later
+	for left := -1; left != 0; { // soon after the first write
 		select {
 		case err := <-ended:
 			return err != nil
@@ -233,14 +233,15 @@ func (w *killWorld) killed(args []string) bool {
 	return <-ended != nil
 }
 
-// run runs a command to its end. A status of 1 is one of a remove whose skill is gone already.
+// run runs a command until it ends, and checks the exit status. A remove may exit with 1, since its
+// skill may be gone already.
 func (w *killWorld) run(args []string, code int) {
 	w.t.Helper()
 	var cmd *exec.Cmd
 	var out []byte
 	var begun time.Time
-	// A process that was killed while it started git lives on, with its lock, until git has
-	// begun.
+	// A process that was killed while it started git stays alive, and keeps its lock, until git has
+	// started.
 	for i := 0; i == 0 || i < 1000 && bytes.Contains(out, []byte("another knack command is changing")); i++ {
 		cmd, begun = w.command(args), time.Now()
 		out, _ = cmd.CombinedOutput()
@@ -251,8 +252,7 @@ func (w *killWorld) run(args []string, code int) {
 	}
 }
 
-// check checks the files that a command has left; done reports whether it ended by
-// itself.
+// check checks the files in the project after a command. done is set if the command was not killed.
 func (w *killWorld) check(args []string, done bool) {
 	w.t.Helper()
 	skills := filepath.Join(w.project, ".agents", "skills")
@@ -285,7 +285,7 @@ func (w *killWorld) check(args []string, done bool) {
 	}
 }
 
-// checkDone checks the files that are left when no command was killed.
+// checkDone checks the files in the project after a command that was not killed.
 func (w *killWorld) checkDone(skills string, lock *lockfile.Lock) {
 	w.t.Helper()
 	cmd := w.command([]string{"verify"})
@@ -312,5 +312,5 @@ func (w *killWorld) checkDone(skills string, lock *lockfile.Lock) {
 			w.t.Errorf("%q is lost", edit)
 		}
 	}
-	w.edits = nil // each was looked for
+	w.edits = nil // each edit was found
 }

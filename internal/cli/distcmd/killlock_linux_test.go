@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestKilledFreesLock kills knack while git waits for a server. The programs that it started go on
-// until they give the server up, and none of them holds the lock of the project.
+// TestKilledFreesLock kills knack while git waits for a server. It checks that the programs that
+// knack started keep running, and that none of them holds the lock of the project.
 func TestKilledFreesLock(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts programs")
@@ -56,7 +56,7 @@ func TestKilledFreesLock(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := <-connected // of a program that git started; it never gets an answer
+	c := <-connected // from a program that git started, and that never gets an answer
 	defer c.Close()
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -72,7 +72,7 @@ func TestKilledFreesLock(t *testing.T) {
 	}
 }
 
-// marked returns the processes with a variable in their environment.
+// marked returns the processes that have a variable in their environment.
 func marked(mark string) (found []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, at := range all {

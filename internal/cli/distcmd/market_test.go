@@ -28,15 +28,15 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// market is a server with repositories, a registry of npm and an archive, and a repository with a
+// market is a server with repositories, an npm registry and an archive, and a repository with a
 // marketplace.
 type market struct {
 	*shell
 	url      string
 	packages map[string][]byte // archives of the package @acme/docs, by version
-	archive  []byte            // at /sums.tgz
-	forged   bool              // the registry sends other bytes than it names
-	token    string            // that the registry asks for, or ""
+	archive  []byte            // served at /sums.tgz
+	forged   bool              // the registry sends bytes that do not match their digest
+	token    string            // the token that the registry requires, or ""
 	asked    atomic.Int64      // requests to all servers
 }
 
@@ -44,7 +44,7 @@ func skillText(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + " for you.\n---\n" + text + "\n"
 }
 
-// packed returns a .tgz.
+// packed returns a .tgz archive of files.
 func packed(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -127,7 +127,7 @@ func newMarket(t *testing.T) *market {
 	return m
 }
 
-// repository makes a commit with these files and returns it.
+// repository commits files to a repository and returns the commit.
 func (m *market) repository(name string, files map[string]string) (commit string) {
 	m.t.Helper()
 	at := filepath.Join(m.dir, "git", name)
@@ -162,7 +162,7 @@ func (m *market) entry(key string) lockfile.Skill {
 	return lock.Skills[".agents/skills/"+key]
 }
 
-// want runs a command and compares its status and its output with patterns.
+// want runs a command, checks its status, and checks that its output contains a text.
 func (m *market) want(status int, has string, args ...string) string {
 	m.t.Helper()
 	out, errs, got := m.run(args...)
@@ -172,10 +172,11 @@ func (m *market) want(status int, has string, args ...string) string {
 	return out + errs
 }
 
-// TestMarketplaces adds skills of plugins through a marketplace: a folder of it, a repository of
-// GitHub, another one, a subfolder of one at a commit, a package of npm, an archive with a digest,
-// and a skill that the entry lists. A second marketplace is itself on GitHub. All skills are restored
-// without a network, verified and updated.
+// TestMarketplaces checks that add installs skills of plugins through a marketplace. The plugins
+// are a folder of the marketplace, a GitHub repository, another repository, a subfolder at a
+// commit, an npm package, an archive with a digest, and a skill that the entry lists. A second
+// marketplace is itself on GitHub. Without a network, sync restores all skills and verify accepts
+// them. Later they are updated.
 func TestMarketplaces(t *testing.T) {
 	testwait.Slow(t)
 	m := newMarket(t)
@@ -214,7 +215,7 @@ func TestMarketplaces(t *testing.T) {
 		"own/skills/read/SKILL.md": skillText("read", "one"),
 	})
 
-	// Listing, without installing.
+	// List the source without installing anything.
 	var listed, warned bytes.Buffer
 	env := console.Env{Stdout: &listed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: append(os.Environ(), m.more...), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
 	r, err := ListSource(t.Context(), &env, "", from)
@@ -279,7 +280,7 @@ git+URL/git/plugins has 9 skills in 11 plugins
 		t.Errorf("the package is locked at %s %s", e.Revision, e.Version)
 	}
 
-	// Refusals.
+	// Add refuses these.
 	m.want(1, "runs a program", "add", from, "--skill", "shell:x")
 	m.want(1, "does not have the digest that the marketplace names", "add", from, "--skill", "forged:sum")
 	m.want(3, "private network", "add", from, "--skill", "inside:x")
@@ -292,7 +293,7 @@ git+URL/git/plugins has 9 skills in 11 plugins
 	m.want(1, "has no skill itself; it lists 1 plugin: tools (git+"+m.url+"/git/tools)", "add", "git+"+m.url+"/git/empty")
 	m.want(0, "9 plugins of "+from+" are elsewhere: tools (git+"+m.url+"/git/tools@main), docs (", "add", from, "--all", "--dry-run")
 
-	// Offline from the lock, and verified.
+	// Sync restores the skills offline, and verify accepts them.
 	if err := os.RemoveAll(filepath.Join(m.dir, "p", ".agents")); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ git+URL/git/plugins has 9 skills in 11 plugins
 		t.Errorf("offline, servers were asked %d times", n)
 	}
 
-	// The sources change: a pinned plugin stays.
+	// After changes in the sources, update changes every plugin except the pinned one.
 	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "two")})
 	m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "two")})
 	m.repository("plugins", map[string]string{"plugins/ops/skills/deploy/SKILL.md": skillText("deploy", "two")})
@@ -330,8 +331,9 @@ git+URL/git/plugins has 9 skills in 11 plugins
 	m.want(0, "pinned", "update")
 }
 
-// TestNPM adds a skill of a package as npm is configured: with the registry of its scope and a token,
-// by a tag, and never with other bytes than the registry names.
+// TestNPM checks that add installs a skill of a package with the configuration of npm. The registry
+// of the scope, a token and a tag are used. Bytes with another digest than in the registry are
+// refused.
 func TestNPM(t *testing.T) {
 	testwait.Slow(t)
 	m := newMarket(t)
@@ -353,7 +355,8 @@ func TestNPM(t *testing.T) {
 	host := strings.TrimPrefix(m.url, "http:")
 	m.put("home/.npmrc", "registry=https://127.0.0.1:1/\n@acme:registry="+m.url+"/npm\n"+host+"/npm/:_authToken=${TOKEN}\n")
 	m.want(0, "replaced sheet 2.0.0 to 1.0.0", "add", "npm:@acme/docs@1.0.0", "--allow-downgrade")
-	// The token is sent only to the registry's address, and a project's file has no effect.
+	// The token is sent only to the address of its registry, and an .npmrc in the project has no
+	// effect.
 	m.put("home/.npmrc", "@acme:registry="+m.url+"/npm\n"+host+"/other/:_authToken=${TOKEN}\n")
 	m.put("p/.npmrc", host+"/npm/:_authToken=${TOKEN}\n")
 	m.want(3, "refuses access (401)", "add", "npm:@acme/docs@2.0.0")

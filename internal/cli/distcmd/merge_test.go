@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A merge of two branches that each added a skill to a new lock conflicts. The advice in the
-// message resolves it: one side of the lock is taken, and the other side's skill is recorded
-// again.
+// TestMergeConflict checks the advice for a merge conflict in the lock, after two branches each
+// added a skill to a new lock. The advice is to take one side of the lock and to add the skill of
+// the other side again.
 func TestMergeConflict(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts git")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// An error for an unreachable server has plain words and a fix, for each kind of source.
+// TestNetworkInWords checks, for each kind of source, that the error for an unreachable server is
+// in plain words and has a fix.
 func TestNetworkInWords(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/closed") {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// KNACK_OFFLINE is read as people write yes and no, and anything else is refused.
+// TestOfflineVariable checks that KNACK_OFFLINE accepts the usual words for yes and no, and refuses
+// other values.
 func TestOfflineVariable(t *testing.T) {
 	s := newShell(t)
 	for value, want := range map[string]string{

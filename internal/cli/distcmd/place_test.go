@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 )
 
-// TestRemoveAsks checks that a user at a terminal is asked which of two skills to remove.
+// TestRemoveAsks checks that remove asks a user at a terminal which of two skills to remove.
 func TestRemoveAsks(t *testing.T) {
 	for typed, gone := range map[string]string{"1\n": "p", "2\n": "home", "\n": "", "3\n": "", "": ""} {
 		s := newShell(t)

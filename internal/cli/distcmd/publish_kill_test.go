@@ -18,9 +18,9 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestPublishKilled kills knack publish at random moments. It checks that each tag leads to a whole
-// release, the one before or the new one, of which all can be copied.
-// The next publish succeeds. KNACK_KILLS is how many are killed.
+// TestPublishKilled kills knack publish at random moments. It checks that each tag names a complete
+// release, either the previous or the new one, which can be copied as a whole. The next publish
+// must succeed. KNACK_KILLS is the number of killed commands.
 func TestPublishKilled(t *testing.T) {
 	testwait.Slow(t)
 	registry := registrytest.Start(t)

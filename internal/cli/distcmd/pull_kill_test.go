@@ -25,9 +25,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestPullKilled kills knack pull at random moments. It checks that each skill of the store is then
-// whole, that each release has all of its skills, and that the head names a release. The next pull
-// succeeds, and leaves nothing temporary. KNACK_KILLS is how many are killed.
+// TestPullKilled kills knack pull at random moments. It checks that each skill in the store is then
+// complete, that each release has all of its skills, and that the head names a release. The next
+// pull must succeed, and leave no temporary files. KNACK_KILLS is the number of killed commands.
 func TestPullKilled(t *testing.T) {
 	testwait.Slow(t)
 	registry := registrytest.Start(t)
@@ -59,9 +59,9 @@ func TestPullKilled(t *testing.T) {
 	left, whole, killed := 0, 0, 0
 	for i := range kills {
 		switch rand.IntN(3) {
-		case 0: // an empty store
+		case 0: // start with an empty store
 			remove(t, at)
-		case 1: // the records of layers are lost
+		case 1: // start without the records of layers
 			remove(t, filepath.Join(at, "layers"))
 		}
 		want := releases[rand.IntN(len(releases))]
@@ -105,8 +105,9 @@ func remove(t *testing.T, at string) {
 	}
 }
 
-// checkStore compares each skill of a store with its digest, and the records with the skills. want
-// is the release that the source's head names; "" for any. It returns the number of skills.
+// checkStore compares each skill of a store with its digest, and the release records with the
+// skills. want is the release that the head of the source must name, or "" for any release. It
+// returns the number of skills.
 func checkStore(t *testing.T, at, source, want string) int {
 	t.Helper()
 	whole := map[skill.Digest]bool{}
@@ -124,10 +125,10 @@ func checkStore(t *testing.T, at, source, want string) int {
 		var r store.Release
 		data, err := os.ReadFile(file)
 		if err == nil {
-			_, data, _ = bytes.Cut(data, []byte("\n")) // behind its digest
+			_, data, _ = bytes.Cut(data, []byte("\n")) // after its digest
 			head, lines, _ := strings.Cut(string(data), "\n")
 			err = json.Unmarshal([]byte(head), &r)
-			_, lines, _ = strings.Cut(lines, "\n") // behind their number
+			_, lines, _ = strings.Cut(lines, "\n") // after the number of lines
 			for line := range strings.Lines(lines) {
 				m := store.Member{Path: strings.Split(line, "\t")[3]}
 				_, bad := hex.Decode(m.Skill[:], []byte(line[:64]))
@@ -150,7 +151,7 @@ func checkStore(t *testing.T, at, source, want string) int {
 		var h store.Head
 		data, err := os.ReadFile(file)
 		if err == nil {
-			_, data, _ = bytes.Cut(data, []byte("\n")) // behind its digest
+			_, data, _ = bytes.Cut(data, []byte("\n")) // after its digest
 			err = json.Unmarshal(data, &h)
 		}
 		if err != nil || h.Source != source || !recorded[h.Release] || want != "" && h.Release != want {

@@ -69,7 +69,7 @@ func TestPull(t *testing.T) {
 	if status != 0 || !strings.Contains(stdout, "19 skills") {
 		t.Errorf("verify: status %d: %s%s", status, stdout, stderr)
 	}
-	s.put("out/.git/HEAD", "") // the release was pulled into a repository
+	s.put("out/.git/HEAD", "") // as if the release was pulled into a repository
 	if stdout, stderr, status = s.run("verify", "--project", to); status != 0 || !strings.Contains(stdout, "19 skills") {
 		t.Errorf("verify in a repository: status %d: %s%s", status, stdout, stderr)
 	}
@@ -90,7 +90,8 @@ func TestPull(t *testing.T) {
 	expect("unchanged: SOURCE: 1.1.0", "", 0, source, "--offline")
 }
 
-// A pull fills the store that the file of --config names, or the user's own file, as a server does.
+// TestPullStore checks that pull uses the same store as a server: the store in the file of
+// --config, or the store in the user's own file.
 func TestPullStore(t *testing.T) {
 	r := registrytest.Start(t)
 	registrytest.Release(t, r.Host, "a/b", "prod", 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "1")}, nil)
@@ -124,9 +125,9 @@ func TestPullStore(t *testing.T) {
 	}
 }
 
-// A pull keeps the versions that a server beside it has served. If their record is damaged, it
-// changes nothing, since a server with forward-only would start afresh with the version that
-// the pull sets.
+// TestPullBesideServer checks that pull keeps the record of the versions that a server has served.
+// If the record is damaged, pull changes nothing: otherwise a server with forward-only would forget
+// the highest version.
 func TestPullBesideServer(t *testing.T) {
 	r := registrytest.Start(t)
 	release := func(version string) {
@@ -197,7 +198,7 @@ func TestPullBesideServer(t *testing.T) {
 	pull(0)
 }
 
-// The progress line of a pull shows the received layers and bytes.
+// TestPullProgress checks that the progress line of pull shows the received layers and bytes.
 func TestPullProgress(t *testing.T) {
 	r := &pull.Report{Layers: 64, Done: 41, Bytes: 6_100_000, Total: 9_300_000}
 	if got, want := strings.Join(progressOf(r), "|"), "41 of 64 layers|6.1 of 9.3 MB"; got != want {
@@ -208,7 +209,8 @@ func TestPullProgress(t *testing.T) {
 	}
 }
 
-// TestGettingProgress checks that a download shows its bytes, and other work its steps.
+// TestGettingProgress checks that the progress of a download is in bytes, and the progress of other
+// work in steps.
 func TestGettingProgress(t *testing.T) {
 	var p progress
 	if got := p.text(); got != "getting skills" {
@@ -228,7 +230,7 @@ func TestGettingProgress(t *testing.T) {
 	}
 }
 
-// doc/pull.md lists each field of the JSON object.
+// TestPullJSON checks that doc/pull.md lists each field of the JSON object.
 func TestPullJSON(t *testing.T) {
 	page, err := os.ReadFile("../../../doc/pull.md")
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The command that a check advises installs the update, also for skills that were changed by
-// hand. A dry run reports the fate of changes by hand.
+// TestAdvice checks that the command that update --check suggests installs the update, also for
+// skills that were changed by hand. It also checks that a dry run reports where changes by hand
+// would go.
 func TestAdvice(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")
@@ -38,7 +39,7 @@ func TestAdvice(t *testing.T) {
 	s.put("p/.agents/skills/xlsx/notes", "mine")
 	say(0, []string{"remove", "xlsx", "--dry-run", "--overwrite"}, "would remove xlsx", "added by hand: notes", "would be kept")
 
-	// A missing folder is restored, or written with its updates.
+	// Update restores a missing folder, with an update if there is one.
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -53,7 +54,8 @@ func TestAdvice(t *testing.T) {
 	say(0, []string{"update", "pdf"}, "updated pdf", "changed: SKILL.md")
 }
 
-// A skill that knack does not offer is named in the choices, and its installation warns.
+// TestUnserved checks that add warns about skills that knack does not offer, both when it lists
+// them as choices and when it installs them.
 func TestUnserved(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")

@@ -21,9 +21,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// installed installs a skill from a repository for which git's credential helper has the password,
-// so that there is a lock, a store and a skill to be shown. Beside it, the lock then has a skill
-// whose source has a secret behind ?, as a lock that another program wrote.
+// installed installs a skill from a repository whose password comes from git's credential helper.
+// This creates a lock, a store and a skill for other commands to print. It then adds to the lock a
+// skill whose source has a secret after ?, as if another program had written the lock.
 func (s *secrets) installed(binary, home, project string, write func(at, text string)) {
 	t := s.t
 	t.Helper()
@@ -79,9 +79,9 @@ func (s *secrets) installed(binary, home, project string, write func(at, text st
 	s.own = file
 }
 
-// served starts a server with the skills of the project, and with sources at a host that repeats the
-// credentials it gets. It sends the server secrets in headers and queries, and searches all of its
-// output for them.
+// served starts a server with the skills of the project, and with sources at a host that repeats
+// the credentials it gets. It sends the server secrets in headers and queries. Then it searches the
+// whole output of the server for the secrets.
 func (s *secrets) served(binary, home, project, host string) {
 	t := s.t
 	t.Helper()
@@ -168,7 +168,8 @@ func (s *secrets) served(binary, home, project, host string) {
 	if !strings.Contains(all, "x.example/a.zip") || !strings.Contains(all, "/up") {
 		t.Errorf("the API shows no sources: %.2000s", all)
 	}
-	// A secret in a query or in the name of a skill is the client's own: it is in the answer, but nowhere else.
+	// A secret that a client sends in a query or a skill name may be in the answer to that client,
+	// but nowhere else.
 	for _, path := range []string{"/?token=", "/api/v1/skills?token=", "/mcp?token=", "/skills/project/pdf/?token="} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path+s.next(), nil)
 		if err != nil {

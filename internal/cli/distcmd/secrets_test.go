@@ -22,12 +22,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// secrets makes secrets, and finds them in texts.
+// secrets creates secrets, and checks that texts do not contain them.
 type secrets struct {
 	t      *testing.T
 	made   []string
-	places map[string]int // the texts that were searched, by kind of place
-	own    string         // a lock into which the test itself wrote some
+	places map[string]int // number of searched texts by kind
+	own    string         // a lock to which the test added secrets
 }
 
 // next returns a new secret.
@@ -37,8 +37,8 @@ func (s *secrets) next() string {
 	return secret
 }
 
-// absent checks that a text has no secret, plain or in the encoding of HTTP. kind is the kind
-// of place of the text.
+// absent checks that a text contains no secret, either plain or encoded for HTTP. kind is the kind
+// of text.
 func (s *secrets) absent(kind, where, text string) {
 	s.t.Helper()
 	s.places[kind]++
@@ -50,8 +50,8 @@ func (s *secrets) absent(kind, where, text string) {
 	}
 }
 
-// tellTale is a server that requires credentials and repeats them: in bodies, headers, and
-// addresses of redirects.
+// tellTale starts a server that requires credentials and repeats them in bodies, headers and
+// redirects.
 func tellTale(t *testing.T) (host string) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := r.Header.Get("Authorization") + r.Header.Get("Proxy-Authorization")
@@ -79,9 +79,9 @@ func tellTale(t *testing.T) (host string) {
 	return strings.TrimPrefix(srv.URL, "http://")
 }
 
-// TestSecrets checks that no secret gets into an output, the lock, the project or the store.
-// The secrets are in sources, locks, the configurations of git and docker, helpers, a proxy's
-// address, and answers of servers that repeat them.
+// TestSecrets checks that no secret gets into the output, the lock, the project or the store. The
+// secrets are in sources, locks, the configurations of git and docker, credential helpers and the
+// address of a proxy. Servers repeat them in their answers.
 func TestSecrets(t *testing.T) {
 	testwait.Slow(t)
 	dir := t.TempDir()
@@ -125,11 +125,11 @@ func TestSecrets(t *testing.T) {
 	add := func(env []string, source string) {
 		t.Helper()
 		run(env, "add", source, "--all")
-		if len(env) == 0 && !strings.Contains(source, "broken") { // a broken server is asked again and again
+		if len(env) == 0 && !strings.Contains(source, "broken") { // requests to a broken server are retried
 			run(env, "add", source, "--all", "--json")
 		}
 	}
-	// In the source itself: as a user's, after ? and #, in an invalid source.
+	// The secrets are in the source itself: as the user, after ? or #, and in an invalid source.
 	for _, form := range []string{
 		"https://user:%s@git.example.com/a/b.git", "https://%s@github.com/a/b", "git+https://user:%s@git.example.com/a/b", "ssh://git:%s@git.example.com/a/b",
 		"user:%s@git.example.com:a/b", "git.example.com/a/b?token=%s", "https://x.example/a.zip?token=%s", "https://x.example/a.zip#%s", "https://user:%s@x.example/a.zip",
@@ -139,7 +139,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		add(nil, fmt.Sprintf(form, s.next()))
 	}
-	// Secrets of helpers and configurations, given to servers that repeat them.
+	// The secrets come from helpers and configurations, and the servers repeat them.
 	for _, source := range []string{
 		"git+http://" + host + "/a/b", "git+http://" + host + "/broken/b", "git+http://" + host + "/redirect/b", "git.example.com/a/b", "oci://" + host + "/a", "oci://" + host + "/broken",
 		"oci://" + host + "/redirect", "http://" + host + "/a.zip", "http://" + host + "/broken.zip", "http://" + host + "/redirect.zip", "http://" + host,
@@ -150,7 +150,7 @@ func TestSecrets(t *testing.T) {
 		add([]string{fmt.Sprintf("HTTPS_PROXY=http://user:%s@%s", s.next(), host)}, source)
 		add([]string{fmt.Sprintf("HTTPS_PROXY=http://user:%s@127.0.0.1:bad", s.next())}, source)
 	}
-	// In locks, of knack and of others.
+	// The secrets are in locks of knack and of other installers.
 	for _, source := range []string{"https://user:%s@git.example.com/a/b.git", "oci://user:%s@reg.example/a", "https://x.example/a.zip?token=%s"} {
 		source = fmt.Sprintf(source, s.next())
 		for _, lock := range []string{

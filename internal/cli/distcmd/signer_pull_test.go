@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// TestPullSigned checks that knack pull obeys the rules, also for releases that are in the
-// store already.
+// TestPullSigned checks that pull applies the trust rules, also to releases that are already in the
+// store.
 func TestPullSigned(t *testing.T) {
 	s := newSigning(t)
 	source := "oci://" + s.host + "/acme/skills:prod"
@@ -28,7 +28,7 @@ func TestPullSigned(t *testing.T) {
 	expect(1, refusal, "--dry-run")
 	expect(1, "no signer is recorded for it, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\nrun the command once without --offline", "--offline")
 	s.sign(digest, digest, "a")
-	expect(0, "unchanged: ") // but for its signer
+	expect(0, "unchanged: ") // except for the signer
 	expect(0, `"signer": "KEY-a"`, "--json")
 	expect(0, "unchanged: ", "--offline")
 	s.put("home/.config/knack/knack.yaml", "")
@@ -40,8 +40,8 @@ func TestPullSigned(t *testing.T) {
 	expect(1, "has a signature that is of another release")
 }
 
-// TestPullTwice checks that the signer found for a release in one repository stays when another
-// repository has the same release without a signature.
+// TestPullTwice checks that the store keeps the signer of a release from one repository, even if
+// another repository has the same release without a signature.
 func TestPullTwice(t *testing.T) {
 	s := newSigning(t)
 	digest := s.release("1", "a")
@@ -63,8 +63,8 @@ func TestPullTwice(t *testing.T) {
 	expect("other", `"signature": "unsigned"`, "--offline")
 }
 
-// TestPublishCopySigned checks the report of a second copy: it names the signatures that were sent,
-// if the source was signed since the first.
+// TestPublishCopySigned checks that a second copy reports the signatures that it sent, if the
+// source was signed after the first copy.
 func TestPublishCopySigned(t *testing.T) {
 	s := newSigning(t)
 	from, to := "oci://"+s.host+"/acme/skills:prod", "oci://"+s.host+"/mirror/skills:prod"

@@ -21,12 +21,12 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// signing is a registry with releases of acme/skills, and a project of a user with rules.
+// signing is a registry with releases of acme/skills, and the project of a user with trust rules.
 type signing struct {
 	*shell
 	host string
 	keys map[string]crypto.Signer
-	ids  map[string]string // of the keys
+	ids  map[string]string // maps a name to the ID of its key
 	said *strings.Replacer
 }
 
@@ -61,7 +61,7 @@ func newSigning(t *testing.T) *signing {
 	return s
 }
 
-// rule writes the user's knack.yaml.
+// rule writes the user's knack.yaml with a trust rule for the keys.
 func (s *signing) rule(keys string, require bool) {
 	text := "trust:\n  - from: oci://" + s.host + "/acme/**\n    keys: [" + keys + "]\n"
 	if require {
@@ -70,8 +70,7 @@ func (s *signing) rule(keys string, require bool) {
 	s.put("home/.config/knack/knack.yaml", text)
 }
 
-// release pushes a release of one skill under the tag prod, with signatures by the given
-// keys.
+// release pushes a release of one skill under the tag prod, and signs it with the given keys.
 func (s *signing) release(text string, keys ...string) (digest string) {
 	s.t.Helper()
 	digest = registrytest.Release(s.t, s.host, "acme/skills", "prod", 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", text)}, nil)
@@ -90,7 +89,7 @@ func (s *signing) sign(beside, about, key string) {
 	registrytest.Attach(s.t, s.host, "acme/skills", beside, trust.Bundle, bundle)
 }
 
-// expect runs a command, and compares parts of its output. It also compares the lock's signer.
+// expect runs a command, and checks its status, a part of its output, and the signer in the lock.
 func (s *signing) expect(status int, want, signer string, args ...string) {
 	s.t.Helper()
 	for i, a := range args {
@@ -108,7 +107,7 @@ func (s *signing) expect(status int, want, signer string, args ...string) {
 	}
 }
 
-// signer returns the signer that the lock has.
+// signer returns the signer in the lock.
 func (s *signing) signer() string {
 	data, _ := os.ReadFile(filepath.Join(s.dir, "p", "knack.lock"))
 	_, after, _ := strings.Cut(string(data), `"signer": "`)
@@ -123,7 +122,8 @@ func (s *signing) skill() string {
 	return lines[len(lines)-1]
 }
 
-// TestSigners follows a skill through releases with and without signatures.
+// TestSigners checks which releases update and add install as the signatures of a skill's releases
+// change.
 func TestSigners(t *testing.T) {
 	s := newSigning(t)
 	s.release("1")
@@ -131,7 +131,8 @@ func TestSigners(t *testing.T) {
 	s.release("2", "a")
 	s.expect(0, "1 file, signed by a key that is not trusted here\n", "", "update")
 
-	// With the key, the signer of an installed skill is recorded, and then kept.
+	// Once the key is trusted, update records the signer of the installed skill, and then requires
+	// it.
 	s.rule("a.pub, b.pub", false)
 	s.expect(0, "locked pdf from oci://HOST/acme/skills", "KEY-a", "update")
 	s.expect(0, "1 skill up to date", "KEY-a", "update")
@@ -144,17 +145,17 @@ func TestSigners(t *testing.T) {
 	if got := s.skill(); got != "3" {
 		t.Errorf("the skill of another signer is installed: %s", got)
 	}
-	s.release("5", "b", "a") // while the key is replaced, both sign
+	s.release("5", "b", "a") // both keys sign while one replaces the other
 	s.expect(0, "signed by key-a\n", "KEY-a", "update")
 	s.release("6", "b")
 	s.expect(0, "1 file, signed by key-b, before by key-a\n", "KEY-b", "update", "--accept-signer")
-	s.release("6a", "a", "b") // the locked signer is not the first of the rule
+	s.release("6a", "a", "b") // the locked signer is not the first key of the rule
 	s.expect(0, "signed by key-b\n", "KEY-b", "update")
 	s.release("7")
 	s.expect(1, "left pdf (.agents/skills/pdf): the lock says that key-b signed it, and now it is not signed\n", "KEY-b", "update")
 	s.expect(0, "1 file, not signed, before by key-b\n", "", "add", "SOURCE", "--accept-signer")
 
-	// Without the key, a lock with a signer is not overruled either.
+	// Without the trusted key, update still does not replace a release with a locked signer.
 	s.release("8", "b")
 	s.expect(0, "signed by key-b\n", "KEY-b", "update")
 	s.put("home/.config/knack/knack.yaml", "")
@@ -166,8 +167,8 @@ func TestSigners(t *testing.T) {
 	}
 }
 
-// TestRequire checks that no command takes an unsigned release if a rule requires a signature,
-// or a release with an invalid signature.
+// TestRequire checks that no command accepts an unsigned release if a rule requires a signature. It
+// also checks that no command ever accepts an invalid signature.
 func TestRequire(t *testing.T) {
 	s := newSigning(t)
 	const refusal = "is not signed, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\n"
@@ -179,7 +180,7 @@ func TestRequire(t *testing.T) {
 	s.release("2", "b")
 	s.expect(1, "is signed by another key than a.pub, and ~/.config/knack/knack.yaml:2 takes only releases that a.pub signed\n", "", "add", "SOURCE")
 
-	// A skill that was locked without the rule is neither restored nor verified.
+	// A skill that was locked before the rule existed is neither restored nor verified.
 	s.put("home/.config/knack/knack.yaml", "")
 	s.release("3")
 	s.expect(0, "not signed\n", "", "add", "SOURCE")
@@ -196,7 +197,7 @@ func TestRequire(t *testing.T) {
 		t.Error("sync or update wrote a skill that is not signed")
 	}
 
-	// Once it is signed, update finds that, and sync restores it.
+	// Once a release is signed, update installs it, and sync restores the skill.
 	digest := s.release("3", "a")
 	s.expect(0, "restored pdf from oci://HOST/acme/skills (", "KEY-a", "update")
 	s.expect(0, "1 skill as locked", "KEY-a", "verify")
@@ -204,7 +205,7 @@ func TestRequire(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(s.dir, "p", ".agents")); err != nil {
 			t.Fatal(err)
 		}
-		if !offline { // the store is lost
+		if !offline { // delete the store
 			if err := os.RemoveAll(filepath.Join(s.dir, "home", ".cache")); err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +215,8 @@ func TestRequire(t *testing.T) {
 		s.expect(0, "restored pdf from", "KEY-a", "sync", "--offline")
 	}
 
-	// The lock does not prove it: without the store, sync asks for the signature itself.
+	// The signer in the lock is no proof. Without the store, sync checks the signature of the
+	// release.
 	s.release("4")
 	lock, err := os.ReadFile(filepath.Join(s.dir, "p", "knack.lock"))
 	if err != nil {
@@ -222,11 +224,11 @@ func TestRequire(t *testing.T) {
 	}
 	other := newSigning(t)
 	other.host, other.said = s.host, s.said
-	other.rule("a.pub", true) // of another pair of keys
+	other.rule("a.pub", true) // a different pair of keys
 	other.put("p/knack.lock", strings.Replace(string(lock), s.ids["a"], other.ids["a"], 1))
 	other.expect(1, "is signed by another key than a.pub", other.ids["a"], "sync")
 
-	// No command accepts a signature of another release, under any rules.
+	// No command accepts the signature of another release, with or without rules.
 	s.put("home/.config/knack/knack.yaml", "")
 	moved := s.release("5")
 	s.sign(moved, digest, "a")
@@ -238,7 +240,7 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-// TestPinnedSigner records the signer of a skill that update does not move.
+// TestPinnedSigner checks that update records the signer of a pinned skill, which it does not move.
 func TestPinnedSigner(t *testing.T) {
 	s := newSigning(t)
 	digest := s.release("1", "a")
@@ -249,8 +251,8 @@ func TestPinnedSigner(t *testing.T) {
 	s.expect(0, "pinned pdf", "KEY-a", "update")
 }
 
-// TestSameContentSigner checks that a lock does not name a signer for a revision that it did not
-// sign, though the files are the same.
+// TestSameContentSigner checks that the lock names no signer for a revision that the signer did not
+// sign, even if its files are the same.
 func TestSameContentSigner(t *testing.T) {
 	s := newSigning(t)
 	s.rule("a.pub", false)
@@ -282,7 +284,7 @@ func TestBrokenTrust(t *testing.T) {
 	for _, args := range [][]string{{"add", "SOURCE"}, {"verify", "SOURCE"}, {"update"}, {"sync"}, {"verify"}} {
 		s.expect(2, "~/.config/knack/knack.yaml:3:12: the key none.pub cannot be used: there is no such file", "", args...)
 	}
-	s.expect(1, "so no skill 'none' is installed", "", "remove", "none") // which takes nothing
+	s.expect(1, "so no skill 'none' is installed", "", "remove", "none") // needs no trust rules
 	s.put("home/.config/knack/knack.yaml", "truts: []\n")
 	s.expect(2, "~/.config/knack/knack.yaml:1:1: there is no key 'truts'\ndid you mean trust?", "", "add", "SOURCE")
 	s.put("mine.yaml", "trust:\n  - {from: \"**\", keys: [home/.config/knack/a.pub], require: true}\n")
@@ -290,8 +292,8 @@ func TestBrokenTrust(t *testing.T) {
 	s.expect(1, "a source of this kind has no signatures, as only registries have them, and ../mine.yaml:2 takes only releases that home/.config/knack/a.pub signed", "KEY-a", "add", "../src", "--skill", "xlsx", "--config", "../mine.yaml")
 }
 
-// TestSilentRegistry checks that a registry that does not list signatures causes a warning, or a
-// failure if there is a rule.
+// TestSilentRegistry checks that a registry that does not list signatures causes a warning, or an
+// error if a rule requires a signature.
 func TestSilentRegistry(t *testing.T) {
 	s := newSigning(t)
 	s.release("1", "a")
@@ -317,14 +319,14 @@ func TestSilentRegistry(t *testing.T) {
 	}
 }
 
-// TestHiddenSignatures checks that a signature is found if the registry's list lacks it, or has it
-// with another type.
+// TestHiddenSignatures checks that a signature is found even if the registry's list lacks it or
+// gives it another type.
 func TestHiddenSignatures(t *testing.T) {
 	s := newSigning(t)
 	digest := s.release("1", "a")
 	registrytest.Attach(t, s.host, "acme/skills", digest, "application/spdx+json", []byte("{}"))
 	proxy := registrytest.NewProxy(t, s.host)
-	tagged := func(kind string) (entry string) { // of the index of the fallback tag
+	tagged := func(kind string) (entry string) { // an entry of the index under the fallback tag
 		r := httptest.NewRequest(http.MethodGet, "/v2/acme/skills/manifests/"+strings.Replace(digest, ":", "-", 1), nil)
 		r.Header.Set("Accept", "application/vnd.oci.image.index.v1+json")
 		answer := proxy.Answer(r)
@@ -350,7 +352,7 @@ func TestHiddenSignatures(t *testing.T) {
 	s.host = real
 	for name, c := range map[string]struct {
 		list   string
-		tagged bool // the fallback tag is there
+		tagged bool // the fallback tag exists
 		signed bool
 	}{
 		"an empty list":          {"", true, true},
@@ -381,7 +383,7 @@ func TestHiddenSignatures(t *testing.T) {
 	}
 }
 
-// TestVerifySource checks the JSON of a release.
+// TestVerifySource checks the JSON of verify for a release.
 func TestVerifySource(t *testing.T) {
 	s := newSigning(t)
 	digest := s.release("1", "a", "b")
@@ -415,7 +417,7 @@ func TestVerifySource(t *testing.T) {
 	}
 }
 
-// TestRequireSpelled checks that a rule holds for every spelling of a registry.
+// TestRequireSpelled checks that a rule applies to every spelling of a registry.
 func TestRequireSpelled(t *testing.T) {
 	s := newSigning(t)
 	s.release("1")

@@ -21,12 +21,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// changing is a site with an index, whose skills a test changes.
+// changing is a site with an index of skills, which a test changes.
 type changing struct {
 	t        *testing.T
 	server   *httptest.Server
-	skills   map[string]map[string]string // files by skill
-	lie      string                       // the skill whose archive is another than the index says
+	skills   map[string]map[string]string // maps a skill to its files
+	lie      string                       // the skill whose archive does not match the index
 	requests atomic.Int32
 }
 
@@ -72,7 +72,7 @@ func (s *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-// project runs knack in a project.
+// project is a project in which knack runs.
 type project struct {
 	t         *testing.T
 	dir, home string
@@ -86,7 +86,7 @@ func newProject(t *testing.T) project {
 	return p
 }
 
-// knack runs a command and checks its status and a part of its output.
+// knack runs a command, and checks its status and a part of its output.
 func (p project) knack(status int, says string, args ...string) {
 	p.t.Helper()
 	var out bytes.Buffer
@@ -96,7 +96,7 @@ func (p project) knack(status int, says string, args ...string) {
 	}
 }
 
-// tree returns the files of the project with their contents, inodes and times.
+// tree returns the contents of the files in the project, and a text with their inodes and times.
 func (p project) tree() (files map[string]string, stamps string) {
 	p.t.Helper()
 	files = map[string]string{}
@@ -121,8 +121,8 @@ func files(name, more string) map[string]string {
 	return map[string]string{"SKILL.md": "---\nname: " + name + "\ndescription: Does " + name + ".\n---\n" + more, "run.sh": "#!/bin/sh\n"}
 }
 
-// TestSite installs from a site with an index, updates only the skills that changed there, and
-// restores deleted skills without the site.
+// TestSite checks that add installs skills from a site with an index. Update then changes only the
+// skills that changed on the site, and sync restores deleted skills without the site.
 func TestSite(t *testing.T) {
 	s, p := newChanging(t), newProject(t)
 	s.skills["pdf"], s.skills["xlsx"] = files("pdf", ""), files("xlsx", "")
@@ -152,7 +152,7 @@ func TestSite(t *testing.T) {
 		t.Errorf("after the update: %v", now)
 	}
 
-	// The site lies, loses a skill, and disappears. Installed skills stay.
+	// Installed skills stay if the site sends wrong bytes, no longer has a skill, or is gone.
 	kept, _ := p.tree()
 	s.skills["pdf"], s.lie = files("pdf", "Yet more.\n"), "pdf"
 	p.knack(3, "other bytes than the index says", "update")
@@ -176,8 +176,8 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestSyncChangedSite restores skills from a site that has others now. Only the locked skills are
-// taken.
+// TestSyncChangedSite checks that sync restores only locked content, even if the site now has other
+// content.
 func TestSyncChangedSite(t *testing.T) {
 	s, p := newChanging(t), newProject(t)
 	s.skills["pdf"], s.skills["xlsx"] = files("pdf", ""), files("xlsx", "")

@@ -18,14 +18,14 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 )
 
-// shell runs commands in a project with two skills to install.
+// shell runs commands in a project. Beside the project are two skills to install.
 type shell struct {
 	t    *testing.T
 	dir  string
 	vars map[string]string
 	ctx  context.Context
 	wide int      // the width of a terminal, or 0
-	more []string // variables of the programs that a command starts, as NAME=VALUE
+	more []string // environment of the programs that a command starts
 
 	around Surroundings
 }
@@ -78,8 +78,8 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), 0
 }
 
-// The JSON of every command has the fields that doc/api.md lists, and every field that it
-// lists is in the JSON of some command.
+// TestJSON checks that the JSON of every command has the fields that doc/api.md lists. It also
+// checks that each listed field is in the JSON of some command.
 func TestJSON(t *testing.T) {
 	page, err := os.ReadFile("../../../doc/api.md")
 	if err != nil {
@@ -135,7 +135,7 @@ func TestJSON(t *testing.T) {
 		if lock, ok := got["lock"].(string); ok && filepath.Base(lock) != "knack.lock" || !ok && got["reason"] == nil {
 			t.Errorf("%s: lock %v", args, got["lock"])
 		}
-		// A failure before there is a plan is reported as such.
+		// A failure before the plan exists has a reason and a fix.
 		if got["reason"] != nil && (!strings.Contains(stderr, got["reason"].(string)) || got["fix"] == nil) {
 			t.Errorf("%s: %s%s", args, stdout, stderr)
 		}
@@ -178,7 +178,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(0, "remove", "pdf", "xlsx")
-	// Failures before there is a plan.
+	// These commands fail before their plan exists.
 	s.put("other.json", "{")
 	s.put("q/knack.lock", "{")
 	run(0, "verify")
@@ -194,7 +194,7 @@ func TestJSON(t *testing.T) {
 	run(3, "add", "--from", filepath.Join(s.dir, "other.json"))
 	s.vars["KNACK_OFFLINE"] = "maybe"
 	run(2, "update")
-	// Fields that a source without revisions does not have.
+	// A source without revisions does not have these fields.
 	for _, name := range []string{"want", "revision", "version", "signature", "signer"} {
 		seen["skills[]."+name] = true
 	}
@@ -208,7 +208,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Exit statuses are as documented.
+// TestStatuses checks that the exit statuses are as documented.
 func TestStatuses(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")
@@ -263,20 +263,21 @@ func TestStatuses(t *testing.T) {
 	if _, stderr, _ := s.run("verify", "nothing"); !strings.HasSuffix(stderr, "it names pdf, xlsx\n") {
 		t.Errorf("a name that is none: %s", stderr)
 	}
-	// One source that is wrong stops no other.
+	// A wrong source does not stop the other sources.
 	s = newShell(t)
 	stdout, _, status := s.run("add", "./none", filepath.Join(s.dir, "src", "pdf"))
 	if status != 3 || !strings.Contains(stdout, "added pdf") {
 		t.Errorf("status %d: %s", status, stdout)
 	}
-	// Without a folder for the store.
+	// A command that needs no store works without a folder for it.
 	s.vars["XDG_CACHE_HOME"] = "relative"
 	if _, _, status := s.run("verify"); status != 0 {
 		t.Errorf("a relative XDG_CACHE_HOME: status %d", status)
 	}
 }
 
-// The choices of several sources are listed under the source that has them.
+// TestChoicesOfSources checks that add lists the choices of several sources below the name of each
+// source.
 func TestChoicesOfSources(t *testing.T) {
 	s := newShell(t)
 	s.put("more/a/SKILL.md", "---\nname: a\ndescription: Does A.\n---\n")
@@ -298,8 +299,8 @@ func TestChoicesOfSources(t *testing.T) {
 	}
 }
 
-// On a terminal each skill of a list has one line, unless it is invalid: then the reason follows. A
-// program gets the descriptions whole.
+// TestChoicesFit checks that on a terminal each skill of a list has one line. An invalid skill also
+// has its reason. Other programs get the whole descriptions.
 func TestChoicesFit(t *testing.T) {
 	s := newShell(t)
 	long := strings.Repeat("Reads everything there is. ", 20)

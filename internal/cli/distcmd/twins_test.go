@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Lists and errors about two skills of one name name their folders.
+// TestTwinsByFolder checks that lists and errors about two skills of the same name give their
+// folders.
 func TestTwinsByFolder(t *testing.T) {
 	s := newShell(t)
 	s.put("src/more/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files too.\n---\n")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Messages have paths in short form, and commands in them apply to the same lock.
+// TestWords checks that messages have paths in short form, and that the commands in them are for
+// the same lock.
 func TestWords(t *testing.T) {
 	s := newShell(t)
 	s.put("q/.git/x", "")
@@ -53,8 +54,8 @@ func TestWords(t *testing.T) {
 	run(3, "~/.agents/knack.lock:1:2: ", "sync", "--global")
 }
 
-// A folder outside of the project gets its own lock; add reports it, with the flag for the other
-// commands.
+// TestOtherLock checks that a folder outside the project gets a separate lock, and that add reports
+// the lock and the flag for other commands.
 func TestOtherLock(t *testing.T) {
 	s := newShell(t)
 	src := filepath.Join(s.dir, "src")
