@@ -34,7 +34,8 @@ func TestTopicsAreShort(t *testing.T) {
 	}
 }
 
-// TestRoots compares the folders, variables and labels in the text with the table of agents.
+// TestRoots checks that the folders, variables and labels in the text are the ones in the table of
+// agents.
 func TestRoots(t *testing.T) {
 	var first, folders []string
 	for i, p := range agents.Pairs() {
@@ -76,7 +77,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAccess reads the configuration in the text with the hash of a real token.
+// TestAccess checks that the configuration in the text is valid with the hash of a real token.
 func TestAccess(t *testing.T) {
 	_, line := access.NewToken()
 	var file strings.Builder
