@@ -8,7 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/cli/listing"
 )
 
-// A name that leaves no room beside it does not push the descriptions of all others aside.
+// TestNameWidth checks that a name that is too long does not push the descriptions of other skills
+// aside.
 func TestNameWidth(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -21,7 +22,7 @@ func TestNameWidth(t *testing.T) {
 		{strings.Repeat("a", 41), 200, 0},
 		{strings.Repeat("a", 20), 40, 20},
 		{strings.Repeat("a", 21), 40, 0},
-		{strings.Repeat("a", 40), 0, 40}, // no terminal
+		{strings.Repeat("a", 40), 0, 40}, // not a terminal
 	} {
 		env := &console.Env{StdoutTerminal: tt.width > 0, Width: tt.width}
 		if got := listing.NameWidth(env.Out(), tt.name); got != tt.want {

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// TestUnserved checks that the banner names held-back skills separately from skipped ones, and
-// at most ten of each.
+// TestUnserved checks that the banner lists held-back skills separately from skipped ones, and at
+// most ten of each.
 func TestUnserved(t *testing.T) {
 	snapshot := &catalog.Snapshot{}
 	add := func(name string, p skill.Problem) {
