@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// tuned tells whether TestTune has run.
+// tuned reports whether TestTune has run.
 var tuned atomic.Bool
 
-// TestTune checks that the percentage follows the live heap, and that the
-// operator's choice is kept.
+// TestTune checks that the percentage follows the live heap, and that Tune respects the operator's
+// setting.
 func TestTune(t *testing.T) {
 	if tuned.Swap(true) {
 		t.Skip("the collector of this process is fitted already, for good: see -count")
@@ -33,11 +33,12 @@ func TestTune(t *testing.T) {
 			t.Errorf("%s is set, and the collector has %d %%", name, got)
 		}
 	}
-	// becomes collects until the percentage is in a range, and the limit is at least least.
+	// becomes collects garbage until the percentage is in a range, and the limit is not below
+	// least.
 	becomes := func(when string, low, high uint64, least int64) {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
-			runtime.GC() // a cleanup runs some time after its collection
+			runtime.GC() // cleanups run some time after a collection
 			if p := percent(); low <= p && p <= high && debug.SetMemoryLimit(-1) >= least {
 				return
 			}
@@ -75,9 +76,8 @@ func TestTune(t *testing.T) {
 	becomes("with little that lives", 21, 200, softLimit)
 }
 
-// TestReleaseMemory checks that the memory of a flood is returned once it is over, even if
-// it was live at the last collection, and that a process that needs its memory does not
-// collect.
+// TestReleaseMemory checks that memory is returned after a flood, even if it was live at the last
+// collection. A process that still needs its memory must not collect.
 func TestReleaseMemory(t *testing.T) {
 	var f footprint
 	flood := make([]byte, 2*minReleased)
@@ -107,7 +107,7 @@ func TestReleaseMemory(t *testing.T) {
 	runtime.KeepAlive(needed)
 }
 
-// TestReleaseWaits checks that no memory is returned while the program collects by itself.
+// TestReleaseWaits checks that no memory is returned while the runtime collects by itself.
 func TestReleaseWaits(t *testing.T) {
 	var f footprint
 	flood := make([]byte, 2*minReleased)
