@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestReloads checks the metrics and the audit lines of reloads: a refused one keeps the time of
-// the configuration in effect, and logs the reason.
+// TestReloads checks the metrics and the audit lines of reloads. A refused reload must keep the
+// time of the configuration in effect, and log the reason.
 func TestReloads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/server/audit"
 )
 
-// TestSource checks the line of each action of a source.
+// TestSource checks the audit line of each action of a source.
 func TestSource(t *testing.T) {
 	var lines bytes.Buffer
 	log := audit.OnWriter(&lines, audit.Options{})

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestWeight checks that the size of a store is the size of its files, and that it is computed at
+// TestWeight checks that the size of a store is the total size of its files. It must be computed at
 // most once in five minutes, even if the metrics are read often.
 func TestWeight(t *testing.T) {
 	dir := t.TempDir()
