@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// faulty are skills with findings of every severity, with and without a position.
+// faulty maps files of skills to their contents. The skills have findings of every severity, with
+// and without a position.
 var faulty = map[string]string{
 	"colon/SKILL.md":      "---\nname: colon\ndescription: a: b\n---\n",
 	"none/SKILL.md":       "---\ndescription: d\nowner: me\n---\n[a](b c.md) [d](%20)\n",
@@ -23,7 +24,7 @@ var faulty = map[string]string{
 	"lines/deep/SKILL.md": "---\nname: deep\ndescription: d\n---\n" + strings.Repeat("\n", 600),
 }
 
-// runOf is the report on every skill of a source.
+// runOf returns a report on every skill of a source.
 func runOf(t *testing.T, source catalog.Source) *report.Run {
 	t.Helper()
 	c := catalog.New([]catalog.Source{source}, catalog.Options{})
@@ -49,7 +50,7 @@ func runOf(t *testing.T, source catalog.Source) *report.Run {
 	return run
 }
 
-// printed returns the form of a report with this name.
+// printed returns a report in the given format.
 func printed(t *testing.T, form string, run *report.Run) (string, error) {
 	t.Helper()
 	var out strings.Builder
@@ -57,7 +58,8 @@ func printed(t *testing.T, form string, run *report.Run) (string, error) {
 	return out.String(), err
 }
 
-// A finding in a skill that is hostile to a terminal is printed harmless, in every form.
+// TestFormsAreClean checks that every format prints a finding without the control characters of a
+// hostile skill.
 func TestFormsAreClean(t *testing.T) {
 	run := runOf(t, skilltest.New("claude-project", skill.ScopeProject, faulty))
 	run.Infos = true
@@ -74,7 +76,8 @@ func TestFormsAreClean(t *testing.T) {
 	}
 }
 
-// An annotation is one line: no message begins another workflow command.
+// TestAnnotationsAreLines checks that an annotation is one line, so that no message can begin
+// another workflow command.
 func TestAnnotationsAreLines(t *testing.T) {
 	run := &report.Run{Findings: []report.Finding{{Shown: "a,b:c/SKILL.md", Finding: check.Finding{
 		Rule: "name-missing", Severity: skill.SeverityError, Message: "100%\n::error::forged", Position: skill.Position{Line: 2, Column: 3}, Length: 4, Fix: "add it",

@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// sarifSchema reads the published schema. It is a draft 4 schema, which draft 7 reads alike
-// except for the name of its id.
+// sarifSchema reads the published schema. It is a draft 4 schema, which draft 7 reads in the same
+// way except for the name of the id.
 func sarifSchema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	data, err := os.ReadFile("testdata/sarif/sarif-schema-2.1.0.json")
@@ -62,8 +62,8 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// validSARIF checks a log against the schema, and each rule's index. It returns how many results
-// the log has.
+// validSARIF checks a log against the schema, and the index of each result's rule. It returns the
+// number of results.
 func validSARIF(t *testing.T, schema *jsonschema.Resolved, out string) int {
 	t.Helper()
 	var log map[string]any
@@ -93,8 +93,8 @@ func validSARIF(t *testing.T, schema *jsonschema.Resolved, out string) int {
 	return len(results)
 }
 
-// TestSARIFOfScan checks the logs of check and scan on a skill for each rule of package scan: they
-// are valid, and have the finding at its line.
+// TestSARIFOfScan checks the logs of check and scan on a skill for each rule of package scan. They
+// must be valid, and contain the finding at its line.
 func TestSARIFOfScan(t *testing.T) {
 	schema := sarifSchema(t)
 	contents, scanned := map[string]string{}, &report.ScanRun{}
