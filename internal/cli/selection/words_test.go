@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestInTime checks that a disk that does not answer holds up no shell.
+// TestInTime checks that a shell does not wait for a disk that does not answer.
 func TestInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -25,8 +25,8 @@ func TestInTime(t *testing.T) {
 	})
 }
 
-// TestPlainWords checks which words are unsafe: a shell could evaluate them, now or at
-// the next completion, or read them as two lines or as a description.
+// TestPlainWords checks which words are unsafe. A shell could evaluate them, now or at the next
+// completion, or read them as two lines or as a description.
 func TestPlainWords(t *testing.T) {
 	for _, word := range []string{"review", "claude-user:review", "dir-1:b:review", "a b", "references/style.md", "icon@2x.png", "c++", "überprüfen", "审查", "हिन्दी", "_partials/x.md", "v1.2,3"} {
 		if !isPlain(word) {
@@ -59,8 +59,8 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestWords checks that a word is offered once, with a description that begins after a tab, and
-// that many words are reduced to those that begin with the typed text.
+// TestWords checks that a word is offered once, with a tab before its description. If there are
+// many words, only words with the typed prefix must be offered.
 func TestWords(t *testing.T) {
 	var l list
 	l.add("a", "One.\tTwo.")
