@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each call names another skill, and has its own id and metadata: a cache would answer
-// equal calls, which no agent makes.
+// TestEachCallIsAnother checks that each call is for a different skill, and has its own id and
+// metadata. No agent makes equal calls, which a cache would answer.
 func TestEachCallIsAnother(t *testing.T) {
 	for _, method := range []string{"tools/call", "resources/read", "skills/get", "built-in"} {
 		c := &client{all: []target{{Name: "a", URI: "skill://a/SKILL.md"}, {Name: "b", URI: "skill://b/SKILL.md"}}}
