@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The i-th skill is always the same for a seed, and differs for another seed.
+// TestDeterministic checks that the i-th skill is always the same for a seed, and differs for
+// another seed.
 func TestDeterministic(t *testing.T) {
 	o := genskills.Options{Seed: 7, Faults: 0.5}
 	var all []genskills.Skill
@@ -31,7 +32,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Medians and 95th percentiles match real skills.
+// TestFigures checks that the medians and 95th percentiles match real skills.
 func TestFigures(t *testing.T) {
 	testwait.Slow(t)
 	const n = 4000
@@ -86,7 +87,8 @@ func TestFaultless(t *testing.T) {
 	}
 }
 
-// The rules report each fault, except a misspelt file name, which the folder shows.
+// TestFaults checks that the rules report each fault, except a misspelt file name, which the folder
+// shows.
 func TestFaults(t *testing.T) {
 	testwait.Slow(t)
 	seen := map[string]int{}
