@@ -10,7 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/tools/genskills"
 )
 
-// The tree has exactly the generated files, and is not written over another one.
+// TestWrite checks that the tree has exactly the generated files, and that write refuses to write
+// over another tree.
 func TestWrite(t *testing.T) {
 	o := genskills.Options{Seed: 5, Faults: 0.2, MaxBytes: 2000}
 	root := filepath.Join(t.TempDir(), "new")
