@@ -46,7 +46,8 @@ func halvesOf(ask func() (tune, report []Question)) []Question {
 	return slices.Concat(tune, report)
 }
 
-// Exactly one letter is wrong.
+// TestMistyped checks that each question has at most one wrong letter, and that few questions stay
+// unchanged.
 func TestMistyped(t *testing.T) {
 	_, report := Questions()
 	was := map[string]string{}
@@ -60,7 +61,7 @@ func TestMistyped(t *testing.T) {
 			t.Errorf("%q has become %q", was[q.Skill], q.Query)
 		}
 		if d == 0 {
-			same++ // two equal letters swapped, or x for x
+			same++ // two equal letters swapped, or x replaced with x
 		}
 	}
 	if len(all) < 160 || same > len(all)/20 {
