@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Limits of the counts. A limit that is above its goal is a ratchet: lower it to the new
-// figure when a change improves it, and never raise it.
+// Limits on the counts. A limit above its goal is a ratchet: lower it to the new count when a
+// change improves it, and never raise it.
 const (
 	maxRate         = 2   // marks per 1,000 comment sentences
 	maxNounless     = 2   // pronouns without a noun in 10,000 words of comments
@@ -24,7 +24,7 @@ const (
 // generated matches the part of a page that a test writes.
 var generated = regexp.MustCompile(`(?s)<!-- \w+ -->.*<!-- /\w+ -->`)
 
-// project is the report that all tests use.
+// project returns the report on the whole repository, which the tests share.
 var project = sync.OnceValues(func() (*report, error) { return read("../../..") })
 
 func TestProse(t *testing.T) {
@@ -61,7 +61,8 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// Decisions are numbered from 1 without gaps, in their file names and headings.
+// TestDecisions checks that decisions are numbered from 1 without gaps, in their file names and
+// headings.
 func TestDecisions(t *testing.T) {
 	files, err := filepath.Glob("../../../doc/decisions/*.md")
 	if err != nil || len(files) == 0 {
@@ -85,7 +86,7 @@ var (
 	unsaid   = regexp.MustCompile(`[^\w\- ]`)
 )
 
-// anchors returns the anchors of a page's headings, as GitHub makes them.
+// anchors returns the anchors of a page's headings in the form of GitHub.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
@@ -94,7 +95,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// Every relative link of a page leads to a file, and to a heading of it.
+// TestLinks checks that every relative link on a page leads to an existing file and, with an
+// anchor, to one of its headings.
 func TestLinks(t *testing.T) {
 	r, err := project()
 	if err != nil {
