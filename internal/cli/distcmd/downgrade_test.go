@@ -38,7 +38,7 @@ func TestDowngrade(t *testing.T) {
 	s.expect(0, "signed by key-a\n", "KEY-a", "add", at+":v2.0.0")
 	s.locked("2.0.0")
 
-	// The tag of a higher version is moved to the old release.
+	// A tag with a higher version now names the old release.
 	registrytest.Tag(t, s.host, "acme/skills", old, "v2.9.9")
 	const misnamed = "the tag v2.9.9 names a release that says it is version 1.0.0"
 	for _, args := range [][]string{{"update"}, {"update", "--check"}, {"update", "--latest"}, {"update", "--accept-signer"}} {

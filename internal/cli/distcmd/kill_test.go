@@ -312,5 +312,5 @@ func (w *killWorld) checkDone(skills string, lock *lockfile.Lock) {
 			w.t.Errorf("%q is lost", edit)
 		}
 	}
-	w.edits = nil // each edit was found
+	w.edits = nil // each was searched for
 }

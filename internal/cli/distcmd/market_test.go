@@ -305,7 +305,8 @@ git+URL/git/plugins has 9 skills in 11 plugins
 		t.Errorf("offline, servers were asked %d times", n)
 	}
 
-	// After changes in the sources, update changes every plugin except the pinned one.
+	// After changes in the sources, update changes each skill whose source changed, except the
+	// pinned one.
 	m.repository("tools", map[string]string{"skills/lint/SKILL.md": skillText("lint", "two")})
 	m.repository("mono", map[string]string{"p/docs/skills/pdf/SKILL.md": skillText("pdf", "two")})
 	m.repository("plugins", map[string]string{"plugins/ops/skills/deploy/SKILL.md": skillText("deploy", "two")})
