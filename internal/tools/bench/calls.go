@@ -320,8 +320,9 @@ func (b *bench) http() ([]row, error) {
 	return b.kinds(kinds)
 }
 
-// first measures the first call after a start. Beside it stand the median of the calls that follow
-// immediately, and calls after a pause, for which the processor's caches are just as cold.
+// first measures the first call after a start. For comparison, it also measures the calls that
+// follow immediately, as a median, and calls after a pause, for which the processor's caches are
+// just as cold.
 func (b *bench) first() ([]row, error) {
 	const what = "the first tools/call after a start and its first list"
 	k := kind{method: "tools/call", era: legacy, window: 1}
