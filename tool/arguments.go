@@ -20,8 +20,9 @@ type arguments map[string]json.RawMessage
 // errNoObject is returned for arguments that are not a JSON object.
 var errNoObject = errors.New("they must be one JSON object")
 
-// parseArguments parses a JSON object. Missing arguments count as an empty one. If keys are
-// given, any other key is an error, which does not repeat its value, unless it is an alias.
+// parseArguments parses a JSON object. Missing arguments count as an empty object. If keys are
+// given, a key that is neither one of them nor an alias is an error. The error does not repeat the
+// value of the key.
 func parseArguments(data json.RawMessage, keys []string, aliases ...string) (arguments, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
@@ -32,7 +33,8 @@ func parseArguments(data json.RawMessage, keys []string, aliases ...string) (arg
 	}
 	a := arguments{}
 	if json.Unmarshal(data, &a) != nil {
-		// The decoder tells the two apart, and takes longer.
+		// A Decoder reads only one value, so it tells a fault in the object from text after it. It
+		// is slower than Unmarshal.
 		if json.NewDecoder(bytes.NewReader(data)).Decode(&a) == nil {
 			return nil, errors.New("text follows the JSON object")
 		}
@@ -84,8 +86,8 @@ func (a arguments) text(key string) (s string, given bool, err error) {
 	return s, true, nil
 }
 
-// name returns a string argument that is looked up: a name, a path or a URI. It is bounded before
-// it is decoded; see [lookup.Bounded].
+// name returns a string argument for a lookup: a name, a path or a URI. Its length is bounded
+// before it is decoded; see [lookup.Bounded].
 func (a arguments) name(key string) (s string, given bool, err error) {
 	if raw := lookup.BoundedJSON(a[key]); len(raw) < len(a[key]) {
 		a = arguments{key: raw}
@@ -94,7 +96,7 @@ func (a arguments) name(key string) (s string, given bool, err error) {
 	return lookup.Bounded(s), given, err
 }
 
-// first returns the first argument that is not empty of those with the keys, and the first error.
+// first returns the first non-empty argument among the given keys, and the first error.
 func (a arguments) first(keys []string) (value string, err error) {
 	for _, key := range keys {
 		text, _, bad := a.name(key)
@@ -117,7 +119,7 @@ func (a arguments) number(key string, low, high, def int) (int, error) {
 	return int(f), nil
 }
 
-// lenientNumber is number for the default set: it takes a number in quotes too.
+// lenientNumber is [arguments.number] for the default set. It accepts a number in quotes too.
 func (a arguments) lenientNumber(key string, low, high, def int) (int, error) {
 	var s string
 	if json.Unmarshal(a[key], &s) == nil {

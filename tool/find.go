@@ -19,18 +19,18 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// find_skills(query?, limit?) searches, and lists every name that a listing had to leave
-// out.
+// find_skills(query?, limit?, cursor?) searches the skills, and lists also those that other lists
+// had to leave out.
 
 const (
 	findName  = "find_skills"
 	findLimit = 100
-	// findDefault answers a query, findPage a walk through the whole list.
+	// findDefault is the default limit for a query, and findPage the default limit without a query.
 	findDefault, findPage = 10, 50
 	// foundLength bounds one description, in characters. The longest of 40,217 real ones
 	// has 1,929, so real ones are whole.
 	foundLength = 2048
-	// problemLimit bounds the reasons in one answer.
+	// problemLimit bounds the problems that one answer explains.
 	problemLimit = 20
 	// queryWords is the number of words of a query that are tried as names of skipped
 	// skills.
@@ -54,15 +54,15 @@ type problem struct {
 	reason string
 }
 
-// findResult is the answer of find_skills. Its text is complete: some clients show a model
-// an object instead of the text, if there is one, and others show both.
+// findResult is the answer of find_skills. It is sent as text only. Some clients would show a model
+// an object instead of the text, and others would show both.
 type findResult struct {
 	skills     []findRow
 	total      int
 	nextCursor string
 	problems   []problem
 	more       int    // problems beyond these
-	unlisted   string // of skills that are in no list
+	unlisted   string // text about the unlisted skills
 	incomplete *catalog.Incomplete
 }
 
@@ -111,8 +111,8 @@ func page(args arguments, query string) (after position, limit int, err error) {
 	return after, limit, err
 }
 
-// position is the position of a walk through the list: the number of skills shown, and a
-// hash of the last one's URI, which is short since a model has to copy it.
+// position is the place at which a page of the list ended. It has the number of skills shown so
+// far, and a hash of the last one's URI, which is short because a model has to copy it.
 type position struct {
 	count int
 	last  string
@@ -134,8 +134,8 @@ func parsePosition(cursor string) (position, error) {
 	return position{n, last}, nil
 }
 
-// next returns where the walk continues: after the last skill, wherever that is now, or at
-// its old position if it is gone.
+// next returns the index at which the next page begins. That is after the last shown skill,
+// wherever the skill is now, or at its old index if it is gone.
 func (p position) next(all []catalog.Hit) int {
 	count := min(p.count, len(all))
 	if p.last == "" || p.isUnmoved(all) {
@@ -146,7 +146,7 @@ func (p position) next(all []catalog.Hit) int {
 			return i + 1
 		}
 	}
-	return min(max(p.count-1, 0), len(all)) // which the next one has now
+	return min(max(p.count-1, 0), len(all)) // the old index of the last skill
 }
 
 // isUnmoved reports whether the last skill is still at its old position.
@@ -154,12 +154,13 @@ func (p position) isUnmoved(all []catalog.Hit) bool {
 	return p.count > 0 && p.count <= len(all) && positionAfter(p.count, all[p.count-1].Entry) == p
 }
 
-// findIn returns one page of the skills that match a query, and the number of those before.
+// findIn returns one page of the skills that match a query, and the number of skills before the
+// page.
 func findIn(ctx context.Context, v catalog.View, query string, after position, limit int) (r findResult, start int, err error) {
 	q := catalog.Query{Text: query, Limit: min(after.count, math.MaxInt-limit) + limit}
 	all, err := v.Search(ctx, q)
 	if err == nil && after.last != "" && !after.isUnmoved(all.Hits) {
-		q.Limit = 0 // it may be anywhere now
+		q.Limit = 0 // the last skill may be anywhere now
 		all, err = v.Search(ctx, q)
 	}
 	if err != nil {
@@ -204,8 +205,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 // unlistedNames is the number of unlisted skills that one answer names.
 const unlistedNames = 5
 
-// unlistedFor names the unlisted skills that match a query, or the first of all without a
-// query, and says why they are not listed.
+// unlistedFor returns a text that names the unlisted skills that match a query, and the reason why
+// they are not listed. Without a query, it names the first unlisted skills.
 func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
 	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
 	if err != nil || hits.Total == 0 {
@@ -237,24 +238,26 @@ func shownBy(v catalog.View, client string) bool {
 	return !slices.ContainsFunc(v.Roots, func(r catalog.RootStatus) bool { return r.Unlisted && !r.Missing && !r.IsShownBy(client) })
 }
 
-// findReserve is the length of an answer that is reserved for text around the skills.
+// findReserve is the part of an answer's length that is reserved for the text around the skills.
 const findReserve = 500
 
-// room is the space left for an answer: of a list's characters and of the client's units.
+// room is the space left in an answer: list in characters of a list's budget, and client in units
+// of the client.
 type room struct {
 	list, client int
 	unit         profile.Unit
 }
 
-// take takes the room of a text, and reports whether it was there.
+// take subtracts the length of a text, and reports whether there was room for it.
 func (r *room) take(s string) bool {
 	r.list -= display.Length(s)
 	r.client -= r.unit.Length(s)
 	return r.list >= 0 && r.client >= 0
 }
 
-// problemsOf returns the skipped items for which there is room, with a query only those that it
-// may mean, and the number of the others.
+// problemsOf returns the problems for which there is room, and the number of the others. With a
+// query, it returns only problems of skills that the query may mean, and of roots that were not
+// read.
 func problemsOf(v catalog.View, query string, left room) (some []problem, more int) {
 	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
@@ -262,7 +265,7 @@ func problemsOf(v catalog.View, query string, left room) (some []problem, more i
 	} else {
 		skipped = skippedOfLists(v)
 	}
-	// Any skill may be in a root that was not read, so these come first.
+	// Unread roots come first, because any skill may be in them.
 	all := unread(v)
 	for _, e := range skipped[:min(len(skipped), problemLimit)] {
 		all = append(all, problem{skill: nameOrFolder(e), reason: Reason(e)})
@@ -277,7 +280,7 @@ func problemsOf(v catalog.View, query string, left room) (some []problem, more i
 	return all, more
 }
 
-// skippedOfLists returns the skipped skills of the listed roots, without those that are held back.
+// skippedOfLists returns the skipped skills of the listed roots, except held-back ones.
 func skippedOfLists(v catalog.View) []*catalog.Entry {
 	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted || e.HeldBack() })
 }
@@ -287,7 +290,7 @@ func skippedOfLists(v catalog.View) []*catalog.Entry {
 // accepts and that needs no escaping in a line.
 func loadName(v catalog.View, e *catalog.Entry) string {
 	for name := range v.Names(e) {
-		shown := name == e.Name || display.OneLine(name) == name // its own name loads it as shown
+		shown := name == e.Name || display.OneLine(name) == name // the skill's own name also loads as the list shows it
 		if shown && validFolderName(name) && resolve(v, name, false) == e {
 			return name
 		}

@@ -12,7 +12,8 @@ import (
 // Form is how a list of skills was made to fit.
 type Form string
 
-// The forms, from best to worst. In all but the first, one line of the list names the shortening.
+// The forms, from best to worst. In all but the first, one line of the list says how it was
+// shortened.
 const (
 	FormWhole     Form = "whole"     // names with their whole descriptions
 	FormShortened Form = "shortened" // long descriptions are cut
@@ -96,7 +97,7 @@ const (
 	PresenceWhole     Presence = "whole"     // name and whole description
 	PresenceShortened Presence = "shortened" // name and the beginning of the description
 	PresenceName      Presence = "name"      // name only
-	PresenceAbsent    Presence = "absent"    // the list omits the skill, or is not for it
+	PresenceAbsent    Presence = "absent"    // the list omits the skill or does not cover it
 	PresenceUnlisted  Presence = ""          // no description has a list; a tool lists the skills on request
 )
 
@@ -158,9 +159,9 @@ func cuts(other int) []Fit {
 // charactersPerToken is the number of characters that count as one token, as usual for English.
 const charactersPerToken = 4
 
-// ListTokens returns about how many tokens the lists of skills take in a client's context, given its
-// name in the table of agents: its own list of the skills that it shows itself, with whole
-// descriptions, and the list that it gets from the default tools.
+// ListTokens estimates the tokens that lists of skills take in the context of a client, given the
+// client's name in the table of agents. own is for the client's own list of the skills that it
+// shows itself, with whole descriptions. knack is for the list that it gets from the default tools.
 func ListTokens(v catalog.View, agent string) (own, knack int) {
 	added, isAdded := v.ListedFor(agent), map[*catalog.Entry]bool{}
 	for _, e := range added {

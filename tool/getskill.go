@@ -29,8 +29,8 @@ const getSkillDescription = `Read the SKILL.MD documentation for a specific skil
 
 var noArguments = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// docNames lists the spellings of a skill's documentation by contract 000, in order of
-// preference.
+// docNames lists the file names that contract 000 accepts for the documentation of a skill, in
+// order of preference.
 var docNames = [...]string{"SKILL.MD", "SKILL.md"}
 
 // getSkillResult is contract 000's answer: a name and the documentation, or only an error.
@@ -54,9 +54,10 @@ func (r getSkillResult) Fields() iter.Seq2[string, any] {
 // MarshalJSON writes the fields.
 func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-// documentCopies is the number of copies of a documentation in memory until its answer is made.
-// As JSON it is at most six times as long, and an answer counts that twice. All of it is reserved
-// at once: calls that asked for more later could wait for each other.
+// documentCopies is the memory that an answer with a documentation needs, as a multiple of its
+// size. JSON makes the documentation at most six times as long, and the answer has it twice, as
+// text and as an object. All of the memory is reserved in one step, because calls that asked for
+// more later could wait for each other.
 const documentCopies = 12
 
 // result returns the answer, with the fields also as text.

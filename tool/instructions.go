@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// headLength is the length of the first line of the instructions, which is complete by
-	// itself: Codex 0.169.0 shows a current model only its first 247 characters.
+	// headLength bounds the first line of the instructions. The line is complete by itself, because
+	// Codex 0.169.0 shows a current model only its first 247 characters.
 	headLength = 240
 	// listedElsewhere bounds the instructions for a client whose model sees the list of
 	// skills in a tool's description too.
 	listedElsewhere = 4096
-	// unreadNotes and skippedNames bound the text about missing skills; the tools' answers
+	// unreadNotes and skippedNames bound the unread roots and the skipped skills that the
+	// instructions name, and noteLength bounds the text about one root. The answers of the tools
 	// have more.
 	unreadNotes, skippedNames = 3, 5
 	noteLength                = 300
@@ -27,14 +28,13 @@ const (
 	skippedLength = 40
 )
 
-// Instructions returns the text that tells a model at the start of a session which skills
-// this server has, when to use them and which tool to call. The first line, of at most 240
-// characters, is complete by itself: it has the names of skills or their topics, and the tool
-// that loads them. The rest is for clients that show more: as many names with descriptions as
-// fit, the project's skills first, and then a note on the rest. Notes are sentences for the
-// end.
+// Instructions returns the text that tells a model at the start of a session which skills this
+// server has, when to use them and which tool to call. The first line, of at most 240 characters,
+// is complete by itself: it has the names of skills or their topics, and the tool that loads them.
+// The rest is for clients that show more: as many names with descriptions as fit, the project's
+// skills first, and then a note on the rest. notes are further sentences for the end.
 //
-// The text is Markdown in which a skill cannot begin a line. With the zero View it says that
+// The text is Markdown, and no text of a skill begins a line in it. With the zero View it says that
 // the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...string) string {
 	g := guide{Profile: c.Profile(), agent: c.Agent(), search: searchTool(tools)}
@@ -57,8 +57,8 @@ func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...stri
 	return paragraphs(top, g.list(v, c, skills, named, used), paragraphs(end...))
 }
 
-// within puts the instructions of the default set together. Of their end it takes as much as
-// fits.
+// within composes the instructions of the default set: top, the list of skills, and the paragraphs
+// of end that fit.
 func (g guide) within(v catalog.View, c profile.Client, top string, named, end []string) string {
 	most := g.Instructions
 	if g.RepeatsInstructions {
@@ -120,7 +120,8 @@ type guide struct {
 	search string // the tool that lists or searches skills, or empty
 }
 
-// loader returns the tool that loads a skill: of several the first that loads the most.
+// loader returns the tool that loads skills. Of several, it returns the one that loads the most
+// skills, and the first of equals.
 func loader(v catalog.View, tools []*Tool) *Tool {
 	var best *Tool
 	most := -1
@@ -139,8 +140,8 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 	return best
 }
 
-// skills lists the skills that the tool loads, by its argument, the project's first. The default
-// set leaves out the skills that the client shows itself.
+// skills returns the skills that the loading tool accepts, under the names that it accepts, the
+// project's first. The default set leaves out the skills that the client shows itself.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
 	if g.load.lay != nil {
 		return listing.ByOwner(v.ListedFor(g.agent))
@@ -224,7 +225,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 // usage returns the sentences after the head: how the skills are used.
 func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	var s []string
-	if len(skills) > 0 { // else the head says it
+	if len(skills) > 0 { // without skills, the head explains the word
 		s = append(s, "A skill is instructions for one kind of task.")
 	}
 	if g.Prefix != "" && !g.Exact {
@@ -259,7 +260,7 @@ func (g guide) searchName() string {
 	return g.ToolName(g.search)
 }
 
-// list returns the list of skills. The other text takes used characters. If the tool's description
+// list returns the list of skills. used is the length of the other text. If the tool's description
 // already describes all skills, the list has only the names, or is empty if the head has them all.
 //
 // The model should see as many names as possible. So names that the tool's description leaves
@@ -297,7 +298,7 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 			return byName(g.Instructions, "")
 		}
 		text = byName(min(g.Instructions, listedElsewhere), "")
-		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // they are shown, but there
+		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // the names are shown, but in the description
 			text = text[:at] + ", named in the description of " + g.ToolName(g.load.Name) + ")"
 		}
 		return text
@@ -313,13 +314,14 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 	return byName(min(g.Instructions, listedElsewhere), where)
 }
 
-// room returns the number of characters that a list may have below a title, beside used
-// others.
+// room returns the number of characters left for a list below a title, if other text takes used
+// characters.
 func (g guide) room(most, used int, title string) int {
 	return max(most-used-len(title), listing.MinBudget)
 }
 
-// omittedFirst puts the skills first that the list in the other place omits.
+// omittedFirst moves the skills that the other list omits to the front. listed are the skills of
+// that list, and a is its arrangement.
 func omittedFirst(listed []*catalog.Entry, a listing.Arrangement, skills []*catalog.Entry) []*catalog.Entry {
 	kept := map[*catalog.Entry]bool{}
 	for i, e := range listed {

@@ -10,26 +10,27 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// The list of skills of the default set. The description of the tool skill and the
-// instructions are two places of one list.
+// This file lays out the list of skills of the default set. The list is spread over two places: the
+// description of the tool skill, and the instructions.
 
 const (
-	// endReserve and notesReserve are the lengths of the instructions that are reserved: at
-	// most for the note on missing skills, and always for notes.
+	// endReserve is the length of the instructions that is reserved at most for the note on missing
+	// skills. notesReserve is always reserved for other notes.
 	endReserve, notesReserve = 500, 60
 	// repeatedInstructions bounds the instructions for a client that repeats them with each tool.
 	repeatedInstructions = 1000
 )
 
-// laid is the list as it is laid out for a client.
+// laid is the list of skills after it was laid out for a client.
 type laid struct {
-	description, instructions string       // the part of each; mostly the second is empty
-	budget                    int          // of both
-	told                      profile.Told // the skills of the second
+	description, instructions string       // the list's part in each place; instructions is mostly empty
+	budget                    int          // of both parts
+	told                      profile.Told // the skills of the part in the instructions
 	listing.Arrangement                    // of the skills that were laid out
 }
 
-// layKey is the key of the list that a snapshot keeps: all that it depends on.
+// layKey is the key under which a snapshot caches a list. It has everything that the list depends
+// on.
 type layKey struct {
 	agent                     string // the client, whose own skills are left out
 	unit                      profile.Unit
@@ -38,12 +39,12 @@ type layKey struct {
 	told                      profile.Told // the skills to leave out
 }
 
-// layOut lays the skills out for a client. The description has other characters besides. If the
-// client shows both places, skills without room in the description come into the instructions,
-// as far as the budget of all lists allows; otherwise each place has its own list.
+// layOut lays out the list of skills for a client. other is the length of the other text in the
+// description. If the client shows both places, skills without room in the description go into the
+// instructions, as far as the budget of all lists allows. Otherwise each place has its own list.
 //
-// A session gets its instructions once. If they had other skills than they would have now, the
-// description has all skills that they did not have, as far as it has room.
+// A session gets its instructions only once. If they named other skills than they would name now,
+// the description names all skills that they did not name, as far as it has room.
 func layOut(v catalog.View, c profile.Client, other int) laid {
 	p := c.Profile()
 	note := listing.IncompleteNote(v, findName)
@@ -106,8 +107,8 @@ func untold(skills []*catalog.Entry, told profile.Told) []*catalog.Entry {
 	return slices.DeleteFunc(slices.Clone(skills), func(e *catalog.Entry) bool { return names[display.OneLine(e.Name)] })
 }
 
-// toldBy returns the names that an arrangement puts into its second place, each with a line
-// end, and the number of those that it leaves out.
+// toldBy returns the names that an arrangement puts into its second place, each with a line end,
+// and the number of skills that it leaves out.
 func toldBy(skills []*catalog.Entry, a listing.Arrangement) (names string, left int) {
 	var b strings.Builder
 	for i, e := range skills {
@@ -121,8 +122,9 @@ func toldBy(skills []*catalog.Entry, a listing.Arrangement) (names string, left 
 	return b.String(), left
 }
 
-// Told returns the part of the list of skills that [Instructions] have and the description of
-// the tool has not. It is zero for a client or tools whose descriptions have a list of their own.
+// Told returns the part of the list of skills that is in the [Instructions] and not in the
+// description of the tool. It is zero if the client or the tools do not spread one list over both
+// places.
 func Told(v catalog.View, tools []*Tool, c profile.Client) profile.Told {
 	load := loader(v, tools)
 	switch {
@@ -140,8 +142,8 @@ func isShared(p profile.Profile) bool {
 }
 
 // ownList returns the list of skills for the instructions of a client that may show only the
-// instructions, in at most room units. named are the names that the text before it has: they are left
-// out if not all names fit.
+// instructions, in at most room units. named are the names in the text before the list; the list
+// leaves them out if not all names fit.
 func ownList(v catalog.View, all []*catalog.Entry, p profile.Profile, room int, named []string) string {
 	list := func(skills []*catalog.Entry) (string, listing.Arrangement) {
 		place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}

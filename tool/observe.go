@@ -40,7 +40,7 @@ func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
 
 // accepted lists the names of all arguments that a call may have, aliases last.
 func (t *Tool) accepted() []string {
-	names := append([]string{}, t.Parameters()...) // not nil: there is such a tool
+	names := append([]string{}, t.Parameters()...) // not nil, which means that no such tool exists
 	for _, name := range slices.Concat(t.keys, t.aliases) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -130,9 +130,9 @@ func (e Event) ResultText() string {
 const notShown = "…"
 
 // arguments returns the call's arguments in schema order, then the others by name. The value of an
-// unknown argument is omitted, since it may be anything. So is a value given to no tool, and a URI
-// that is not text. Of a URI, only the part that an answer would repeat is shown (contract 004's
-// secret boundary).
+// unknown argument is omitted, since it may be anything. So are the values of a call to an unknown
+// tool, and a URI outside a JSON object. Of a URI, only the part that an answer would repeat is
+// shown (contract 004's secret boundary).
 func (e Event) arguments() string {
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(e.Arguments, &given)

@@ -10,8 +10,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// minPart is the smallest size of a part, with names of any length in the note
-// below it.
+// minPart is the smallest size of a part, however long the names in the note below it are.
 const minPart = 1024
 
 // bounds limits the part of a text in one answer.
@@ -25,12 +24,12 @@ type bounds struct {
 func boundsBelow(client profile.Profile, head string) bounds {
 	b := bounds{size: client.Result - client.ResultUnit.Length(head), unit: client.ResultUnit}
 	if client.Lines > 0 {
-		b.lines = client.Lines - strings.Count(head, "\n") - 1 // the last one may be without an end
+		b.lines = client.Lines - strings.Count(head, "\n") - 1 // the last line may have no line end
 	}
 	return b
 }
 
-// above returns the bounds of a part with a note and further lines below it.
+// above returns the bounds of a part that has a note and further lines below it.
 func (b bounds) above(note string, further int) bounds {
 	b.size = max(b.size-b.unit.Length("\n"+note), minPart)
 	if b.lines > 0 {
@@ -67,8 +66,8 @@ type part struct {
 }
 
 // partOf returns the requested part of a text. Without a span it returns the whole text if that is
-// within whole, else a part within some. A part ends at a line end; only a line too long for one
-// answer is split. The error explains a wrong span.
+// within the bounds whole, and otherwise a part within the bounds some. A part ends at a line end;
+// only a line too long for one answer is split. The error explains a wrong span.
 func partOf(text string, s span, whole, some bounds) (part, error) {
 	p := part{lines: strings.Count(text, "\n"), first: max(s.offset, 1)}
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -85,7 +84,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	line := rest[:lineStart(rest, 2)]
 	p.of = utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
 	p.from = max(s.column, 1)
-	if p.from > max(utf8.RuneCountInString(line), 1) { // the line's end counts
+	if p.from > max(utf8.RuneCountInString(line), 1) { // the line end counts as a character
 		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, display.Count(p.of, "character"))
 	}
 	rest = rest[len(display.Prefix(line, p.from-1)):]
@@ -100,7 +99,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	if !some.holds(p.text) {
 		p.text = p.text[:strings.LastIndexByte(some.unit.Prefix(p.text, some.size), '\n')+1]
 	}
-	if p.text == "" && rest != "" { // not one whole line
+	if p.text == "" && rest != "" { // not even one line fits
 		p.text = some.unit.Prefix(rest, some.size)
 		p.last, p.to = p.first, p.from+utf8.RuneCountInString(p.text)-1
 		p.cut, p.next = true, span{p.first, s.limit, p.to + 1}

@@ -9,8 +9,9 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// Prompt returns the list of skills as text for a system prompt, with the use of the tools. It is
-// for agents whose tool descriptions have no list or a short one. The list keeps [listing.Budget].
+// Prompt returns the list of skills as text for a system prompt, with sentences on how to use the
+// tools. It is for agents whose tool descriptions have no list or a short one. The list stays
+// within [listing.Budget].
 func Prompt(v catalog.View, tools []*Tool) string {
 	var b strings.Builder
 	b.WriteString("You have skills: instructions for particular kinds of task.")
@@ -24,8 +25,8 @@ func Prompt(v catalog.View, tools []*Tool) string {
 	return b.String()
 }
 
-// promptList returns the list of the prompt. The list for the tool skill fills its budget as the list
-// for a client does.
+// promptList returns the list of the prompt. For the tool skill, the list is laid out like the list
+// for a client, so that it uses its whole budget.
 func promptList(v catalog.View, tools []*Tool) string {
 	skills, search := loadable(v, tools), searchTool(tools)
 	if load := loader(v, tools); load == nil || load.lay == nil || listing.IncompleteNote(v, search) != "" {

@@ -55,8 +55,8 @@ func (r fileResult) Fields() iter.Seq2[string, any] {
 // MarshalJSON writes the fields.
 func (r fileResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
-// runnerReadFile is the contract as written: it finds the skill by its folder, then by its
-// frontmatter name.
+// runnerReadFile returns the tool as contract 001 defines it. It finds the skill by its folder,
+// then by its frontmatter name.
 func runnerReadFile() *Tool {
 	return &Tool{
 		Contract: "001", Name: "read_file_in_skill", Title: "Read File in Skill", Schema: readFileSchema,
@@ -101,8 +101,7 @@ func validFolderName(name string) bool {
 // fileReader reads files by the rules of one set of tools.
 type fileReader struct {
 	find func(v catalog.View, name string) *catalog.Entry
-	// relative converts another path of the same file to a path below the skill's folder; may
-	// be nil.
+	// relative converts a path in another form to a path below the skill's folder; may be nil.
 	relative func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
 	// served is set if a skill whose SKILL.md is denied is not served, so that its other files
 	// cannot be read either.
@@ -127,7 +126,7 @@ var (
 // read checks in the order of the contract and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // until it is known to be valid
+	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // both are echoed until they are known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -211,8 +210,8 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	return r, nil
 }
 
-// fileCopies is the number of copies of a file that an answer counts: the text, which escapes may
-// lengthen, and the object.
+// fileCopies is the memory that an answer with a file needs, as a multiple of the file's size: for
+// the text, which escapes may lengthen, and for the object.
 const fileCopies = 4
 
 // deniedFolder finds a folder with this name that cannot be read for lack of permission.
@@ -264,7 +263,7 @@ func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder s
 		if err != nil {
 			return nil
 		}
-		return append([]fs.DirEntry{}, entries...) // not nil: it can be read
+		return append([]fs.DirEntry{}, entries...) // not nil, since the folder can be read
 	})
 	if err != nil || entries == nil {
 		return nil, false

@@ -89,12 +89,12 @@ func defaultReadFile() *Tool {
 	}
 }
 
-// namingSkill and namingFile return the keys of a skill and of a file, first the schema's and then
-// other names that models give them.
+// namingSkill and namingFile return the argument keys for a skill and for a file. The first is the
+// key of the schema; models use the others too.
 func namingSkill() []string { return []string{"skill_name", "name", "skill"} }
 func namingFile() []string  { return []string{"file_path", "path", "file"} }
 
-// fileArguments reads the arguments, also under other names that models give them.
+// fileArguments reads the arguments, also under the other keys that models use.
 func fileArguments(args arguments) (name, path string, s span, err error) {
 	name, err = args.first(namingSkill())
 	path, bad := args.first(namingFile())

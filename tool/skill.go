@@ -61,7 +61,7 @@ Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow 
 `
 )
 
-// universalSkill is the contract as written.
+// universalSkill returns the tool as contract 002 defines it.
 func universalSkill() *Tool {
 	t := newSkill(skillHead, false)
 	t.describe = func(v catalog.View, c profile.Client) string {
@@ -74,8 +74,8 @@ func universalSkill() *Tool {
 	return t
 }
 
-// defaultSkill is the tool for current clients: its description is worded for them, it accepts a
-// skill:// URI as a name, and an answer is at most as long as the client shows.
+// defaultSkill returns the tool for current clients. Its description is worded for them, it accepts
+// a skill:// URI as a name, and an answer is at most as long as the client shows.
 func defaultSkill() *Tool {
 	t := newSkill(defaultHead, true)
 	t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
@@ -237,7 +237,7 @@ func listedAs(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// BaseLine is the line of an answer that says where the skill's other files are.
+// BaseLine returns the line of an answer that names the folder of the skill's other files.
 func (h *Host) BaseLine(ctx context.Context, e *catalog.Entry) string {
 	return "Base directory: " + h.Base(ctx, e)
 }
@@ -290,8 +290,9 @@ func skillNotNamed(v catalog.View, name string) string {
 	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n")
 }
 
-// sharingWords returns the listed skills whose names have words of a name: most common whole
-// words first, parts of words last, and among equals the fewest edits first.
+// sharingWords returns the listed skills whose names share words with a name. The order is by the
+// number of common whole words, highest first; skills that share only parts of words are last.
+// Among equals, those with the fewest edits come first.
 func sharingWords(v catalog.View, name string) []*catalog.Entry {
 	type sharer struct {
 		*catalog.Entry

@@ -5,10 +5,9 @@
 // only in case. A set is parsed once with [ParseSets]; each [Tool] then describes
 // itself for a view of the catalogue and answers calls.
 //
-// A contract is in a file: getskill.go (000), readfile.go and readpart.go (001), skill.go
-// (002), wave.go (003), uri.go (004) and find.go (find_skills). Package lookup finds the
-// skills, package profile knows the limits of clients, and package listing fits lists to
-// them.
+// Each contract has its files: getskill.go (000), readfile.go and readpart.go (001), skill.go
+// (002), wave.go (003), uri.go (004) and find.go (find_skills). Package lookup finds the skills,
+// package profile lists the limits of clients, and package listing fits lists to them.
 package tool
 
 import (
@@ -51,12 +50,13 @@ type Tool struct {
 	Meta map[string]any
 
 	describe func(v catalog.View, c profile.Client) string
-	// arranged is the list of skills in the description; nil without a list.
+	// arranged returns the arrangement of the list of skills in the description; nil without a
+	// list.
 	arranged func(v catalog.View, c profile.Client) listing.Arrangement
 	// lay distributes the list over the description and the instructions. It is nil for a set whose
 	// contract words each separately.
 	lay func(v catalog.View, c profile.Client) laid
-	// around is the length of the fixed words around that list.
+	// around is the length of the fixed words around the list.
 	around int
 	call   func(ctx context.Context, h *Host, args arguments) (Result, error)
 	// malformed answers a call whose arguments are not one JSON object, or have forbidden keys, in
@@ -69,9 +69,10 @@ type Tool struct {
 	skillKeys, fileKeys []string
 }
 
-// Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the
-// program 2.1.197 and 2.1.330): the tool is in the prompt from the start, and the given
-// number of characters of its result is shown instead of a file's name.
+// Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the program
+// 2.1.197 and 2.1.330). alwaysLoadKey puts the tool into the prompt from the start. resultSizeKey
+// is the number of characters up to which a result is shown, and not replaced by the name of a
+// file.
 const (
 	alwaysLoadKey = "anthropic/alwaysLoad"
 	resultSizeKey = "anthropic/maxResultSizeChars"
@@ -84,13 +85,14 @@ type Definition struct {
 	Meta                     map[string]any // see [Tool.Meta]
 }
 
-// Define describes the tool to a client. Every tool is read-only, idempotent and closed.
+// Define describes the tool to a client. Every tool is read-only and idempotent, and works in a
+// closed world, in the sense of MCP's tool annotations.
 func (t *Tool) Define(v catalog.View, c profile.Client) Definition {
 	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
 
-// MetaIncomplete is the key under _meta of an answer that lacks unread skills. Its value says so in
-// words.
+// MetaIncomplete is the key under _meta in an answer that lacks skills not read yet. Its value is a
+// sentence that says so.
 const MetaIncomplete = "knack.dev/incomplete"
 
 // incompleteMeta returns the _meta of an answer from a view, nil if the view is complete.
@@ -172,8 +174,8 @@ func SetNames() []string {
 	return names
 }
 
-// ParseSets reads a set or a comma list of sets. One contract twice counts once;
-// two contracts with one tool name are refused.
+// ParseSets parses the name of a set, or several separated by commas. A contract that occurs twice
+// counts once. Two contracts whose tools have the same name are an error.
 func ParseSets(list string) ([]*Tool, error) { return joinSets(sets, list) }
 
 func joinSets(table []namedSet, list string) ([]*Tool, error) {

@@ -54,7 +54,7 @@ func skippedFolders(v catalog.View, names []skill.Key) []problem {
 	return out
 }
 
-// line is one problem in the text of an answer.
+// line returns the problem as a line of an answer.
 func (p problem) line() string {
 	if p.root != "" {
 		return fmt.Sprintf("Skills of the root '%s' may be missing: %s", p.root, p.reason)
@@ -62,7 +62,7 @@ func (p problem) line() string {
 	return fmt.Sprintf("'%s' was skipped: %s", p.skill, p.reason)
 }
 
-// namesIn returns the names that a query may mean: the whole of it, and its words.
+// namesIn returns the names that a query may mean: the whole query, and each of its first words.
 func namesIn(query string) []skill.Key {
 	cut := display.CutBytes(query, display.EchoLimit)
 	words := strings.Fields(cut)

@@ -66,7 +66,7 @@ func getByURI() *Tool {
 		keys: []string{"uri"}, skillKeys: []string{"uri"},
 		describe: func(catalog.View, profile.Client) string { return getByURIDescription },
 		malformed: func(_ context.Context, _ *Host, err error) (Result, error) {
-			if errors.Is(err, errNoObject) { // so there is no URI
+			if errors.Is(err, errNoObject) { // arguments without an object have no URI
 				return failure(errNoURI), nil
 			}
 			return failure("Invalid arguments for tool get_skill: %s", err), nil
@@ -126,8 +126,8 @@ func getByURI() *Tool {
 	}
 }
 
-// unsupportedEcho returns the part of an unknown URI that the answer repeats. If that is a
-// URI of a skill, it says which further part was wrong.
+// unsupportedEcho returns the part of an unknown URI that the answer repeats. If that part is the
+// URI of a skill, the text adds what is wrong with the rest.
 func unsupportedEcho(v catalog.View, asked string) string {
 	echo := display.RedactURI(asked)
 	if plain, fault := skill.PlainURI(asked); fault != "" {
@@ -138,9 +138,9 @@ func unsupportedEcho(v catalog.View, asked string) string {
 	return echo
 }
 
-// byURI returns the canonical URI of a request: the URI itself or, if no skill has it and
-// it is a bare name, the URI of the skill with this name. It returns zero for a text that
-// is not a URI.
+// byURI returns the canonical URI of a request: the URI itself or, if no skill has it and it is a
+// bare name, the URI of the skill with this name. It returns the zero URI for a text that is not a
+// URI.
 func byURI(v catalog.View, asked string) skill.URI {
 	uri, err := skill.ParseURI(asked)
 	if err == nil {

@@ -17,8 +17,8 @@ type Document struct {
 	// Fallback is set if the file cannot be read now. Text is then the text last served, or
 	// a message.
 	Fallback bool
-	// ModelInvocable is false if the author keeps the skill from models: it is then a
-	// resource, and no tool loads it.
+	// ModelInvocable is false if the author keeps the skill from models. Such a skill is a
+	// resource, but no tool loads it.
 	ModelInvocable bool
 }
 
@@ -28,11 +28,11 @@ var ErrUnknown = errors.New("no skill has this URI")
 // engagePath is the path of the URI that always answers.
 const engagePath = "engage/" + skill.MainFile
 
-// Document reads the current SKILL.md with that canonical URI. If the skill exists but
-// cannot be read now, it returns the text last served, or a message. If no skill has the
-// URI skill://engage/SKILL.md, it returns the text of [Finder.Engage]. The error is
-// [ErrUnknown], or says why nothing is known of the URI ([ErrBusy], [skill.ErrUnstable] or a
-// [*catalog.Incomplete]), or is the context's.
+// Document reads the current SKILL.md with the given canonical URI. If the skill exists but cannot
+// be read now, it returns the text last served, or a message. If no skill has the URI
+// skill://engage/SKILL.md, it returns the text of [Finder.Engage]. The error is [ErrUnknown], or
+// the context's, or the reason why it is not certain whether the skill exists: [ErrBusy],
+// [skill.ErrUnstable] or a [*catalog.Incomplete].
 func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := f.document(ctx, uri)
 	if err != nil && ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
 			return f.fallback(uri, e, err), nil
 		}
-		// Gone, renamed or blocked; the catalogue has been refreshed.
+		// The file is gone, renamed or blocked. The catalogue has been refreshed.
 	}
 	return Document{}, skill.ErrUnstable
 }
@@ -102,8 +102,8 @@ func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document
 	return d
 }
 
-// faultAt returns the reason of the last scan that the skill now in an entry's place cannot be
-// served, if there is one.
+// faultAt returns the reason why the skill that is now in an entry's place cannot be served, as the
+// last scan found it. It returns nil if there is no such reason.
 func faultAt(v catalog.View, was *catalog.Entry) error {
 	for _, e := range v.Entries {
 		if e.Root.Label == was.Root.Label && e.Path == was.Path {
@@ -116,13 +116,13 @@ func faultAt(v catalog.View, was *catalog.Entry) error {
 // servedText is the text last served under a URI, with its skill.
 type servedText struct{ label, path, text string }
 
-// Bounds of the kept texts, in bytes and in skills.
+// Bounds of the cached texts, in bytes and in skills.
 const (
 	keptBytes = 8 << 20
 	keptCount = 512
 )
 
-// served keeps the texts last served, within bounds.
+// served caches the texts last served, within bounds.
 type served struct {
 	mu    sync.Mutex
 	byURI map[string]servedText

@@ -23,7 +23,7 @@ import (
 // in time.
 var ErrBusy = errors.New("the machine is busy, and a scan of the folders of skills has not ended in time; try again in a moment")
 
-// IsUnsure reports whether an error says that a skill may exist although none was found:
+// IsUnsure reports whether an error means that a skill may exist although none was found:
 // [ErrBusy], a [*catalog.Incomplete], or [skill.ErrUnstable].
 func IsUnsure(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, catalog.ErrLate) || errors.Is(err, skill.ErrUnstable)
@@ -48,21 +48,22 @@ type Finder struct {
 // bytes, and a search for skills goes down at most 12 folders.
 const maxName = 4 << 10
 
-// Bounded returns a client's name, path or URI for looking it up: whole, or, if it is longer than
-// 4 KiB, only its beginning, which no skill has. An answer echoes 256 bytes of either.
+// Bounded returns the name, path or URI of a client for a lookup. A text of more than 4 KiB is cut
+// to its beginning, which is still longer than the name of any skill. An answer echoes at most 256
+// bytes of it.
 func Bounded(name string) string {
 	if len(name) <= maxName {
 		return name
 	}
 	cut := display.CutBytes(name, maxName+1)
-	if strings.Contains(name[len(cut):], "@") { // so that an echo leaves out the text before it
+	if strings.Contains(name[len(cut):], "@") { // so that an echo still omits the credentials before the @
 		cut += "@"
 	}
 	return cut
 }
 
-// BoundedJSON is [Bounded] for a JSON string that has not been decoded: it returns one that decodes
-// to more than a name may have, without a look at the rest.
+// BoundedJSON is [Bounded] for a JSON string that has not been decoded. It cuts a string that is
+// too long without reading the rest; the result still decodes to more than a name may have.
 func BoundedJSON(text []byte) []byte {
 	const most = maxName + 1
 	if len(text) <= 6*most || text[0] != '"' { // a character is written with at most six
@@ -86,9 +87,9 @@ func BoundedJSON(text []byte) []byte {
 	return cut
 }
 
-// Named finds the skill of a name, see [catalog.Snapshot.Named]. If the view does not know
-// it, Named looks in a view of the current disk, which it returns. If it finds nothing,
-// unsure says why there may be such a skill; see [IsUnsure].
+// Named finds a skill by its name; see [catalog.Snapshot.Named]. If the view lacks the skill, Named
+// looks at the disk and returns a new view. If it finds no skill, unsure is the reason why the
+// skill may exist nevertheless, or nil; see [IsUnsure].
 func (f *Finder) Named(ctx context.Context, v catalog.View, name string) (now catalog.View, e *catalog.Entry, unsure error) {
 	return f.NamedBy(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
 }
@@ -120,7 +121,7 @@ func (f *Finder) InFolder(ctx context.Context, v catalog.View, name string, by f
 // of the search for skills.
 const maxURIFolders = 16
 
-// At is [Finder.Named] for the file of a URI, see [catalog.Snapshot.At].
+// At is [Finder.Named] for the file of a URI; see [catalog.Snapshot.At].
 func (f *Finder) At(ctx context.Context, v catalog.View, uri skill.URI) (now catalog.View, e *catalog.Entry, path string, unsure error) {
 	if e, path := v.At(uri); e != nil {
 		return v, e, path, nil
@@ -136,8 +137,8 @@ func (f *Finder) At(ctx context.Context, v catalog.View, uri skill.URI) (now cat
 	return v, e, path, unsure
 }
 
-// Base returns the folder against which the skill's relative paths resolve, in the form of
-// every surface. A folder whose path would break the line is named by its URI.
+// Base returns the folder against which the skill's relative paths resolve, in the form that every
+// surface uses. A folder whose path would break the line is named by its URI.
 func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
 	if placed, ok := e.FS.(skill.Placed); ok && dir == "" && !f.Remote {
@@ -149,11 +150,11 @@ func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 	return dir
 }
 
-// NotForModels is the answer to a model for a skill that its author keeps from models.
+// NotForModels returns the answer to a model for a skill that its author keeps from models.
 func NotForModels(name string) string {
 	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
 }
 
-// TextOf returns the bytes of a file that nothing else uses or changes, without copying them:
-// the texts of skills are most of a call's allocations.
+// TextOf returns the bytes of a file as a string without copying them, since the texts of skills
+// are most of a call's allocations. Nothing else may use or change the bytes.
 func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

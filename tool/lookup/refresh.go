@@ -11,29 +11,29 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A skill that is asked for by name may be newer than the snapshot. Before any contract
-// says that there is no such skill, the disk is asked:
+// A skill that a call names may be newer than the snapshot. Before a contract answers that there is
+// no such skill, [Finder.Fresh] looks at the disk:
 //
-//   - Each root lists its folders once. If one of them has the skill's name and a SKILL.md,
-//     and the snapshot does not know it, or skipped it for an earlier state of the file, all
-//     roots are refreshed at once. So a skill in a folder of its name that was there before
-//     the call is found. A folder that a refresh leaves unknown, such as a second link to
-//     another, causes no further refresh for an interval, and no more than [maxFruitless]
-//     folders do.
-//   - Only a refresh finds a skill that is deeper, or in a folder of another name. It happens
-//     if the last one began longer ago than [minInterval] and ten times its duration: absent
-//     names cost at most a tenth of the time, however many are asked for.
+//   - It lists the folders of each root. A folder with the skill's name and a SKILL.md may be missing
+//     from the snapshot, or skipped there for an earlier state of the file. All roots are then
+//     refreshed immediately. This finds every skill whose folder has its name and existed before the
+//     call. A refresh may leave such a folder unknown, for example a second link to another folder.
+//     The folder then causes no further refresh for an interval. At most [maxFruitless] folders are
+//     tried in vain in that time.
+//   - Only a refresh finds a skill in a deeper folder, or in a folder with another name. It is made if
+//     the last refresh began longer ago than [minInterval] and than ten times its duration. Names of
+//     missing skills thus cost at most a tenth of the time, however many are looked up.
 //
-// All callers share one refresh, and wait for it, and for a root to list its folders, at most
-// for [patience]; a root that did not answer is not asked again until it has. If a root has
-// not answered, or no refresh has ended in time, no contract says that there is no such skill:
-// the answer is [ErrBusy] or a [catalog.Incomplete].
+// All callers share one refresh. They wait at most for [patience] until it ends, and until a root
+// has listed its folders. A root that did not answer gets no further request until it has answered.
+// If a root has not answered, or no refresh has ended in time, no contract answers that there is no
+// such skill: the error is [ErrBusy] or a [catalog.Incomplete].
 //
-// The name is compared with the roots' entries and becomes no part of a path.
+// The name is only compared with the roots' entries, and never becomes part of a path.
 const (
 	patience    = 2 * time.Second
 	minInterval = time.Second
-	costFactor  = 10 // an interval is at least so many times the duration of a refresh
+	costFactor  = 10 // an interval is at least this many times as long as a refresh
 
 	maxFruitless = 4
 )
@@ -58,8 +58,9 @@ type run struct {
 	done  chan struct{}
 }
 
-// Fresh returns a view that knows the folders with matching names at the time of the call,
-// and whether there are any. If the view may lack some, unsure says why; see [IsUnsure].
+// Fresh returns a view with the skills in the folders that have matching names at the time of the
+// call, and whether there are any such folders. If the view may lack some, unsure is the reason;
+// see [IsUnsure].
 func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
 	folders, all := foldersNow(ctx, v, match)
 	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
@@ -102,22 +103,22 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 	return v, len(folders) > 0, unsure
 }
 
-// foldersNow lists the folders on the current disk; all is false if a root did not answer.
+// foldersNow lists the folders that are on the disk now; all is false if a root did not answer.
 func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (found []catalog.FolderNow, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return v.FoldersNow(ctx, match)
 }
 
-// isUnknown reports whether a folder may have a skill that the snapshot does not know.
+// isUnknown reports whether a folder may have a skill that the snapshot lacks.
 func isUnknown(v catalog.View, f catalog.FolderNow) bool {
 	return (f.Main || f.Err != nil) && !v.UpToDate(f)
 }
 
-// wait waits for a refresh of all roots that began after the moment asked, and reports
-// whether it finished; it may have left out roots that are late, see
-// [catalog.Catalog.ScannedSince]. A refresh without waiting callers continues for the next one.
-// No caller waits behind one that hangs.
+// wait waits for a refresh of all roots that began after the moment asked, and reports whether it
+// finished. It may have left out roots that are late; see [catalog.Catalog.ScannedSince]. A refresh
+// without waiting callers continues, and the next caller joins it. No caller waits for a refresh
+// that hangs.
 func (f *Finder) wait(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -135,7 +136,7 @@ func (f *Finder) wait(ctx context.Context, asked time.Time) bool {
 		case again, f.Catalog.ScannedSince(asked):
 			return true
 		case !r.begun.Before(asked):
-			again = true // it may have joined a scan of a root that began before
+			again = true // the refresh may have joined an older scan of a root
 		}
 	}
 }
@@ -159,8 +160,8 @@ func (r *refresh) join(c *catalog.Catalog) *run {
 	return one
 }
 
-// isWorth reports whether a refresh may help to know a folder, and whether one has been in
-// vain.
+// isWorth reports whether a refresh may add the skill of a folder to the snapshot, and whether an
+// earlier one did not.
 func (r *refresh) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,10 +1,10 @@
 package profile
 
-// known has a row for each client that was tested, on 2026-11-22 and 29 and in the version of its
-// comment. A scripted model replaced the vendor's, and a recorder sat between client and server
-// (doc/clients.md; interop/agents measures again). A limit is slightly below the longest text that
-// arrived, or is the documented one. The constants named in comments are from the client's own
-// code.
+// known has a row for each client that was tested on 2026-11-22 and 29, in the version that the
+// row's comment gives. A scripted model replaced the vendor's, and a recorder sat between client
+// and server (doc/clients.md; interop/agents measures again). A limit is slightly below the longest
+// text that arrived, or is the documented one. The constants named in comments are from the
+// client's own code.
 //
 // Other programs refuse long texts: some OpenAI-compatible endpoints answer 400
 // (string_above_max_length) to a description over 1,024 characters
@@ -89,8 +89,8 @@ const (
 	MaxResult = 500_000
 )
 
-// untested has the names, in lower case, of clients that were not tested, by
-// github.com/apify/mcp-client-capabilities: the client's name in the table of agents.
+// untested maps the names of clients that were not tested, in lower case, to their names in the
+// table of agents. The names are from github.com/apify/mcp-client-capabilities.
 var untested = map[string]string{
 	"amp-mcp-client":           "Amp",
 	"antigravity-client":       "Antigravity",

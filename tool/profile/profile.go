@@ -30,11 +30,11 @@ type Client struct {
 	// remote. Folders are then named by URI.
 	Remote bool
 	// Told is the part of the list of skills that the client has from the instructions of its
-	// session; zero if there is no session, or none is known.
+	// session; zero if there is no session, or if that is unknown.
 	Told Told
 }
 
-// Told is the part of a list of skills that instructions have, and a tool's description has not.
+// Told is the part of a list of skills that is in the instructions but not in a tool's description.
 type Told struct {
 	// Known is set if the client got instructions, perhaps with no part of the list.
 	Known bool
@@ -68,14 +68,14 @@ func FromContext(ctx context.Context) Client {
 // limit is known.
 type Profile struct {
 	name  string // clientInfo.name in lower case; "*" at the end stands for the server's name in the client's settings
-	since string // the first version with this profile; empty for all before the next row of that name
+	since string // the first version with this profile; empty for versions older than the other rows of the name
 
 	Title string // the client's common name
 	// Instructions and Description are how much of the instructions and of a tool's description the
 	// model sees, in units of Unit.
 	Instructions, Description int
-	// Unit is the unit of both. No client is known to count less than UTF-16 units: in ASCII they
-	// equal bytes and code points.
+	// Unit is the unit of both numbers. No client is known whose count of a text is lower than its
+	// number of UTF-16 units. For ASCII, that equals the number of bytes and of code points.
 	Unit Unit
 	// ShowsList is set if the model sees the description of the tool skill, with the list of
 	// skills, from the start. Otherwise tools are behind a search.
@@ -94,7 +94,7 @@ type Profile struct {
 	// Prefix is the client's prefix of a tool's name if the server is called [ServerName] in its
 	// settings. It is empty without a prefix, or if the prefix depends on the model.
 	Prefix string
-	// Exact reports that Prefix has the server's actual name in the client's settings.
+	// Exact is set if Prefix has the server's actual name in the client's settings.
 	Exact bool
 	// OwnTool is the client's own tool that loads skills.
 	OwnTool string
@@ -119,7 +119,7 @@ const (
 // longestName bounds the client names that are looked up. No known client has a longer name.
 const longestName = 100
 
-// longestEntry bounds the entry names that are repeated, because clients shorten tool names of more
+// longestEntry bounds the entry names that texts repeat, because clients shorten tool names of more
 // than 64 characters in all.
 const longestEntry = 30
 

@@ -54,7 +54,7 @@ func (u Unit) Prefix(s string, n int) string {
 	return s
 }
 
-// escape returns the number of bytes that a byte takes in a JSON string besides itself.
+// escape returns the number of bytes that a JSON string adds to a byte to escape it.
 func escape(c byte) int {
 	switch {
 	case c == '"' || c == '\\' || c >= '\b' && c <= '\r' && c != '\v':

@@ -1,7 +1,7 @@
-// Package wave implements contract 003 as a Go API: the strict reader, the SkillManager, and
-// the types with the contract's JSON names. A skill counts only if its name is its folder's
-// and keeps the specification, its description has 1 to 1,024 characters, and its YAML is
-// valid without repair.
+// Package wave implements contract 003 as a Go API: the strict reader, the SkillManager, and the
+// types with the contract's JSON names. A skill is valid only if its name equals the folder's name
+// and follows the specification, its description has 1 to 1,024 characters, and its YAML is valid
+// without repair.
 package wave
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// SkillManager is contract 003's manager, and its Execute is the plugin's. The plugin's name,
-// description and config are in the tool set "wave" of package tool and, for a model, in the
-// definitions of package function.
+// SkillManager implements contract 003's SkillManager, and its Execute the execute of the
+// contract's plugin. The plugin's name, description and config are in the tool set "wave" of
+// package tool and, for a model, in the definitions of package function.
 //
 // All methods may be called from any goroutine. A call ends with its context, even if the
 // disk blocks, and a disk that blocks delays no other call.
@@ -36,7 +36,7 @@ type SkillManager struct {
 	Project func(ctx context.Context, workdir string) (*lookup.Finder, error)
 }
 
-// Initialize is the contract's initialize. It returns when the skills are discovered. The
+// Initialize is the contract's initialize. It returns when all skills have been discovered. The
 // creator of the catalogue starts the discovery, with [catalog.Catalog.Run] or
 // [catalog.Catalog.Refresh].
 //
@@ -57,9 +57,9 @@ func (m *SkillManager) Initialize(ctx context.Context) error {
 // being read.
 const initializeGrace = time.Minute
 
-// AvailableSkills lists the skills that can be invoked, in root order, then by name: the
-// contract's getAvailableSkills. It does not wait; before [SkillManager.Initialize] has
-// returned nil some may be missing, or all.
+// AvailableSkills lists the skills that can be invoked, in root order, then by name: the contract's
+// getAvailableSkills. It does not wait; until [SkillManager.Initialize] has returned nil, some or
+// all may be missing.
 func (m *SkillManager) AvailableSkills() []SkillMetadata {
 	out := []SkillMetadata{}
 	select {
@@ -193,9 +193,9 @@ func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
 }
 
 // ParseSkillFile is the contract's parseSkillFile: it reads and strictly checks the SKILL.md at a
-// slash-separated path. The file system decides which files may be read; one of [os.Root.FS] or
-// of a source of this module follows no link outside. The path gives the folder's name; scope is
-// the owner of the skill.
+// slash-separated path. The file system decides which files may be read; a file system from
+// [os.Root.FS] or from a source of this module follows no link that leads outside. The folder's
+// name is part of the path; scope is the owner of the skill.
 func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
 	dir, file := path.Split(filePath)
 	dir = path.Clean(dir)

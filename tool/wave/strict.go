@@ -33,7 +33,7 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 				details = &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: unsure.Error()}
 			}
 		}
-		if e != nil && details != nil { // of the last scan: the file may be fixed by now
+		if e != nil && details != nil { // details are from the last scan, and the file may be fixed by now
 			if _, now, _ := v.Read(ctx, e); now.Skill != e.Skill {
 				continue
 			}
@@ -51,7 +51,7 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
-		case err == nil && now.ModelInvocable && len(faults(now)) == 0: // so its name is still the folder's
+		case err == nil && now.ModelInvocable && len(faults(now)) == 0: // without faults, its name is still the folder's
 			return now, data, nil
 		case err == nil || errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
 			continue // the catalogue has been refreshed

@@ -85,7 +85,7 @@ type SkillError struct {
 	Message   string `json:"message"`
 }
 
-// SkillDiscoveryResult is the result of discovery, by name.
+// SkillDiscoveryResult is the result of discovery. Its maps have the names of the skills as keys.
 type SkillDiscoveryResult struct {
 	PersonalSkills map[string]SkillMetadata `json:"personalSkills"`
 	ProjectSkills  map[string]SkillMetadata `json:"projectSkills"`
@@ -99,7 +99,7 @@ type ToolContext struct {
 	Workdir string `json:"workdir"` // resolves the project, see [SkillManager.Project]
 }
 
-// ParsedSkillFile is one SKILL.md, read and checked by itself.
+// ParsedSkillFile is one SKILL.md, read and checked on its own.
 type ParsedSkillFile struct {
 	Frontmatter      SkillFrontmatter `json:"frontmatter"`
 	Content          string           `json:"content"` // the Markdown below the frontmatter

@@ -15,13 +15,13 @@ import (
 const (
 	// leastRow is the shortest length, in characters, to which a row cuts a description.
 	leastRow = 30
-	// leastCut is the smallest bound of a cut: at the end of a word, it leaves leastRow.
+	// leastCut is the smallest length to which a description is cut. It leaves room for a cut at
+	// the end of a word that keeps leastRow characters.
 	leastCut = leastRow + 10
-	// topicShare is the share of a place, one in so many, that the topics of the names that are
-	// left out may take.
+	// topicShare divides the budget of a place. The quotient bounds the length of the topics of
+	// names that are left out.
 	topicShare = 8
-	// misfits is the number of consecutive names that do not fit after which the rest is left
-	// out.
+	// misfits is the number of consecutive names without room after which no further name is tried.
 	misfits = 50
 
 	othersByName = "Others by name: "
@@ -31,20 +31,26 @@ const (
 // Place is a text of the server that has room for a part of the list.
 type Place struct {
 	Budget int
-	// Whole is the form of a skill if all are whole and this place has them all; Row is it
-	// otherwise.
+	// Whole is the style of a skill if this place has all skills with whole descriptions. Row is
+	// the style otherwise.
 	Whole, Row Style
 	// Search is the client's name for the tool that shows the rest, or empty.
 	Search string
 }
 
-// Lay lays a list of skills out over places, in units of the client, and returns the text for
-// each of them. order has the skills, as indexes, with the most telling first: they get
-// descriptions first, and the first place. In a text, skills are in the order of the list.
+// Lay distributes a list of skills over places and returns the text of each place. Lengths are in
+// units of the client. order has the indexes of the skills, the most relevant skills first. Relevant
+// skills get descriptions before others do, and get into the first place. Within a text, skills are
+// in the order of the list.
 //
-// The list takes the first form that fits: whole descriptions; descriptions that are cut
-// evenly, the longest first, and none to less than 30 characters; these for the most telling
-// skills and names for the rest; names; the most telling names and the topics of the rest.
+// The list takes the first form that fits:
+//
+//   - whole descriptions
+//   - descriptions, of which the longest are cut to a common length of at least 30 characters
+//   - such descriptions for the most relevant skills, and names for the rest
+//   - names
+//   - the most relevant names, and the topics of the rest
+//
 // One line of the first place says how the list was shortened.
 func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Place) ([]string, Arrangement) {
 	l := layout{entries: entries, unit: unit, places: places, items: make([]item, 0, min(len(order), Budget)), used: make([]int, len(places))}
@@ -88,11 +94,11 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 type item struct {
 	index             int // in the list
 	name              string
-	description, gist string // of them gist is shown where the description is cut
+	description, gist string // the gist is shown if the description is cut
 	place             int    // -1 for none
 	isRow             bool
 	text              string // the description in a row
-	cut               int    // the bound of text
+	cut               int    // the greatest length of text
 }
 
 // shown returns how much of the skill the list shows.
@@ -113,8 +119,8 @@ type layout struct {
 	entries []*catalog.Entry
 	unit    profile.Unit
 	places  []Place
-	items   []item // the most telling first
-	used    []int  // of each place
+	items   []item // the most relevant first
+	used    []int  // units used, by place
 	note    string // how the list was shortened
 	topics  []string
 }
@@ -154,7 +160,7 @@ func (l *layout) name(order []int) bool {
 	return l.place(0, 0)
 }
 
-// describe lays the list out with descriptions for all skills or the most telling ones, and
+// describe lays the list out with descriptions for all skills or the most relevant ones, and
 // reports whether it could.
 func (l *layout) describe(a *Arrangement) bool {
 	longest := 0
@@ -185,8 +191,9 @@ func (l *layout) describe(a *Arrangement) bool {
 	return true
 }
 
-// place puts the first skills as rows with descriptions of at most n characters, and the names
-// of the others, into the first places that have room, and reports whether all fit.
+// place puts each item into the first place that has room, and reports whether all fit. The first
+// items, as many as rows, become rows with descriptions of at most n characters. The others are
+// names.
 func (l *layout) place(rows, n int) bool {
 	for p := range l.places {
 		l.used[p] = l.noteLength(p)
@@ -234,7 +241,7 @@ func (l *layout) promote() {
 	}
 }
 
-// grow gives the rest of the room to descriptions that are cut, evenly.
+// grow distributes the remaining room evenly among the cut descriptions.
 func (l *layout) grow() {
 	for more := 1; more <= skill.MaxDescription; more += max(1, more/2) {
 		if !slices.ContainsFunc(l.items, func(it item) bool { return it.shown() == isCut && l.room(it.place) > l.places[it.place].Budget/50 }) {
@@ -253,7 +260,7 @@ func (l *layout) grow() {
 	}
 }
 
-// replace puts another form of an item at its place, if there is room.
+// replace replaces an item by another form of it, if its place has room.
 func (l *layout) replace(it *item, by item) {
 	if more := l.length(it.place, &by) - l.length(it.place, it); more <= l.room(it.place) {
 		l.used[it.place] += more
@@ -264,7 +271,7 @@ func (l *layout) replace(it *item, by item) {
 // room returns the free units of a place.
 func (l *layout) room(p int) int { return l.places[p].Budget - l.used[p] }
 
-// fewer lays out the most telling names, if not all fit, with the topics of the others.
+// fewer lays out the most relevant names, and the topics of the other skills if not all names fit.
 func (l *layout) fewer(order []int) {
 	l.note = ""
 	last := len(l.places) - 1
@@ -291,7 +298,8 @@ func (l *layout) fewer(order []int) {
 	fill(l.unit.Length(strings.Join(l.topics, ", ")))
 }
 
-// topicsWithin returns the topics of the skills that are not named, within a length.
+// topicsWithin returns topics of the skills that are not named, with a length of at most most
+// units.
 func (l *layout) topicsWithin(order []int, most int) []string {
 	named := make([]bool, len(l.entries))
 	for _, it := range l.items {
@@ -382,7 +390,7 @@ func (l *layout) write(p, left int) string {
 		line := strings.Join(names, ", ")
 		if len(lines) > 0 {
 			line = othersByName + line
-		} else { // for the comma that the first name does not have
+		} else { // the escape takes the room of the comma that the first name does not need
 			line = l.places[p].Row.begin(line)
 		}
 		lines = append(lines, line)

@@ -19,8 +19,8 @@ import (
 const (
 	// Budget is the largest list of skills, in characters (contracts.md).
 	Budget = 16_000
-	// MinBudget is the smallest budget for a list with whole sentences: some names, and the tool
-	// that shows the rest.
+	// MinBudget is the smallest budget for a list with whole sentences: some names, and the name of
+	// the tool that shows the rest.
 	MinBudget = 200
 	// LeastBudget is the smallest budget of any list: a line with the number of skills and the tool
 	// that lists them. Contract 002 leaves 50 of 1,024 characters.
@@ -100,7 +100,7 @@ type Arrangement struct {
 	// Cut is the length in characters above which a description is cut, or 0.
 	Cut int
 
-	omitted  []int // indexes before rest of the omitted names, in order
+	omitted  []int // indexes of the omitted names before rest, in order
 	rest     int   // index from which all names are omitted
 	complete int   // number of skills
 
@@ -126,7 +126,7 @@ func (a Arrangement) Describes(i int) bool {
 	return a.Described
 }
 
-// IsSecond reports whether the i-th skill is in another place of the list than the first.
+// IsSecond reports whether the i-th skill is not in the first place of the list but in the second.
 func (a Arrangement) IsSecond(i int) bool { return a.second != nil && a.second[i] }
 
 // Cuts reports whether the list cuts the description of the i-th skill.
@@ -193,7 +193,8 @@ func IncompleteNote(v catalog.View, search string) string {
 
 // Arrange returns the list of the skills within a budget of characters. It prefers whole
 // descriptions, then descriptions cut at a sentence or word, then names only; see [Skills.Names].
-// One line names the shortening. search is the tool that shows the rest, or "" if the set has none.
+// One line says how the list was shortened. search is the tool that shows the rest, or "" if the
+// set has none.
 func (s *Skills) Arrange(st Style, budget int, search string) (string, Arrangement) {
 	if len(s.entries) == 0 {
 		return none, Arrangement{Described: true}
@@ -298,7 +299,7 @@ func (s *Skills) write(st Style, n, length int) string {
 	return b.String()
 }
 
-// shortened returns the line that names a shortening.
+// shortened returns the line that says how a list was shortened.
 func shortened(what, search string) string {
 	if search == "" {
 		return "(" + what + " to fit; load a skill to see it whole)"
@@ -336,7 +337,7 @@ func (s *Skills) names(escape func(string) string, budget int, note, search stri
 				return text + "\n" + line, a
 			}
 		}
-		if budget >= MinBudget { // names are omitted only if they do not fit themselves
+		if budget >= MinBudget { // a missing note is better than missing names
 			return text, a
 		}
 	}

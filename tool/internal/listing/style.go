@@ -4,9 +4,9 @@ import "strings"
 
 // Style is the form of one skill in a list.
 type Style struct {
-	// begin escapes a name that begins a line, where no item is.
+	// begin escapes a name that begins a line without an item.
 	begin func(string) string
-	// item writes a skill whose texts are escaped.
+	// item returns a skill as a list item. Its arguments are already escaped.
 	item   func(name, description, location string) string
 	escape func(string) string
 }
@@ -17,8 +17,8 @@ var (
 	Bullets = Style{begin: plain, item: bullet, escape: plain}
 	// EscapedBullets is Bullets between XML tags.
 	EscapedBullets = Style{begin: plain, item: bullet, escape: EscapeXML}
-	// Markdown is Bullets for a text that is read as Markdown. There, a name cannot make a
-	// heading, a quotation or a list of its item or line.
+	// Markdown is Bullets for a text that is read as Markdown. It escapes a name that would turn
+	// its item or line into a heading, a quotation or a list.
 	Markdown = Style{
 		begin: beginMarkdown,
 		item: func(name, description, location string) string {
@@ -46,7 +46,7 @@ func beginMarkdown(name string) string {
 	return name
 }
 
-// plain leaves a text as it is.
+// plain returns a text unchanged.
 func plain(s string) string { return s }
 
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -15,8 +15,8 @@ import (
 // longestName is the longest name or topic, in characters, in the first lines of the instructions.
 const longestName = 40
 
-// fewNames is the limit below which topics are listed in place of names: fewer than one name for
-// fewNames skills. Five names out of a thousand say less than five topics.
+// fewNames decides between names and topics: topics are listed if fewer than one in fewNames names
+// would fit. Five names out of a thousand tell less than five topics.
 const fewNames = 10
 
 // sampled is the number of names, evenly spaced, from which the topics of a large library are
@@ -136,8 +136,8 @@ type summary struct {
 	in       [][]int // by word, the replaced names that contain it; see topics
 }
 
-// summaryOf returns a summary with all names replaced. For a large library it holds a sample of the
-// names.
+// summaryOf returns a summary with all names replaced. For a large library it has only a sample of
+// the names.
 func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
 	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]int, count), replaced: make([]bool, count), limit: limit, search: search}
