@@ -8,15 +8,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// opening matches the words in which a description says when a skill is used and by whom, before it
-// names the purpose. They come from the openings of 776 real descriptions.
+// opening matches the first words of a description if they tell only when and by whom the skill is
+// used. The purpose follows them. The words are from the openings of 776 real descriptions.
 var opening = lazyregexp.New(`(?i)^(?:(?:always |proactively )?(?:(?:use|invoke|activate|load|apply) (?:this|the)(?: skill)?|(?:this|the) skill (?:should|must|can) be (?:used|invoked|activated|loaded)|use)` +
 	`(?: proactively)?,? (?:when(?:ever)?|any ?time|every time|if|for|to)|(?:when(?:ever)?|if) (?:the |a )?(?:users?|you|someone))[:,]?\s`)
 
 // wish matches the words for a user's wish at the beginning of the text after an opening.
 var wish = lazyregexp.New(`(?i)^(?:(?:the |a )?(?:users?|you|someone) )?(?:explicitly )?(?:(?:wants?|needs?|asks?|requests?|mentions?)|(?:is|are) asking|would like)(?: you)?(?: to | about |(?: for)? help (?:with |to )?| for | )`)
 
-// quantifier matches the words that read wrongly without the opening: "Every request to commit".
+// quantifier matches a first word that reads wrongly without the opening, as in "Every request to
+// commit".
 var quantifier = lazyregexp.New(`(?i)^(?:all|any|each|every)\s`)
 
 // leastGist is the shortest text, in bytes, that can replace a description.
@@ -43,8 +44,8 @@ func Gist(description string) string {
 	return string(unicode.ToUpper(first)) + rest[size:]
 }
 
-// Brief shortens a description to a length, as cut counts it. A description that is too long
-// loses its opening first; see [Gist].
+// Brief shortens a description to length n with cut. A description that is too long first loses its
+// opening; see [Gist].
 func Brief(description string, n int, cut func(text string, n int) string) string {
 	if short := cut(description, n); short == description {
 		return description

@@ -20,7 +20,7 @@ const (
 	ScopeBuiltin Scope = "builtin"
 )
 
-// Root names one folder or other place that was searched for skills.
+// Root describes a folder or another place that is searched for skills.
 type Root struct {
 	Label string // unique in one catalogue: "claude-user", "dir-1", "builtin"
 	// Also lists the labels of later roots that are the same folder, separated by commas. They are
@@ -31,7 +31,7 @@ type Root struct {
 	// Absent is set if Dir was missing when the root was made. The first scan does not look again.
 	Absent bool
 	// Shown is the folder as a user of this machine would write it: "~/.claude/skills". It is empty
-	// if clients on other machines ask too: answers then name places only by the label.
+	// if clients on other machines send requests too. Answers then name the root only by its label.
 	Shown string
 	// Prefix is the first part of the URIs of the root's skills. It is the label if several roots
 	// are served, so that no root can take over another's URI; else empty.
@@ -41,13 +41,13 @@ type Root struct {
 	Unlisted bool
 	// UnlistedBy is the flag or the configuration key that sets Unlisted: "--exclude".
 	UnlistedBy string
-	// Plugin is the name of the agent's plugin to which the root belongs, or "". It names the root's
-	// skills too: "docs:pdf".
+	// Plugin is the name of the agent's plugin to which the root belongs, or "". The skills also
+	// load with this prefix: "docs:pdf".
 	Plugin string
-	// ShownBy names the clients that show its skills themselves, separated by commas.
+	// ShownBy lists the clients that show the root's skills on their own, separated by commas.
 	ShownBy string
-	// Remote is set for the root of a followed source. A copy that it has of another root's skill is
-	// not served again, so that servers that follow each other do not multiply skills.
+	// Remote is set for the root of a followed source. If it has a copy of another root's skill,
+	// the copy is not served, so that servers that follow each other do not multiply skills.
 	Remote bool
 	// Real is the path of Dir at the start, with links resolved if possible. It is empty if no rule
 	// needs the targets of links; see [Scan.Real].
@@ -85,12 +85,11 @@ func (r Root) Labels() []string {
 	return append([]string{r.Label}, strings.Split(r.Also, ",")...)
 }
 
-// Name returns the root's folder as answers name it. That is the folder as a user of this machine
-// would write it, or the root's label if clients on other machines ask too.
+// Name returns the name of the root in answers: Shown, or the label if Shown is empty.
 func (r *Root) Name() string { return cmp.Or(r.Shown, r.Label) }
 
-// Join joins slash-separated paths to the name of a root. The slashes of a name that is the address
-// of a source stay.
+// Join joins slash-separated paths to the name of a root. If the name is the URL of a source, the
+// slashes after its scheme are kept.
 func Join(root string, paths ...string) string {
 	scheme, at, ok := strings.Cut(root, "://")
 	if !ok {
@@ -103,9 +102,9 @@ func Join(root string, paths ...string) string {
 func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Dir), r.Label) }
 
 // Bundle is one skill as a source found it: a folder with a SKILL.md in some spelling, not yet
-// parsed. Only the source knows the location of its bytes. A Bundle must not be changed after the
-// source has returned it: the source, which compares it with the next scan, and the skill read from
-// it share it.
+// parsed. Only the source knows the location of its bytes. A Bundle must not be changed after its
+// source has returned it. The source compares it with the next scan, and the skill that was read
+// from it shares it.
 type Bundle struct {
 	// Path is the folder's slash-separated path below its root, "." when the
 	// root itself is the skill.
@@ -119,9 +118,9 @@ type Bundle struct {
 	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
 	// bytes, unless Stamp.Racy.
 	Stamp Stamp
-	// FS is the folder, contained: opening a name never leaves it, never blocks, and yields
-	// regular files and directories only. A later Stat of an open file describes it again,
-	// since readers find a change by comparing.
+	// FS is the folder, contained: opening a name never leaves it, never blocks, and yields regular
+	// files and directories only. Each Stat of an open file returns its current state, since
+	// readers compare two states to detect a change.
 	FS fs.FS
 	// Extra has properties that few bundles have, or is nil.
 	Extra *Extra
@@ -132,10 +131,10 @@ type Extra struct {
 	// Others lists the other entries of the folder that spell SKILL.md in some way and are
 	// not served as such, sorted.
 	Others []string
-	// Link is the path that a linked folder was resolved to, else empty.
+	// Link is the resolved path of a folder that is a link, and otherwise empty.
 	Link string
-	// Fault, if not nil, is the reason that the entry was found but cannot be served, such as a
-	// link out of the folder, a pipe or no permission. Stamp may then be zero.
+	// Fault, if not nil, is the reason why the entry cannot be served, such as a link out of the
+	// folder, a pipe or no permission. Stamp may then be zero.
 	Fault error
 }
 
@@ -182,7 +181,7 @@ func (b *Bundle) Folder() string {
 	return filepath.Base(b.rootDir())
 }
 
-// Placed is a file system whose folder is on this machine, at another place than below its root.
+// Placed is a file system whose folder is on this machine, but not below the folder of its root.
 type Placed interface {
 	fs.FS
 	// Place returns the folder's absolute path once its files were verified, or "".

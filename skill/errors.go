@@ -27,7 +27,8 @@ var (
 	ErrSilent = realpath.ErrSilent
 	// ErrNotFolder: something else in a folder's place.
 	ErrNotFolder = errors.New("it is a file, not a folder")
-	// ErrLeavesProject: a link on the way to a folder that a project's file names.
+	// ErrLeavesProject: a project's file names a folder, and a link on the path to it leads out of
+	// the project.
 	ErrLeavesProject = errors.New("a link leads out of the project")
 	// ErrBusy is returned if too many reads of one disk are still waiting.
 	ErrBusy = limit.ErrBusy
@@ -48,8 +49,8 @@ type LockError struct {
 // Error returns the message.
 func (e *LockError) Error() string { return e.Message }
 
-// Refusal returns the [LockError] or [HeldError] in err, or nil: the skill must not be served, and
-// neither must a text of it that was read before.
+// Refusal returns the [LockError] or [HeldError] in err, or nil. If it is not nil, the skill must
+// not be served, not even as a text that was read earlier.
 func Refusal(err error) error {
 	if locked, ok := errors.AsType[*LockError](err); ok {
 		return locked
@@ -93,7 +94,7 @@ const (
 	heldPending = Held + " until it is judged; ask again in a moment"
 )
 
-// Reason words a read error for people and models, without a path of the machine.
+// Reason describes a read error to people and models, without a path of the machine.
 func Reason(err error) string {
 	if err == nil {
 		return ""
@@ -126,14 +127,14 @@ func Reason(err error) string {
 	return "cannot be read"
 }
 
-// UnreachableError reports a root whose remote source cannot be reached or has no acceptable
-// release, and which has no skills. Its texts contain no location and no address.
+// UnreachableError reports that a root has no skills, because its remote source cannot be reached
+// or has no acceptable release. Its texts contain no location and no address.
 type UnreachableError struct {
 	Since time.Time
 	Cause Lack
 }
 
-// Lack says why a remote source has no skills here.
+// Lack is the reason why a remote source has no skills here.
 type Lack string
 
 // The causes.
@@ -141,7 +142,7 @@ const (
 	LackAnswer  Lack = ""        // it does not answer
 	LackRelease Lack = "release" // it answers, but its release is refused
 	LackLogin   Lack = "login"   // it refuses access, or the credentials
-	LackTime    Lack = "time"    // it is asked for the first time
+	LackTime    Lack = "time"    // the first request for its release is still running
 )
 
 // Error says since when the source is unreachable or refused.
@@ -158,8 +159,8 @@ func (e *UnreachableError) Error() string {
 	return state + e.Since.UTC().Format(time.DateTime) + " UTC"
 }
 
-// FolderReason words why a folder of skills cannot be read, and the fix, without a path of the
-// machine.
+// FolderReason returns the reason why a folder of skills cannot be read, and the fix, without a
+// path of the machine.
 func FolderReason(err error) (reason, fix string) {
 	if gone, ok := errors.AsType[*UnreachableError](err); ok {
 		return gone.Error(), "its skills follow once its source has a release; the server's log says why it has none"

@@ -29,7 +29,7 @@ func skips(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return RuleOf(p.Rule).Skips })
 }
 
-// noWords lists the words for false of YAML 1.1 and of authors.
+// noWords lists the words for false in YAML 1.1, and others that authors use.
 var noWords = map[string]bool{"false": true, "no": true, "off": true, "n": true, "f": true, "none": true, "never": true}
 
 // isNo reports whether the value is a word for false, or zero.
@@ -61,14 +61,14 @@ func isEmpty(v frontmatter.Value) bool {
 	return strings.TrimSpace(v.Text) == ""
 }
 
-// judgeInvocation decides whether models and users may call the skill. An author's wish
-// to restrict it counts in any spelling. That is disable-model-invocation with any
-// value except a clear no or an empty one, or user-invocable with a clear no.
+// judgeInvocation decides whether models and users may call the skill. An author's restriction
+// counts in any spelling of its key: disable-model-invocation with any value that is neither empty
+// nor a clear no, or user-invocable with a clear no.
 func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 	for i := range d.Fields {
 		f := &d.Fields[i]
 		if len(f.Key) < len("user-invocable") {
-			continue // despite invisible characters and look-alike letters
+			continue // too short for both keys, whatever invisible characters and look-alike letters it has
 		}
 		key := strings.ReplaceAll(typo.Fold(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
@@ -94,7 +94,7 @@ func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 	}
 }
 
-// sourceText returns the source text of a value, or nearly so, for a message.
+// sourceText returns the approximate source text of a value, for a message.
 func sourceText(v frontmatter.Value) string {
 	switch {
 	case v.Kind == frontmatter.List || v.Kind == frontmatter.Map:
@@ -195,8 +195,8 @@ func (s *Skill) folderFix() string {
 	return "write " + Line(s.proposedName()) + " and rename the folder to the same"
 }
 
-// taken reports whether another folder beside the skill's has a name. On a disk that ignores case,
-// the skill's own folder may answer to it.
+// taken reports whether there is a folder with this name beside the skill's folder. On a disk that
+// ignores case, the skill's own folder can answer to the name, so it is excluded in any case.
 func (s *Skill) taken(name string) bool {
 	by, can := s.FS.(interface{ Beside(name string) bool })
 	return can && !strings.EqualFold(name, s.Folder()) && by.Beside(name)

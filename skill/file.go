@@ -49,7 +49,7 @@ func readOnce(fsys fs.FS, name string, limit int64, buf []byte) (data []byte, st
 	}
 	if size := info.Size() + 1; int64(cap(buf)) < size {
 		if buf != nil {
-			size += size / 2 // the next one may be larger
+			size += size / 2 // the next file may be larger
 		}
 		buf = make([]byte, size)
 	}
@@ -57,8 +57,8 @@ func readOnce(fsys fs.FS, name string, limit int64, buf []byte) (data []byte, st
 	n, err := io.ReadFull(f, buf)
 	switch {
 	case err == nil:
-		// The file has grown since the stat. Files in /proc report 0; they are never a
-		// skill's.
+		// The file has grown since the stat. A file in /proc comes here too, since its size is 0,
+		// but no skill has one.
 		return nil, Stamp{}, false, nil
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, Stamp{}, false, err
@@ -97,7 +97,7 @@ func FilePath(p string) (string, error) {
 	}
 	clean := strings.Join(out, "/")
 	if hasDrive(clean) {
-		return "", ErrOutside // behind "./"
+		return "", ErrOutside // the drive was behind "./"
 	}
 	return clean, nil
 }
@@ -128,7 +128,7 @@ type Stamp struct {
 	Inode uint64
 }
 
-// StampRacy is the age below which two writes can leave one stamp: the
+// StampRacy is the age of a change below which another write can leave the same stamp. It is the
 // coarsest time stamp of the file systems in use (FAT: 2 s).
 const StampRacy = 2 * time.Second
 
@@ -139,8 +139,8 @@ func (s Stamp) Racy(now time.Time) bool {
 	return now.UnixNano()-t < int64(StampRacy)
 }
 
-// StampOf returns the stamp of a file's info. A source that knows more than [fs.FileInfo]
-// returns an info with a method Stamp() Stamp.
+// StampOf returns the stamp of a file's info. If a source has more data than [fs.FileInfo] has, its
+// info has a method Stamp() Stamp.
 func StampOf(info fs.FileInfo) Stamp {
 	if s, ok := info.(interface{ Stamp() Stamp }); ok {
 		return s.Stamp()

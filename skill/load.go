@@ -35,8 +35,8 @@ type Skill struct {
 	// Available is set if name and description are usable. Otherwise the skill is skipped,
 	// and Problems has the reason.
 	Available bool
-	// Publishable is set if the SKILL.md satisfies the Skills extension. Only the manifest
-	// shows whether the files fit.
+	// Publishable is set if the SKILL.md satisfies the Skills extension. Only the manifest shows
+	// whether the other files are within its limits.
 	Publishable bool
 	// ModelInvocable is false if the author withholds the skill from models
 	// (disable-model-invocation: true).
@@ -121,8 +121,8 @@ func (s *scratch) done() {
 	scratches.Put(s)
 }
 
-// copyTexts copies the texts that are parts of the file. Name and description become parts of the
-// frontmatter's JSON if it contains them unchanged, as it nearly always does.
+// copyTexts copies the texts that share memory with the file. Name and description become parts of
+// the frontmatter's JSON if it contains them unchanged, as it nearly always does.
 func (s *Skill) copyTexts() {
 	all := textOf(s.Frontmatter)
 	for _, text := range []*string{&s.Name, &s.Description} {
@@ -217,7 +217,7 @@ func (s *Skill) fault(err error) {
 		s.problem(frontmatter.HeldBack, Position{}, "", held.Message, held.Fix)
 		return
 	}
-	s.problem(rule, Position{}, "", message, fix) // messages have the path beside the reason
+	s.problem(rule, Position{}, "", message, fix) // a message is shown beside the path
 }
 
 // unreadable returns the rule about a file that could not be read, the message with the reason, and
@@ -244,7 +244,8 @@ func unreadable(err error) (rule RuleID, message, fix string) {
 	return rule, message, fix
 }
 
-// FileReason words why a file of a skill cannot be read, and the fix, without a path of the machine.
+// FileReason returns the reason why a file of a skill cannot be read, and the fix, without a path
+// of the machine.
 func FileReason(err error) (reason, fix string) {
 	_, reason, fix = unreadable(err)
 	return reason, fix
@@ -283,9 +284,9 @@ func (s *Skill) InURI() bool {
 	return CleanPath(folder) == nil || CleanPath(named) == nil
 }
 
-// Paths returns the two paths below the root that can name the skill in a URI. The first is its
-// folder's; for the root itself, it is the folder's name. The second ends in the skill's name
-// instead; it is "" if that is the folder's or is not valid.
+// Paths returns the two paths below the root that can name the skill in a URI. folder is the path
+// of the skill's folder; for the root itself, it is the folder's name. named ends in the skill's
+// name instead; it is "" if that name is the folder's or is not valid.
 func (s *Skill) Paths() (folder, named string) {
 	if folder = s.Path; folder == "." {
 		folder = s.Folder()

@@ -34,11 +34,11 @@ type File struct {
 	Stamp  Stamp
 }
 
-// List lists the regular files of the skill in path order, without dot-entries and links
-// that leave the skill. It stops after limit files, or at a folder of more than [MaxFolder]
-// names, and reports that. If a folder cannot be read or is more than [MaxDepth] levels down,
-// or no URI can carry a file's path, the error is [ErrIncomplete], and the result has the
-// files found. If the disk fails for the moment, List returns the file system's error.
+// List lists the regular files of the skill in path order, without dot-entries and links that leave
+// the skill. It stops after limit files, or at a folder of more than [MaxFolder] names; more is
+// then true. If a folder cannot be read or is more than [MaxDepth] levels down, or no URI can carry
+// a file's path, the error is [ErrIncomplete], and the result has the files found. If the disk
+// fails for the moment, List returns the file system's error.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(&namesFS{s.FS, 2 * max(limit, MaxFolder)}, ".", func(p string, e fs.DirEntry, err error) error {
@@ -115,7 +115,8 @@ func (n *namesFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// failsNow reports whether the disk or the system fails, and may answer in a moment.
+// failsNow reports whether an error comes from a failure of the disk or the system that may soon
+// pass.
 func failsNow(err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -189,7 +190,7 @@ func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 		if !read {
 			return files, nil
 		}
-		// Hashing takes time: the skill must still be as it was listed.
+		// Hashing takes time, so check that the skill is still as it was listed.
 		again, err := s.listAll(ctx)
 		if err != nil {
 			return nil, err

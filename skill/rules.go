@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// A problem of a skill, found in its SKILL.md or in its folder.
+// Types that describe a problem in a SKILL.md or in a skill's folder.
 type (
 	// Problem is one finding about one skill.
 	Problem = frontmatter.Problem
@@ -19,8 +19,9 @@ type (
 // Severity is the severity of a problem for the author of a skill.
 type Severity string
 
-// The severities. An error breaks the Agent Skills specification or makes the skill unusable, a
-// warning works here and may fail elsewhere, an info is worth knowing.
+// The severities. An error breaks the Agent Skills specification or makes the skill unusable. A
+// warning is for something that works here and may fail elsewhere. An info is for something worth
+// knowing.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"

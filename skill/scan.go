@@ -6,7 +6,7 @@ import (
 )
 
 // Notice reports something that a scan found and that belongs to no skill: a folder without
-// permission, a link that leaves, a loop.
+// permission, a link that leads outside, a loop.
 type Notice struct {
 	Path    string // below the root, slash-separated
 	Rule    RuleID
@@ -26,7 +26,7 @@ type Notice struct {
 // Folder is the current state on disk of a direct child of a root.
 type Folder struct {
 	Name  string
-	Main  bool  // it holds SKILL.md in one of [EntryNames]
+	Main  bool  // it contains SKILL.md in one of [EntryNames]
 	Stamp Stamp // of that file, or of a link in its place
 	Err   error // why the state is unknown
 }

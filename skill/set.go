@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// SetOf returns the digest of a skill's files: of the lines "path NUL digest NUL size LF", sorted
-// by path. The files must have their digests. An approval is for such a set.
+// SetOf returns one digest for all files of a skill. It hashes the lines "path NUL digest NUL size
+// LF", sorted by path. The files must have their digests. An approval applies to the digest of such
+// a set.
 func SetOf(files []File) Digest {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })

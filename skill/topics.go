@@ -13,7 +13,7 @@ import (
 // none; real skills have them at the top level or under metadata, as a list or with commas.
 var tagKeys = []string{"tags", "keywords", "category", "categories"}
 
-// Tags returns the author's keywords of the skill, in the order of the fields above.
+// Tags returns the author's keywords of the skill, in the order of tagKeys.
 func (s *Skill) Tags() (tags []string) {
 	for _, k := range tagKeys {
 		if bytes.Contains(s.Frontmatter, []byte(`"`+k+`"`)) {
@@ -92,7 +92,7 @@ func Beginning(data []byte, n int) string {
 	return string(b)
 }
 
-// prose calls visit with the lines of a SKILL.md's text that are not code, without blanks
+// prose calls visit with the lines of a SKILL.md's text that are not code, without white space
 // around them, until visit returns false. It is not an iterator, so that the variables of visit can
 // stay on the stack.
 func prose(data []byte, visit func(text string) bool) {
@@ -152,6 +152,6 @@ func title(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// textOf returns bytes as a string without a copy. The bytes must not change while it is
+// textOf returns bytes as a string without a copy. The bytes must not change while the string is
 // used.
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -31,7 +31,7 @@ func NewURI(path string) (URI, error) {
 		return URI{text, text[len(Scheme):]}, nil
 	}
 	var b strings.Builder
-	b.Grow(len(Scheme) + len(path)) // nearly always the exact size, since URIs are kept
+	b.Grow(len(Scheme) + len(path)) // nearly always the exact size, which saves memory because URIs are kept
 	b.WriteString(Scheme)
 	keep := inAuthority
 	for seg := range strings.SplitSeq(path, "/") {
@@ -91,9 +91,9 @@ func ParseURI(s string) (URI, error) {
 	return u, nil
 }
 
-// PlainURI returns a text without the parts that a skill's URI never has: user information,
-// query and fragment. fault names the part that it has, and the fix. Both are "" if the
-// rest is not a skill's URI, or if the text has no such part.
+// PlainURI returns a text without the parts that a skill's URI never has: user information, query
+// and fragment. fault names the part that the text has, and the fix. Both are "" if the rest is not
+// a skill's URI, or if the text has no such part.
 func PlainURI(s string) (plain, fault string) {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		if _, err := ParseURI(s[:i]); err == nil {
@@ -171,8 +171,8 @@ func isPlainPath(p string) bool {
 
 var inPlainPath = byteSet("/")
 
-// maxLayers bounds the layers of percent-encoding of a segment: more are an attempt to be
-// expensive.
+// maxLayers bounds the layers of percent-encoding of a segment. More layers can only be an attempt
+// to cause work.
 const maxLayers = 4
 
 func cleanSegment(seg string) bool { return seg != "" && seg != "." && seg != ".." }

@@ -8,7 +8,7 @@ import (
 )
 
 // Verified returns an open file that checks its bytes against a digest and a size while they are
-// read. The read that would complete other bytes fails with the error from differs.
+// read. If the bytes differ, the read that would complete them fails with the error from differs.
 func Verified(f fs.File, size int64, digest Digest, differs func() error) fs.File {
 	return &verified{File: f, size: size, digest: digest, differs: differs, hash: sha256.New()}
 }
@@ -20,7 +20,7 @@ type verified struct {
 	differs func() error
 	hash    hash.Hash
 	read    int64
-	right   bool // read to its end, and matches the digest
+	right   bool // all bytes were read and match the digest
 }
 
 // Read implements [io.Reader].

@@ -27,14 +27,14 @@ import (
 // kB.
 const MaxSize = 64 << 10
 
-// Document is a parsed SKILL.md. Fields is the lenient reading; strictly read, the file is
-// valid if Problems has no error.
+// Document is a parsed SKILL.md. Fields is the result of lenient reading. For a strict reader, the
+// file is valid if Problems has no error.
 type Document struct {
 	// Fields lists the top-level fields in file order. A field that is not valid YAML holds
 	// its text; see Repaired.
 	Fields []Field
-	// Repaired is set if a strict reader would not read these fields. Such a skill is
-	// available and not published.
+	// Repaired is set if a strict reader would not read these fields. Such a skill is available but
+	// not published.
 	Repaired bool
 	// Problems are sorted by position.
 	Problems []Problem
@@ -149,8 +149,8 @@ func (d *Document) field(key string) *Field {
 	return nil
 }
 
-// Meant returns the field that was probably meant to be the missing one. It is certain if the
-// keys differ only in invisible characters or look-alike letters.
+// Meant returns the field that the author probably meant as the given field, which is missing.
+// certain is set if the two keys differ only in invisible characters or look-alike letters.
 func (d *Document) Meant(field string) (f Field, certain, ok bool) {
 	for _, f := range d.Fields {
 		if f.Key != field && !display.IsASCII(f.Key) && typo.Fold(f.Key) == field {
@@ -196,7 +196,7 @@ func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 		var notes []yamlFault
 		v, notes, fault = parseYAML(block)
 		if fault == nil && v.Kind == String && len(cutFields(block)) > 0 {
-			// Without a blank after the colons of the keys, YAML reads it all as one plain
+			// Without a space after the colons of the keys, YAML reads the whole block as one plain
 			// text.
 			fault = &yamlFault{rule: YAMLSyntax, position: v.Position, message: "the frontmatter is not a mapping of keys to values"}
 		}
@@ -224,7 +224,7 @@ func (d *Document) setRoot(v Value, notes []yamlFault, shift func(Position) Posi
 	}
 }
 
-// problem words a fault that did not stop the reading.
+// problem returns the problem for a fault that did not stop the parser.
 func (n yamlFault) problem(shift func(Position) Position) Problem {
 	p := Problem{Rule: n.rule, Position: shift(n.position), Message: n.message}
 	switch n.rule {
@@ -258,6 +258,6 @@ func shiftValue(v *Value, shift func(Position) Position) {
 	shiftFields(v.Fields, shift)
 }
 
-// textOf returns bytes as a string without a copy. The bytes must not change while it is
+// textOf returns bytes as a string without a copy. The bytes must not change while the string is
 // used.
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

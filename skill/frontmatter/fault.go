@@ -8,14 +8,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// A YAML parser reports the tokens that it expected. Here, faults are reported with the author's
-// text, its position, and the replacement to type. Faults without their own text keep the parser's
-// words.
+// A YAML parser reports the tokens that it expected. This file reports a fault with the author's
+// text, its position, and the replacement to type. If it has no text for a fault, it quotes the
+// parser's words.
 
 // parserError is the parser's error for a block.
 type parserError struct {
 	message          string
-	at, contextStart Position // the end, and the beginning of the construct
+	at, contextStart Position // the position of the fault, and the beginning of the construct around it
 	lines            []string
 }
 
@@ -30,7 +30,7 @@ const (
 	fixQuotes  = "write one pair of quotes around the whole value; inside of single quotes each ' is written twice"
 )
 
-// fault words the complaint for an author.
+// fault explains the parser's error to an author.
 func (c parserError) fault() *yamlFault {
 	f := &yamlFault{rule: YAMLSyntax, position: c.at}
 	say := func(fix, format string, args ...any) *yamlFault {
@@ -94,8 +94,8 @@ func (c parserError) fault() *yamlFault {
 	return c.other(f)
 }
 
-// other returns the text for faults without a text of their own. The parser reports nothing for a
-// text that was cut off.
+// other explains a fault for which there is no other text. For a text that was cut off, it does not
+// quote the parser, which has no message for that.
 func (c parserError) other(f *yamlFault) *yamlFault {
 	last := len(c.lines)
 	for last > 0 && strings.TrimSpace(c.line(last)) == "" {
@@ -161,7 +161,7 @@ func (c parserError) start(f *yamlFault) *yamlFault {
 
 // key explains text found where the next field should begin.
 func (c parserError) key(f *yamlFault) *yamlFault {
-	// The parser stops before the blanks after the text that it has read.
+	// The parser stops before the white space after the text that it has read.
 	rest := c.textFrom(f.position)
 	f.position.Column += len(rest) - len(strings.TrimLeft(rest, " \t"))
 	key, value, n := c.fieldAbove(f.position.Line)
@@ -248,8 +248,8 @@ func (c parserError) escape(f *yamlFault) *yamlFault {
 	return f
 }
 
-// behindBracket finds text after the bracket with which a field's value began, if that text
-// contains the quote at p.
+// behindBracket returns the position after the closing bracket of a field's value. It returns true
+// if the value begins with a bracket and the quote at p is after its closing bracket.
 func (c parserError) behindBracket(p Position) (Position, bool) {
 	_, value, ok := c.entry(p.Line)
 	if !ok || value == "" || !strings.ContainsRune("[{", rune(value[0])) {
@@ -273,7 +273,8 @@ func (c parserError) entry(n int) (key, value string, ok bool) {
 	return c.line(n)[m[2]:m[3]], c.line(n)[m[1]:], true
 }
 
-// fieldAbove returns the nearest line upwards with a key; n is 0 if no line has one.
+// fieldAbove returns the key and the value of the nearest line with a key, from the given line
+// upwards. n is the number of the line, or 0 if no line has a key.
 func (c parserError) fieldAbove(from int) (key, value string, n int) {
 	for n := min(from, len(c.lines)); n > 0; n-- {
 		if key, value, ok := c.entry(n); ok {
@@ -290,7 +291,7 @@ func (c parserError) line(n int) string {
 	return c.lines[n-1]
 }
 
-// column returns the column after the line's last character.
+// column returns the column at which tail begins, if line n ends with it.
 func (c parserError) column(n int, tail string) int {
 	return len([]rune(c.line(n))) - len([]rune(tail)) + 1
 }

@@ -15,9 +15,9 @@ type fence struct {
 	line             int
 }
 
-// findFence looks for the frontmatter. In the strict form, the first line and a later one
-// are exactly "---". These are accepted with a problem each: blank lines, HTML comments or
-// a code fence before it, blanks after the opener, and text directly after the closer.
+// findFence looks for the frontmatter. In the strict form, the first line and a later one are
+// exactly "---". Some deviations are accepted, each with a problem: blank lines, HTML comments or a
+// code fence before the frontmatter, spaces after the opener, and text directly after the closer.
 // Anything else is not frontmatter, and the problem gives the reason.
 func (d *Document) findFence(s string) (fence, bool) {
 	pos, line := 0, 1
@@ -68,9 +68,9 @@ func (d *Document) fenceOpened(text string, line int, before string) {
 	}
 }
 
-// findCloser finds the end of the block that begins at pos. Only a line that begins with
-// three dashes closes it. Inside YAML no other text at column 1 does, so a value with
-// dashes is safe.
+// findCloser finds the end of the block that begins at pos. Only a line that begins with exactly
+// three dashes closes it. Within YAML, no text at column 1 begins so, which makes dashes in a value
+// safe.
 func (d *Document) findCloser(s string, pos, line int) (fence, bool) {
 	f := fence{start: pos, line: line}
 	for pos < len(s) {
@@ -102,8 +102,7 @@ func (d *Document) fenceFits(f fence) bool {
 	return false
 }
 
-// trimInvisible returns a text without invisible characters around it, or "" if it consists of
-// blanks and line ends, which YAML allows.
+// trimInvisible returns a text without invisible characters around it, or "" if it is ASCII.
 func trimInvisible(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 		return ""

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// cutLine returns the line that begins at pos without its end, and the start of the next
-// one. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match
-// the lines that people see.
+// cutLine returns the line that begins at pos, without its line ending, and the offset of the next
+// line. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match the lines
+// that people see.
 func cutLine(s string, pos int) (string, int) {
 	for at := pos; at < len(s); at += lineWindow {
 		part := s[at:min(at+lineWindow, len(s))]
@@ -29,7 +29,7 @@ func cutLine(s string, pos int) (string, int) {
 	return s[pos:], len(s)
 }
 
-// lineWindow is the distance to which a line's end is searched at once. Without it, the
+// lineWindow is the number of bytes that one step searches for the end of a line. Without it, the
 // search for an LF would read the whole file for each line that ends with CR.
 const lineWindow = 512
 
@@ -52,8 +52,8 @@ func loneCR(s string, i int) bool {
 	return s[i] == '\r' && (i+1 == len(s) || s[i+1] != '\n')
 }
 
-// indexLoneCR returns the index of the first carriage return in s[:end] that is a line
-// end by itself, or -1.
+// indexLoneCR returns the index of the first carriage return in s[:end] that ends a line without a
+// line feed, or -1.
 func indexLoneCR(s string, end int) int {
 	for i := 0; i < end; i++ {
 		n := strings.IndexByte(s[i:end], '\r')
@@ -67,8 +67,8 @@ func indexLoneCR(s string, end int) int {
 	return -1
 }
 
-// Line returns a line of a file without its end, counted from 1 as [Position] counts. It
-// returns "" if the file has no such line.
+// Line returns the n-th line of a file without its line ending. It counts from 1, as [Position]
+// does. It returns "" if the file has no such line.
 func Line(data []byte, n int) string {
 	s := textOf(data)
 	for pos, line := 0, 1; pos < len(s); line++ {

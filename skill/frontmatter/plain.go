@@ -5,15 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Nearly all real frontmatter uses little of YAML: keys at the beginning of the line, with
-// simple texts, lists and mappings. readPlain reads only these, some ten times faster than
-// the library, and leaves everything else to the library. It never decides that a block is
-// wrong, and the library gives the same result for every block that it reads
-// (TestPlainReader).
+// Nearly all real frontmatter uses little of YAML: keys at the beginning of the line, with simple
+// texts, lists and mappings. readPlain reads only these, some ten times faster than the library,
+// and leaves everything else to the library. It never decides that a block is wrong, and for every
+// block that it reads, the library gives the same result (TestPlainReader).
 
-// readPlain returns the result of [parseYAML] for a block without faults and notes. ok is false
-// if it cannot be sure of that. The block must not contain a character that unsafeCharacter
-// finds. The values are parts of the block. The fields are in buf, if they fit.
+// readPlain returns the result of [parseYAML] for a block without faults and notes. ok is false if
+// readPlain is not sure that there are none. The block must not contain a character that
+// unsafeCharacter finds. The values are parts of the block. The fields are in buf, if they fit.
 func readPlain(block string, buf []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false
@@ -32,15 +31,15 @@ func readPlain(block string, buf []Field) (v Value, ok bool) {
 // before it are skipped and counted.
 type plainReader struct {
 	rest   string // after the current line
-	text   string // the current line without indentation, trailing blanks and line end
-	whole  string // the same with trailing blanks
+	text   string // the current line without indentation, trailing spaces and line end
+	whole  string // the same with trailing spaces
 	indent int
 	number int  // of the current line, from 1
 	blank  int  // blank lines before it
-	spaced bool // one of them has blanks
+	spaced bool // a blank line has spaces
 	end    bool
 	depth  int
-	buf    []Field // of the fields of the whole block
+	buf    []Field // memory for the fields of the whole block
 }
 
 // next advances to the next line that is not blank. It returns false at the end.
@@ -72,7 +71,8 @@ func (r *plainReader) position(i int) Position {
 	return Position{r.number, r.indent + utf8.RuneCountInString(r.text[:i]) + 1}
 }
 
-// mapping reads the fields with this indentation, up to the first line with less.
+// mapping reads the fields with the given indentation, up to the first line with a smaller
+// indentation.
 func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	if r.depth++; r.depth > 4 { // deeper than any real one; the library has its own bound
 		return v, false
@@ -107,8 +107,8 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	return v, true
 }
 
-// plainKey returns the length of the key at the beginning of a line, or 0 if it is unclear.
-// A colon and a blank, or the line's end, must follow.
+// plainKey returns the length of the key at the beginning of a line, or 0 if it is unclear. The key
+// must be followed by a colon, and the colon by a space or the line's end.
 func plainKey(line string) int {
 	i := 0
 	for i < len(line) && isKeyByte(line[i]) {
@@ -176,7 +176,7 @@ func (r *plainReader) below(i, indent int) (v Value, ok bool) {
 
 func isItem(line string) bool { return line[0] == '-' && (len(line) == 1 || line[1] == ' ') }
 
-// list reads the items with this indentation. It accepts only plain and quoted text on one
+// list reads the items with the given indentation. It accepts only plain and quoted text on one
 // line each.
 func (r *plainReader) list(indent int) (v Value, ok bool) {
 	v = Value{Kind: List, Position: r.position(0)}
@@ -237,8 +237,8 @@ func unquote(b *strings.Builder, s string, quote byte) int {
 	return 0
 }
 
-// quotedLines reads a text in quotes that continues on further lines and is alone on the
-// last one. A line break becomes a blank, and blank lines become line breaks.
+// quotedLines reads a text in quotes that continues on further lines. Nothing may follow the
+// closing quote on its line. A line break becomes a space, and blank lines become line breaks.
 func (r *plainReader) quotedLines(text string, indent int) (string, bool) {
 	var b strings.Builder
 	b.Grow(len(text) + 256)
@@ -384,7 +384,7 @@ func (r *plainReader) block(header string, indent int) (text string, ok bool) {
 		}
 		b.WriteString(r.whole)
 		if r.next(); r.spaced {
-			return "", false // blanks are significant there
+			return "", false // spaces are significant there
 		}
 	}
 	if !strip {

@@ -34,7 +34,7 @@ func (p Position) Compare(q Position) int {
 type Problem struct {
 	Rule     RuleID
 	Position Position
-	Field    string // the frontmatter key it is about, if any
+	Field    string // the key of the frontmatter field with the fault, if any
 	Message  string // the fault, one line, no trailing full stop
 	Fix      string // the fix, one line, imperative; may be empty
 }

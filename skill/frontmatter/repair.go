@@ -16,11 +16,11 @@ import (
 // separately. A field that still fails is read as text, so that a fault in one field does
 // not affect the others. A name is never guessed.
 
-// Patterns of top-level keys. reKey matches a word, plain or in quotes, and a colon before a blank
-// or the line's end. reUnspacedKey matches a key without the blank, for the keys of the
-// specification and, in any case, the keys that restrict the skill's use. reLooseKey matches any
-// other plain key, which may also be continued text, since it can contain blanks or letters beyond
-// ASCII.
+// Patterns of top-level keys. reKey matches a word, plain or in quotes, and a colon before a space,
+// a tab or the line's end. reUnspacedKey matches a key and a colon before any other character. It
+// accepts only the keys of the specification and, in upper or lower case, the keys that restrict
+// the skill's use. reLooseKey matches any other plain key. Its match may also be continued text,
+// since such a key can contain spaces or letters beyond ASCII.
 var (
 	reKey         = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
 	reUnspacedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
@@ -81,7 +81,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 		}
 	}
 	if !found {
-		// Each field is valid by itself; the fault is between fields.
+		// Each field is valid on its own, so the fault is between the fields.
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "indent lines that belong to the field above, or delete them"))
 	}
 }
@@ -131,9 +131,9 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 	return false
 }
 
-// cutFields splits the block at its top-level keys. Lines before the first key are dropped;
-// any other line belongs to the field above it. A key without a blank after its colon
-// counts if the block has no better one of that name.
+// cutFields splits the block at its top-level keys. Lines before the first key are dropped; any
+// other line belongs to the field above it. A key without a space after its colon counts only if
+// the block has no proper key with the same name.
 func cutFields(block string) []chunk {
 	var chunks []chunk
 	proper := map[string]bool{}
@@ -155,8 +155,8 @@ func cutFields(block string) []chunk {
 	return slices.DeleteFunc(mergeUnspaced(chunks, proper), func(c chunk) bool { return c.lines == nil })
 }
 
-// mergeUnspaced adds the lines of a key without a blank to the field above as text, if a
-// proper key has the same name.
+// mergeUnspaced handles a key without a space after its colon. If a proper key has the same name,
+// its lines become text of the field above.
 func mergeUnspaced(chunks []chunk, proper map[string]bool) []chunk {
 	last := -1
 	for i, c := range chunks {
@@ -273,8 +273,8 @@ func (c chunk) read() (part, *yamlFault) {
 	return p, nil
 }
 
-// unspacedFault names the character instead of the blank: another kind of space looks like
-// one.
+// unspacedFault returns the fault of a colon without a space after it. It names another kind of
+// space that follows instead, since that looks like an ordinary one.
 func (c chunk) unspacedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
@@ -296,7 +296,7 @@ func (c chunk) asText(fault *yamlFault) part {
 // value returns the text after the colon in the first line.
 func (c chunk) value() string { return strings.TrimLeft(c.lines[0][c.colon:], " \t") }
 
-// unspaced reports whether no blank follows the colon.
+// unspaced reports whether neither a space nor a tab follows the colon.
 func (c chunk) unspaced() bool {
 	return c.colon < len(c.lines[0]) && c.lines[0][c.colon] != ' ' && c.lines[0][c.colon] != '\t'
 }
@@ -308,8 +308,9 @@ func (c chunk) size() (n int) {
 	return n
 }
 
-// text returns the value as one line of text. It joins lines by blanks, drops a block indicator
-// before text and the quotes around a value that is valid by itself, and changes nothing else.
+// text returns the value as one line of text. It joins lines with spaces and leaves out comment
+// lines. It also removes a block indicator before the text, and the quotes around a value that is
+// valid YAML.
 func (c chunk) text() string {
 	parts := make([]string, 0, len(c.lines))
 	for i, l := range c.lines {
@@ -331,7 +332,7 @@ func (c chunk) text() string {
 	return text
 }
 
-// fixFor returns the certain fix of the common faults.
+// fixFor returns the fix for a fault in a field. For common faults, the fix is certain.
 func fixFor(c chunk, f *yamlFault) string {
 	value, key := c.value(), display.Excerpt(c.key)
 	switch {

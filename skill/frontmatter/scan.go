@@ -48,8 +48,8 @@ func isBadControl(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
 }
 
-// controls marks the ASCII characters of isBadControl with 1, and with 2 the first byte of
-// C1 in UTF-8.
+// controls has a 1 for each ASCII character that isBadControl reports, and a 2 for the first byte
+// of the C1 characters in UTF-8.
 var controls = func() (t [256]byte) {
 	for c := range rune(utf8.RuneSelf) {
 		if isBadControl(c) {
@@ -60,22 +60,22 @@ var controls = func() (t [256]byte) {
 	return t
 }()
 
-// indexBadControl returns the index of the first character of isBadControl in valid UTF-8,
-// or the text's length.
+// indexBadControl returns the index of the first character in valid UTF-8 that isBadControl
+// reports, or the text's length.
 func indexBadControl(s string) int {
 	_, control := scanBytes(s)
 	return control
 }
 
-// scanBytes checks every byte, 32 at a time. All bytes before wide are ASCII, and control is
-// the index of the first character of isBadControl if the text is valid UTF-8. Each is the
+// scanBytes checks every byte, 32 at a time. All bytes before wide are ASCII, and control is the
+// index of the first character that isBadControl reports, if the text is valid UTF-8. Each is the
 // text's length if there is no such byte.
 func scanBytes(s string) (wide, control int) {
 	wide = len(s)
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
-		// All four words at once, with line feeds among the ordinary bytes: a mispredicted
-		// branch costs more than the extra work.
+		// One condition tests all four words, and line feeds count as ordinary bytes: a
+		// mispredicted branch costs more than the extra work.
 		part := s[i : i+32]
 		if (specialBytes(eight(part))|specialBytes(eight(part[8:]))|specialBytes(eight(part[16:]))|specialBytes(eight(part[24:])))&tops == 0 {
 			continue
@@ -110,13 +110,13 @@ func scanBytes(s string) (wide, control int) {
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
 // specialBytes sets the highest bit of at least one byte if any of the eight is special. A special
-// byte is not ASCII, is DEL, or is below the blank and not a line feed. A carry out of a byte that
+// byte is not ASCII, is DEL, or is below the space and not a line feed. A carry out of a byte that
 // is not ASCII does not matter: that byte sets its own bit.
 func specialBytes(w uint64) uint64 {
 	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
 }
 
-// eight returns the first eight bytes of a text, the first one lowest.
+// eight returns the first eight bytes of a text as a little-endian integer.
 func eight(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56

@@ -38,7 +38,7 @@ type Field struct {
 	Value       Value
 }
 
-// notation matches a number in the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3.2). A
+// notation is the notation of a number in the YAML 1.2 core schema (yaml.org/spec/1.2.2, 10.3.2). A
 // date, 0b11 and 1_000 are strings there, and 012 is twelve.
 type notation uint8
 
@@ -117,8 +117,8 @@ func KindOf(s string) Kind {
 	return Number
 }
 
-// Finite reports whether a Number has a JSON form: infinities, NaN and values that overflow
-// a double do not.
+// Finite reports whether a Number has a JSON form: infinities, NaN and values that overflow a
+// double have none.
 func (v Value) Finite() bool {
 	_, ok := jsonNumber(v.Text)
 	return ok

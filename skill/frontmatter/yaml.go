@@ -32,11 +32,10 @@ type yamlFault struct {
 var yamlLimits = yaml.WithPlugin(loaderlimits.New(
 	loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone()))
 
-// parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and several
-// documents are faults: no skill of 145,005 real ones used them validly, and each can make
-// two readers disagree. Faults that do not stop the reading are returned as notes: a
-// duplicate key, of which the first counts, a key that is not a string, and a number
-// without a JSON form.
+// parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and several documents are
+// faults: no skill of 145,005 real ones used them validly, and each can make two readers disagree.
+// Faults that do not stop the reading are returned as notes: a duplicate key (the first one
+// counts), a key that is not a string, and a number without a JSON form.
 func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	var doc, more yaml.Node
 	loader, err := yaml.NewLoader(strings.NewReader(block), yamlLimits)
@@ -66,7 +65,7 @@ func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 
 // ParseYAML parses a whole YAML document under the rules for frontmatter. It accepts one document,
 // at most [maxDepth] deep, without anchors, aliases, merge keys, tags and control characters.
-// Positions refer to the text. With problems, the value holds the readable part, which may be
+// Positions refer to the text. If there are problems, the value is the readable part, which may be
 // empty.
 func ParseYAML(text string) (Value, []Problem) {
 	fault := unsafeCharacter(text)
@@ -82,7 +81,7 @@ func ParseYAML(text string) (Value, []Problem) {
 			for _, n := range notes[:min(len(notes), maxProblems)] {
 				p := n.problem(func(p Position) Position { return p })
 				if n.rule == YAMLDuplicate {
-					p.Message = fmt.Sprintf("%s; the first is on line %d", n.message, n.first.Line) // neither counts
+					p.Message = fmt.Sprintf("%s; the first is on line %d", n.message, n.first.Line) // unlike in frontmatter, neither key counts
 				}
 				problems = append(problems, p)
 			}
@@ -92,7 +91,7 @@ func ParseYAML(text string) (Value, []Problem) {
 	return Value{}, []Problem{{Rule: fault.rule, Position: fault.position, Message: fault.message, Fix: fault.fix}}
 }
 
-// faultOf words the library's error about a block.
+// faultOf returns the fault for the library's error about a block.
 func faultOf(err error, block string) *yamlFault {
 	c := parserError{message: err.Error(), at: Position{1, 1}, lines: linesOf(block)}
 	var load *yaml.LoadError
@@ -211,7 +210,7 @@ func (w *converter) key(n *yaml.Node) (Value, *yamlFault) {
 	case key.Kind != String:
 		w.note(YAMLKeyType, key.Position, "the key %s is not a string", display.Quote(key.Text))
 	case key.Text == "__proto__":
-		// Readers written in JavaScript refuse it, so a listing would fail there.
+		// Readers written in JavaScript refuse this key, so a list with it would fail there.
 		w.note(YAMLNotJSON, key.Position, "the key __proto__ is refused by JavaScript readers")
 	}
 	return key, fault
