@@ -14,11 +14,11 @@ import (
 
 // Bounds on one answer of an untrusted server.
 const (
-	// maxAnswer bounds its size in bytes after decompression, unless the caller sets another
-	// bound: a file of 16 MiB in Base64, and some more.
+	// maxAnswer bounds the size of an answer in bytes after decompression, unless the caller sets
+	// another bound. It has room for a file of 16 MiB in Base64.
 	maxAnswer = 32 << 20
-	// maxValues bounds its JSON values, which need much more memory decoded than encoded. A page of
-	// 100 skills with 512 files each has 200,000 values.
+	// maxValues bounds the JSON values in an answer, which need much more memory decoded than
+	// encoded. A page of 100 skills with 512 files each has 200,000 values.
 	maxValues = 1_000_000
 	// answerTime bounds the time from the request to the last byte of its answer. The largest
 	// file, 22 MB in Base64, then needs 3 Mbit a second.

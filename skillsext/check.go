@@ -35,7 +35,7 @@ type CheckOptions struct {
 	// Protocol pins a protocol version; empty means the newest that both sides know. A
 	// version outside of [Versions] is an error.
 	Protocol string
-	// Progress, if set, is called with the number of checked skills and of all.
+	// Progress, if set, is called with the numbers of checked skills and of all skills.
 	Progress func(done, all int)
 }
 
@@ -59,9 +59,9 @@ type Report struct {
 // Versions lists the known protocol versions, the newest first.
 func Versions() []string { return mcp.SupportedProtocolVersions() }
 
-// CheckServer checks a server's side of the extension: its declaration, the shapes of its
-// answers, each entry, and each file against its entry. Unlike a host it reads every file.
-// An error means that the server could not be reached; its faults are in the report.
+// CheckServer checks a server's side of the extension: its declaration, the shapes of its answers,
+// each entry, and each file against its entry. Unlike a host it reads every file. An error means
+// that the server could not be reached; the report has the faults of the server.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
 		return nil, fmt.Errorf("the protocol version %s is not known here", display.Echo(o.Protocol))
@@ -117,7 +117,7 @@ type checker struct {
 	report    *Report
 	modern    bool
 	directory bool
-	folders   int // read so far of the skill being checked
+	folders   int // folders of the current skill that were read so far
 }
 
 func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
@@ -157,7 +157,7 @@ func (c *checker) capability(caps *mcp.ServerCapabilities) bool {
 	return true
 }
 
-// hints checks the members of a result beside its content.
+// hints checks the members of a result other than its content.
 func (c *checker) hints(rule, uri string, p *page) {
 	if !c.modern {
 		for _, member := range []struct {
@@ -339,7 +339,7 @@ func (c *checker) walk(ctx context.Context, s *Skill, uri string, there map[stri
 	}
 }
 
-// unknown requests a skill and a folder that no server has, which must fail.
+// unknown requests a skill, a file and a folder that no server has. Each request must fail.
 func (c *checker) unknown(ctx context.Context) {
 	const nowhere = "skill://knack-check-there-is-no-such-skill/SKILL.md"
 	_, _, err := c.get(ctx, nowhere)

@@ -21,14 +21,14 @@ type raw struct {
 // MarshalJSON returns the bytes as received.
 func (r *raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 
-// UnmarshalJSON keeps a copy.
+// UnmarshalJSON stores a copy of data.
 func (r *raw) UnmarshalJSON(data []byte) error {
 	r.data = append(r.data[:0], data...)
 	return nil
 }
 
-// AddMethods teaches a client the extension's methods. It must be called before
-// the client connects.
+// AddMethods adds the extension's methods to a client. It must be called before the client
+// connects.
 func AddMethods(c *mcp.Client) error {
 	return errors.Join(
 		mcp.AddSendingCustomMethod[*ListSkillsParams, *raw](c, MethodList),
@@ -79,7 +79,7 @@ func (c *Client) Declared() (extension, folders bool) {
 	return extension, folders
 }
 
-// page has the members of all three results.
+// page has the members of the results of skills/list, skills/get and resources/directory/read.
 type page struct {
 	ResultType string          `json:"resultType"`
 	TTLMs      *int            `json:"ttlMs"`
@@ -125,7 +125,7 @@ func (c *Client) listPage(ctx context.Context, cursor string) (*page, []json.Raw
 	return p, entries, nil
 }
 
-// List lists one page.
+// List returns one page of the server's skills.
 func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, error) {
 	p, entries, err := c.listPage(ctx, cursor)
 	if err != nil {
@@ -142,9 +142,9 @@ func (c *Client) List(ctx context.Context, cursor string) (*ListSkillsResult, er
 	return res, nil
 }
 
-// EntryError reports that an entry of a list is not of its type.
+// EntryError reports an entry of a list that cannot be decoded.
 type EntryError struct {
-	URI string // if it is a text
+	URI string // if it is a string
 	Err error
 }
 
@@ -166,9 +166,9 @@ func entryOf(data json.RawMessage) (*Skill, error) {
 	return s, nil
 }
 
-// All lists every page. It yields an [*EntryError] in place of an entry that cannot be decoded, and
-// continues. It yields another error, and ends, if the server repeats a cursor, sends a cursor of more
-// than 4 KiB, or has more than 10,000 pages.
+// All yields the skills of every page. It yields an [*EntryError] in place of an entry that cannot
+// be decoded, and continues. It yields another error, and ends, if the server repeats a cursor,
+// sends a cursor of more than 4 KiB, or has more than 10,000 pages.
 func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
 		for data, err := range every(func(cursor string) ([]json.RawMessage, string, error) {
@@ -189,7 +189,7 @@ func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
 	}
 }
 
-// Children lists every page of a directory, within the bounds of [Client.All].
+// Children yields the children of a directory from every page, within the bounds of [Client.All].
 func (c *Client) Children(ctx context.Context, uri string) iter.Seq2[*mcp.Resource, error] {
 	return every(func(cursor string) ([]*mcp.Resource, string, error) {
 		p, list, err := c.directory(ctx, uri, cursor)
@@ -200,7 +200,7 @@ func (c *Client) Children(ctx context.Context, uri string) iter.Seq2[*mcp.Resour
 	})
 }
 
-// every lists the items of every page.
+// every yields the items of every page.
 func every[T any](page func(cursor string) (list []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var read pages
@@ -276,8 +276,8 @@ func (c *Client) directory(ctx context.Context, uri, cursor string) (*page, []*m
 	return p, list, nil
 }
 
-// Read fetches one file of a skill and verifies it against the entry; for a SKILL.md also
-// its frontmatter. It does not request a file that the entry does not list. The error is a
+// Read fetches one file of a skill and verifies it against the entry; for a SKILL.md it also
+// compares the frontmatter. It does not request a file that the entry does not list. The error is a
 // [*VerificationError] if the bytes must not be used.
 func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error) {
 	if r, ok := s.resource(uri); ok {
@@ -295,7 +295,7 @@ func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error)
 	return data, VerifyResource(s, uri, data)
 }
 
-// IsAnswer reports whether the error of a request is one that the server has sent.
+// IsAnswer reports whether the server itself has sent the error of a request.
 func IsAnswer(err error) bool { return errors.As(err, new(*jsonrpc.Error)) }
 
 func (c *Client) fetch(ctx context.Context, uri string) ([]byte, error) {

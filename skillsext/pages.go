@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// maxCursor bounds a cursor in bytes. Each is sent back to the server.
+// maxCursor bounds a cursor in bytes. The client sends each cursor back to the server.
 const maxCursor = 4 << 10
 
 // pages counts the pages of one list of an untrusted server.
 type pages struct {
 	n    int
-	seen map[[sha256.Size]byte]bool // the cursors, by their hashes: a server could send gigabytes
+	seen map[[sha256.Size]byte]bool // hashes of the cursors, since a server could send gigabytes of cursors
 }
 
 // next records the cursor of a page. It returns an error if the list cannot be read to its end.

@@ -47,7 +47,7 @@ type Skill struct {
 // author wrote it, in the author's order.
 type Frontmatter json.RawMessage
 
-// MarshalJSON writes the object as it is.
+// MarshalJSON returns the object unchanged.
 func (f Frontmatter) MarshalJSON() ([]byte, error) {
 	if len(f) == 0 {
 		return []byte("{}"), nil
@@ -55,7 +55,7 @@ func (f Frontmatter) MarshalJSON() ([]byte, error) {
 	return f, nil
 }
 
-// UnmarshalJSON keeps a copy.
+// UnmarshalJSON stores a copy of data.
 func (f *Frontmatter) UnmarshalJSON(data []byte) error {
 	*f = append((*f)[:0], data...)
 	return nil
@@ -89,10 +89,10 @@ type Resources struct {
 	dynamic bool
 }
 
-// StaticResources returns a manifest. It keeps the slice.
+// StaticResources returns a manifest. The manifest shares the slice.
 func StaticResources(list ...Resource) Resources { return Resources{list: list} }
 
-// DynamicResources marks content without stable digests.
+// DynamicResources returns the mark for content without stable digests.
 func DynamicResources() Resources { return Resources{dynamic: true} }
 
 // IsDynamic reports whether there is no manifest.
@@ -106,9 +106,10 @@ func (r Resources) MarshalJSON() ([]byte, error) {
 	return r.appendTo(nil), nil
 }
 
-// Entries are encoded by hand because encoding/json parses the output of a MarshalJSON method
-// again for each enclosing one. A page of skills has a hundred entries with some files each,
-// and that was an eighth of the cost of listing them.
+// appendTo appends the manifest, or the mark, as JSON. Entries are encoded by hand because
+// encoding/json parses the output of a MarshalJSON method again at each enclosing level. A page of
+// skills has a hundred entries with some files each, and the parsing would be an eighth of the cost
+// of listing them.
 
 func (r Resources) appendTo(b []byte) []byte {
 	if r.dynamic {

@@ -33,7 +33,7 @@ type VerificationError struct {
 	// "frontmatter" for a file that differs from the entry in that respect.
 	Reason      string
 	URI         string
-	Differences []string // of the frontmatter, one a field
+	Differences []string // of the frontmatter, one for each field
 	detail      string
 }
 
@@ -100,8 +100,8 @@ func canonical(uri string) string {
 }
 
 // frontmatterDifferences compares the frontmatter of an entry and of a SKILL.md. It compares every
-// field, in both directions, mappings in any order, lists in order, numbers by their value, without
-// type conversion.
+// field, in both directions and without type conversion. Mappings may be in any order, lists may
+// not, and numbers are compared by their value.
 func frontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
 	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
