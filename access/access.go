@@ -17,7 +17,7 @@ type Subject struct {
 // withSubject returns a context for a request of the subject s.
 func withSubject(ctx context.Context, s Subject) context.Context {
 	if s.Name == "" && s.Groups == nil && ctx.Value(subjectKey{}) == nil {
-		return ctx // no subject is the zero one
+		return ctx // without a subject, SubjectOf returns the zero Subject
 	}
 	return context.WithValue(ctx, subjectKey{}, s)
 }
@@ -34,9 +34,8 @@ type subjectKey struct{}
 // Verifier returns the subject of a token. Each way to authenticate is a Verifier; package openid
 // has one.
 type Verifier interface {
-	// Verify returns the subject of a valid token. Either it takes as long for a
-	// wrong token as for a right one, or tokens cannot be guessed. It may be called
-	// from several goroutines.
+	// Verify returns the subject of a valid token. Unless tokens cannot be guessed, it must take as
+	// long for a wrong token as for a right one. It may be called from several goroutines.
 	Verify(ctx context.Context, token string) (Subject, bool)
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// FitsAny reports whether the pattern matches at least one possible place of the skill. That is its
-// URI or, without one, each place that its folder and its name could give it. An unread name
-// matches every pattern. Rules that restrict use it.
+// FitsAny reports whether the pattern matches at least one possible place of the skill. A skill
+// with a URI has that one place; any other has each place that its folder and its name could give
+// it. An unread name matches every pattern. Rules that restrict use FitsAny.
 func (p Pattern) FitsAny(e *catalog.Entry) bool {
 	return slices.ContainsFunc(deniablePlaces(nil, e), func(at []string) bool { return matchAll(p.segments, at) })
 }
 
 // FitsAll reports whether the pattern matches every possible place of the skill. Rules that permit
-// use it.
+// use FitsAll.
 func (p Pattern) FitsAll(e *catalog.Entry) bool {
 	return !slices.ContainsFunc(places(nil, e), func(at []string) bool { return !matchAll(p.segments, at) })
 }

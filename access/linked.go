@@ -10,9 +10,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// linked reports whether a skill was found through a link to a hidden skill. A rule denies the
-// link's target in one of the roots, or no rule allows it in another root than the link's.
-// Otherwise the authors of one root could show the skills of another.
+// linked reports whether a skill was found through a link to a hidden skill. The skill is hidden if
+// a rule denies the link's target in one of the roots, or if the target is in another root than the
+// link and no rule allows it there. Without this, the authors of one root could show the skills of
+// another.
 func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	if e.Bundle == nil || e.Link() == "" {
 		return false

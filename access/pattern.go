@@ -10,18 +10,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Pattern matches the URIs of skills. "skill://acme/billing/refunds" matches that
-// one skill, and "skill://acme/*" the skills directly below acme.
-// "skill://acme/**" matches acme and everything below it. A * matches any text
-// within one segment of the path, a segment ** any number of segments, including
-// zero. A literal * is written %2A.
+// Pattern matches the URIs of skills. "skill://acme/billing/refunds" matches that one skill, and
+// "skill://acme/*" the skills directly below acme. "skill://acme/**" matches acme and everything
+// below it. A * matches any text within one segment of the path. A segment ** matches any number of
+// segments, including zero. A literal * is written %2A.
 type Pattern struct {
 	text     string
 	segments []segment
 }
 
-// segment is one segment of a pattern. If deep is set, it matches any number of
-// segments; else it matches the parts in order, with any text between them.
+// segment is one segment of a pattern. If deep is set, it matches any number of segments. Otherwise
+// it matches the parts in order, with any text between them.
 type segment struct {
 	deep  bool
 	parts []string
@@ -77,7 +76,7 @@ func (p Pattern) String() string { return p.text }
 // the last ** only, so its cost is at most the product of the two lengths.
 func matchAll(want []segment, have []string) bool {
 	w, h := 0, 0
-	back, from := -1, 0 // after the last **, and the first segment it has not taken yet
+	back, from := -1, 0 // index after the last ** of want, and the first segment of have that this ** does not cover
 	for h < len(have) {
 		switch {
 		case w < len(want) && want[w].deep:

@@ -33,8 +33,8 @@ func (r *Rule) appliesTo(s Subject) bool {
 // could have: one match denies it, and all must match to allow it. A pattern that matches no skill
 // denies the skills that it would match in another spelling; see [Policy.Misspelt]. In a root whose
 // label can move (see [IsMovable]), a pattern also denies the skills that it would deny without the
-// label, and allows only skills that it would also allow without it. A deny also applies to a skill
-// that a link shows elsewhere, and to the skills around it.
+// label, and allows only skills that it would also allow without it. A denied skill is also hidden
+// where a link shows it under another path, and so are the skills whose folders contain it.
 type Policy struct {
 	allow bool
 	rules []Rule
@@ -48,8 +48,8 @@ func NewPolicy(allow bool, rules []Rule) *Policy {
 	return &Policy{allow: allow, rules: rules, filters: map[string]*catalog.Filter{}}
 }
 
-// Filter returns the visibility filter of a subject. Subjects to which the same rules
-// apply share one value.
+// Filter returns the visibility filter of a subject. Subjects to which the same rules apply share
+// one filter.
 func (p *Policy) Filter(s Subject) *catalog.Filter {
 	var held []*Rule
 	var key strings.Builder
@@ -128,7 +128,8 @@ func places(in *catalog.Snapshot, e *catalog.Entry) [][]string {
 }
 
 // deniablePlaces returns the places at which a deny hides a skill. A skipped skill has one more
-// than by [places], and every segment of a pattern matches a name that cannot be read.
+// such place than [places] returns, and every segment of a pattern matches a name that cannot be
+// read.
 func deniablePlaces(in *catalog.Snapshot, e *catalog.Entry) [][]string {
 	bases, next := in.PossibleBases(e, anyName)
 	if next != "" {

@@ -39,8 +39,8 @@ func unmatched(patterns []Pattern, in *catalog.Snapshot) []Pattern {
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
-	// Matched is set if the pattern also matches as written. It can mean a folder that is now below
-	// the label of a root, or the root whose label is the folder's name.
+	// Matched is set if the pattern also matches as written. Such a pattern can mean a folder that
+	// is now below the label of a root, or the root with the folder's name as its label.
 	Matched bool
 }
 
@@ -113,8 +113,9 @@ func misspellings(patterns []Pattern, in *catalog.Snapshot) (all []misspelling) 
 	return all
 }
 
-// labelled reports whether segments begin with the label of a root, one of these or one on a server
-// with more roots. Segments that mean everything in one of these roots mean no other root.
+// labelled reports whether segments begin with the label of a root. The root may be one of roots,
+// or one that a server with more roots could have. Segments that match everything in one of roots
+// are not reported.
 func labelled(all []segment, roots []catalog.RootStatus) bool {
 	if len(all) < 2 || all[0].deep {
 		return false
@@ -140,8 +141,8 @@ func spelt(all []misspelling, e *catalog.Entry, in *catalog.Snapshot) bool {
 	return slices.ContainsFunc(all, func(m misspelling) bool { return m.spelling(spots) != "" })
 }
 
-// spot is a place of a skill, unchanged and folded. Its first label segments are the prefix of its
-// root.
+// spot is a place of a skill, unchanged and folded. label is the number of leading segments that
+// are the prefix of its root.
 type spot struct {
 	at, folded []string
 	label      int

@@ -13,7 +13,7 @@ import (
 // Bounds of sessions.
 const (
 	// SessionLife is the lifetime of a session. It can be long because skills are only read, and
-	// revoking a token ends its sessions at once.
+	// revoking a token ends its sessions immediately.
 	SessionLife = 7 * 24 * time.Hour
 	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne the sessions of one token. A
 	// user who signs in again and again ends only their own sessions.
@@ -22,7 +22,8 @@ const (
 )
 
 // Sessions holds the sessions of signed-in users. A session only represents its token, which the
-// verifier checks each time. Revoking the token, or changing its groups, thus takes effect at once.
+// verifier checks each time. Revoking the token, or changing its groups, thus takes effect
+// immediately.
 type Sessions struct {
 	verifier Verifier
 
@@ -40,7 +41,8 @@ type session struct {
 func NewSessions(v Verifier) *Sessions { return &Sessions{verifier: v} }
 
 // Begin starts a session for a token that the verifier accepts. The id is 256 random bits and
-// reveals nothing about the token. The session ends after life, or sooner with the token.
+// reveals nothing about the token. The session ends after life, or earlier if the token is no
+// longer valid.
 func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) (id string, subject Subject, ok bool) {
 	if subject, ok = s.verifier.Verify(ctx, token); !ok {
 		return "", Subject{}, false
@@ -101,8 +103,8 @@ func (s *Sessions) End(id string) {
 	}
 }
 
-// Recheck ends the sessions whose tokens the verifier no longer knows. They stay
-// ended even if the verifier knows the tokens again later.
+// Recheck ends the sessions whose tokens the verifier no longer accepts. They stay ended even if
+// the verifier accepts the tokens again later.
 func (s *Sessions) Recheck(ctx context.Context) {
 	s.mu.Lock()
 	held := slices.Clone(s.held)

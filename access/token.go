@@ -79,7 +79,7 @@ func NewToken() (token, line string) {
 // ErrNoToken is the error of [ParseTokens] for a file without a token.
 var ErrNoToken = errors.New("it has no token's hash; 'knack token new' prints one")
 
-// Len returns the number of tokens. Without one, [Tokens.Verify] knows no token.
+// Len returns the number of tokens. If it is 0, [Tokens.Verify] accepts no token.
 func (t *Tokens) Len() int { return len(t.held) }
 
 // ParseTokens reads a token file. Each line is a hash "sha256:…" followed by the name of the
