@@ -74,8 +74,8 @@ const (
 	maxOutput = 32 << 20
 )
 
-// ErrInput is in the chain of every error of [Call] about its input: not JSON, not a call
-// in that format, too large. Then no tool was called.
+// ErrInput is in the chain of every error of [Call] about its input, if that is not JSON, not a
+// call in the given format, or too large. No tool was called then.
 var ErrInput = errors.New("unusable tool call")
 
 func inputError(format string, args ...any) error {
@@ -83,10 +83,10 @@ func inputError(format string, args ...any) error {
 }
 
 // Call parses one call or a list of calls, executes them in order, and returns the answering
-// message or list of messages. A list may be a message's whole content: its items of other types are
-// skipped. The input may also be the vendor's whole answer or its message, and the answer is a list
-// then. A mistake of the model, in a tool's name or its arguments, is answered by an error
-// message for the model:
+// message or list of messages. A list may be a message's whole content: its items of other types
+// are skipped. The input may also be the vendor's whole response or the message in it; Call then
+// returns a list. A mistake of the model, in a tool's name or its arguments, is answered by an
+// error message for the model:
 //
 //	{"error":"Unknown tool: X"}
 //	{"error":"Invalid tool arguments: …"}
@@ -129,7 +129,7 @@ type call struct {
 	arguments json.RawMessage
 }
 
-// execute runs one call. The observer always sees it.
+// execute runs one call. [tool.Host] observes the call even if no tool answers it.
 func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c call) (tool.Result, error) {
 	args, err := parseArguments(f, c.arguments)
 	i := slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == c.name })
@@ -148,8 +148,8 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 	return h.Watch(tool.Event{Tool: c.name, Arguments: args}, func() (tool.Result, error) { return refusal(message), nil })
 }
 
-// Execute is [Call] for one parsed call, and returns its result. Arguments is the model's text. The
-// error is the context's.
+// Execute is [Call] for one parsed call, and returns its result. arguments is the text of the
+// model. The error is the context's.
 func Execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, name, arguments string) (tool.Result, error) {
 	text, err := rawjson.Marshal(arguments)
 	if err != nil {
@@ -165,9 +165,10 @@ func refusal(message string) tool.Result {
 	return tool.Result{Text: string(text), Object: object, IsError: true}
 }
 
-// parseArguments returns the arguments for a tool: the JSON itself, or the JSON in a string. Missing
-// arguments count as an empty object. The tool refuses other kinds of JSON in the words of its
-// contract, as over MCP. Only a string that is not JSON reaches no tool; MCP has no such strings.
+// parseArguments returns the arguments for a tool: the JSON itself, or the JSON in a string.
+// Missing arguments count as an empty object. The tool refuses other kinds of JSON in the words of
+// its contract, as over MCP. The exception is a string that is not JSON, which reaches no tool. MCP
+// does not send arguments as a string.
 func parseArguments(f Format, raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' && f != MCP {

@@ -28,8 +28,8 @@ func FormatOf(input []byte) Format {
 	return cmp.Or(without, OpenAI)
 }
 
-// parse reads a call, a list of calls, or a whole answer with calls. Nothing is executed unless all are
-// calls in the format.
+// parse reads a call, a list of calls, or a whole answer with calls. It returns an error unless all
+// of them are calls in the format, so that a faulty list is not executed in part.
 func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	if len(input) > MaxInput {
 		return nil, false, inputError("it is larger than %d MiB", MaxInput>>20)
@@ -76,8 +76,8 @@ func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	return calls, true, nil
 }
 
-// answers lists the ways of fields from a whole answer, or from a part of it, to its list of calls. A field
-// with [] is a list of one element.
+// answers lists paths of fields. Each leads from a vendor's whole response, or from a part of it,
+// to its list of calls. A field with [] is a list of one element.
 var answers = map[Format][]string{
 	OpenAI:    {"choices[] message tool_calls", "message tool_calls", "tool_calls", "output"},
 	Anthropic: {"content"},
@@ -163,7 +163,7 @@ var shapes = map[Format]shape{
 		example: `{"id":"call_1","type":"function","function":{"name":"…","arguments":"{…}"}}`},
 	Anthropic: {kind: "tool_use", arguments: "input", id: "id",
 		example: `{"type":"tool_use","id":"toolu_1","name":"…","input":{…}}`},
-	// SDKs return only a part's functionCall.
+	// SDKs return a functionCall without the part around it.
 	Gemini: {wrap: "functionCall", bare: true, arguments: "args", id: "id",
 		example: `{"functionCall":{"name":"…","args":{…}}}`},
 	MCP: {arguments: "arguments",
@@ -234,7 +234,7 @@ func parseCall(f Format, raw json.RawMessage) (call, error) {
 	return c, nil
 }
 
-// wrong adds the apparent format of the call to an error, if it is another one.
+// wrong adds the apparent format of the call to an error, if it differs from f.
 func wrong(f Format, o keyed, s shape, err error) error {
 	text, _ := o.text("type")
 	seems := Format("")
@@ -296,7 +296,7 @@ func kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// echo shortens a name for an answer, between characters.
+// echo shortens a name for an answer. It cuts only between characters.
 func echo(s string) string {
 	return display.CutBytes(strings.ToValidUTF8(s, "\ufffd"), display.EchoLimit)
 }
