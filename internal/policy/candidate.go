@@ -12,8 +12,8 @@ import (
 
 // Candidate is a skill to judge.
 type Candidate struct {
-	// Skill has only its bundle until [Candidate.Read]. Then it is loaded, and its file system
-	// contains only the files to judge.
+	// Skill has only its bundle until [Candidate.Read] is called. Afterwards it is loaded, and its
+	// file system contains only the files to judge.
 	*skill.Skill
 	Root  skill.Root
 	Files []skill.File // with their digests, in path order; nil if they cannot all be listed
@@ -27,8 +27,8 @@ type Candidate struct {
 	place  *skillFolder
 	found  *skill.Bundle // as the source found it
 	loaded *skill.Skill  // as the scan has loaded it, or nil
-	files  []skill.File  // by List
-	known  []skill.File  // files, without files whose stamps prove nothing
+	files  []skill.File  // result of List
+	known  []skill.File  // the files whose stamps prove their contents
 	other  atomic.Bool   // a file no longer matches Files
 }
 
@@ -37,9 +37,9 @@ func (c *Candidate) newCandidate(p *skillFolder, found *skill.Bundle, loaded *sk
 	return &Candidate{Skill: &skill.Skill{Bundle: found}, Root: c.Root, Scan: c.Scan, First: c.First, Begun: c.Begun, place: p, found: found, loaded: loaded}
 }
 
-// List returns the files of the skill as they are now, with their digests. It fails over the limits
-// of a published skill, or over other limits if they are given; the files are read once for all
-// deciders.
+// List returns the files of the skill as they are now, with their digests. It fails if the skill
+// exceeds the limits of a published skill, or the given limits if they are not 0. The files are
+// read once for all deciders.
 func (c *Candidate) List(ctx context.Context, maxFiles int, maxSize int64) ([]skill.File, error) {
 	if c.files != nil {
 		return c.files, nil
@@ -60,8 +60,8 @@ func (c *Candidate) List(ctx context.Context, maxFiles int, maxSize int64) ([]sk
 // Stable reports whether the stamps of all files prove their contents.
 func (c *Candidate) Stable() bool { return len(c.known) == len(c.files) }
 
-// Read lists the files and loads the skill, unless another decider holds it back already. Its file
-// system then has exactly these contents.
+// Read lists the files and loads the skill, unless another decider holds it back already. The
+// skill's file system then has exactly these files.
 func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	if c.Err != nil {
 		return

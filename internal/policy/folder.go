@@ -47,7 +47,7 @@ func (v *verdict) binds() bool {
 	return v.held != nil || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Differs != nil })
 }
 
-// hidden reports whether the skill is held back with the names of its files.
+// hidden reports whether the skill is held back and even the names of its files are hidden.
 func (v *verdict) hidden() bool {
 	return v.held != nil && slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Hides })
 }
@@ -119,8 +119,8 @@ func fileOf(files []skill.File, path string) (skill.File, bool) {
 // Stat implements [fs.StatFS].
 func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner, name) }
 
-// ReadDir implements [fs.ReadDirFS]. It leaves out files that were not judged, since names are text
-// too, unless the rulings say otherwise.
+// ReadDir implements [fs.ReadDirFS]. If a ruling hides names, it leaves out files that were not
+// judged, since names are text too.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	v := f.verdict()
 	if v.hidden() {
@@ -160,7 +160,7 @@ func (f *folder) lists(v *verdict, name string) bool {
 }
 
 // Whole lists the files in one pass, with their digests. If they differ from the judged files, it
-// reports false, and hashing them one by one fails.
+// returns false. The caller then hashes the files one by one, which fails.
 func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
 	by, can := f.inner.(interface {
 		Whole(ctx context.Context, known []skill.File) ([]skill.File, bool)

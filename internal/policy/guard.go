@@ -27,14 +27,16 @@ import (
 // Decider decides which skills of a source are served. Its functions may be called from any
 // goroutine; all but Decide may be nil.
 type Decider struct {
-	// Decide rules on a skill as it is now.
+	// Decide returns the ruling on the current state of a skill.
 	Decide func(ctx context.Context, c *Candidate) Ruling
-	// Now decides again, without reading the skill, before a file of it is opened. changed asks for
-	// a scan.
+	// Now decides again, without reading the skill, before a file of it is opened. If changed is
+	// true, a scan is requested.
 	Now func(b *skill.Bundle, last Ruling) (now Ruling, changed bool)
-	// Held is called when a scan begins to hold a skill back, or does it for another reason.
+	// Held is called when a scan holds a skill back and the last scan did not, or did so for
+	// another reason.
 	Held func(b *skill.Bundle, why error)
-	// Changed calls poke, until the context ends, when rulings may have changed though no skill did.
+	// Changed calls poke when rulings may have changed although no skill has. It returns when the
+	// context ends.
 	Changed func(ctx context.Context, poke func())
 }
 
@@ -47,7 +49,7 @@ type Ruling struct {
 	Files   []skill.File // in path order
 	Hides   bool         // only the names of Files can be listed, and none if the skill is held back
 	Set     skill.Digest // if it changes, the skill is read again
-	Again   bool         // another scan must decide at once
+	Again   bool         // another scan must decide immediately
 }
 
 // verdict is the answer of all deciders about a skill. It is immutable.
@@ -91,21 +93,21 @@ type source struct {
 
 	mu      sync.Mutex
 	scanned bool
-	again   bool                    // a decider wants the next scan at once
+	again   bool                    // a decider wants the next scan immediately
 	places  map[string]*skillFolder // by the path of the bundle
 	inner   uint64                  // the version of the last scan of from
 	version uint64                  // of the last scan
 }
 
-// scans numbers the scans of all sources, and versions their results, since one source may replace
-// another.
+// scans counts the scans, and versions the versions of their results. All sources share both
+// counters, since one source may replace another.
 var scans, versions atomic.Uint64
 
 // skillFolder is a folder with a skill, while the source finds one there.
 type skillFolder struct {
 	now          atomic.Pointer[verdict]
 	found, given *skill.Bundle // the same skill, as returned by from and by this source
-	files        []skill.File  // known digests, without files whose stamps prove nothing
+	files        []skill.File  // the files whose stamps prove their contents, with digests
 	loaded       *skill.Skill  // as last judged, or nil
 }
 
@@ -133,7 +135,7 @@ func (s *source) Watch(ctx context.Context, poke func()) {
 	}
 }
 
-// changed requests a scan, if the catalogue watches.
+// changed requests a scan, if the catalogue watches the source.
 func (s *source) changed() {
 	if poke := s.poke.Load(); poke != nil {
 		(*poke)()
@@ -156,7 +158,8 @@ func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
 
 // guardAll judges the skills of a scan, and replaces them by guarded ones.
 func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
-	// All verdicts take effect together, after the last: the verdicts of a cancelled scan never do.
+	// All verdicts take effect together after the last one, so that the verdicts of a cancelled
+	// scan never do.
 	places, before, after := make([]*skillFolder, len(scan.Bundles)), make([]*verdict, len(scan.Bundles)), make([]*verdict, len(scan.Bundles))
 	for i, b := range scan.Bundles {
 		if places[i] = s.places[b.Path]; places[i] == nil {
@@ -221,7 +224,7 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 }
 
 // askAll asks every decider about a skill. Once a decider holds the skill back, c.Err tells the
-// next ones, so that they need not read it.
+// later deciders, so that they need not read the skill.
 func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.deciders))}
 	for i, d := range s.deciders {
@@ -234,7 +237,7 @@ func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	return v
 }
 
-// notify tells the decider that holds a skill back.
+// notify calls Held of the decider that holds a skill back.
 func (s *source) notify(b *skill.Bundle, v *verdict) {
 	i := slices.IndexFunc(v.rulings, func(r Ruling) bool { return r.Held != nil })
 	if i >= 0 && s.deciders[i].Held != nil {
@@ -242,12 +245,12 @@ func (s *source) notify(b *skill.Bundle, v *verdict) {
 	}
 }
 
-// same reports whether a skill need not be read again.
+// same reports whether a skill need not be read again, since its verdict is the same as before.
 func (v *verdict) same(o *verdict) bool {
 	return o != nil && reflect.DeepEqual(v.held, o.held) && (v.held != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
 }
 
-// wantsRescan reports whether a decider wants another scan at once.
+// wantsRescan reports whether a decider wants another scan immediately.
 func (v *verdict) wantsRescan() bool {
 	return pending(v.held) || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Again })
 }
@@ -257,7 +260,7 @@ func pending(err error) bool {
 	return ok && held.Pending
 }
 
-// hasMain reports whether the SKILL.md that can be read has a digest.
+// hasMain reports whether the SKILL.md that can be read has the given digest.
 func (v *verdict) hasMain(b *skill.Bundle, digest skill.Digest) bool {
 	return !slices.ContainsFunc(v.rulings, func(r Ruling) bool {
 		return r.Differs != nil && mainOf(b, r.Files) != digest

@@ -19,8 +19,8 @@ import (
 )
 
 // Cache stores verdicts: the scan reports of sets of files, and the files that each skill had. With
-// it a restarted server knows which skills to serve before it has read a file. It is not trusted:
-// served files are compared with its digests while they are read.
+// a cache, a restarted server can decide which skills to serve before it has read a file. The cache
+// is not trusted: served files are compared with its digests while they are read.
 //
 // The file belongs to one user, one build and one set of lanes. A file that is damaged, from
 // another build, or writable by another user is ignored.
@@ -45,8 +45,8 @@ type Files struct {
 // Bounds of the file.
 const (
 	maxCache = 256 << 20
-	keepDays = 30   // days that a skill not seen stays in the cache
-	spare    = 1000 // reports without a skill kept in memory
+	keepDays = 30   // days for which an unseen skill stays in the cache
+	spare    = 1000 // reports without a skill that stay in memory
 )
 
 // cachedReport is an encoded report, with the parts that a verdict needs.
@@ -161,8 +161,8 @@ func sumOf(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc
 
 const magic = "knack verdicts 3\n"
 
-// append encodes the file: the engine, then reports and skills, then the sum of everything before.
-// The caller holds mu.
+// append encodes the file: the engine, then reports and skills, then the checksum of all of it. The
+// caller holds mu.
 func (c *Cache) append(b []byte) []byte {
 	c.prune()
 	b = append(b, magic...)
@@ -211,7 +211,7 @@ func appendText(b []byte, text string) []byte {
 }
 
 func appendStamp(b []byte, s skill.Stamp) []byte {
-	// Fixed size, since a start reads thousands of them.
+	// The size is fixed, since a server that starts reads thousands of stamps.
 	for _, n := range [...]uint64{uint64(s.Size), uint64(s.MTime), uint64(s.CTime), s.Dev, s.Inode} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
@@ -224,7 +224,7 @@ func (c *Cache) parse(data []byte) {
 	if n < 0 || sumOf(data[:n]) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
 		return
 	}
-	r := &reader{rest: string(data[len(magic):n])} // texts share it
+	r := &reader{rest: string(data[len(magic):n])} // texts share its memory
 	if r.text() != c.engine {
 		return
 	}
@@ -250,7 +250,7 @@ func (c *Cache) parse(data []byte) {
 	}
 }
 
-// reader reads a file. After its end, everything is zero.
+// reader decodes a file. After the end of the data, it returns zero values.
 type reader struct {
 	rest string
 	cut  bool

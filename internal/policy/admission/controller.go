@@ -42,8 +42,8 @@ type Controller struct {
 	last map[skillPlace]Verdict
 }
 
-// skillPlace locates a skill by its root and its folder below the root. Another root may have the
-// label later.
+// skillPlace locates a skill by its root and its folder below the root. The place includes the
+// root's folder, since another root may get the label later.
 type skillPlace struct{ label, dir, path string }
 
 func placeOf(r *skill.Root, path string) skillPlace { return skillPlace{r.Label, r.Dir, path} }
@@ -56,8 +56,9 @@ type Verdict struct {
 	Set   skill.Digest // of its files
 	Fault *skill.HeldError
 	kept  *cachedReport // nil if the skill is not scanned
-	// Approval says that the skill is approved, by whom and when, or why it is not; empty if it need not
-	// be. A skill that is approved can have a Fault: its findings.
+	// Approval is a text about the approval: by whom and when the skill was approved, or why it is
+	// not approved. It is empty if the skill needs no approval. An approved skill can still have a
+	// Fault, because of its findings.
 	Approval   string
 	IsApproved bool
 }
@@ -70,8 +71,8 @@ func (v Verdict) Report() *scan.Report {
 	return v.kept.report()
 }
 
-// Unaccepted returns the report of the scan without the findings that the policy accepts, and these. The
-// report is nil if the skill is not scanned.
+// Unaccepted returns the report of the scan without the findings that the policy accepts, and the
+// accepted findings. The report is nil if the skill is not scanned.
 func (ctl *Controller) Unaccepted(e *catalog.Entry, v Verdict) (r *scan.Report, accepted []scan.Accepted) {
 	if r = v.Report(); r != nil {
 		accepted, _ = r.Accept(func(rule skill.RuleID) (string, error) { return ctl.whyAccepted(rule, e, v.Set), nil })
@@ -120,14 +121,14 @@ const (
 	maxSize  = 256 << 20
 )
 
-// budget bounds the time that one scan of a server spends on judging unknown skills. The rest are
-// held back, and another scan follows at once. Some 300 real skills are judged in that time, so
-// that a client that asks only at its start nearly always sees all skills.
+// budget bounds the time that one scan of a server spends on judging unknown skills. The other
+// skills are held back, and another scan follows immediately. Some 300 real skills are judged in
+// that time, so that a client that lists skills only when it starts nearly always gets all of them.
 const budget = time.Second
 
-// Decider returns the decider that holds back skills that may not be served, or nil if the policy has
-// no such rule. whole makes it judge every skill without a time limit, for a command that scans
-// only once.
+// Decider returns the decider that holds back skills that may not be served, or nil if the policy
+// holds nothing back. whole makes it judge every skill without a time limit, for a command that
+// scans only once.
 func (ctl *Controller) Decider(whole bool) *policy.Decider {
 	if !ctl.Holds() {
 		return nil
@@ -166,14 +167,14 @@ func ruling(c *policy.Candidate, held *skill.HeldError, again bool) policy.Rulin
 	return r
 }
 
-// pending is the reason to hold a skill back until it is judged.
+// pending returns the reason to hold a skill back until it is judged.
 func pending(name string) *skill.HeldError {
 	return &skill.HeldError{Pending: true, Name: name, Message: "held back: it is not judged yet", Fix: "wait a moment"}
 }
 
 // Start starts a server's background work, until stop is called or the context ends. It scans the
-// skills of the catalogue if the policy holds nothing back, saves the verdicts, and drops those on
-// skills that are gone.
+// skills of the catalogue if the policy holds nothing back, saves the verdicts, and drops the
+// verdicts on skills that are gone.
 func (ctl *Controller) Start(ctx context.Context, c *catalog.Catalog) (stop func()) {
 	if !ctl.Holds() && !ctl.Scans() {
 		return func() {}
@@ -212,7 +213,7 @@ func (ctl *Controller) run(ctx context.Context) {
 	}
 }
 
-// Save stores the verdicts for the next run. A failure only costs that run time.
+// Save stores the verdicts for the next run. If that fails, the next run only takes longer.
 func (ctl *Controller) Save() {
 	if ctl == nil {
 		return
@@ -222,7 +223,8 @@ func (ctl *Controller) Save() {
 	}
 }
 
-// changed calls poke when verdicts change: with the approvals, and when an acceptance expires.
+// changed calls poke when verdicts may change: after a change of the approvals, and when an
+// acceptance expires.
 func (ctl *Controller) changed(ctx context.Context, poke func()) {
 	for _, a := range ctl.o.Config.Accept {
 		if now, end := ctl.o.Now(), a.End(); end.After(now) {
@@ -282,7 +284,7 @@ func (ctl *Controller) scan(ctx context.Context, c *policy.Candidate) error {
 	return ctl.o.Cache.keep(c.Set, &r)
 }
 
-// reasonOf returns the reason that findings hold a skill back, or nil.
+// reasonOf returns the reason why findings hold a skill back, or nil.
 func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
 	if v.kept.enforce == 0 && !v.kept.unread {
 		return nil // nearly always
@@ -292,7 +294,7 @@ func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict
 		return heldFor(c, "its report cannot be read", "delete knack's cache")
 	}
 	var first *scan.Finding
-	open := r.Enforce // findings that are not accepted; findings beyond the listed ones cannot be
+	open := r.Enforce // findings that are not accepted; a finding that is not listed cannot be accepted
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		switch {
@@ -346,7 +348,8 @@ func HoldsBack(r *scan.Report, rule skill.RuleID) bool {
 		slices.ContainsFunc(r.Findings, func(f scan.Finding) bool { return f.Rule == rule && f.Lane == scan.Enforce })
 }
 
-// firstOf returns the text of the first finding of a rule, which may be off.
+// firstOf returns the text of the first finding of a rule, or a general text if the rule has no
+// finding.
 func firstOf(r *scan.Report, rule skill.RuleID) string {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Rule == rule {
@@ -389,8 +392,9 @@ func (ctl *Controller) acceptance(rule skill.RuleID, e *catalog.Entry, set skill
 	return &ctl.o.Config.Accept[i]
 }
 
-// Accepted returns why the policy accepts a rule's findings in the present files of a skill, and
-// the place that says so, or "": "'our own host' (knack.yaml:5)".
+// Accepted returns the reason why the policy accepts a rule's findings in the present files of a
+// skill, with its place in the configuration: "'our own host' (knack.yaml:5)". It returns "" if the
+// policy does not accept them.
 func (ctl *Controller) Accepted(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string {
 	if ctl == nil || len(ctl.o.Config.Accept) == 0 || e.FS == nil {
 		return ""

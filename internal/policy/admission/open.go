@@ -29,8 +29,8 @@ func Open(config Config, approved, cache string, log *slog.Logger) *Controller {
 	return New(o)
 }
 
-// bookFresh is how long the file of approvals is not read again, since one scan judges many skills.
-// bookEvery is the interval at which a server checks it for changes.
+// bookFresh is the time during which the file of approvals is not read again, since one scan judges
+// many skills. bookEvery is the interval at which a server checks it for changes.
 const (
 	bookFresh = 100 * time.Millisecond
 	bookEvery = 500 * time.Millisecond
@@ -45,7 +45,7 @@ type book struct {
 	read  time.Time
 	stamp skill.Stamp
 	book  *approvals.Book
-	texts int // how often its text has changed
+	texts int // number of changes of its text
 }
 
 // Approved implements [Approvals].

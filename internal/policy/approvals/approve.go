@@ -50,7 +50,7 @@ func (b *Book) Err() error {
 	return b.err
 }
 
-// All returns the approvals by URI.
+// All returns the approvals, sorted by URI.
 func (b *Book) All() []Approval {
 	if b == nil {
 		return nil
@@ -71,7 +71,8 @@ func (b *Book) Of(uri string) (Approval, bool) {
 	return a, ok
 }
 
-// Add adds an approval, and replaces an earlier one of the same URI. It computes the set.
+// Add adds an approval, and replaces an earlier one of the same URI. It computes the digest of the
+// set of files.
 func (b *Book) Add(a Approval) {
 	if b.approvals == nil {
 		b.approvals = map[string]Approval{}
@@ -112,7 +113,7 @@ type State struct {
 	Is       Standing
 	Approval Approval     // zero if the skill has no approval
 	Set      skill.Digest // of the present files
-	Err      error        // of Unreadable
+	Err      error        // why the approvals are Unreadable
 }
 
 // Compare compares the files of a skill's manifest with its approval.
@@ -137,7 +138,7 @@ func (b *Book) Compare(uri string, files []skill.File, now time.Time) State {
 	return s
 }
 
-// String words the state, without a path of the machine.
+// String describes the state, without a path of the machine.
 func (s State) String() string {
 	a := s.Approval
 	switch s.Is {
@@ -153,7 +154,7 @@ func (s State) String() string {
 	return "was never approved; its files are " + short(s.Set)
 }
 
-// short writes a digest for people.
+// short returns the beginning of a digest, for people.
 func short(d skill.Digest) string { return display.CutBytes(d.String(), len("sha256:")+12) + "…" }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -24,7 +24,7 @@ func Load(path string) (*Book, error) {
 	return b, err
 }
 
-// load is Load, with the bytes of the file, which are nil if it does not exist.
+// load is Load that also returns the bytes of the file, or nil if the file does not exist.
 func load(path string) (*Book, []byte, error) {
 	data, err := edit.Read(path, MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func Change(path string, change func(*Book) error) error {
 	return edit.Replace(edit.Named(path), old, data)
 }
 
-// Marshal returns the text of the file: equal approvals are equal bytes.
+// Marshal returns the text of the file. Equal approvals have equal texts.
 func (b *Book) Marshal() []byte {
 	w := writer{[]byte("{\n  \"version\": 1,\n  \"approvals\": {")}
 	all := b.All()

@@ -40,9 +40,9 @@ var form = jsonfile.Options{
 	Conflict: "take one side (git checkout --ours), then approve the skills of the other again",
 }
 
-// Parse reads a file strictly. It returns a [*jsonfile.Error] for a text that is not JSON, an unknown field
-// or version, a missing field, a value of the wrong type, a duplicate skill, file or field, and a
-// set that does not match the files. Then nothing is approved.
+// Parse reads a file strictly. It returns a [*jsonfile.Error] for a text that is not JSON, an
+// unknown field or version, a missing field, a value of the wrong type, a duplicate skill, file or
+// field, and a set that does not match the files. A file with an error approves nothing.
 func Parse(data []byte) (*Book, error) {
 	b := &Book{approvals: map[string]Approval{}}
 	err := jsonfile.Read(data, form, func(r *jsonfile.Reader) {

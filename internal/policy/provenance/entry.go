@@ -39,7 +39,8 @@ func (f *lock) entry(key string) (lockfile.Skill, bool) {
 	return e, true
 }
 
-// around returns the innermost locked folder that contains a folder, and the path from there.
+// around returns the innermost locked folder that contains a folder, and the path of the folder in
+// it.
 func (f *lock) around(key string) (around, below string) {
 	for at := path.Dir(key); at != "." && at != "/"; at = path.Dir(at) {
 		if _, has := f.skills[at]; has {
@@ -99,8 +100,8 @@ func (f *lock) addFix(key string) string {
 	return words + " records it as your own" + elsewhere
 }
 
-// plain lists the characters that need no quotes in a shell. [strings.Trim] with it leaves a text
-// empty unless the text has others.
+// plain lists the characters that need no quotes in a shell. With this cutset, [strings.Trim]
+// returns "" exactly if a text has no other characters.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
 
 // isGlobal reports whether this is the lock of the skills for all projects.

@@ -21,14 +21,14 @@ type lock struct {
 	folder string // without links
 	skills map[string]lockfile.Skill
 	fault  *skill.LockError // why it cannot be used, or nil
-	shown  string           // the folder as a user of this machine would write it, "" if clients on other machines ask too
+	shown  string           // the folder as a user of this machine would write it; "" if clients on other machines send requests too
 	nested *sync.Map        // lockfile.Skill by key, for skills nested in a locked one
-	// The real folders of the skills when last checked.
+	// The next fields describe the real folders of the skills at the last check.
 	reals   map[string]string // by key
 	keys    map[string]string // the inverse of reals
 	parents map[string]string // the folders with skills in the form of keys, by their real paths
 	others  *sync.Map         // results of [lock.parentOf] from the disk
-	copies  map[string]string // the keys of the skills that are in the folders of clients too, by their real paths there
+	copies  map[string]string // keys of skills that also have copies in the folders of clients, by the real paths of the copies
 	global  bool              // the lock of [Options.Global]
 }
 
@@ -80,7 +80,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	}
 	known := f.stamp
 	if f.now == nil || f.read-max(known.MTime, known.CTime) < int64(skill.StampRacy) {
-		known = skill.Stamp{} // it proves nothing
+		known = skill.Stamp{} // the stamp proves nothing
 	}
 	f.read = now
 	data, stamp, err := read(folder, known)
@@ -173,7 +173,7 @@ func (f *lock) isAbout(folder string, global bool) bool {
 	return false
 }
 
-// keyOf returns the key of the skill with a real folder, and whether it is in the lock. A nested
+// keyOf returns the key of the skill in a real folder, and whether it is in the lock. A nested
 // skill has the key of the outer skill followed by its path in it.
 func (f *lock) keyOf(real string) (key string, has bool) {
 	for at, below := real, ""; filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
@@ -193,8 +193,8 @@ func (f *lock) keyOf(real string) (key string, has bool) {
 	return key, has
 }
 
-// parentOf returns a real folder with skills in the form of the lock's keys. It also asks the disk,
-// which can know a folder in another case or through a mount.
+// parentOf returns a real folder with skills in the form of the lock's keys. It also looks at the
+// disk, where the folder can have a name in another case, or be reached through a mount.
 func (f *lock) parentOf(folder string) (parent string, ok bool) {
 	if parent, ok = f.parents[folder]; ok {
 		return parent, true

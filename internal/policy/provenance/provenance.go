@@ -31,7 +31,7 @@ type Options struct {
 	// Drift, if not nil, is called once per changed skill; refused reports whether the skill is
 	// held back.
 	Drift func(skill, reason string, refused bool)
-	Shown func(path string) string // writes a path as a user of this machine would; nil if clients on other machines ask too
+	Shown func(path string) string // writes a path as a user of this machine would; nil if clients on other machines send requests too
 	// Global is the folder of the lock for all projects, or "". That lock is checked for every
 	// root, since links can make any root the folder of its skills.
 	Global string
@@ -99,8 +99,9 @@ type areaState struct {
 	turn    uint64 // number of the scan that checked it
 }
 
-// area returns the state of a folder with skills. For a scan, the state is checked in its turn.
-// Other callers have turn 0, and get the previous state if the disk does not answer.
+// area returns the state of a folder with skills. turn is the number of a scan, which checks the
+// state once, or 0 for another caller. Such a caller gets a state that is still fresh, or the last
+// one while the disk does not answer.
 func (l *Locks) area(folder string, turn uint64) areaState {
 	l.mu.Lock()
 	a := l.areas[folder]
@@ -324,7 +325,7 @@ func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]
 	return locked
 }
 
-// note logs a changed skill, once until it matches the lock again.
+// note logs a changed skill once, and not again before it has matched the lock.
 func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	at := e.Dir()
 	l.logMu.Lock()
@@ -377,12 +378,12 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 			there[lock.folder][lock.reals[key]] = true
 		}
 	}
-	locks := map[string]*lock{} // one may have been read twice
+	locks := map[string]*lock{} // by folder, since a lock may have been read twice
 	labels := map[string]string{}
 	roots := map[string][]string{} // their real paths
 	for _, r := range s.Roots {
 		if r.Dir == "" || r.Late() || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
-			continue // only the default folder of installed skills has a lock without being there
+			continue // of missing folders, only the default folder of installed skills has a lock
 		}
 		a := l.area(r.Dir, 0)
 		for _, lock := range a.locks {
