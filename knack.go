@@ -89,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	l.host.Engage = w.Engage
 	l.tools, _ = w.Tools()
 	_, err = w.Catalog().CompleteView(ctx, firstScan)
-	if errors.Is(err, catalog.ErrLate) { // the first snapshot follows at once, without the late folders
+	if errors.Is(err, catalog.ErrLate) { // View returns the first snapshot immediately, without the late folders
 		_, err = w.Catalog().View(ctx)
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 	return l, nil
 }
 
-// Close ends the following of changes. It does not wait for calls.
+// Close stops following changes. It does not wait for calls.
 func (l *Library) Close() { l.stop() }
 
 // Skills returns the skills that a model may load, in the order of their folders. Of several with
@@ -157,8 +157,8 @@ func (l *Library) Answer(ctx context.Context, f function.Format, calls []byte) (
 	return function.Call(ctx, l.host, l.tools, f, calls)
 }
 
-// Serve serves MCP over a pair of pipes until in ends, then answers the calls that remain. Nil
-// means standard input and output.
+// Serve serves MCP over a pair of pipes until in ends, then answers the calls that remain. A nil
+// pipe means standard input or output.
 func (l *Library) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := l.server(false)
 	defer s.Close()
@@ -170,9 +170,9 @@ func (l *Library) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 }
 
 // Handler returns an HTTP handler that serves MCP at the path /mcp, to clients that call this
-// machine by a loopback name or one of hosts. It checks no token: every client that reaches it sees all
-// skills. Its method Close ends its streams, for which [net/http.Server.Shutdown] would wait. A server for
-// others is made with [mcpserver.NewHTTP] and package access.
+// machine by a loopback name or one of hosts. It checks no token: every client that reaches it sees
+// all skills. Its method Close ends its streams, for which [net/http.Server.Shutdown] would wait.
+// To serve others, use [mcpserver.NewHTTP] and package access.
 func (l *Library) Handler(hosts ...string) (*mcpserver.HTTP, error) {
 	s := l.server(true)
 	h, err := mcpserver.NewHTTP(s, mcpserver.HTTPOptions{Hosts: hosts, Log: l.log})
