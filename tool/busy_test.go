@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// lookups are the calls for a skill by name in every set, with the beginning of the answer
-// for a found skill, and the whole answer while the disk is silent.
+// lookups are calls for a skill by name, in every set. found begins the answer for a skill that is
+// found; unsure is the answer while the disk does not answer.
 var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"universal", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
 	{"default", "skill", `{"name":"%s"}`, "Loading: ", "Skill '%s' cannot be read: %s."},
@@ -32,8 +32,8 @@ var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\n", "ERROR: Cannot read file 'SKILL.md': %[2]s"},
 }
 
-// asked makes every call of lookups for a name. why is the reason in the answers if
-// nothing can be known; it is empty if the skill is to be found.
+// asked makes each call of lookups for a name, and checks the answers. why is the reason in the
+// answers if the skill cannot be looked up; it is empty if the skill must be found.
 func asked(t *testing.T, h *Host, name, why string) {
 	t.Helper()
 	for _, l := range lookups {
@@ -50,7 +50,7 @@ func asked(t *testing.T, h *Host, name, why string) {
 	}
 }
 
-// hanging is a root whose disk can stop to answer, to scans and to lists of folders.
+// hanging is a root whose disk can stop answering scans and lists of folders.
 type hanging struct {
 	*skilltest.Memory
 	scan, list atomic.Pointer[chan struct{}] // to wait for; nil for a disk that answers
@@ -79,9 +79,9 @@ func (r *hanging) Folders(match func(string) bool) (all []skill.Folder) {
 	return all
 }
 
-// If a disk does not answer, or a scan takes too long, every contract says "busy" and never
-// "not found". Known skills are answered meanwhile, and the new one is found as soon as the
-// disk answers.
+// TestBusyIsNotNotFound checks that every contract answers "busy" and never "not found" if a disk
+// does not answer or a scan takes too long. Known skills are answered meanwhile, and the new skill
+// is found as soon as the disk answers.
 func TestBusyIsNotNotFound(t *testing.T) {
 	const late = "skills of claude-user cannot be looked up, since the disk does not answer in time; try again in a moment"
 	for _, row := range []struct {
@@ -103,7 +103,7 @@ func TestBusyIsNotNotFound(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := NewHost(c)
-				<-time.After(time.Minute) // a look is due
+				<-time.After(time.Minute) // another refresh is due
 				answer := make(chan struct{})
 				r.scan.Store(&answer)
 				if row.list {
@@ -119,7 +119,7 @@ func TestBusyIsNotNotFound(t *testing.T) {
 						t.Errorf("%s %s of one that is known: %.200q", l.set, l.tool, got.Text)
 					}
 				}
-				if row.patience > 0 { // else the first look still waits
+				if row.patience > 0 { // otherwise the first scan still waits
 					<-time.After(3 * time.Minute)
 					asked(t, h, "misspelt", "skills of claude-user cannot be looked up, since the disk has not answered for 3 min; no other root has what was asked for, so check the spelling, or go on without it")
 				}
@@ -154,8 +154,8 @@ func (s stuck) Open(name string) (fs.File, error) {
 
 func (s stuck) Sub(dir string) (fs.FS, error) { return skilltest.Below(s, dir), nil }
 
-// For every tool, a disk that blocks does not affect other calls, and delays its own call
-// at most until the context ends.
+// TestBlockedDisk checks for every tool that a disk that blocks does not affect other calls, and
+// delays its own call at most until the context ends.
 func TestBlockedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on, held := false, make(chan struct{})

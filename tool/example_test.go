@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// A program with its own catalogue: a source, a catalogue over it, and the tools of a set,
+// A program with its own catalogue uses a source, a catalogue over it, and the tools of a set,
 // which answer in plain text.
 func Example() {
 	ctx := context.Background()

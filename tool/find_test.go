@@ -15,7 +15,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// find_skills shows a skill's loading name, scope, URI and description.
+// Lines of find_skills. Each has the name that loads the skill, its scope, its URI and its
+// description.
 const (
 	foundGit      = "\n- git (project, skill://claude-project/git/SKILL.md): Git deployment workflow skill"
 	foundPostgres = "\n- postgres (project, skill://claude-project/postgres/SKILL.md): PostgreSQL database operations"
@@ -23,7 +24,7 @@ const (
 	foundBuilder  = "\n- mcp-builder (global, skill://claude-user/mcp-builder/SKILL.md): MCP server development guide"
 )
 
-// answered returns the text that a model reads of an answer of find_skills.
+// answered is the content of an answer of find_skills, read from its text as a model does.
 type answered struct {
 	skills []findRow
 	total  int
@@ -126,8 +127,8 @@ func TestFindProblems(t *testing.T) {
 		Text: "No skill matches 'how to Deploy this'. Try other words, or leave the query out to list all skills." + deploy})
 }
 
-// The number of reasons is bounded, the skills keep their room, and the answer says how
-// many reasons are left out.
+// TestFindProblemsAreBounded checks that the number of reasons is bounded, that the skills keep
+// their room, and that the answer gives the number of further reasons.
 func TestFindProblemsAreBounded(t *testing.T) {
 	for _, n := range []int{19, 20, 21, 300} {
 		files := map[string]string{"git/SKILL.md": md("git", "Git")}
@@ -143,8 +144,8 @@ func TestFindProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// Paging reaches every skill once, in the order of the list, with any limit, and no page
-// exceeds the budget.
+// TestFindPages checks that the pages have every skill once, in the order of the list, with any
+// limit, and that no page exceeds the budget.
 func TestFindPages(t *testing.T) {
 	for _, size := range []int{20, 1900} {
 		h := hostOf(t, many(130, size))
@@ -190,8 +191,8 @@ func TestFindHostileTextIsInert(t *testing.T) {
 	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake (project, skill://claude-project/a/SKILL.md): one - two: fake [2J")
 }
 
-// A walk shows every skill that exists during all of it exactly once, despite changes
-// between two pages.
+// TestFindPagesWhileSkillsChange checks that the pages have every skill that exists all the time
+// exactly once, despite changes between two pages.
 func TestFindPagesWhileSkillsChange(t *testing.T) {
 	root := many(30, 20)
 	h := hostOf(t, root)
@@ -214,7 +215,7 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 		case 0:
 			delete(root.Files, at(got[2]))
 			delete(root.Files, at(got[3]))
-		case 2: // the last of a page, so that its cursor names no skill any more
+		case 2: // the last skill of a page, so that the cursor refers to a missing skill
 			delete(root.Files, at(got[len(got)-1]))
 		case 1:
 			for c := range 15 { // more than a page
@@ -235,8 +236,8 @@ func TestFindPagesWhileSkillsChange(t *testing.T) {
 	}
 }
 
-// TestFindFits walks through the answers for clients of small limits, with descriptions in
-// characters of up to four bytes: each answer fits, and each skill is in one of them.
+// TestFindFits reads all pages for clients with small limits, with descriptions in characters of up
+// to four bytes. It checks that each answer fits, and that each skill is in one of them.
 func TestFindFits(t *testing.T) {
 	library := func(n int, description string) *Host {
 		files := map[string]string{}

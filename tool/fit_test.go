@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// The report of Fits matches the description.
+// TestFits checks that the report of Fits matches the description.
 func TestFits(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("word ", 60))
 	for _, n := range []int{0, 1, 5, 20, 60, 400, 4000} {
@@ -36,7 +36,7 @@ func TestFits(t *testing.T) {
 			}
 			c := profile.Client{Name: name, Version: olderThan(before)}
 			text := defaultSkill().Define(v, c).Description
-			if name != "" { // other clients may not see them
+			if name != "" { // other clients may not see the instructions
 				text += Instructions(v, toolsOf(t, "default"), c)
 			}
 			whole := strings.Count(text, long)
@@ -66,7 +66,8 @@ func olderThan(version string) string {
 	return fmt.Sprint(version[:at], last-1)
 }
 
-// Fits allocates only a few arrays for many skills: it does not render the list.
+// TestFitsOfManyCostLittle checks that Fits allocates only a few arrays for many skills, since it
+// does not render the list.
 func TestFitsOfManyCostLittle(t *testing.T) {
 	of := func(n int) float64 {
 		var texts []string

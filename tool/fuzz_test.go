@@ -13,8 +13,7 @@ import (
 	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
-// errorLines bounds the lines of an error. Errors of contract 003 also have the list, and
-// a hint.
+// errorLines bounds the lines of an error. An error of contract 003 also has the list and a hint.
 func errorLines(tool string) int {
 	if tool == "Skill" {
 		return 16

@@ -15,7 +15,7 @@ import (
 func TestListsHideNothing(t *testing.T) {
 	for _, odd := range []string{
 		"\u200b", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2066", "\u200f", "\u061c", "\u00ad", "\u115f", "\u3164", "\u180e", "\ufe00", "\ufe0f", "\U0001d173", "\U000e0001", "\U000e0041",
-		// These hide between characters that may have them.
+		// These characters are hidden between others that may legitimately have them.
 		"日\u200d本\u200c語", "\U0001f3f4\U000e0069\U000e0067\U000e006e\U000e006f\U000e0072\U000e0065\U000e007f\U0001f3f4\U000e0061\U000e006c\U000e006c\U000e007f",
 	} {
 		t.Run(fmt.Sprintf("%+q", odd), func(t *testing.T) {

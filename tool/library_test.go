@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the goldens; read the differenc
 // The skills of these tests are in memory.
 var project, global, md, entriesOf = skilltest.Project, skilltest.Global, skilltest.Document, skilltest.Entries
 
-// hostOf serves roots over stdio.
+// hostOf returns a host that serves the skills of roots.
 func hostOf(t testing.TB, roots ...*skilltest.Memory) *Host {
 	t.Helper()
 	return NewHost(skilltest.Catalog(t, roots...))
@@ -53,13 +53,13 @@ func toolOf(t testing.TB, set, name string) *Tool {
 	return tl
 }
 
-// call calls a tool with arguments as JSON, or as a value to be written as JSON.
+// call calls a tool. args is the JSON of the arguments, or a value to encode as JSON.
 func call(t testing.TB, h *Host, set, name string, args any) Result {
 	t.Helper()
 	return callBy(t, h, profile.Client{}, set, name, args)
 }
 
-// callBy makes a call of a client.
+// callBy calls a tool as a given client.
 func callBy(t testing.TB, h *Host, c profile.Client, set, name string, args any) Result {
 	t.Helper()
 	raw, ok := args.(string)

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Limited tools keep the limit for every client, even one that shows less, and the
-// instructions first name the skills that their list omits.
+// TestLimit checks that limited tools keep the limit for every client, even one that shows less,
+// and that their lists name exactly the skills that they do not omit.
 func TestLimit(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	for _, set := range SetNames() {
@@ -49,7 +49,7 @@ func TestLimit(t *testing.T) {
 						t.Fatalf("%s of %s within %d: %s is omitted: %v", tl.Name, set, n, e.Name, a.Omits(j))
 					}
 				}
-				same(t, tools[i].Define(v, profile.Client{}).Description != text, true) // the others are as they were
+				same(t, tools[i].Define(v, profile.Client{}).Description != text, true) // Limit has not changed the given tools
 			}
 		}
 		if same, err := Limit(tools, 0); err != nil || &same[0] != &tools[0] {
@@ -58,8 +58,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A limit below the length of the fixed words is refused, and the error names the minimum,
-// which works for any number of skills.
+// TestLeastLimit checks that a limit below the length of the fixed words is refused. The error
+// names the minimum, which works for any number of skills.
 func TestLeastLimit(t *testing.T) {
 	for _, set := range SetNames() {
 		tools, err := ParseSets(set)
@@ -130,8 +130,8 @@ func TestLimitTakesEffect(t *testing.T) {
 	}
 }
 
-// The shortest list says that skills are still being read, in the room that contract
-// 002's text leaves in 1,024 characters.
+// TestLimitWhileIncomplete checks that the shortest list tells that skills are still being read, in
+// the room that contract 002's text leaves in 1,024 characters.
 func TestLimitWhileIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, nil), held: make(chan struct{})}

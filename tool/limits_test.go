@@ -23,10 +23,11 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// The promises of contracts 000, 001 and 003 about time and memory, on a real disk.
+// These tests check the promises of contracts 000, 001 and 003 about time and memory, on a real
+// disk.
 
-// onDisk writes skills and serves them: skill-00000 and so on, each with the size
-// of a real one, and calculator with a file and a document of 1 MiB.
+// onDisk writes skills to a disk and serves them: skill-00000 and so on, each with the size of a
+// real skill, and calculator with a file and a document of 1 MiB.
 func onDisk(t testing.TB, skills int) (*Host, []catalog.Source) {
 	t.Helper()
 	root := t.TempDir()
@@ -54,7 +55,7 @@ func onDisk(t testing.TB, skills int) (*Host, []catalog.Source) {
 	return NewHost(c), sources
 }
 
-// limited lists the calls with a limit.
+// limited lists the calls for which the contracts set a time limit.
 var limited = []struct {
 	name, set, tool, args string
 	limit                 time.Duration
@@ -167,9 +168,9 @@ func TestWaveHeap(t *testing.T) {
 	}
 }
 
-// The fastest of a few calls keeps each limit; the others may be slow because the machine
-// is busy. A test must not fail on a slow day, so this one runs with the benchmarks: make
-// bench-go.
+// TestContractTimes checks that the fastest of a few calls keeps each limit; the others may be slow
+// because the machine is busy. An ordinary test must not fail on a slow machine, so this one runs
+// only with the benchmarks: make bench-go.
 func TestContractTimes(t *testing.T) {
 	if os.Getenv("KNACK_TIMES") == "" {
 		t.Skip("times are held by make bench-go, which sets KNACK_TIMES")
@@ -204,10 +205,10 @@ func TestContractTimes(t *testing.T) {
 	})
 }
 
-// The promised times depend on calls that do no unnecessary work. The test counts
-// allocations, which do not depend on the machine's speed. A call for one skill costs the
-// same among 100 and among 1,000 skills; one that names all skills costs ten times as much;
-// a scan opens each file once.
+// TestContractWork checks that calls do no unnecessary work, on which the promised times depend. It
+// counts allocations, which do not depend on the machine's speed. A call for one skill costs the
+// same among 100 and among 1,000 skills. A call that names all skills costs ten times as much. A
+// scan opens each file once.
 func TestContractWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures thousands of skills")
@@ -228,8 +229,9 @@ func TestContractWork(t *testing.T) {
 	for _, l := range rows {
 		one, ten := work(few, l.set, l.tool, l.args, l.isError), work(many, l.set, l.tool, l.args, l.isError)
 		most, within := 1.2*one+20, 500.0
-		if l.name == "002/miss" || l.name == "003/not-found" || l.name == "001/no-skill" { // all names are listed, or a root's folders
-			// By the age of its folder, the one may have been listed again and the other not.
+		if l.name == "002/miss" || l.name == "003/not-found" || l.name == "001/no-skill" { // the call lists all names, or a root's folders
+			// Depending on the age of its folder, one host may have listed it again and the other
+			// not.
 			most, within = max(12*one+20, 4000), 5000
 		}
 		t.Logf("%s: %v allocations among 100 skills, %v among 1,000", l.name, one, ten)
@@ -272,8 +274,8 @@ func (c countedFS) Open(name string) (fs.File, error) {
 	return c.FS.Open(name)
 }
 
-// No answer and no event contains the parts of a caller's URI outside the path, a value of
-// the environment, or a stack.
+// TestURISecrets checks that no answer and no event has the parts of a caller's URI outside the
+// path, a value of the environment, or a stack trace.
 func TestURISecrets(t *testing.T) {
 	t.Setenv("KNACK_CANARY", "CANARY-in-the-environment")
 	h := hostOf(t, project(map[string]string{"engage/SKILL.md": md("engage", "d")}))
@@ -328,7 +330,7 @@ func TestRedactURI(t *testing.T) {
 		"skill://claude-user:basic/SKILL.md":   "skill://claude-user:basic/SKILL.md",
 		"token":                                "token",
 		"":                                     "",
-		// knack's own tokens: random, so that a hyphen may leave no long run
+		// Tokens of knack are random, so hyphens may leave no long run of other characters.
 		"skill://a/bknack_P5-hj-zh-2u-D_TU-wE-X0-dy-M-CxK4-Vk-x1-IlvQ-aa": "skill://a/[redacted]", "knack_notes": "knack_notes",
 	} {
 		same(t, display.RedactURI(in), want)

@@ -61,7 +61,8 @@ func TestSkillListBudgets(t *testing.T) {
 	}
 }
 
-// A client that cuts descriptions still sees the contract's own text completely.
+// TestSkillUniversalForClientThatCuts checks that a client that cuts descriptions still sees the
+// whole text of the contract.
 func TestSkillUniversalForClientThatCuts(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	d := toolOf(t, "universal", "skill").Define(v, profile.Client{Name: "claude-code"}).Description
@@ -70,7 +71,8 @@ func TestSkillUniversalForClientThatCuts(t *testing.T) {
 	}
 }
 
-// For clients that cut a description at 1,024 characters, a longer list is shortened.
+// TestDescriptionsAreBounded checks that descriptions are no longer than 1,024 characters, at which
+// some clients cut. With a list of skills, the bound is the client's own.
 func TestDescriptionsAreBounded(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(300, 300)))
 	for _, tt := range []struct {

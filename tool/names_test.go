@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every name that find_skills gives loads its skill and reads its files, for any name of
-// skill and folder.
+// TestFoundNamesWorkInEveryTool checks that every name that find_skills gives loads its skill and
+// reads its files, for any name of skill and folder.
 func TestFoundNamesWorkInEveryTool(t *testing.T) {
 	deep := strings.Repeat("long-folder-name/", 11) + strings.Repeat("x", 100)
 	files := map[string]string{}

@@ -28,8 +28,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestAsked checks that each tool which takes a skill says which arguments name it and its file, so
-// that calls are counted and logged for the skill: those that the schema requires, and each alias.
+// TestAsked checks which arguments each tool takes as the names of a skill and its file: those that
+// the schema requires, and each alias. Calls are counted and logged for the skill by them.
 func TestAsked(t *testing.T) {
 	want := map[string]string{ // by tool: keys of the skill, and of the file
 		"skill": "name command;", "read_file_in_skill": "skill_name name skill;file_path path file", "find_skills": ";",
@@ -71,8 +71,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestObserve is contract 001's user visibility: both whole lines, for answered and for
-// refused calls.
+// TestObserve checks what contract 001 makes visible to the user: both lines in full, for answered
+// and for refused calls.
 func TestObserve(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"calculator/SKILL.md":          md("calculator", "Adds"),

@@ -8,7 +8,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// offeredHost has skills that the sets load in part.
+// offeredHost has skills of which each set loads only some.
 func offeredHost(t *testing.T) *Host {
 	t.Helper()
 	broken := "---\nname: broken\n---\n"
@@ -25,8 +25,8 @@ func offeredHost(t *testing.T) *Host {
 // loadedBy has the number of skills of [offeredHost] that each set loads.
 var loadedBy = map[string]int{"wave": 2, "universal": 5, "default": 5, "runner": 5, "uri": 7, "wave,uri": 7, "wave,universal": 5}
 
-// Offered matches the served tools: the test calls each tool for each skill, under every
-// possible name.
+// TestOfferedLoads checks that Offered returns the skills that the served tools load. It calls each
+// tool for each skill, under every possible name.
 func TestOfferedLoads(t *testing.T) {
 	h := offeredHost(t)
 	v := viewOf(t, h)

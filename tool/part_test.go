@@ -59,11 +59,11 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// readOn matches the call in an answer that reads on: the tool and its arguments.
+// readOn matches the call in an answer that reads the next part: the tool and its arguments.
 var readOn = regexp.MustCompile("(?m)^\\[Lines? .*(?: It ends here\\.\\]| To read on: `(\\S+)` (\\{.*\\})\\])$")
 
-// readWhole reads a file like a model: it makes the call that each answer names, and joins
-// the parts. It returns the text and the number of calls, and gives each answer to seen.
+// readWhole reads a file as a model does: it makes the call that each answer names, and joins the
+// parts. It passes each answer to seen, and returns the text and the number of calls.
 func readWhole(t *testing.T, h *Host, c profile.Client, first Result, name, path string, seen ...func(Result)) (text string, calls int) {
 	t.Helper()
 	limits, r := c.Profile(), first
@@ -106,8 +106,9 @@ func readWhole(t *testing.T, h *Host, c profile.Client, first Result, name, path
 // wholeFile is the file that readWhole reads.
 var wholeFile string
 
-// Every byte of every file, SKILL.md too, reaches every client's model: at once if the
-// client shows as much, or else through the calls that the answers name.
+// TestLongFilesCanBeReadOn checks that every byte of every file, SKILL.md too, reaches every
+// client's model: in one answer if the client shows as much, and otherwise through the calls that
+// the answers name.
 func TestLongFilesCanBeReadOn(t *testing.T) {
 	testwait.Slow(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -162,8 +163,8 @@ func TestLongFilesCanBeReadOn(t *testing.T) {
 }
 
 // TestLongRealFilesInCodeMode checks that each long file of the real skills reaches a model of
-// Codex whose script prints results as JSON: each answer has at most 40,000 bytes then, with its
-// frame, and the parts join without a gap.
+// Codex whose script prints results as JSON. An answer, with its frame, has at most 40,000 bytes as
+// JSON, and the parts join without a gap.
 func TestLongRealFilesInCodeMode(t *testing.T) {
 	testwait.Slow(t)
 	const long, printed = 36_000, 40_000
@@ -239,7 +240,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// The exact last line of a part.
+// TestReadOnNotes checks the exact last line of a part.
 func TestReadOnNotes(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"pdf/SKILL.md": md("pdf", "d"), "pdf/a.md": "one\ntwo\nthree\n", "pdf/b.txt": strings.Repeat("x", 12_000) + "\nend\n",
@@ -304,7 +305,7 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// A list in an answer is no longer than the client's limit.
+// TestAnswersFitClients checks that an answer with a list is no longer than the client's limit.
 func TestAnswersFitClients(t *testing.T) {
 	tree := map[string]string{}
 	for i := range 400 {

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// Contract 001 in the set default.
+// These tests check contract 001, mostly in the default set.
 
 const basicPy = "\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n"
 
@@ -154,7 +154,8 @@ func TestReadFileArguments(t *testing.T) {
 	}
 }
 
-// A folder is listed under any of its names, without entries that no path can name.
+// TestReadFileListsFolders checks that a folder is listed under any of its names, without entries
+// that no path can name.
 func TestReadFileListsFolders(t *testing.T) {
 	root := calculators()
 	for i := range 25 {
@@ -185,8 +186,8 @@ func TestReadFileListsFolders(t *testing.T) {
 	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
 }
 
-// A path below the base directory that the tool skill prints works like one below the
-// skill's folder. A path that leaves it is refused.
+// TestReadFileBelowBaseDirectory checks that a path below the base directory, which the tool skill
+// prints, works like a path below the skill's folder. A path that leaves the directory is refused.
 func TestReadFileBelowBaseDirectory(t *testing.T) {
 	h := hostOf(t, calculators())
 	_, dir, _ := strings.Cut(call(t, h, "default", "skill", args{"name": "calculator"}).Text, "Base directory: ")
@@ -221,7 +222,8 @@ func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
 	}
 }
 
-// Skills in one folder of different roots: the first root's, unless it is skipped.
+// TestReadFileByFolder checks which skill is read if different roots have a folder of the same
+// name: the first root's, unless it is skipped.
 func TestReadFileByFolder(t *testing.T) {
 	h := hostOf(t,
 		project(map[string]string{"a/SKILL.md": "skipped", "a/x": "project", "deep/b/SKILL.md": md("bee", "d"), "deep/b/x": "deep"}),
@@ -250,8 +252,9 @@ func TestFileResultJSON(t *testing.T) {
 	}
 }
 
-// Files of a nested skill that its author keeps from models are not read through the outer
-// skill by any spelling of the path. Files of an open skill nested further in are.
+// TestReadFileOfReservedNested checks that the files of a nested skill that its author keeps from
+// models cannot be read through the outer skill, by any spelling of the path. The files of an open
+// skill nested deeper can.
 func TestReadFileOfReservedNested(t *testing.T) {
 	reserved := "---\nname: private\ndescription: d\ndisable-model-invocation: true\n---\nCANARY\n"
 	h := hostOf(t, project(map[string]string{

@@ -53,11 +53,10 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// Each of these tests runs in a synctest bubble, whose clock stops while a disk is read, so
-// that the machine's speed does not matter.
+// Most of these tests run in a synctest bubble, whose clock stops while a disk is read, so the
+// machine's speed does not matter.
 
-// linkedTwice makes a skill and a second link to it, which stays unknown after every
-// refresh.
+// linkedTwice makes a skill and a link to its folder. The link stays unknown after every refresh.
 func linkedTwice(t *testing.T, root string) {
 	t.Helper()
 	write(t, filepath.Join(root, "a", "SKILL.md"), md("a", "d"))
@@ -66,8 +65,9 @@ func linkedTwice(t *testing.T, root string) {
 	}
 }
 
-// Any number of absent names from any number of callers costs one refresh in an interval.
-// Names of folders that a refresh leaves unknown cost a few more.
+// TestAbsentNamesCostFewLooks checks that any number of names of missing skills from any number of
+// callers costs one refresh in an interval. Names of folders that a refresh leaves unknown cost a
+// few more.
 func TestAbsentNamesCostFewLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, c, root := countedHost(t)
@@ -102,14 +102,14 @@ func TestAbsentNamesCostFewLooks(t *testing.T) {
 			ask(i)
 		}
 		intervals := int64(time.Since(begun)/interval) + 1
-		if n := c.scans.Load() - before; n > 3*intervals+1 || n == 0 { // the link once or twice, absent names once
+		if n := c.scans.Load() - before; n > 3*intervals+1 || n == 0 { // the link costs one or two, missing names one
 			t.Errorf("%d looks in %d intervals", n, intervals)
 		}
 	})
 }
 
-// Every contract finds a skill that is in a folder of its name when the call begins,
-// without a watcher and directly after a refresh.
+// TestNewSkillIsFoundByEveryContract checks that every contract finds a skill that is in a folder
+// of its name when the call begins, without a watcher and directly after a refresh.
 func TestNewSkillIsFoundByEveryContract(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, c, root := countedHost(t)
@@ -144,8 +144,8 @@ func TestNewSkillIsFoundByEveryContract(t *testing.T) {
 	})
 }
 
-// A root that does not answer delays a call by at most one wait; the other roots are still
-// read.
+// TestSilentRootIsNotAskedAgain checks that a root that does not answer gets no second request. It
+// delays a call by at most one wait, and the other roots are still read.
 func TestSilentRootIsNotAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -171,7 +171,7 @@ func TestSilentRootIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-// silent is a root that never answers the question for its folders.
+// silent is a root that does not return its folders until answer is closed.
 type silent struct {
 	*skilltest.Memory
 	asked  atomic.Int64
@@ -184,7 +184,7 @@ func (s *silent) Folders(func(string) bool) []skill.Folder {
 	return nil
 }
 
-// The missing skill is reported before the missing file.
+// TestVanishedFolder checks that an answer reports a missing skill, and not the missing file in it.
 func TestVanishedFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _, root := countedHost(t)

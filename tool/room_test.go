@@ -10,16 +10,16 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestDocumentationTakesRoom: get_skill reserves memory before it reads a large document,
-// also for one that is large only as JSON. Without room the call fails and the model is not
-// given the reason as a text.
+// TestDocumentationTakesRoom checks that get_skill reserves memory before it reads a large
+// document, even if that is large only as JSON. Without room the call fails, and the model does not
+// get the reason as a text.
 func TestDocumentationTakesRoom(t *testing.T) {
 	const large = 500_000
 	h := hostOf(t, project(map[string]string{
 		"large/SKILL.MD":    strings.Repeat("a", large),
 		"controls/SKILL.md": strings.Repeat("\x01", large),
 		"both/SKILL.md":     "small",
-		"both/SKILL.MD":     strings.Repeat("a", large), // larger than the file that the catalogue knows
+		"both/SKILL.MD":     strings.Repeat("a", large), // larger than the file that the catalogue has read
 		"small/SKILL.md":    strings.Repeat("a", 60<<10),
 	}))
 	for name, takes := range map[string]int64{"large": 12 * large, "controls": 12 * large, "both": 12 * large, "small": 0} {
@@ -40,8 +40,8 @@ func TestDocumentationTakesRoom(t *testing.T) {
 	}
 }
 
-// TestAnswersTakeRoomOnce checks that a call reserves its answer's memory before it reads,
-// even if the answer has the text twice. Calls that ask for more later wait for each other.
+// TestAnswersTakeRoomOnce checks that a call reserves its answer's memory before it reads, even if
+// the answer has the text twice. Calls that asked for more memory later could wait for each other.
 func TestAnswersTakeRoomOnce(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"large/SKILL.md": "---\nname: large\ndescription: d\n---\n" + strings.Repeat("text\n", 100_000)}))
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestAnswersTakeRoomOnce(t *testing.T) {
 	}
 }
 
-// TestFoldersTakeRoom checks that a call reserves memory before it lists a folder, once.
+// TestFoldersTakeRoom checks that a call reserves memory once, before it lists a folder.
 func TestFoldersTakeRoom(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"one/SKILL.md": "---\nname: one\ndescription: d\n---\n", "one/data/a": "a"}))
 	data, _ := json.Marshal(args{"skill_name": "one", "file_path": "data"})

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Contract 002 in both sets that have it.
+// skillSets are the sets with contract 002.
 var skillSets = []string{"universal", "default"}
 
 // inBoth runs a test in each set.
@@ -28,8 +28,8 @@ func missing(name, list string, hints ...string) Result {
 		"\n\nUse the exact skill name (case-insensitive) to load a skill." + strings.Join(append([]string{""}, hints...), "\n")}
 }
 
-// sameIn compares an answer with contract 002's. The default set words not-found answers by
-// itself: the hints come first, and a few names replace the list.
+// sameIn compares an answer with the answer of contract 002. The default set has its own not-found
+// answers, in which the hints come first and a few names replace the list.
 func sameIn(t *testing.T, set string, got, want Result) {
 	t.Helper()
 	if before, rest, ok := strings.Cut(want.Text, "\n\nAvailable skills:\n"); ok && set == "default" {
@@ -48,8 +48,8 @@ func sameIn(t *testing.T, set string, got, want Result) {
 	same(t, got, want)
 }
 
-// TestNearestNames checks the whole not-found answer of the default set: the guess, then at most
-// ten names, for a large library too.
+// TestNearestNames checks the whole not-found answer of the default set, also for a large library:
+// the suggestion, then at most ten names.
 func TestNearestNames(t *testing.T) {
 	h := hostOf(t, shop()...)
 	same(t, call(t, h, "default", "skill", args{"name": "mcp-bilder"}).Text,
@@ -93,7 +93,7 @@ var (
 	loadedBuilder = Result{Text: "Loading: mcp-builder\nBase directory: /home/ana/.claude/skills/mcp-builder\n\n" + md("mcp-builder", "MCP server development guide")}
 )
 
-// TestSkillAnswers has every example, error and testing scenario of the contract that is
+// TestSkillAnswers checks every example, error and testing scenario of the contract that is
 // possible with the library of shop.
 func TestSkillAnswers(t *testing.T) {
 	empty := Result{Text: "Skill name cannot be empty", IsError: true}
@@ -184,7 +184,8 @@ func TestSkillAnyCharacters(t *testing.T) {
 	}
 }
 
-// Both hints, in this order.
+// TestSkillSkippedAndNear checks that an answer has both hints: first the skipped skill, then the
+// similar name.
 func TestSkillSkippedAndNear(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"deploy/SKILL.md": "---\nname: deploy\n---\n", "deployer/SKILL.md": md("deploys", "d")}))
 	inBoth(t, func(t *testing.T, set string) {
@@ -241,7 +242,8 @@ func TestSkillBytes(t *testing.T) {
 	}
 }
 
-// Both sets give the same answers.
+// TestSkillDefaultLeads checks that the default set's description mentions the important tools
+// before the list, in few characters, and that both sets have the same schema.
 func TestSkillDefaultLeads(t *testing.T) {
 	d := toolOf(t, "default", "skill").Define(viewOf(t, hostOf(t, shop()...)), profile.Client{})
 	lead := d.Description[:strings.Index(d.Description, "<available_skills>")]

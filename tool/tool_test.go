@@ -51,7 +51,7 @@ func TestParseSets(t *testing.T) {
 	}
 }
 
-// A call ends with its context, even before the first snapshot.
+// TestCallEndsWithContext checks that a call ends with its context, even before the first snapshot.
 func TestCallEndsWithContext(t *testing.T) {
 	h := NewHost(catalog.New(nil, catalog.Options{}))
 	args := map[string]string{

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Skills that the client shows itself are in no list of any set, can be loaded by name
-// and by URI, and are not reported as absent to a model that searches for them.
+// TestUnlisted checks that skills that the client shows itself are in no list of any set, and that
+// they load by name and by URI. A model that searches for them is not told that they are absent.
 func TestUnlisted(t *testing.T) {
 	theirs := global(map[string]string{
 		"pdf/SKILL.md": md("pdf", "Fills forms in PDF files."), "pdf/forms.md": "Forms.\n", "git/SKILL.md": md("git", "Their git"), "lost/SKILL.md": "none",
@@ -73,7 +73,7 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// However many they are, an answer names a few.
+// TestManyUnlisted checks that an answer names only a few unlisted skills, however many there are.
 func TestManyUnlisted(t *testing.T) {
 	theirs := many(300, 40)
 	theirs.In.Unlisted, theirs.In.UnlistedBy = true, "--exclude"
@@ -83,8 +83,8 @@ func TestManyUnlisted(t *testing.T) {
 	}
 }
 
-// If the application shows all skills itself, the instructions claim neither that there
-// are none, nor that it does not know them.
+// TestInstructionsOfTheirs checks the instructions if the application shows all skills itself. They
+// claim neither that there are no skills, nor that the application's own tool does not know them.
 func TestInstructionsOfTheirs(t *testing.T) {
 	theirs := global(map[string]string{"pdf/SKILL.md": md("pdf", "Fills forms.")})
 	theirs.In.ShownBy = "Claude Code"

@@ -46,8 +46,9 @@ const (
 	lateWhy   = "it is still being read (ask again in a while; if it stays so, see whether its disk answers)"
 )
 
-// A model learns of every unread root, only by label and with the reason: in the
-// instructions, from find_skills with and without a query, and when a skill is not found.
+// TestUnreadRoots checks that a model gets the label of every unread root and the reason, and no
+// path: in the instructions, from find_skills with and without a query, and when a skill is not
+// found.
 func TestUnreadRoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, remote := range []bool{false, true} {
@@ -83,8 +84,8 @@ func TestUnreadRoots(t *testing.T) {
 	})
 }
 
-// Skipped folders are reported without a query, and to a query that names them, never with
-// a path of the host.
+// TestPassedOver checks that find_skills reports skipped folders, without a query and for a query
+// that names them, and never a path of the host.
 func TestPassedOver(t *testing.T) {
 	c := catalog.New([]catalog.Source{&unreadRoot{Memory: project(map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
 		{Path: "x/secret", Message: "the folder cannot be read: permission denied", Fix: "let it be read", Err: fs.ErrPermission},
@@ -104,8 +105,8 @@ func TestPassedOver(t *testing.T) {
 	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
 }
 
-// An agent that asks for a skipped folder gets the reason; one that asks for another gets
-// none.
+// TestPassedOverIsSaid checks that the answer to the name of a skipped folder has the reason, and
+// that the answer to any other name has none.
 func TestPassedOverIsSaid(t *testing.T) {
 	root := &unreadRoot{Memory: skilltest.New("claude-project", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), notices: []skill.Notice{
 		{Path: "team/deploy", Rule: "near-miss", Message: "the folder is not a skill: it has SKILLS.md and no SKILL.md", Fix: "rename SKILLS.md to SKILL.md"},

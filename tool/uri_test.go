@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// Contract 004.
+// These tests check contract 004.
 
 func got(uri, text string) Result {
 	return Result{Text: "URI: " + uri + "\n\n" + text, Object: skillDocument{uri, "text/markdown", text}, WritesIsError: true}
@@ -23,7 +23,8 @@ const (
 	engageURI = "skill://engage/SKILL.md"
 )
 
-// A skill that was renamed is no longer registered.
+// TestGetByURIRenamed checks that the URI of a skill under its old name is not supported after the
+// skill was renamed.
 func TestGetByURIRenamed(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d")})
 	h := hostOf(t, root)
@@ -36,9 +37,9 @@ func TestGetByURIRenamed(t *testing.T) {
 	}
 }
 
-// list_skills, the "currently supported" URIs and the answers of get_skill cover the same
-// skills: also shadowed ones and copies, but no skipped ones and none that is hidden from
-// models.
+// TestURIsAgree checks that list_skills, the "currently supported" URIs and the answers of
+// get_skill cover the same skills. These include shadowed skills and copies, but no skipped skill
+// and none that is hidden from models.
 func TestURIsAgree(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "one"), "again/SKILL.md": md("git", "one"), "hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}),
 		global(map[string]string{"git/SKILL.md": md("git", "two"), "same/SKILL.md": md("git", "one"), "bad/SKILL.md": "no skill", "hidden/SKILL.md": "---\nname: git\ndescription: d\ndisable-model-invocation: true\n---\n"}))
@@ -63,7 +64,8 @@ func TestURIsAgree(t *testing.T) {
 	same(t, supported, answered)
 }
 
-// Every URI is listed for any number of skills, with shorter descriptions.
+// TestListByURIIsBudgeted checks that every URI is listed for any number of skills, with shortened
+// descriptions.
 func TestListByURIIsBudgeted(t *testing.T) {
 	for _, n := range []int{50, 150, 400} {
 		r := call(t, hostOf(t, many(n, 600)), "uri", "list_skills", args{})
@@ -86,7 +88,8 @@ func TestSetsClash(t *testing.T) {
 	same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})
 }
 
-// The bare name is a key: decoded once, it may have characters that no path has.
+// TestGetByURIOddNames checks that a bare name is only a key: after decoding it once, it may have
+// characters that no path has.
 func TestGetByURIOddNames(t *testing.T) {
 	odd, pipeline := md("'a:b'", "d"), md("CI/CD Pipeline", "d")
 	h := hostOf(t, project(map[string]string{"odd/SKILL.md": odd, "ci/SKILL.md": pipeline, "x/SKILL.md": md("x", "d")}))
@@ -116,8 +119,8 @@ func TestGetByURIOddNames(t *testing.T) {
 	}
 }
 
-// skill://engage/SKILL.md always answers: first a skill of the user that models may read,
-// then the unlisted built-in text.
+// TestEngageAlwaysAnswers checks that skill://engage/SKILL.md always answers: with a skill of the
+// user that models may read, or else with the unlisted built-in text.
 func TestEngageAlwaysAnswers(t *testing.T) {
 	hidden := "---\nname: engage\ndescription: d\ndisable-model-invocation: true\n---\n"
 	own := md("engage", "mine")

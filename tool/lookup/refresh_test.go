@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// These tests run in a synctest bubble, whose clock stops while a disk is read, so that the
-// machine's speed does not matter.
+// These tests run in a synctest bubble, whose clock stops while a disk is read, so the machine's
+// speed does not matter.
 
 // scanned counts the scans of a folder.
 type scanned struct {
@@ -44,7 +44,8 @@ func (s *slow) Scan(ctx context.Context) (skill.Scan, error) {
 	return s.Memory.Scan(ctx)
 }
 
-// Absent names cost at most a tenth of the time if a refresh takes long.
+// TestAbsentNamesCostATenth checks that names of missing skills cost at most a tenth of the time if
+// a refresh takes long.
 func TestAbsentNamesCostATenth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &slow{Memory: &skilltest.Memory{In: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow"}}}
@@ -59,13 +60,14 @@ func TestAbsentNamesCostATenth(t *testing.T) {
 			}
 			testwait.Advance(100 * time.Millisecond)
 		}
-		if n := r.scans.Load() - before; n > 12 || n == 0 { // one in 5 s
+		if n := r.scans.Load() - before; n > 12 || n == 0 { // a scan every 5 s
 			t.Errorf("%d scans of half a second in a minute", n)
 		}
 	})
 }
 
-// At most maxFruitless folders that stay unknown cause a refresh.
+// TestFruitlessRefreshesAreBounded checks that at most maxFruitless folders that stay unknown cause
+// a refresh.
 func TestFruitlessRefreshesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -113,8 +115,8 @@ func (l *listing) Folders(match func(string) bool) (all []skill.Folder) {
 	return all
 }
 
-// A folder that caused no refresh, because too many others were fruitless, may still have
-// a skill.
+// TestFolderWithoutRefresh checks that Fresh is unsure of a folder that caused no refresh because
+// too many others were fruitless. It may have a skill.
 func TestFolderWithoutRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &listing{skilltest.Global(map[string]string{"a/SKILL.md": skilltest.Document("a", "A")})}
@@ -140,7 +142,7 @@ func TestFolderWithoutRefresh(t *testing.T) {
 	})
 }
 
-// hanging is a source whose scans end only if their context does, once it hangs.
+// hanging is a source whose scans, while hangs is set, end only with their context.
 type hanging struct{ hangs atomic.Bool }
 
 func (h *hanging) Root() skill.Root { return skill.Root{Label: "dir-1"} }
@@ -152,7 +154,8 @@ func (h *hanging) Scan(ctx context.Context) (skill.Scan, error) {
 	return skill.Scan{}, ctx.Err()
 }
 
-// A refresh that left out a late root still serves a request with an older view.
+// TestFreshOfAnOlderView checks that Fresh is unsure after a refresh that left out a late root,
+// even for a request with an older view.
 func TestFreshOfAnOlderView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &hanging{}

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 )
 
-// A client is found by its name in any case and by its version; an unknown, absurd or
-// missing name gets the bounds for unknown clients.
+// TestClients checks that a client is found by its name in any case and by its version. An unknown,
+// absurd or missing name gets the bounds for unknown clients.
 func TestClients(t *testing.T) {
 	unknown := Profile{Instructions: unknownInstructions, Result: unknownResult, ResultUnit: Bytes}
 	for _, row := range []struct {
@@ -64,8 +64,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// The rows of one client are adjacent, the newest version first and the row for all
-// versions last.
+// TestClientsInOrder checks that the rows of one client are adjacent, the newest version first and
+// the row without a version last.
 func TestClientsInOrder(t *testing.T) {
 	for i, h := range known {
 		if h.name != strings.ToLower(h.name) || len(h.name) > longestName {
@@ -81,8 +81,8 @@ func TestClientsInOrder(t *testing.T) {
 	}
 }
 
-// A tool has the client's prefix only if the server's name in the client's settings is
-// known.
+// TestToolName checks that a tool's name has the client's prefix only if the server's name in the
+// client's settings is known.
 func TestToolName(t *testing.T) {
 	for _, row := range []struct{ client, entry, tool string }{
 		{"claude-code", "company", "`mcp__company__skill`"},

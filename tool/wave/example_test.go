@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// Contract 003 in a program: the project is the one of the agent's working folder.
+// A program uses contract 003 with the project of the agent's working folder.
 func ExampleSkillManager() {
 	ctx := context.Background()
 	open := func(sources ...catalog.Source) (*lookup.Finder, error) {

@@ -52,7 +52,7 @@ func TestSkillManager(t *testing.T) {
 	}
 }
 
-// A working directory chooses the project.
+// TestSkillManagerProject checks that the working folder of a call determines the project.
 func TestSkillManagerProject(t *testing.T) {
 	finders := map[string]*lookup.Finder{}
 	for _, dir := range []string{"/one", "/two"} {

@@ -70,7 +70,7 @@ func TestShortResult(t *testing.T) {
 		"Short":                          "x: Short",
 		strings.Repeat("d", 77):          "x: " + strings.Repeat("d", 77),
 		strings.Repeat("a ", 100):        "x: " + strings.TrimSpace(strings.Repeat("a ", 38)) + "…",
-		strings.Repeat("d", 200):         "x: " + strings.Repeat("d", 76) + "…", // no blank to cut at
+		strings.Repeat("d", 200):         "x: " + strings.Repeat("d", 76) + "…", // no space to cut at
 		"To " + strings.Repeat("d", 200): "x: To " + strings.Repeat("d", 73) + "…",
 	} {
 		f := finderOf(t, project(map[string]string{"x/SKILL.md": md("x", description)}))
@@ -95,7 +95,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Every rule that skips a skill is one that a valid skill keeps.
+// TestStrictRulesCoverSkips checks that every rule that skips a skill also makes it invalid.
 func TestStrictRulesCoverSkips(t *testing.T) {
 	for _, r := range skill.Rules() {
 		if r.Skips && strictRules[r.ID] == "" {

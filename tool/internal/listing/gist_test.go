@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// hollow are words that fit any skill: grammar, talk of skills and users, and the most general
+// hollow lists words that fit any skill: grammar, talk of skills and users, and the most general
 // verbs and adjectives.
 var hollow = wordSet(`a an the this that these those it its their his her them they to for of in on at by with without
 	within from into onto about across via through over under between and or nor but as than so if when whenever while
@@ -35,8 +35,8 @@ var hollow = wordSet(`a an the this that these those it its their his her them t
 
 var words = regexp.MustCompile(`[\pL\pN]+(?:[.'+#-][\pL\pN]+)*`)
 
-// saysNothing reports whether a row has less than two words that are neither hollow nor in the
-// name beside them.
+// saysNothing reports whether the text of a row has fewer than two words that are neither hollow
+// nor in the row's name.
 func saysNothing(name, text string) bool {
 	inName, telling := words.FindAllString(strings.ToLower(strings.ReplaceAll(name, "-", " ")), -1), 0
 	for _, w := range words.FindAllString(strings.ToLower(text), -1) {
@@ -51,8 +51,8 @@ func saysNothing(name, text string) bool {
 }
 
 // TestShortDescriptionsSaySomething checks that at most 5 of the first 190 real descriptions say
-// nothing when cut to 64 characters, and no larger share of all. Plain cuts leave 26. A description
-// that fits is never changed.
+// nothing when cut to 64 characters, and no larger share of all descriptions. Plain cuts leave 26
+// such texts. A description that fits is never changed.
 func TestShortDescriptionsSaySomething(t *testing.T) {
 	corpus.Dir(t)
 	seen, silent := map[string]bool{}, []string{}

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// made are libraries of n skills with descriptions of a kind.
+// made has generators of libraries, by the kind of their descriptions. Each returns the i-th skill.
 var made = map[string]func(i int) (name, description string){
 	"words": func(i int) (string, string) { return fmt.Sprintf("skill-%04d", i), "Cuts." },
 	"long": func(i int) (string, string) {
@@ -39,10 +39,10 @@ var made = map[string]func(i int) (name, description string){
 	},
 }
 
-// TestLayFillsItsPlaces checks for libraries of all sizes and each unit that, if anything is
-// cut, at most 15 % of a place is empty, or less than a row, or its rows are uncut. No place
-// holds more than its budget, a name is in one place at most, and no description is cut to less
-// than 30 characters.
+// TestLayFillsItsPlaces checks Lay for libraries of all sizes and for each unit. If anything is
+// cut, at most 15 % of a place is empty, or less than a row, or its rows are uncut. No place has
+// more than its budget, a name is in one place at most, and no description is cut to less than 30
+// characters.
 func TestLayFillsItsPlaces(t *testing.T) {
 	libraries := map[string]func(i int) (string, string){}
 	for kind, of := range made {

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/skilltest"
 )
 
-// arranged is the text of [Skills.Arrange].
+// arranged returns the text of [Skills.Arrange].
 func arranged(entries []*catalog.Entry, st Style, budget int, search string) string {
 	text, _ := Of(entries).Arrange(st, budget, search)
 	return text
@@ -73,8 +73,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// From very many skills only as many are read as the list can hold, and the others are
-// still reported.
+// TestManySkills checks that Arrange reads only as many of very many skills as the list has room
+// for, and still counts the others.
 func TestManySkills(t *testing.T) {
 	var texts []string
 	for i := range 20_000 {

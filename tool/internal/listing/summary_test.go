@@ -22,8 +22,8 @@ func manyFamilies() (out []*catalog.Entry) {
 	return out
 }
 
-// The first 240 characters have the project's names first, short names before long ones,
-// and then topics of the rest, the most frequent first.
+// TestSummary checks that a summary has the project's names first, short names before long ones,
+// and then topics of the other skills, the most frequent first.
 func TestSummary(t *testing.T) {
 	long := strings.Repeat("very-", 12) + "long"
 	of := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {
@@ -59,8 +59,8 @@ func TestSummary(t *testing.T) {
 		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", ": a-skill, 123, …"},
 		{of(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
 		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", ": CI/CD Pipeline, <b>&."},
-		// Words of many names come before words of one name, also if another word stands for all
-		// of the many. Of two words that always come together only one is used.
+		// A word of many names comes before a word of one name, even if another word covers all of
+		// those names. Of two words that always occur together, only one is used.
 		{clouds, 60, "`f`", ". Topics, with `f`: azure, blob, storage, keyvault, queue, …"},
 		{manyFamilies(), 120, "`f`", ". Topics, with `f`: deploy, audit, report, import, weather, kitchen, payments, garden, fonts, maps, mail, trains, cloud."},
 	} {
