@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// loadAll loads every folder below dir that holds a SKILL.md in any spelling.
+// loadAll loads every folder below dir that has a SKILL.md in any spelling.
 func loadAll(t testing.TB, dir string) []*Skill {
 	t.Helper()
 	var all []*Skill
@@ -49,8 +49,8 @@ func loadAll(t testing.TB, dir string) []*Skill {
 	return all
 }
 
-// Each of the 776 real skills is available: missing skills are the most frequent complaint
-// about clients.
+// TestCorpusAvailable checks that each of the 776 real skills is available, since missing skills
+// are the most frequent complaint about clients.
 func TestCorpusAvailable(t *testing.T) {
 	all := loadAll(t, filepath.Join(corpus.Dir(t), "skills"))
 	if len(all) != 776 {

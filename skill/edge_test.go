@@ -17,7 +17,7 @@ var deliberate = map[string]string{
 	"name__missing/1/policy-guide/SKILL.md":     "name is never guessed",
 	"name__missing/1/wasm-constraints/SKILL.md": "name is never guessed",
 	"fm__dashes-inside/1/molthunt/SKILL.md":     "its name stands in a heading (## name:), and a name is never guessed",
-	// The case is about another property of the file, which has no frontmatter at all.
+	// These cases are about another property of a file that has no frontmatter at all.
 	"bytes__bom/1/brainstorming-studio/SKILL.md":                             "no frontmatter behind the byte-order mark",
 	"bytes__mixed-eol/1/brainstorming-studio/SKILL.md":                       "no frontmatter",
 	"bytes__unicode-tags-bidi/1/1321-langfuse_integration_141c0aa1/skill.md": "no frontmatter",
@@ -26,7 +26,7 @@ var deliberate = map[string]string{
 	"case__skill.md/1/blog/skill.md":                                         "no frontmatter",
 	"link__file-escapes/1/jscraik+Agent-Skills/SKILL.md":                     "no frontmatter",
 	"size__big-skill-md/1/774-readme_flat_all_created_e52c9ec6/skill.md":     "no frontmatter",
-	// The other way round: available although the column would skip it.
+	// This skill is available although the column would skip it.
 	"yaml__unrecoverable/1/analyzing-financial-statements/SKILL.md": "only the blank after description: is missing; the same file stands under unindented-continuation as load",
 }
 
@@ -51,8 +51,8 @@ func lenient(words string) outcome {
 	return available
 }
 
-// Every real edge case is read, or skipped with a reason, a position and a fix. Differences
-// from the table of cases are listed.
+// TestEdgeCases checks that every real edge case is read, or skipped with a reason, a position and
+// a fix. Each difference from the table of cases must be in deliberate.
 func TestEdgeCases(t *testing.T) {
 	dir := filepath.Join(corpus.Dir(t), "edge")
 	table, err := os.ReadFile(filepath.Join(dir, "cases.tsv"))

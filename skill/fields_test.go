@@ -6,7 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// A misspelt key is suggested for a missing field; an unrelated word is not.
+// TestMissingField checks that the message about a missing field names a misspelt key, and no
+// unrelated word.
 func TestMissingField(t *testing.T) {
 	for block, want := range map[string]string{
 		"name: a\ndescripton: d\n":        "description-missing@3:1 description: description is missing; the key 'descripton' is probably a misspelling of it | write the key as description:",
@@ -25,7 +26,7 @@ func TestMissingField(t *testing.T) {
 	}
 }
 
-// Invisible characters are named.
+// TestOddCharactersAreSaid checks that messages name invisible characters.
 func TestOddCharactersAreSaid(t *testing.T) {
 	const fields = "name: a\ndescription: d\n---\n"
 	for text, want := range map[string]string{
@@ -54,7 +55,8 @@ func TestOddCharactersAreSaid(t *testing.T) {
 	}
 }
 
-// A key with an invisible character keeps a skill from models like the plain key.
+// TestInvocationHidden checks that a key with an invisible or look-alike character keeps a skill
+// from models, like the plain key.
 func TestInvocationHidden(t *testing.T) {
 	for _, key := range []string{"disable-model-invocation\u200b", "\u00a0disable-model-invocation", "dis\u0430ble-model-invocation", "disable\u2011model\u2011invocation"} {
 		if s := loaded("---\nname: a\ndescription: d\n" + key + ": true\n---\n"); s.ModelInvocable || !hasRule(s.Problems, frontmatter.Invocation) {

@@ -36,7 +36,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// changing is a file system whose file has other bytes at each stat, for a number of times.
+// changing is a file system whose file changes with each read, until no steps are left.
 type changing struct {
 	fstest.MapFS
 	name  string
@@ -187,8 +187,9 @@ func (f failing) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// A manifest that would lack a file is an error: if a folder is too deep or unreadable, or if a disk
-// fails. Dot-entries do not belong to the skill, even if unreadable or deep.
+// TestListIncomplete checks that a manifest that would lack a file is an error, because a folder is
+// too deep or unreadable or because a disk fails. Unreadable or deep dot-entries are no error,
+// since they do not belong to the skill.
 func TestListIncomplete(t *testing.T) {
 	main := &fstest.MapFile{Data: []byte("x")}
 	deepest, tooDeep := strings.Repeat("d/", MaxDepth), strings.Repeat("d/", MaxDepth+1)
@@ -308,7 +309,8 @@ func TestManifestDigests(t *testing.T) {
 	})
 }
 
-// A manifest describes one state of the files, and keeps its limits while files grow.
+// TestManifestWhileFilesChange checks that a manifest describes one state of the files, and keeps
+// its limits while files grow.
 func TestManifestWhileFilesChange(t *testing.T) {
 	once := skillOf("f", nil)
 	once.FS = changes("second")

@@ -74,7 +74,7 @@ func TestInvocable(t *testing.T) {
 		"disable-model-invocation: 0": {true, true}, "disable-model-invocation: 0.0": {true, true}, "disable-model-invocation: -0e5": {true, true}, "disable-model-invocation: 0x0": {true, true}, "disable-model-invocation: none": {true, true},
 		"disable-model-invocation: 1": {false, true}, "disable-model-invocation: 0.1": {false, true}, "disable-model-invocation: .nan": {false, true}, "disable-model-invocation: {a: 0}": {false, true}, "disable-model-invocation: 'true '": {false, true},
 		"user-invocable: {}": {true, true}, "user-invocable: ''": {true, true}, "user-invocable: 0.0": {true, false}, "user-invocable: none": {true, false},
-		"disable-model-invocation:true": {false, true}, "Disable-Model-Invocation:true": {false, true}, "user-invocable:false": {true, false}, // no blank behind the colon
+		"disable-model-invocation:true": {false, true}, "Disable-Model-Invocation:true": {false, true}, "user-invocable:false": {true, false}, // no space after the colon
 		"disable-model-invocation: false": {true, true}, "user-invocable: false": {true, false}, "user-invocable: \"FALSE\"": {true, false}, "user-invocable: true": {true, true}, "user-invocable: [false]": {true, true},
 	} {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
@@ -82,7 +82,7 @@ func TestInvocable(t *testing.T) {
 	}
 }
 
-// The message has the written value, and how knack reads it.
+// TestInvocationIsSaid checks that the message has the value as written, and how knack reads it.
 func TestInvocationIsSaid(t *testing.T) {
 	for field, want := range map[string][2]string{
 		"disable-model-invocation: true":   {"disable-model-invocation: true", ""},
@@ -107,7 +107,8 @@ func TestInvocationIsSaid(t *testing.T) {
 	}
 }
 
-// A value that YAML reads as a comment is not one to its author.
+// TestEmptyByComment checks the message about a value that YAML reads as a comment, which its
+// author did not mean.
 func TestEmptyByComment(t *testing.T) {
 	for block, want := range map[string]string{
 		"name: a\ndescription: #1 tool, use it": "3:14 description is empty: a # begins a comment | put the value in quotes: description: '…'",
@@ -128,7 +129,7 @@ func TestEmptyByComment(t *testing.T) {
 	}
 }
 
-// Every failure to read a file has a reason and a fix.
+// TestLoadFaults checks that every failure to read a file has a reason and a fix.
 func TestLoadFaults(t *testing.T) {
 	file := func(text string) fs.FS { return fstest.MapFS{"SKILL.md": {Data: []byte(text)}} }
 	for _, c := range []struct {
@@ -203,8 +204,8 @@ func TestBundleIsShared(t *testing.T) {
 	}
 }
 
-// The table of rules is complete: unique ids, texts for each, and a rule that skips also
-// unpublishes.
+// TestRules checks that the table of rules is complete: its ids are unique, each rule has its
+// texts, and a rule that skips also unpublishes.
 func TestRules(t *testing.T) {
 	for _, r := range rules {
 		if r.ID == "" || r.Title == "" || r.Source == "" || r.Severity == "" || r.Skips && (!r.Unpublishes || r.Severity != SeverityError) || RuleOf(r.ID) != r {
@@ -223,7 +224,8 @@ func TestParsedAllocates(t *testing.T) {
 	}
 	data := fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n")
 	s := &Skill{Bundle: &Bundle{Path: "a", Entry: MainFile}}
-	// The skill, its document, its frontmatter, two lists of fields, and the judging.
+	// The allocations are for the skill, its document, its frontmatter, two lists of fields, and
+	// the judging.
 	if n := alloctest.Least(100, func() { s.Parsed(data, Stamp{}) }); n > 7 {
 		t.Errorf("%.0f allocations", n)
 	}
@@ -248,8 +250,9 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// There are many skills. Another field, or another order, can cost more than its size,
-// since the allocator has classes of 144 and 160 bytes.
+// TestSkillIsSmall checks the size of a Skill, since there are many. Another field, or another
+// order of fields, can cost more than the field's size, since the allocator has classes of 144 and
+// 160 bytes.
 func TestSkillIsSmall(t *testing.T) {
 	if n := reflect.TypeFor[Skill]().Size(); n > 144 {
 		t.Errorf("a skill takes %d bytes, not 144", n)

@@ -37,8 +37,8 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// TestKeyOfLongNames checks that a name is its own key if its one-line form is too long to
-// fold. Blanks and invisible characters do not count.
+// TestKeyOfLongNames checks that a name is its own key if its one-line form is too long to fold.
+// Spaces and invisible characters do not count.
 func TestKeyOfLongNames(t *testing.T) {
 	for _, unit := range []string{"A", "\u0301", "İ", "\xff"} {
 		long := "A" + strings.Repeat(unit, 5000)
@@ -88,7 +88,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// The hand-written rule agrees with the regular expression.
+// FuzzNamePattern checks that inPattern agrees with the regular expression.
 func FuzzNamePattern(f *testing.F) {
 	re := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	for _, s := range []string{"", "a", "-", "a-", "-a", "a--b", "a-b", "A", "0-9", "a\n", "é"} {

@@ -23,7 +23,7 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// A name that any YAML reader takes for another type is quoted.
+// TestLine checks that a name is quoted if any YAML reader would read it as another type.
 func TestLine(t *testing.T) {
 	for name, want := range map[string]string{
 		"git": "name: git", "a1": "name: a1", "3d-print": "name: 3d-print", "nullable": "name: nullable", "on-call": "name: on-call",

@@ -82,8 +82,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// Any bytes yield at most n headings, each one line and not blank. Any frontmatter yields
-// tags without surrounding blanks.
+// FuzzTopics checks that any bytes yield at most n headings, each in one line and not blank. Any
+// frontmatter yields tags without surrounding white space.
 func FuzzTopics(f *testing.F) {
 	f.Add([]byte("---\nname: x\ntags: [a, b]\n---\n# One\n```\n# two\n```\n"))
 	f.Add([]byte("# C#\r\n## \n~~~~\n~~~\n"))

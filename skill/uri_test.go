@@ -57,7 +57,7 @@ func TestMainURI(t *testing.T) {
 	}
 }
 
-// uriTricks are refused, each.
+// uriTricks lists texts that ParseURI must refuse.
 var uriTricks = []string{
 	"", " ", "skill", "skill:", "skill:/", "skill://", "skill:///", "skill:///SKILL.md", "skill:a/SKILL.md", "http://a/SKILL.md", "file:///etc/passwd", " skill://a", "skills://a",
 	"skill://a/", "skill://a//b", "skill://./a", "skill://../a", "skill://a/..", "skill://a/../b", "skill://a/.", "skill://a/./b", "skill://..",
@@ -95,12 +95,13 @@ func TestParseURIAccepts(t *testing.T) {
 	}
 }
 
-// A URI of a megabyte is refused quickly, with any number of encoding layers.
+// TestEndlessURI checks that a URI of a megabyte is refused with little work, whatever its layers
+// of encoding.
 func TestEndlessURI(t *testing.T) {
 	for _, s := range []string{strings.Repeat("a/", 1<<19), strings.Repeat("%25", 1<<18), "%" + strings.Repeat("25", 1<<19) + "41", strings.Repeat("%2e", 1<<18)} {
 		// The test measures memory, not time: memory grows with every extra pass over a
 		// layer or segment, and does not depend on other processes.
-		const most = 64 << 20 // some 20 times the longest of these
+		const most = 64 << 20 // about 20 times the longest of these texts
 		if got := allocated(func() { _, _ = ParseURI(Scheme + s + "x") }); got > most {
 			t.Errorf("%.20q…: %d bytes allocated for %d", s, got, len(s))
 		}

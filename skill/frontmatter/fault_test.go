@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// Text that authors write and YAML refuses, with the first problem of each block. The block
+// TestPlainWords checks the first problem of blocks that authors write and YAML refuses. A block
 // begins on the file's second line.
 func TestPlainWords(t *testing.T) {
 	for block, want := range map[string]string{
@@ -93,8 +93,8 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
-// Every cause in 15,418 real blocks, the edge cases and the real skills has our own text,
-// a position and a suggestion.
+// TestPlainWordsCorpus checks that every fault in 15,418 real blocks, the edge cases and the real
+// skills has a text of knack's own, a position and a fix.
 func TestPlainWordsCorpus(t *testing.T) {
 	n := 0
 	look := func(name string, d *Document) {

@@ -171,7 +171,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// The block may have exactly 64 KiB, whether or not it is closed after that.
+// TestFenceLimit checks that a block may have exactly 64 KiB, whether or not it is closed after
+// that.
 func TestFenceLimit(t *testing.T) {
 	sized := func(n int) string {
 		head := "name: a\ndescription: "

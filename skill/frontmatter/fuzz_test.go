@@ -30,8 +30,8 @@ func FuzzRepair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, fault string) { recoversBeside(t, fault) })
 }
 
-// recoversBeside checks that name and description are read alike with a faulty field
-// before, between or after them.
+// recoversBeside checks that a faulty field before, between or after name and description does not
+// change how these are read.
 func recoversBeside(t *testing.T, fault string) {
 	t.Helper()
 	if strings.ContainsAny(fault, "\x00\r") || !utf8.ValidString(fault) || !isField(fault) {
@@ -98,6 +98,3 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
-
-// TestParsedAllocates bounds the allocations for each file, since ten thousand are read
-// before the first answer.

@@ -8,7 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// A control character is found at any position, among any characters.
+// TestBadControlAnywhere checks that a control character is found at any position, among any
+// characters.
 func TestBadControlAnywhere(t *testing.T) {
 	for _, around := range []string{"abcdefghijklmnopqrstuvwxyz", "a line\nand\tanother\r\n", "éa日b😀"} {
 		text := strings.Repeat(around, 80/len(around)+1)
@@ -30,8 +31,8 @@ func TestBadControlAnywhere(t *testing.T) {
 	}
 }
 
-// The text before the first character that is not ASCII is all ASCII, and survey leaves
-// only a little text to be checked again.
+// TestSurveyIsWide checks that scanBytes finds the first character that is not ASCII, at most seven
+// bytes too early.
 func TestSurveyIsWide(t *testing.T) {
 	text := strings.Repeat("a line\nof ASCII, ", 6)
 	if wide, _ := scanBytes(text); wide != len(text) {
@@ -44,8 +45,8 @@ func TestSurveyIsWide(t *testing.T) {
 	}
 }
 
-// The search for control characters agrees with [strings.IndexFunc], and the text before
-// the first character that is not ASCII is ASCII.
+// FuzzBadControl checks that scanBytes finds the same control character as [strings.IndexFunc], and
+// that the text before wide is ASCII.
 func FuzzBadControl(f *testing.F) {
 	for _, s := range []string{"", "a\tb\r\n", "\x7f", "é\x01", "\u0085", "\u00a0", "a\u009fb", "\xc2",
 		"\n\vabcdef", "abcdef\n\x01", "\n\n\n\n\n\n\n\x7f", "\x1f\nabcdef", "\r\n\tabcde", "abcdefg\n\x00"} {

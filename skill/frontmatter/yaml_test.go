@@ -136,7 +136,7 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// Scalars of the YAML 1.2 core schema, as whole JSON.
+// TestScalarJSON checks the JSON of values in the YAML 1.2 core schema.
 func TestScalarJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "null", "~": "null", "null": "null", "Null": "null", `""`: `""`, "''": `""`, "nulL": `"nulL"`,
@@ -161,7 +161,7 @@ func TestScalarJSON(t *testing.T) {
 	}
 }
 
-// Depth 16 is read, and depth 17 is a fault at the offending bracket.
+// TestYAMLDepth checks that 16 levels are read, and that the 17th is a fault at its bracket.
 func TestYAMLDepth(t *testing.T) {
 	nest := func(n int) []byte { return fenced("x: " + strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	// The mapping itself is the first level.
@@ -177,7 +177,8 @@ func TestYAMLDepth(t *testing.T) {
 	}
 }
 
-// Hostile blocks are refused quickly and with little memory, each with a position.
+// TestHostileYAML checks that hostile blocks are read in bounded memory, with a bounded number of
+// problems that have positions.
 func TestHostileYAML(t *testing.T) {
 	testwait.Slow(t)
 	fill := func(unit, tail string) string {
@@ -209,7 +210,7 @@ func TestHostileYAML(t *testing.T) {
 	}
 	for i, block := range blocks {
 		if raced && i%4 != 0 {
-			continue // a quarter will do for races
+			continue // a quarter of the blocks is enough to find races
 		}
 		file := fenced(block)
 		var before, after runtime.MemStats
@@ -229,9 +230,9 @@ func TestHostileYAML(t *testing.T) {
 	}
 }
 
-// A plain scalar is a number exactly if the expressions of the YAML 1.2 core schema say so
-// (yaml.org/spec/1.2.2, 10.3.2), checked for all texts of up to five characters of these
-// expressions, and for others.
+// TestNotations checks that a plain scalar is a number exactly if the expressions of the YAML 1.2
+// core schema match it (yaml.org/spec/1.2.2, 10.3.2). It tries all texts of up to five characters
+// of these expressions, and others.
 func TestNotations(t *testing.T) {
 	decimals, octals, hexadecimals := regexp.MustCompile(`^[+-]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][+-]?[0-9]+)?$`), regexp.MustCompile(`^0o[0-7]+$`), regexp.MustCompile(`^0x[0-9A-Fa-f]+$`)
 	infinities := regexp.MustCompile(`^([+-]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
