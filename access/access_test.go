@@ -25,7 +25,7 @@ func entry(base string) *catalog.Entry {
 	return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{}, Tail: "/" + base, Status: catalog.Available}
 }
 
-// shown returns a snapshot of skills and their roots.
+// shown returns a snapshot with the given skills and their roots.
 func shown(entries ...*catalog.Entry) *catalog.Snapshot {
 	s := &catalog.Snapshot{Entries: entries}
 	for _, e := range entries {
@@ -34,7 +34,7 @@ func shown(entries ...*catalog.Entry) *catalog.Snapshot {
 	return s
 }
 
-// sees reports whether a filter shows the first of some skills.
+// sees reports whether a filter shows the first of the given skills, which are all in the snapshot.
 func sees(f *catalog.Filter, entries ...*catalog.Entry) bool {
 	return f.VisibleIn(shown(entries...))(entries[0])
 }
@@ -53,7 +53,7 @@ func TestPolicy(t *testing.T) {
 		"anna-ops":          {Name: "anna", Groups: []string{"x", "ops"}},
 		"billing as a name": {Name: "billing"},
 	}
-	for base, want := range map[string]string{ // by default deny, then by default allow
+	for base, want := range map[string]string{ // first if the default denies, then if it allows
 		"common/git":          "anna anna-ops billing billing as a name nobody / anna anna-ops billing billing as a name nobody",
 		"common/games/chess":  "anna billing as a name nobody / anna billing as a name nobody",
 		"acme/billing/refund": "anna-ops billing / anna anna-ops billing billing as a name nobody",
@@ -79,8 +79,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// Subjects to which the same rules apply share one Filter: a snapshot caches the view
-// of each Filter.
+// TestFilterIsShared checks that subjects to which the same rules apply share one Filter, since a
+// snapshot caches a view for each Filter.
 func TestFilterIsShared(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Groups: []string{"a"}}, {Groups: []string{"b"}}, {Subjects: []string{"anna"}}})
 	of := func(name string, groups ...string) *catalog.Filter { return p.Filter(Subject{name, groups}) }
@@ -129,9 +129,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// A pattern is misspelt if no skill matches it, but one would after the root label is added,
-// removed or replaced, or with the skill's case, accents and encoded slashes. The skill is
-// then hidden.
+// TestMisspelt checks that a pattern counts as misspelt if no skill matches it, but one would match
+// with another spelling. The spellings are with the root label added, removed or replaced, and with
+// the skill's case, accents and encoded slashes. The skill is then hidden.
 func TestMisspelt(t *testing.T) {
 	in := func(label, prefix, tail string) *catalog.Entry {
 		return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{Label: label, Prefix: prefix}, Tail: tail, Status: catalog.Available}
@@ -155,7 +155,8 @@ func TestMisspelt(t *testing.T) {
 		{odd, "skill://secret/**", "skill://Secret/**"}, {odd, "skill://Secret/P*2", "skill://Secret/pay2"}, {odd, "skill://Secret%2Fpay2", "skill://Secret/pay2"}, {odd, "skill://**/PAY2/**", "skill://**/pay2/**"},
 		{odd, "skill://dir-1/secret%2Fpay2", "skill://Secret/pay2"}, {odd, "skill://%2F", ""}, {flat, "skill://*/*", "skill://*"}, {two, "skill://Open", "skill://dir-1/open"}, {two, "skill://DIR-2/secret/a", "skill://dir-2/secret/a"},
 		{empty, "skill://dir-2/**", ""}, {empty, "skill://dir-2/open", "skill://dir-1/open"}, {empty, "skill://dir-3/**", "skill://dir-1/**"},
-		// More than that differs: the skill may be gone, or not there yet.
+		// These patterns differ in more than the spelling. Their skill may be gone, or not exist
+		// yet.
 		{two, "skill://secrets/**", ""}, {one, "skill://team/open", ""}, {two, "skill://dir-1/closed", ""}, {two, "skill://acme/open", ""}, {nil, "skill://secret/**", ""},
 	} {
 		got := ""

@@ -71,8 +71,8 @@ func TestParsePatternRefuses(t *testing.T) {
 	}
 }
 
-// No pattern makes a lookup slow. This one would take very long if the matcher
-// backtracked to every *.
+// TestPatternIsNotTriedForAges checks that no pattern makes matching slow. Its pattern would take
+// very long if the matcher backtracked to every *.
 func TestPatternIsNotTriedForAges(t *testing.T) {
 	p, err := ParsePattern("skill://" + strings.Repeat("**/a/", 40) + strings.Repeat("*a", 40) + "b")
 	if err != nil {

@@ -72,8 +72,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// TestSessionsAreBounded checks that a user who signs in without end ends their own
-// sessions, and with many tokens the oldest of all.
+// TestSessionsAreBounded checks that a user who signs in again and again ends only their own
+// sessions. With many tokens, the oldest of all sessions end.
 func TestSessionsAreBounded(t *testing.T) {
 	ctx := t.Context()
 	who := known{"other": {Name: "other"}}

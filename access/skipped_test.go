@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestSkippedSkillsAreHiddenAsWhenServed checks that no rule shows a skipped skill to a subject
-// that does not see it while it is served.
+// TestSkippedSkillsAreHiddenAsWhenServed checks that a subject that does not see a skill while it
+// is served does not see it when it is skipped either, whatever the rule.
 func TestSkippedSkillsAreHiddenAsWhenServed(t *testing.T) {
 	text := func(name, description string) string {
 		return "---\nname: " + name + "\n" + description + "---\n"

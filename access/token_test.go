@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestParseTokens checks that a file is read as editors save it. The error for a line of
-// any length gives its number and names no internals of the program.
+// TestParseTokens checks that a file is read in the forms in which editors save it. The error for a
+// line of any length has its number and names no internals of the program.
 func TestParseTokens(t *testing.T) {
 	token, line := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader("\ufeff" + line + " anna\r\n"))
@@ -42,8 +42,8 @@ func TestParseTokensDamaged(t *testing.T) {
 	}
 }
 
-// TestWithin checks that Within accepts the removal of tokens, and rejects a token that
-// now has another subject.
+// TestWithin checks that SubsetOf accepts the removal of tokens, and rejects a token that now has
+// another subject.
 func TestWithin(t *testing.T) {
 	a, b := access.Credential{Subject: access.Subject{Name: "anna", Groups: []string{"staff"}}}, access.Credential{Subject: access.Subject{Name: "bert"}}
 	a.Hash[0], b.Hash[0] = 1, 2
@@ -73,7 +73,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Every byte of a hash is compared.
+// TestVerifyComparesWhole checks that Verify compares every byte of a hash.
 func TestVerifyComparesWhole(t *testing.T) {
 	token, _ := access.NewToken()
 	whole := access.Credential{Hash: skill.DigestOf([]byte(token)), Subject: access.Subject{Name: "anna"}}
@@ -89,9 +89,9 @@ func TestVerifyComparesWhole(t *testing.T) {
 	}
 }
 
-// TestTokensExpire: a token is refused from its expiry day on, and no sooner.
+// TestTokensExpire checks that a token is refused from its expiry day on, and not earlier.
 func TestTokensExpire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which begins on 2000-01-01
+	synctest.Test(t, func(t *testing.T) { // the clock begins on 2000-01-01
 		token, line := access.NewToken()
 		hash, err := skill.ParseDigest(line)
 		if err != nil {
