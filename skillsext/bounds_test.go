@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// answers is a server whose body is read.
+// answers is a transport that answers each request with a body to read.
 type answers func(ctx context.Context) io.Reader
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -87,7 +87,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// A caller may have a smaller bound.
+// TestBoundedSize checks that a caller can set a smaller bound of an answer's size.
 func TestBoundedSize(t *testing.T) {
 	const most = 4 << 20
 	for n, want := range map[int64]error{most: nil, most + 1: answerSize(most)} {
@@ -97,7 +97,8 @@ func TestBoundedSize(t *testing.T) {
 	}
 }
 
-// An endless answer is cut off, and a slow one is not.
+// TestBoundedTime checks that an endless answer is cut off when its time is over, and that a
+// complete one is not.
 func TestBoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -122,7 +123,8 @@ func TestBoundedTime(t *testing.T) {
 	})
 }
 
-// The check does not wait for a server that never answers.
+// TestBoundedSilence checks that a request to a server that never answers ends when its time is
+// over.
 func TestBoundedSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := roundTrips(func(r *http.Request) (*http.Response, error) {

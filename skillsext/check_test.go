@@ -20,11 +20,12 @@ type bad struct {
 	list   func(*ListSkillsResult)
 	get    func(*GetSkillResult)
 	files  map[string]string
-	known  bool   // answers for skills that it does not have
+	known  bool   // the server answers for skills that it does not have
 	hinted string // a member of each of the extension's results
 }
 
-// result writes the members of a result, and those of the version of its request.
+// result returns a result with the given members, and with those that the protocol version of its
+// request adds.
 func result(p mcp.Params, c mcp.Cacheable, members map[string]any) (*raw, error) {
 	if version, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string); version >= Since {
 		members["resultType"], members["ttlMs"], members["cacheScope"] = Complete, c.TTLMs, cmp.Or(c.CacheScope, "private")
@@ -33,7 +34,7 @@ func result(p mcp.Params, c mcp.Cacheable, members map[string]any) (*raw, error)
 	return &raw{data: data}, err
 }
 
-// serve makes a server with one skill, and a client's session with it.
+// serve starts a server with one skill, and returns a client's session with it.
 func serve(t *testing.T, protocol string, b bad) *mcp.ClientSession {
 	t.Helper()
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
@@ -148,10 +149,10 @@ func TestCheckSession(t *testing.T) {
 			}
 			want := x.want
 			if era == legacyEra && (name == "scope" || name == "negative ttl") {
-				want = nil // they are not sent
+				want = nil // this protocol version has no such members
 			}
 			if strings.HasPrefix(name, "early ") && era == modernEra {
-				want = nil // they belong there
+				want = nil // this protocol version has these members
 			}
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %s: %s %+v", name, era, diff, report.Findings)
@@ -171,7 +172,7 @@ func TestClientIsLazy(t *testing.T) {
 		found = append(found, s)
 	}
 	if data, err := c.Read(t.Context(), found[0], "skill://git-flow/a%20%62.txt"); err != nil || string(data) != "text" {
-		t.Errorf("%q %v", data, err) // only the one file: a fault of another does not matter
+		t.Errorf("%q %v", data, err) // only this file was read, so the fault of another file does not matter
 	}
 	var failed *VerificationError
 	if _, err := c.Read(t.Context(), found[0], "skill://git-flow/none"); !errors.As(err, &failed) || failed.Reason != reasonUnlisted {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Reading an endless list of a server stops after a bounded number of pages and bytes.
+// TestPages checks that reading an endless list of a server stops after a bounded number of pages
+// and bytes.
 func TestPages(t *testing.T) {
 	for name, c := range map[string]struct {
 		cursor func(n int) string

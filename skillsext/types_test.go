@@ -6,7 +6,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// TestEntryIsWritten checks that the hand-written encoding of an entry equals encoding/json's.
+// TestEntryIsWritten checks that the hand-written encoding of an entry equals that of
+// encoding/json.
 func TestEntryIsWritten(t *testing.T) {
 	const front = `{"name":"a","description":"x <y> & \u2028 \"z\"","n":1.50}`
 	for name, s := range map[string]*Skill{
