@@ -15,19 +15,19 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Files is a custom source: the skills of any file system, each a folder with a SKILL.md. A
-// catalogue accepts any type with these two methods.
+// Files is a custom source. It has the skills of any file system, each of which is a folder with a
+// SKILL.md. A catalogue accepts any type with the two methods of Files.
 type Files struct {
 	Label string
 	FS    fs.FS
 }
 
-// Root names the place.
+// Root returns the root of the skills, which has the source's label.
 func (s Files) Root() skill.Root {
 	return skill.Root{Label: s.Label, Scope: skill.ScopeProject}
 }
 
-// Scan finds the skills and opens none of them.
+// Scan finds the skills, without opening their files.
 func (s Files) Scan(context.Context) (skill.Scan, error) {
 	var scan skill.Scan
 	found, err := fs.Glob(s.FS, "*/SKILL.md")
@@ -56,7 +56,7 @@ var library = Files{Label: "library", FS: fstest.MapFS{
 	"calculator/examples/basic.py": {Data: []byte("\ndef add(a, b):\n    return a + b\n\ndef subtract(a, b):\n    return a - b\n")},
 }}
 
-// A catalogue with a custom source and without a disk.
+// A catalogue can have a custom source, without a disk.
 func Example_ownSource() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{library}, catalog.Options{})
@@ -77,7 +77,8 @@ func Example_ownSource() {
 	// Output: calculator skill://calculator/SKILL.md
 }
 
-// An agent loop: the model's tool calls in, the messages that answer them out.
+// An agent loop passes the model's tool calls to Call, and the answering messages back to the
+// model.
 func Example_agentLoop() {
 	ctx := context.Background()
 	skills := catalog.New([]catalog.Source{library}, catalog.Options{})
@@ -94,7 +95,7 @@ func Example_agentLoop() {
 	if err != nil {
 		panic(err)
 	}
-	model := scripted( // takes the place of the model: its answers, in order
+	model := scripted( // stands for the model, with its answers in order
 		`{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file_in_skill","arguments":"{\"skill_name\": \"calculator\", \"file_path\": \"examples/missing.py\"}"}}]}`,
 		`{"role":"assistant","content":"There is no such example."}`,
 	)

@@ -1,6 +1,6 @@
 package function
 
-// The limits that only tests name.
+// Limits that tests of package function_test use.
 const (
 	MaxCalls  = maxCalls
 	MaxOutput = maxOutput

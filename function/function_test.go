@@ -50,8 +50,8 @@ func toolsOf(t testing.TB, set string) []*tool.Tool {
 	return tools
 }
 
-// TestDefinitionsEqualTheContracts compares the OpenAI definitions with the
-// contracts' own JSON, order of keys included.
+// TestDefinitionsEqualTheContracts checks that the OpenAI definitions equal the contracts' own
+// JSON, including the order of keys.
 func TestDefinitionsEqualTheContracts(t *testing.T) {
 	for _, row := range []struct{ set, tool string }{
 		{"runner", "get_skill"}, {"runner", "read_file_in_skill"}, {"wave", "Skill"},
@@ -129,7 +129,7 @@ const (
 	unknown = `"{\"error\":\"Unknown tool: nope\"}"`
 )
 
-// TestCall has a row for each kind of call in each format, with the whole answer.
+// TestCall checks the whole answer to each kind of call in each format.
 func TestCall(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -351,7 +351,7 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// TestManyLargeAnswers checks that the answer to a list is bounded.
+// TestManyLargeAnswers checks that the answer to a list of calls is bounded.
 func TestManyLargeAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("48 MiB of answers")
@@ -392,7 +392,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestObserver checks that the observer sees every call in order, also one that reaches no
+// TestObserver checks that Observe is called for every call in order, even for one that reaches no
 // tool.
 func TestObserver(t *testing.T) {
 	host := hostOf(t)
@@ -432,7 +432,7 @@ func FuzzCall(f *testing.F) {
 				}
 				continue
 			}
-			// An answer has its text at most twice, with at most six bytes a character.
+			// An answer has its text at most twice, with at most six bytes for each character.
 			if !json.Valid(out) || len(out) > 12*function.MaxOutput+12*len(in) {
 				t.Fatalf("%s: %d bytes, valid JSON: %v", format, len(out), json.Valid(out))
 			}
@@ -440,7 +440,7 @@ func FuzzCall(f *testing.F) {
 	})
 }
 
-// TestExecute checks that a call is answered in the same words as by Call.
+// TestExecute checks that Execute answers a call in the same words as Call.
 func TestExecute(t *testing.T) {
 	host := hostOf(t)
 	var seen []string

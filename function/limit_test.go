@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// libraryOf returns a host of n skills, whose names and descriptions have characters that
-// servers count differently.
+// libraryOf returns a host with n skills, whose names and descriptions have characters that servers
+// count differently.
 func libraryOf(t testing.TB, n int) *tool.Host {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -60,9 +60,9 @@ func described(t testing.TB, data json.RawMessage) map[string]string {
 	return texts
 }
 
-// TestDescriptionLimit defines every set in every format for few and many skills: each
-// description keeps the limit in UTF-16 units, the largest count in use, and a shortened
-// one names the tool that shows the rest. OpenAI's format has a limit of its own.
+// TestDescriptionLimit checks the definitions of every set in every format, for few and many
+// skills. Each description keeps the limit in UTF-16 units, the largest count in use. A shortened
+// description names the tool that shows the rest. OpenAI's format has a limit of its own.
 func TestDescriptionLimit(t *testing.T) {
 	for _, n := range []int{2, 50, 1000} {
 		h := libraryOf(t, n)
@@ -94,7 +94,7 @@ func TestDescriptionLimit(t *testing.T) {
 	}
 }
 
-// checkList checks that a description with a list of n skills says how many skills the
+// checkList checks that a description with a list of n skills gives the number of skills that the
 // list lacks.
 func checkList(t *testing.T, name, text string, n int) {
 	t.Helper()
