@@ -26,8 +26,8 @@ import (
 // bad is a text for which the decider of these tests holds a skill back.
 const bad = "BAD"
 
-// A reader decides as a real decider does: it reads each file of a candidate completely, and remembers
-// the sets of files that it has judged.
+// reader decides as a real decider does. It reads each file of a candidate completely, and caches
+// its verdicts by sets of files.
 type reader struct {
 	mu     sync.Mutex
 	known  map[skill.Digest]bool // sets that were judged, and whether they are bad
@@ -97,7 +97,7 @@ func md(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + ".\n---\n" + text
 }
 
-// A tree is a folder with skills, and a catalogue of the skills that pass.
+// tree is a folder with skills, and a catalogue of the skills that pass the decider.
 type tree struct {
 	t       *testing.T
 	root    string
@@ -141,7 +141,7 @@ func (k *tree) view(sources ...catalog.Source) catalog.View {
 	return v
 }
 
-// states returns the place and the state of each skill.
+// states returns a line with the place, the name and the state of each skill.
 func states(v catalog.View) string {
 	var all []string
 	for _, e := range v.Entries {
@@ -162,7 +162,8 @@ func (k *tree) want(what string, v catalog.View, want ...string) {
 	}
 }
 
-// TestSteps turns a skill bad and good again, through its script, its folder, and links.
+// TestSteps checks that a skill is held back while it is bad, and served when it is good again. It
+// changes the skill's script, its folder and links.
 func TestSteps(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "other/good.sh": "echo", "other/bad.sh": bad})
 	at := filepath.Join(k.root, "pdf")
@@ -218,8 +219,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestBetween: a file that changes between two scans cannot be read, and an added one is not
-// listed.
+// TestBetween checks that a file that changes between two scans cannot be read, and that an added
+// file is not listed.
 func TestBetween(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "pdf/sub/a.txt": "a", "pdf/.env": bad})
 	e := k.view().Entries[0]
@@ -241,11 +242,12 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestNested: the files of a skill also belong to the skills around it.
+// TestNested checks that a skill that is held back also holds back the skills around it, to which
+// its files belong.
 func TestNested(t *testing.T) {
 	k := newTree(t, map[string]string{"SKILL.md": md("whole", ""), "out/SKILL.md": md("out", ""), "out/mid/in/SKILL.md": md("in", ""), "out/mid/in/x.sh": "echo", "by/SKILL.md": md("by", "")})
 	k.want("all good", k.view(), "a/. whole: available", "a/by by: available", "a/out out: available", "a/out/mid/in in: available")
-	k.decider.also = "out/mid/in" // its findings are accepted in the skills around it
+	k.decider.also = "out/mid/in" // as if its findings were accepted in the skills around it
 	v := k.view()
 	k.want("the innermost is held back", v, "a/. whole: held back: it contains 'out/mid/in', which is held back", "a/by by: available", "a/out out: held back: it contains 'out/mid/in', which is held back", "a/out/mid/in in: held back: it is bad")
 	for _, e := range v.Entries {
@@ -259,8 +261,7 @@ func TestNested(t *testing.T) {
 	k.want("around it is bad", k.view(), "a/. whole: held back: it is bad", "a/by by: available", "a/out out: held back: it is bad", "a/out/mid/in in: available")
 }
 
-// TestSameName: if one of two skills with the same name is held back, the other one gets
-// the name.
+// TestSameName checks that the name of a held-back skill loads another skill with the same name.
 func TestSameName(t *testing.T) {
 	k := newTree(t, map[string]string{"one/pdf/SKILL.md": md("pdf", "one"), "two/pdf/SKILL.md": md("pdf", "two")})
 	must(t, os.Symlink("one", filepath.Join(k.root, "link")))
@@ -303,8 +304,8 @@ func (f *failing) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestGoneMeanwhile: a file that cannot be read while it is judged counts as not judged, even if it
-// is back afterwards.
+// TestGoneMeanwhile checks that a file that cannot be read during the judgement counts as not
+// judged, even if it is back afterwards.
 func TestGoneMeanwhile(t *testing.T) {
 	for _, err := range []error{fs.ErrNotExist, fs.ErrPermission} {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad})
@@ -320,8 +321,8 @@ func TestGoneMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSwappedMeanwhile: a file that is swapped for another while it is judged leaves no verdict
-// about either.
+// TestSwappedMeanwhile checks that there is no verdict on either of two files that are swapped
+// while one of them is judged.
 func TestSwappedMeanwhile(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad, "good/notes.md": "nil"})
 	a, b := filepath.Join(k.root, "pdf/notes.md"), filepath.Join(k.root, "good/notes.md")
@@ -350,9 +351,10 @@ func (s *steady) Scan(ctx context.Context) (_ skill.Scan, err error) {
 	return s.scan, err
 }
 
-// TestBrokenOff: an interrupted scan changes nothing, and leaves no verdict half made.
+// TestBrokenOff checks that an interrupted scan changes nothing, and that none of its verdicts
+// takes effect.
 func TestBrokenOff(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one after the other
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // judge one skill after the other
 	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
 	k := &tree{t: t, decider: newReader()}
 	k.view(k.decider.source(&steady{Source: m}))
@@ -376,8 +378,8 @@ func TestBrokenOff(t *testing.T) {
 	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
 }
 
-// TestSoon: a poke serves a mended skill and removes a bad one within 2 s; so does the read of a
-// file that changed since its judgement.
+// TestSoon checks that within 2 s of a poke a mended skill is served and a bad one removed. Reading
+// a file that has changed since it was judged has the same effect.
 func TestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": bad})

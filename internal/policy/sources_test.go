@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// TestRelease: the skills of a source's releases are judged like the skills of a folder.
+// TestRelease checks that the skills of a source's releases are judged like the skills of a folder.
 func TestRelease(t *testing.T) {
 	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
 	must(t, err)
@@ -67,8 +67,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLockToo: with lock: enforce, a skill is served if it matches its lock and passes the decider;
-// a difference from the lock is reported first.
+// TestLockToo checks that enforced locks and another decider work together. A skill is served only
+// if it matches its lock and passes the decider, and a difference from the lock is reported first.
 func TestLockToo(t *testing.T) {
 	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
 	lock := func(script string) {
@@ -94,7 +94,7 @@ func TestLockToo(t *testing.T) {
 		k.write(map[string]string{"skills/pdf/run.sh": step.script})
 		v := k.view([]catalog.Source{source}...)
 		name := "pdf"
-		if strings.Contains(step.want, "lock") { // whose fault comes before its SKILL.md is read
+		if strings.Contains(step.want, "lock") { // the fault is found before SKILL.md is read
 			name = ""
 		}
 		k.want(step.name, v, "a/pdf "+name+": "+step.want)
@@ -104,7 +104,8 @@ func TestLockToo(t *testing.T) {
 	}
 }
 
-// TestRace: while files turn bad and good again, no reader gets a bad byte through any view.
+// TestRace checks that no reader gets a bad byte through any view while files turn bad and good
+// again.
 func TestRace(t *testing.T) {
 	good := strings.ToLower(bad) // of the same length
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", good), "pdf/run.sh": good, "pdf/in/SKILL.md": md("in", good), "two/pdf/SKILL.md": md("pdf", good)})
@@ -158,7 +159,7 @@ func TestRace(t *testing.T) {
 	all.Wait()
 }
 
-// between is a source that has loaded its skills before their files change.
+// between is a source that loads its skills and then changes their files.
 type between struct {
 	*skilltest.Memory
 	change func()
@@ -173,8 +174,8 @@ func (b between) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// TestLoadedBefore: a SKILL.md that its source read before the judgement is listed only if the same
-// bytes were judged.
+// TestLoadedBefore checks that the text of a SKILL.md that the source has read before the judgement
+// is listed only if the same bytes were judged.
 func TestLoadedBefore(t *testing.T) {
 	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
 	k := &tree{t: t, decider: newReader()}

@@ -50,7 +50,7 @@ func pattern(t testing.TB, text string) access.Pattern {
 	return p
 }
 
-// why returns why a skill is skipped, or "" if it is served.
+// why returns the reason why a skill is skipped, or "" if it is served.
 func why(e *catalog.Entry) string {
 	p, _ := e.SkipReason()
 	return strings.TrimPrefix(p.Message, "held back: ")
@@ -64,7 +64,8 @@ func view(t testing.TB, c *catalog.Catalog) catalog.View {
 	return v
 }
 
-// judged returns for each skill in files, by its folder, the reason that it is held back.
+// judged returns for each skill in files the reason why it is held back, or "". The keys are the
+// folders.
 func judged(t testing.TB, o admission.Options, files map[string]string) map[string]string {
 	t.Helper()
 	m := skilltest.New("acme", skill.ScopeProject, files)
@@ -84,7 +85,7 @@ func packed(name, text string) string {
 	return b.String()
 }
 
-// TestVerdicts: the files for which a policy holds a skill back, and the reasons.
+// TestVerdicts checks for which files a policy holds a skill back, and the reasons.
 func TestVerdicts(t *testing.T) {
 	enforce := admission.Config{Mode: admission.Enforce}
 	lanes := func(rules map[skill.RuleID]scan.Lane) admission.Config {
@@ -94,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 	for i := range 150 {
 		fmt.Fprintf(&many, "echo 'alias k%d=kit' >> ~/.zshrc\n", i)
 	}
-	var all strings.Builder // 150 to enforce
+	var all strings.Builder // 150 findings to enforce
 	for range 150 {
 		all.WriteString(decodes)
 	}
@@ -140,8 +141,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestAccept: a finding is accepted by rule, in skills whose folder and name match the pattern, for
-// one set of files or until a day.
+// TestAccept checks that a finding is accepted by its rule, in skills whose folder and name both
+// match the pattern, for one set of files or until a given time.
 func TestAccept(t *testing.T) {
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 	later, earlier := now, now.AddDate(0, 0, -2) // the last days
@@ -206,7 +207,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// approves approves sets.
+// approves has the digests of the approved sets of files.
 type approves map[skill.Digest]bool
 
 func (a approves) Approved(_ []string, files []skill.File) (bool, string) {
@@ -214,8 +215,8 @@ func (a approves) Approved(_ []string, files []skill.File) (bool, string) {
 }
 func (a approves) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
 
-// TestMustBeApproved: a pattern of approve that matches a skill's folder or name holds it back
-// without an approval, in any mode, even if there is no file of approvals.
+// TestMustBeApproved checks that a pattern of approve that matches a skill's folder or name holds
+// the skill back until it is approved. That holds in any mode, even without a file of approvals.
 func TestMustBeApproved(t *testing.T) {
 	files := map[string]string{"one/SKILL.md": md("two", ""), "three/SKILL.md": md("four", ""), "bad/SKILL.md": "none"}
 	list := []skill.File{{Path: "SKILL.md", Size: int64(len(files["one/SKILL.md"])), Digest: skill.DigestOf([]byte(files["one/SKILL.md"]))}}
@@ -252,7 +253,8 @@ func setOf(files map[string]string) skill.Digest {
 	return skill.SetOf(all)
 }
 
-// TestApprovedWithFinding: a skill with an approval is approved also if a finding holds it back.
+// TestApprovedWithFinding checks that a skill with an approval counts as approved even if a finding
+// holds it back.
 func TestApprovedWithFinding(t *testing.T) {
 	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes}
 	ctl := admission.New(admission.Options{
@@ -265,8 +267,8 @@ func TestApprovedWithFinding(t *testing.T) {
 	}
 }
 
-// TestAcceptedOfLarge: a person is told of each acceptance that the judge obeys, also in a skill with
-// more files than can be approved; no fix advises to approve that.
+// TestAcceptedOfLarge checks that Accepted reports each acceptance that applies, even in a skill
+// with more files than can be approved. The fix for such a skill does not advise to approve it.
 func TestAcceptedOfLarge(t *testing.T) {
 	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes}
 	for i := range skill.MaxFiles {
@@ -288,8 +290,8 @@ func TestAcceptedOfLarge(t *testing.T) {
 	}
 }
 
-// TestAcceptanceEnds: a skill is held back when its acceptance ends, without another reason
-// to scan.
+// TestAcceptanceEnds checks that a skill is held back when its acceptance ends, even if nothing
+// else causes a scan.
 func TestAcceptanceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
@@ -318,11 +320,11 @@ func TestAcceptanceEnds(t *testing.T) {
 	})
 }
 
-// gone is a file system in which one file is missing on request.
+// gone is a file system in which one file is missing at one open.
 type gone struct {
 	fs.FS
 	of   string
-	next atomic.Int64 // opens until it is gone once
+	next atomic.Int64 // number of opens until one of them does not find the file
 }
 
 func (g *gone) Open(name string) (fs.File, error) {
@@ -332,8 +334,8 @@ func (g *gone) Open(name string) (fs.File, error) {
 	return g.FS.Open(name)
 }
 
-// TestGoneMeanwhile: a file that is missing for a moment while its skill is hashed and judged is
-// never served unjudged.
+// TestGoneMeanwhile checks that a file that is missing for a moment, while its skill is hashed and
+// judged, is never served unjudged.
 func TestGoneMeanwhile(t *testing.T) {
 	for _, name := range []string{"notes.md", "a.sh", "a.zip"} {
 		for n := range int64(6) {
@@ -367,8 +369,8 @@ func (s shut) Open(name string) (fs.File, error) {
 	return s.FS.Open(name)
 }
 
-// TestUnreadable: only a skill with an unreadable file is held back, while the file cannot be
-// read.
+// TestUnreadable checks that an unreadable file holds back only its own skill, and only while it
+// cannot be read.
 func TestUnreadable(t *testing.T) {
 	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
 	m.FS = shut{m.Files}
@@ -383,7 +385,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestLarge: skills that are large in every respect are judged in bounded memory.
+// TestLarge checks that skills that are large in any respect are judged in bounded memory.
 func TestLarge(t *testing.T) {
 	testwait.Slow(t)
 	root := t.TempDir()

@@ -35,8 +35,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// TestBook: a damaged, edited, emptied or missing file of approvals approves nothing, and the
-// restored file does again, without a restart.
+// TestBook checks that a damaged, edited, emptied or missing file of approvals approves nothing.
+// Once it is restored, it approves again without a restart.
 func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), approvals.Name)
 	const uri = "skill://acme/pdf/SKILL.md"
@@ -89,7 +89,7 @@ func TestBook(t *testing.T) {
 	is("approved again", true)
 }
 
-// TestBookChanged: a running server is notified of new approvals, once.
+// TestBookChanged checks that a running server is notified once of new approvals.
 func TestBookChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), approvals.Name)
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestBookChanged(t *testing.T) {
 			b.Add(approvals.Approval{URI: "skill://a/SKILL.md", Files: []skill.File{{Path: "SKILL.md", Digest: skill.DigestOf(nil)}}, By: "ann", At: time.Now()})
 			return nil
 		}))
-		// A scan reads the file before the next look at it: the poke must not be lost.
+		// A scan reads the changed file before Changed does, which must not lose the poke.
 		testwait.Advance(bookFresh)
 		_, _ = b.Approved(nil, nil)
 		testwait.Advance(5 * bookEvery)
@@ -116,8 +116,8 @@ func TestBookChanged(t *testing.T) {
 	})
 }
 
-// TestCache: kept verdicts are known to the next run of the same build and lanes, and a damaged file
-// is ignored.
+// TestCache checks that the next run of the same build with the same lanes has the saved verdicts,
+// and that a damaged file is ignored.
 func TestCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "knack", "verdicts")
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
@@ -182,7 +182,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// FuzzCache reads any file with a valid checksum: it is loaded whole or not at all.
+// FuzzCache checks that any file with a valid checksum is loaded whole or not at all.
 func FuzzCache(f *testing.F) {
 	c := NewCache("", "v1", time.Now)
 	c.Remember("a", Files{Files: []skill.File{{Path: "SKILL.md"}}})
@@ -201,14 +201,14 @@ func FuzzCache(f *testing.F) {
 	})
 }
 
-// changing has files that change all at once, while others read them.
+// changing is a file system whose files can all be replaced in one step while they are read.
 type changing struct{ atomic.Pointer[fstest.MapFS] }
 
 // Open implements [fs.FS].
 func (c *changing) Open(name string) (fs.File, error) { return c.Load().Open(name) }
 
-// TestReview: with the mode review everything is served, and scanned in the background; a script that
-// changes is scanned again.
+// TestReview checks that the mode review serves every skill and scans it in the background. A
+// script that changes is scanned again.
 func TestReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "pdf/a.sh": "echo aGVsbG8gd29ybGQgaGVsbG8= | base64 -d | sh\n"})
@@ -248,7 +248,7 @@ func (r *replaced) Root() skill.Root { return r.Load().Root() }
 
 func (r *replaced) Scan(ctx context.Context) (skill.Scan, error) { return r.Load().Scan(ctx) }
 
-// TestForgotten: the verdict on a skill that is gone is dropped in every mode.
+// TestForgotten checks that the verdict on a removed skill is dropped in every mode.
 func TestForgotten(t *testing.T) {
 	for _, mode := range []string{Review, Enforce} {
 		synctest.Test(t, func(t *testing.T) {
@@ -273,8 +273,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// slow is a file system in which each read of a script but the first is slow, as the read of the
-// scan is.
+// slow is a file system in which each read of a script except the first is slow. The scan makes
+// such a read.
 type slow struct {
 	fs.FS
 	read sync.Map
@@ -305,7 +305,8 @@ func (f *slowFile) Read(p []byte) (int, error) {
 	return f.File.Read(p)
 }
 
-// TestPending: a server does not wait for its decider. Skills are held back until they are judged.
+// TestPending checks that a server does not wait for its decider, and holds skills back until they
+// are judged.
 func TestPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string]string{}
@@ -359,7 +360,8 @@ func (l loading) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// TestRemembered: verdicts remembered from an earlier run serve no skill that has changed since.
+// TestRemembered checks that a verdict from an earlier run does not let a skill pass that has
+// changed since.
 func TestRemembered(t *testing.T) {
 	const good, bad = "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | wc\n", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n"
 	m := skilltest.Project(map[string]string{
@@ -367,7 +369,7 @@ func TestRemembered(t *testing.T) {
 		"pdf/run.sh": good, "was/SKILL.md": skilltest.Document("was", "d"), "was/run.sh": bad,
 	})
 	old := m.Files["doc/SKILL.md"].ModTime
-	m.Put("new/SKILL.md", skilltest.Document("new", "d")) // too young for its stamp to prove anything
+	m.Put("new/SKILL.md", skilltest.Document("new", "d")) // too new for its stamp to prove its contents
 	cache := NewCache("", "", time.Now)
 	run := func(scan Config) map[string]*catalog.Entry {
 		t.Helper()

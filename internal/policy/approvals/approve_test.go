@@ -24,7 +24,7 @@ func file(path, text string) skill.File {
 	return skill.File{Path: path, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))}
 }
 
-// sample returns a book of one approval, and its files.
+// sample returns a book with one approval, and the approved files.
 func sample() (*Book, []skill.File) {
 	files := []skill.File{file("SKILL.md", "main"), file("run.sh", "echo")}
 	b := &Book{}
@@ -120,7 +120,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestParse refuses text that differs from knack's own format, with the place and a fix.
+// TestParse checks that Parse refuses a text that differs from knack's own format, with the
+// position and a fix.
 func TestParse(t *testing.T) {
 	good := text()
 	set := skill.SetOf(sampleFiles()).String()
@@ -250,8 +251,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any bytes: a fault has a place in the text, and parsed approvals are written and
-// read again the same.
+// FuzzParse checks for any bytes that a fault has a position in the text, and that parsed approvals
+// are the same after they are written and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(text()))
 	f.Add([]byte(text()[:300]))

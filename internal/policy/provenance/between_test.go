@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// TestEnforceBetween checks that a file that the present lock does not have cannot be read,
-// even if the last scan was before that lock, and that a refresh is requested.
+// TestEnforceBetween checks that a file that the present lock does not have cannot be read, even if
+// the last scan was before that lock. The attempt requests a refresh.
 func TestEnforceBetween(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -77,8 +77,8 @@ func TestEnforceBetween(t *testing.T) {
 	check("after a refresh", pdf, "", false)
 }
 
-// TestFallbackBetween checks that the text last served is not served again once the lock refuses the
-// skill, also before a scan has seen that.
+// TestFallbackBetween checks that the text last served is not served again once the lock refuses
+// the skill, even before the next scan.
 func TestFallbackBetween(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -112,13 +112,13 @@ func TestFallbackBetween(t *testing.T) {
 	}
 }
 
-// scans counts scans like a source, with numbers above any source's.
+// scans counts scans as a source does. turn returns numbers above those of all sources.
 var scans atomic.Uint64
 
 func turn() uint64 { return 1<<40 + scans.Add(1) }
 
-// TestBounded checks that folders that are gone are forgotten, but not that a root had a
-// lock.
+// TestBounded checks that removed folders are dropped from the cache. That a root had a lock is not
+// forgotten.
 func TestBounded(t *testing.T) {
 	p := newProject(t)
 	p.skill(".claude/skills/pdf")
@@ -157,7 +157,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestStatesBounded forgets the states of skills that were compared, if they are too many.
+// TestStatesBounded checks that the states of compared skills are dropped if there are too many.
 func TestStatesBounded(t *testing.T) {
 	locks := New(Options{})
 	root := &skill.Root{Dir: "/x"}
@@ -169,7 +169,7 @@ func TestStatesBounded(t *testing.T) {
 	}
 }
 
-// TestOneLock checks that a lock is reported once, though it is read for each root.
+// TestOneLock checks that a lock is reported once, even if it is read for each of several roots.
 func TestOneLock(t *testing.T) {
 	p := newProject(t)
 	p.write(lockfile.Name, "{")

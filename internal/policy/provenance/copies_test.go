@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestCopies checks that only locked copies in a client's folder are compared with the lock, not
-// other skills there.
+// TestCopies checks that the lock is compared only with copies of locked skills in a client's
+// folder, and not with other skills there.
 func TestCopies(t *testing.T) {
 	const at, copied = ".agents/skills/pdf", ".claude/skills/pdf"
 	p := newProject(t)

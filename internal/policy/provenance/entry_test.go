@@ -7,7 +7,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// A skill within a locked one is locked with it, and one that was put there by hand is not.
+// TestNested checks that a skill within a locked skill is locked with it, and that a skill that was
+// put there by hand is not.
 func TestNested(t *testing.T) {
 	for _, enforce := range []bool{false, true} {
 		p := newProject(t)
@@ -43,8 +44,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// The fix for a skill that is not locked is a command that needs no quoting in a shell, or general
-// advice.
+// TestAddFix checks that the fix for a skill that is not locked has a command that needs no quoting
+// in a shell, or else general advice.
 func TestAddFix(t *testing.T) {
 	for _, c := range []struct{ folder, shown, key, want string }{
 		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records"},

@@ -62,7 +62,7 @@ func (p *project) skill(folder string) {
 	p.write(folder+"/scripts/run.py", "print(1)\n")
 }
 
-// lock locks folders as they are.
+// lock writes a lock with the present files of folders.
 func (p *project) lock(folders ...string) {
 	p.t.Helper()
 	lock := &lockfile.Lock{Skills: map[string]lockfile.Skill{}}
@@ -96,7 +96,8 @@ func (p *project) root(below string) skill.Root {
 // catalog makes a catalogue of roots, and reads it.
 func (p *project) catalog(o Options, roots ...skill.Root) (*catalog.Catalog, *Locks) {
 	p.t.Helper()
-	// A clock a minute ahead: no stamp is racy, and each question looks at the lock.
+	// The clock advances by a minute with each use, so no stamp is racy and no cached lock is
+	// fresh.
 	tick := time.Duration(0)
 	var mu sync.Mutex
 	o.Now = func() time.Time {
@@ -141,7 +142,7 @@ func in(t testing.TB, v catalog.View, folder string) *catalog.Entry {
 	return nil
 }
 
-// TestLocked compares skills with their lock without enforcing it.
+// TestLocked checks the comparison of skills with their lock if locks are not enforced.
 func TestLocked(t *testing.T) {
 	p := newProject(t)
 	for _, name := range []string{"same", "script", "more", "less", "main", "own"} {
@@ -192,8 +193,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestSilentDisk checks that a root with a silent disk keeps its last verdicts, and that
-// other roots are judged.
+// TestSilentDisk checks that a root whose disk does not answer keeps its last verdicts, and that
+// the skills of other roots are still compared.
 func TestSilentDisk(t *testing.T) {
 	p := newProject(t)
 	p.skill("one/pdf")
@@ -324,8 +325,8 @@ func TestEnforceNoLock(t *testing.T) {
 	}
 }
 
-// TestEnforceEmptied checks that no skill is served once its lock is emptied while the server
-// runs.
+// TestEnforceEmptied checks that a skill is no longer served after its lock was emptied while the
+// server runs.
 func TestEnforceEmptied(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -392,8 +393,9 @@ func TestEnforceLinks(t *testing.T) {
 	}
 }
 
-// TestEnforceLinkOut checks that a skill outside, linked into a root with a lock, is skipped
-// unless the lock has it under the link's name. Then it counts as locked by any path to it.
+// TestEnforceLinkOut checks that a skill outside of a root with a lock, to which a link in the root
+// leads, is skipped unless the lock has it under the link's name. If the lock has it, the skill
+// counts as locked by any path to it.
 func TestEnforceLinkOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -428,11 +430,11 @@ func TestEnforceLinkOut(t *testing.T) {
 	p.lock(".agents/skills/pdf", ".agents/skills/evil")
 	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true, "free/evil": true, ".agents/skills/evil": true})
 	p.write("vendor/evil/scripts/run.py", "print(2)\n")
-	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true}) // free/evil is the folder that is locked
+	check(map[string]bool{".agents/skills/pdf": true, "free/pdf": true}) // free/evil leads to the locked folder
 }
 
-// TestEnforceLayouts checks, for any links to its folder, root and lock, that a skill is served as
-// locked and refused if changed.
+// TestEnforceLayouts checks that a skill is served if it matches its lock and refused if it has
+// changed, whatever links lead to its folder, its root and its lock.
 func TestEnforceLayouts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -529,8 +531,8 @@ func TestEnforceRead(t *testing.T) {
 	}
 }
 
-// TestEnforceManifest checks that a skill that lost a file since the scan has no manifest,
-// though no other file changed.
+// TestEnforceManifest checks that a skill that lost a file since the scan has no manifest, even if
+// no other file changed.
 func TestEnforceManifest(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)
@@ -545,8 +547,8 @@ func TestEnforceManifest(t *testing.T) {
 	}
 }
 
-// TestEnforceRace reads while another program writes: all bytes that are read are as
-// locked.
+// TestEnforceRace checks that every file that is read while another program writes it matches the
+// lock.
 func TestEnforceRace(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)
@@ -560,7 +562,7 @@ func TestEnforceRace(t *testing.T) {
 	want := skill.DigestOf([]byte(good))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { // in place and by rename, with sizes that are the same
+	wg.Go(func() { // writes in place and by rename, always with the same size
 		for i := 0; ; i++ {
 			select {
 			case <-done:
