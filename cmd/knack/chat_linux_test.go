@@ -45,11 +45,12 @@ func talkative(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// escapes are the sequences of the editor, without those that paint.
+// escapes matches the escape sequences that the line editor sends, except those for colours.
 var escapes = regexp.MustCompile(`\x1b\[(\?2004[hl]|[0-9]*[ABCDGKJ])`)
 
-// TestChatAtTerminal types a conversation: keys for editing, a paste, calls that are dim, and Ctrl-C
-// in a line, in an answer and at an empty line. The terminal is left as it was.
+// TestChatAtTerminal checks a conversation at a terminal: keys for editing, a paste, dimmed tool
+// calls, and Ctrl-C in a line, in an answer and at an empty line. The terminal must be in its first
+// mode at the end.
 func TestChatAtTerminal(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(talkative))
@@ -57,7 +58,7 @@ func TestChatAtTerminal(t *testing.T) {
 	skills := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "")})
 	term := atTerminal(t, knack(t, os.Args[0], "chat", "--url", server.URL, "--model", "m", "--no-builtin", "--dir", skills))
 	prompts := 0
-	types := func(keys, shown string) { // at the next prompt
+	types := func(keys, shown string) { // types the keys at the next prompt
 		t.Helper()
 		prompts++
 		testwait.Until(t, func() bool { return strings.Count(term.screen(), "You: ") >= prompts }, "a prompt in ", term.screen)

@@ -14,11 +14,11 @@ import (
 	"github.com/knack-dev/knack/internal/tools/genskills"
 )
 
-// longest is the time in which every command gives a first sign of life.
+// longest is the time in which every command must show a first output.
 const longest = 500 * time.Millisecond
 
-// firstSigns lists the measured commands, each with its standard input, or with the input to
-// type once a text is shown.
+// firstSigns lists the measured commands. input is the standard input of a command, or, if until is
+// set, the text to type after the terminal shows until.
 var firstSigns = []struct{ command, until, input string }{
 	{command: "knack"},
 	{command: "knack version"},
@@ -43,8 +43,8 @@ var firstSigns = []struct{ command, until, input string }{
 	{command: "knack serve --http 127.0.0.1:0", until: "knack serves MCP at"},
 }
 
-// TestFirstSign runs every command in a project with many skills, at a terminal of 80 columns,
-// and records when each first shows something. KNACK_FIRST_SIGN is the number of skills.
+// TestFirstSign runs every command in a project with many skills, at a terminal of 80 columns, and
+// records when each first shows an output. KNACK_FIRST_SIGN is the number of skills.
 func TestFirstSign(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("KNACK_FIRST_SIGN"))
 	if err != nil {
@@ -100,7 +100,7 @@ func TestFirstSign(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join("..", "..", "doc", "first-sign.txt"), []byte(table.String()), 0o644))
 }
 
-// cut returns the begin of a line, without colours.
+// cut returns the beginning of a line, without colours.
 func cut(line string) string {
 	line = strings.NewReplacer("\x1b[1m", "", "\x1b[2m", "", "\x1b[0m", "", "\x1b[1;31m", "").Replace(line)
 	if runes := []rune(line); len(runes) > 40 {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Lines that are not messages, or are too long, get an error, and the session continues.
+// TestBadLines checks that lines that are not messages, or are too long, get an error, and that the
+// session continues.
 func TestBadLines(t *testing.T) {
 	p := start(t, "serve")
 	p.initialize()
@@ -69,8 +70,8 @@ func TestSixteenMebibytes(t *testing.T) {
 	}
 }
 
-// TestSpecialFiles checks that a SKILL.md that is not a regular file is skipped with a
-// reason, and that the other skills are served at once.
+// TestSpecialFiles checks that a SKILL.md that is not a regular file is skipped with a reason, and
+// that the other skills are served without delay.
 func TestSpecialFiles(t *testing.T) {
 	posix(t)
 	dir := tree(t, map[string]string{
@@ -103,7 +104,7 @@ func TestSpecialFiles(t *testing.T) {
 			t.Errorf("%s: %q, want %s", skill, got[skill], why)
 		}
 	}
-	// The same inside a skill.
+	// A pipe inside a skill cannot be read either.
 	p.call(3, "tools/call", `{"name":"read_file_in_skill","arguments":{"skill_name":"git","file_path":"pipe"}}`)
 	if a := p.receive(); !a.Result.IsError || a.text() != "ERROR: Cannot read file 'pipe': not a regular file" {
 		t.Errorf("pipe: %s", a.text())
@@ -118,8 +119,8 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// Between list and call a skill may change, become faulty or vanish: the answer is always
-// current and never empty.
+// TestSkillChangesBetweenListAndCall checks that an answer is current and never empty if a skill
+// changes, becomes faulty or vanishes between list and call.
 func TestSkillChangesBetweenListAndCall(t *testing.T) {
 	dir := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "one"), "tar/SKILL.md": skillMD("tar", "")})
 	file := filepath.Join(dir, "git/SKILL.md")
@@ -141,7 +142,7 @@ func TestSkillChangesBetweenListAndCall(t *testing.T) {
 		"gone": {change: func() error { return os.RemoveAll(filepath.Dir(file)) },
 			text: "Skill 'git' not found.\nAvailable skills: tar\n"},
 		"a folder": {change: func() error { _ = os.Remove(file); return os.Mkdir(file, 0o755) },
-			// A registered skill whose file cannot be read now (contract 004).
+			// The skill is registered, but its file cannot be read now (contract 004).
 			text: "'git' exists but was skipped: ", read: "# git\n\nSkill content is temporarily unavailable.\nURI: skill://git/SKILL.md"},
 	} {
 		for _, first := range []string{"tools/call", "resources/read"} {

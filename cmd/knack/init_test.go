@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestStartPaysForNoScan starts a server without the section scan. The packages that judge skills
-// make their tables on first use, so that the start allocates at most 8 KiB for all of them.
+// TestStartPaysForNoScan checks the start of a server whose configuration has no section scan. The
+// packages that judge skills make their tables on first use, so that the start allocates at most 8
+// KiB for all of them.
 func TestStartPaysForNoScan(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "serve", "--dir", t.TempDir())
 	home := t.TempDir()

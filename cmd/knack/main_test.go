@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// asKnack makes the test binary run as knack: a real process, and under -race an
-// instrumented one.
+// asKnack is the environment variable that makes the test binary run as knack, in a process of its
+// own that -race instruments too.
 const asKnack = "KNACK_TEST_AS_KNACK"
 
 const patience = 30 * time.Second // for an expected event
@@ -215,8 +215,8 @@ func TestEndsWithItsInput(t *testing.T) {
 	}
 }
 
-// After a signal, received requests are still answered. Here the answer is a megabyte that
-// the client has not read yet, so that the write blocks half way.
+// TestSignalLetsCallsEnd checks that received requests are still answered after a signal. The
+// answer has some megabytes that the client has not read yet, so the write blocks half way.
 func TestSignalLetsCallsEnd(t *testing.T) {
 	posix(t)
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -243,7 +243,8 @@ func TestSignalLetsCallsEnd(t *testing.T) {
 	}
 }
 
-// A second signal does not wait for a client that does not read.
+// TestSecondSignalEndsAtOnce checks that a second signal ends the server even if a client does not
+// read.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	posix(t)
 	p := start(t, "serve", "--no-builtin", "--dir", tree(t, map[string]string{
@@ -270,7 +271,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A server ends if its client stops reading but leaves stdin open.
+// TestClosedStdoutEnds checks that a server ends if its client closes stdout but leaves stdin open.
 func TestClosedStdoutEnds(t *testing.T) {
 	posix(t)
 	p := start(t, "serve")
@@ -282,7 +283,7 @@ func TestClosedStdoutEnds(t *testing.T) {
 	}
 }
 
-// A client that closes stderr still gets its answers.
+// TestClosedStderrHarmsNothing checks that a client that closes stderr still gets its answers.
 func TestClosedStderrHarmsNothing(t *testing.T) {
 	posix(t)
 	dir := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "")})

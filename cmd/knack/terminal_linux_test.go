@@ -27,7 +27,7 @@ type terminal struct {
 
 	mu    sync.Mutex
 	shown strings.Builder
-	first time.Duration // from the start to the first sign of life
+	first time.Duration // from the start to the first output
 }
 
 // atTerminal starts a command at a terminal. If it has no stdin, its stdin is the terminal too.
@@ -138,7 +138,7 @@ func TestProgressAtTerminal(t *testing.T) {
 		}
 		_, after, _ := strings.Cut(term.screen(), waiting)
 		rest := strings.Split(waiting+after[:max(strings.Index(after, "\x1b[1;31merror:"), 0)], "\r")
-		// Blanks over the line that was shown last, which need not be the first.
+		// Spaces must overwrite the line that was shown last, which need not be the first.
 		if n := len(rest); n < 3 || rest[n-1] != "" || strings.Trim(rest[n-2], " ") != "" || len(rest[n-2]) < len(strings.TrimRight(strings.TrimSuffix(rest[n-3], "^C"), " \b")) {
 			t.Errorf("%s: after the line comes %q", end, after)
 		}
