@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// A program opens the skills of a folder, searches them, loads one by a tool call, and serves all of
-// them over MCP.
+// A program opens the skills of a folder, searches them, loads a skill with a tool call, and serves
+// all of them over MCP.
 func Example() {
 	ctx := context.Background()
 	skills, err := knack.Open(ctx, knack.Options{Dirs: []string{"source/builtin/skills"}})
@@ -50,7 +50,7 @@ func Example() {
 	// Loading: write-a-skill
 }
 
-// The page for people who write agents begins with the example above.
+// TestAgentsPage checks that doc/agents.md begins with the code of the example above.
 func TestAgentsPage(t *testing.T) {
 	source, err := os.ReadFile("knack_test.go")
 	if err != nil {
@@ -122,8 +122,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestSearchNames checks that each name that a search returns loads that skill, also if another
-// folder has a skill of the same name.
+// TestSearchNames checks that each name that a search returns loads the found skill, even if
+// another folder has a skill with the same name.
 func TestSearchNames(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	write(t, one, "adding", "Adds numbers")
@@ -141,8 +141,8 @@ func TestSearchNames(t *testing.T) {
 	}
 }
 
-// A skill that does not match the lock beside it is not served, if the settings enforce
-// locks.
+// TestLibraryIsGuarded checks that a skill that does not match the lock beside it is not served if
+// the settings enforce locks.
 func TestLibraryIsGuarded(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, ".agents", "skills"), "adding", "Adds numbers")
@@ -197,7 +197,8 @@ func TestOpenWithSilentFolder(t *testing.T) {
 	})
 }
 
-// TestHandlerCloses checks that a server of the program itself can shut down while a client listens.
+// TestHandlerCloses checks that a program's own HTTP server with the handler can shut down while a
+// client listens.
 func TestHandlerCloses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "adding", "Adds numbers")

@@ -2,13 +2,12 @@ package knack_test
 
 // The tables of the rules in rules_test.go.
 
-// programs lists the packages that may start other programs; in the product, packages that start
-// git, the credential helpers that the user configured for docker, and the servers that the user
-// names.
+// programs lists the packages that may start other programs. Packages of the product start git, the
+// credential helpers that the user configured for docker, and the servers that the user names.
 var programs = []string{"internal/tools/bench", "internal/distribution/origin/git", "internal/llm/mcpclient", "internal/distribution/registry/internal/login", "internal/test/registrytest"}
 
-// outside lists, for each other module, the packages that may import it. A module without a
-// row needs one, and a decision.
+// outside lists, for each other module, the packages that may import it. A new module needs a row
+// here, and a decision.
 var outside = map[string][]string{
 	"go.yaml.in/yaml/v4":                     {"skill/frontmatter", "internal/clientconfig"},
 	"github.com/modelcontextprotocol/go-sdk": {"skillsext", "internal/workspace/login", "internal/llm/mcpclient", "mcpserver", "mcpserver/internal/wire", "mcpserver/internal/stdio", "mcpserver/internal/httpd", "mcpserver/internal/notify"},
@@ -41,11 +40,12 @@ var surroundings = use{
 	allowed: []string{"internal/base/console", "cmd/knack", "internal/tools/genskills/write", "internal/tools/sbom", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/test/testwait", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
-// files lists the names that access a disk by path. A source opens skills; edit and client
-// change files that the user named; store reads its own; internal/workspace/settings reads configuration, plugins lists folders of
-// plugins, and internal/workspace/certificate
-// looks whether such a file has changed. buildinfo reads the running program. audit reopens its own
-// file; doctor lists folders and opens no file; console opens the pipe of an output once more.
+// files lists the names that access a disk by path. A source opens skills. Packages edit and
+// clientconfig change files that the user named, and store reads its own. In internal/workspace,
+// settings reads configuration, plugins lists folders of plugins, and certificate checks whether a
+// file has changed. Package buildinfo reads the running program, and audit opens its own file
+// again. Package doctor lists folders and opens no file, and console opens the pipe of an output
+// once more.
 var files = use{
 	names: map[string][]string{
 		"os": {
@@ -60,9 +60,9 @@ var files = use{
 	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/buildinfo", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
-// writes lists the names that make or replace a file. Package edit writes files whole or
-// not at all, and never over another program's change, through the open folder. Package audit
-// appends to its log.
+// writes lists the names that make or replace a file. Package edit writes files through the open
+// folder, whole or not at all, and never overwrites another program's change. Package audit appends
+// to its log.
 var writes = use{
 	names: map[string][]string{
 		"os":        {"Create", "CreateTemp", "WriteFile", "Mkdir", "MkdirAll", "MkdirTemp", "Rename", "Link", "Symlink", "Chmod", "Truncate"},
@@ -72,8 +72,8 @@ var writes = use{
 	allowed: []string{"internal/base/edit", "internal/server/audit", "internal/tools/genskills/write", "internal/tools/bench", "internal/test/registrytest"},
 }
 
-// guards lists the functions that make skills, and the ways around the operator's policy. One package
-// uses them, so that no command can forget the guard; see [workspace.Open].
+// guards lists the functions that create sources of skills, and those that bypass the operator's
+// policy. Few packages may use them, so that no command can forget the guard; see [workspace.Open].
 var guards = use{
 	names: map[string][]string{
 		module + "/source/builtin":             {"New"},

@@ -1,7 +1,7 @@
-// Package knack_test checks rules that the compiler does not check. TestWings says which wing
-// may import which, TestRules which packages may use files, the environment and other modules,
-// and that every exported name is documented. If a rule is in the way, change it here with a line in
-// doc/decisions; do not work around it.
+// Package knack_test checks rules that the compiler does not check. TestWings checks which wing
+// imports which. TestRules checks which packages use files, the environment and other modules, and
+// that every exported name is documented. If a rule is in the way, do not work around it: change it
+// here, with a line in doc/decisions.
 package knack_test
 
 import (
@@ -26,13 +26,13 @@ import (
 
 const module = "github.com/knack-dev/knack"
 
-// use is a set of names by import path, with the packages that may use them.
+// use is a set of names, by import path, with the packages that may use these names.
 type use struct {
 	names   map[string][]string
 	allowed []string
 }
 
-// pkg is one package, without its tests unless requested.
+// pkg is one package. Its tests are apart from its other files.
 type pkg struct {
 	path  string // below the module, "" is the root
 	files []file
@@ -44,7 +44,8 @@ type file struct {
 	ast  *ast.File
 }
 
-// rule is one rule, and code that breaks it: a package's path and its only file.
+// rule is one rule, with examples of code that breaks it. An example is the path of a package and
+// its only file.
 type rule struct {
 	name   string
 	check  func(pkg) []string
@@ -152,8 +153,8 @@ func moduleOf(imported string) string {
 	return ""
 }
 
-// check looks for selectors by the local name of their import. A dot import
-// would hide them, so it is refused for these paths.
+// check reports uses of the names outside of the allowed packages. It looks for selectors by the
+// local name of their import. A dot import would hide them, so it is not allowed for these paths.
 func (u use) check(p pkg) (complaints []string) {
 	if slices.Contains(u.allowed, p.path) {
 		return nil
@@ -183,7 +184,8 @@ func (u use) check(p pkg) (complaints []string) {
 	return complaints
 }
 
-// checkEscapes looks for writers of JSON without HTML escapes. The product has one: [rawjson.Marshal].
+// checkEscapes looks for code that writes JSON without HTML escapes. In the product, only package
+// rawjson may do that.
 func checkEscapes(p pkg) (complaints []string) {
 	if p.path == "internal/base/rawjson" || p.path == "internal/tools/bench/floor" {
 		return nil
@@ -239,9 +241,8 @@ func checkDocumented(p pkg) (complaints []string) {
 	return complaints
 }
 
-// undocumented lists the exported names of one declaration that have neither a
-// comment of their own nor one of their group. Methods of unexported types, and
-// fields, are left to the author.
+// undocumented lists the exported names of one declaration that have neither a comment of their own
+// nor one of their group. Methods of unexported types, and fields, need no comment.
 func undocumented(decl ast.Decl) (names []string) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -345,8 +346,8 @@ func packages(t *testing.T) []pkg {
 	return pkgs
 }
 
-// lookAround reads every folder, so that a new file invalidates the cached test result. The
-// cache does not know the files that the go command reads.
+// lookAround reads every folder, so that a new file invalidates the cached test result. For the
+// cache, the files that the go command reads do not count.
 func lookAround() error {
 	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == "node_modules" || len(path) > 1 && strings.HasPrefix(d.Name(), ".")) {

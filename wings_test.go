@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// wings says which wings a wing may import, besides itself and base. Only main imports cli, which imports all.
+// wings lists the wings that a wing may import, besides itself and base. Only main imports cli,
+// which may import all.
 var wings = [][2]string{
 	{"base", ""},
 	{"clientconfig skill", ""},
