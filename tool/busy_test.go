@@ -53,7 +53,7 @@ func asked(t *testing.T, h *Host, name, why string) {
 // hanging is a root whose disk can stop answering scans and lists of folders.
 type hanging struct {
 	*skilltest.Memory
-	scan, list atomic.Pointer[chan struct{}] // to wait for; nil for a disk that answers
+	scan, list atomic.Pointer[chan struct{}] // channels to wait for; nil while the disk answers
 }
 
 func (r *hanging) Scan(ctx context.Context) (skill.Scan, error) {
@@ -137,7 +137,7 @@ func TestBusyIsNotNotFound(t *testing.T) {
 	}
 }
 
-// stuck is a file system in which some names block until it is released.
+// stuck is a file system in which opening some names blocks until held is closed.
 type stuck struct {
 	fs.FS
 	names map[string]bool

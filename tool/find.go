@@ -183,8 +183,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
 		f := findRow{name: loadName(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
-		// A page ends when its room is used up. The first skill is cut to fit, so that every page makes
-		// progress.
+		// A page ends when its room is used up. The first skill is cut to fit, so that every page
+		// makes progress.
 		if !left.take(f.line()) {
 			if len(r.skills) > 0 {
 				break
@@ -298,7 +298,8 @@ func loadName(v catalog.View, e *catalog.Entry) string {
 	return e.URI().String()
 }
 
-// nameOrFolder returns the name of a skipped skill in an answer.
+// nameOrFolder returns the name of a skipped skill for an answer, or the name of its folder if it
+// has no name.
 func nameOrFolder(e *catalog.Entry) string {
 	if e.Name != "" {
 		return display.Echo(e.Name)
@@ -306,7 +307,7 @@ func nameOrFolder(e *catalog.Entry) string {
 	return display.Echo(e.Folder())
 }
 
-// skippedNear returns the skipped skills that the query, or a word of it, names.
+// skippedNear returns the skipped skills with a name near the query or near one of its words.
 func skippedNear(v catalog.View, query string) []*catalog.Entry {
 	out := v.SkippedNear(query, problemLimit)
 	words := strings.Fields(display.CutBytes(query, display.EchoLimit))

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Form is how a list of skills was made to fit.
+// Form tells how a list of skills was shortened to fit.
 type Form string
 
 // The forms, from best to worst. In all but the first, one line of the list says how it was
@@ -24,8 +24,8 @@ const (
 // Fit describes the part of the list of skills that a client shows.
 type Fit struct {
 	client profile.Client
-	// Client is the name of a known client that cuts descriptions, or "" for all other clients. The
-	// row of older versions with another limit is called "name before version".
+	// Client is the name of a known client that cuts descriptions, or "" for all other clients. For
+	// older versions with another limit, it is "name before version".
 	Client string
 	// Limit is the number of characters of a description that the client shows, or 0 if no limit is
 	// known.

@@ -73,7 +73,7 @@ func (r getSkillResult) result() Result {
 // folderList is the answer of the runner set's list_skills.
 type folderList struct {
 	Skills []string `json:"skills"` // folder names, sorted
-	// Incomplete says why skills may be missing; usually empty, and then omitted.
+	// Incomplete is the reason why skills may be missing. It is usually empty, and then omitted.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 

@@ -222,7 +222,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	return text + cmp.Or(summary, ".") + load, named
 }
 
-// usage returns the sentences after the head: how the skills are used.
+// usage returns the sentences after the head, about the use of the skills.
 func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	var s []string
 	if len(skills) > 0 { // without skills, the head explains the word

@@ -50,7 +50,8 @@ func (t *Tool) accepted() []string {
 }
 
 // Asked returns the name or URI of the skill, and the path of the file in it, that the arguments of
-// a call give. Both are "" if the tool takes none or if the arguments are malformed.
+// a call give. Each is "" if the tool takes no such argument, and both are "" if the arguments are
+// malformed.
 func (t *Tool) Asked(args json.RawMessage) (skill, file string) {
 	if len(t.skillKeys) == 0 {
 		return "", ""

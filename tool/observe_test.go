@@ -154,7 +154,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestBegin checks that a call is seen before it is answered.
+// TestBegin checks that Begin is called before a call is answered, and Observe afterwards.
 func TestBegin(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "d")}))
 	var seen []string

@@ -131,8 +131,8 @@ func longestNote(client profile.Profile, name, file string) string {
 	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(client, name, file, n)
 }
 
-// note returns a line with the position of the part, the length of the file, and the exact
-// call that reads on. It is empty for the whole file.
+// note returns a line with the position of the part, the length of the file, and the exact call
+// that reads the next part. It is empty for the whole file.
 func (p part) note(client profile.Profile, name, file string, size int) string {
 	if p.whole {
 		return ""

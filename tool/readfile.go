@@ -93,7 +93,7 @@ func malformedFile(name, path string, err error) Result {
 	return fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path), Error: invalidArguments + err.Error()}.result()
 }
 
-// validFolderName reports whether a name is valid in a path by the contracts' rule.
+// validFolderName reports whether the contracts allow a name as part of a path.
 func validFolderName(name string) bool {
 	return name != "" && name != "." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00") && !strings.Contains(name, "..")
 }
@@ -123,7 +123,7 @@ var (
 	errControls = errors.New("most of it is control characters, with which an answer would be too long")
 )
 
-// read checks in the order of the contract and reads the current file. The error is the
+// read makes the contract's checks in their order, and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
 	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // both are echoed until they are known to be valid

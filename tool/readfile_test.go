@@ -58,7 +58,7 @@ func calculators() *skilltest.Memory {
 
 func read(name, path string) args { return args{"skill_name": name, "file_path": path} }
 
-// refusedFile is a refusal by the runner's set, refused a refusal by the default set.
+// refusedFile returns a refusal in the runner set, and refused a refusal in the default set.
 func refusedFile(name, path, why string) Result {
 	return Result{Text: "ERROR: " + why, IsError: true, Object: fileResult{SkillName: name, FilePath: path, Error: why}}
 }
@@ -71,8 +71,8 @@ const (
 	traversal = "Path traversal detected: cannot access files outside skill folder"
 )
 
-// TestReadFileErrors checks each row of the contract's table. Where two rows apply, the
-// first answers.
+// TestReadFileErrors checks each row of the contract's table. Where two rows apply, the first
+// determines the answer.
 func TestReadFileErrors(t *testing.T) {
 	notFound := func(name, path string) string { return "File '" + path + "' not found in skill '" + name + "'" }
 	tests := []struct{ name, skill, path, want string }{

@@ -105,7 +105,7 @@ func newSkill(head string, isDefault bool) *Tool {
 	}
 }
 
-// skillArgument returns the argument name, or command, its name in newer clients.
+// skillArgument returns the value of the argument name, or of command, as newer clients call it.
 func skillArgument(args arguments) (string, error) {
 	name, hasName, err := args.name("name")
 	if err != nil {
@@ -256,8 +256,8 @@ const nearest = 10
 const mostEdits = 64
 
 // skillNotNamed returns the not-found answer of the default set. It has the hints for the name,
-// then the names closest in spelling, then names that share words, those with the most first. If
-// there are none, it has the first names by relevance.
+// then the names closest in spelling, then names that share words, those with the most first. If no
+// name is near, it has the first names by relevance.
 func skillNotNamed(v catalog.View, name string) string {
 	near := v.Near(name, nearest)
 	for _, e := range sharingWords(v, name) {

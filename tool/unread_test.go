@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// unreadRoot is a root that cannot be read, or whose scan blocks until it is released.
+// unreadRoot is a root that cannot be read, or whose scan blocks until held is closed.
 type unreadRoot struct {
 	*skilltest.Memory
 	err     error

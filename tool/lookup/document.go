@@ -25,7 +25,7 @@ type Document struct {
 // ErrUnknown is returned if no skill has the URI.
 var ErrUnknown = errors.New("no skill has this URI")
 
-// engagePath is the path of the URI that always answers.
+// engagePath is the path of the URI that always has a text.
 const engagePath = "engage/" + skill.MainFile
 
 // Document reads the current SKILL.md with the given canonical URI. If the skill exists but cannot

@@ -1,5 +1,5 @@
-// Package lookup finds skills and documents by name, folder and URI, in a catalogue's snapshot
-// and, if that lacks them, on the current disk: no tool says "not found" before a look at the
+// Package lookup finds skills and documents by name, folder and URI. It looks in a catalogue's
+// snapshot and, if that lacks them, on the disk: no tool answers "not found" before a look at the
 // disk.
 package lookup
 
@@ -35,8 +35,8 @@ type Finder struct {
 	// Remote is set if the model is on another machine, so that a folder is named by its
 	// URI.
 	Remote bool
-	// Engage, if set, returns the text of skill://engage/SKILL.md if no skill that models
-	// may read has this URI or name: by contract 004 it always answers. It is called at
+	// Engage, if set, returns the text of skill://engage/SKILL.md if no skill that models may read
+	// has this URI or name, since by contract 004 the URI always has a text. Engage is called at
 	// each such read.
 	Engage func() string
 
@@ -104,8 +104,8 @@ func (f *Finder) NamedBy(ctx context.Context, v catalog.View, name string, by fu
 	return v, by(v), unsure
 }
 
-// InFolder is [Finder.Named] for a skill that by finds by the exact name of its folder. It also
-// reports whether there is such a folder.
+// InFolder is [Finder.Named] for the exact name of a folder. The function by finds the folder's
+// skill in a view. InFolder also reports whether there is such a folder.
 func (f *Finder) InFolder(ctx context.Context, v catalog.View, name string, by func(v catalog.View, folder string) *catalog.Entry) (now catalog.View, e *catalog.Entry, folder bool, unsure error) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
 		return v, e, true, nil

@@ -14,15 +14,15 @@ import (
 // A skill that a call names may be newer than the snapshot. Before a contract answers that there is
 // no such skill, [Finder.Fresh] looks at the disk:
 //
-//   - It lists the folders of each root. A folder with the skill's name and a SKILL.md may be missing
-//     from the snapshot, or skipped there for an earlier state of the file. All roots are then
-//     refreshed immediately. This finds every skill whose folder has its name and existed before the
-//     call. A refresh may leave such a folder unknown, for example a second link to another folder.
-//     The folder then causes no further refresh for an interval. At most [maxFruitless] folders are
-//     tried in vain in that time.
-//   - Only a refresh finds a skill in a deeper folder, or in a folder with another name. It is made if
-//     the last refresh began longer ago than [minInterval] and than ten times its duration. Names of
-//     missing skills thus cost at most a tenth of the time, however many are looked up.
+//   - It lists the folders of each root. A folder with the skill's name and a SKILL.md may be
+//     missing from the snapshot, or skipped there for an earlier state of the file. All roots are
+//     then refreshed immediately. This finds every skill whose folder has its name and existed
+//     before the call. A refresh may leave such a folder unknown, for example a second link to
+//     another folder. The folder then causes no further refresh for an interval. At most
+//     [maxFruitless] folders are tried in vain in that time.
+//   - Only a refresh finds a skill in a deeper folder, or in a folder with another name. It is made
+//     if the last refresh began longer ago than [minInterval] and than ten times its duration.
+//     Names of missing skills thus cost at most a tenth of the time, however many are looked up.
 //
 // All callers share one refresh. They wait at most for [patience] until it ends, and until a root
 // has listed its folders. A root that did not answer gets no further request until it has answered.

@@ -55,8 +55,8 @@ func WithClient(ctx context.Context, c *Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// FromContext returns the client of [WithClient], or without one a client that shows every answer
-// whole.
+// FromContext returns the client of [WithClient], or a client that shows every answer whole if the
+// context has none.
 func FromContext(ctx context.Context) Client {
 	if c, ok := ctx.Value(clientKey{}).(*Client); ok && c != nil {
 		return *c
@@ -171,8 +171,8 @@ func (c Client) Agent() string {
 	return untested[strings.ToLower(c.Name)]
 }
 
-// ClientOf returns the client of an agent, by its name in the table of agents. An agent whose client
-// knack does not recognize has the unknown client.
+// ClientOf returns the client of an agent, by its name in the table of agents. An agent whose
+// client knack does not recognize has the unknown client.
 func ClientOf(agent string) Client {
 	for _, p := range known {
 		if p.Title == agent {
@@ -229,8 +229,8 @@ func leadingNumber(s string) uint64 {
 	return n
 }
 
-// ToolName returns the client's name for one of this server's tools, quoted. If that is not known
-// for sure, it returns the tool's own name.
+// ToolName returns the client's name for one of this server's tools, quoted. If the client's name
+// is not certain, it returns the tool's own name.
 func (p Profile) ToolName(name string) string {
 	if p.Exact {
 		name = p.Prefix + name

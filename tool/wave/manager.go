@@ -110,9 +110,8 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 	return r, nil
 }
 
-// LoadSkill is the contract's loadSkill: it reads the current skill. It returns nil if no
-// skill has this name. The error is a [*SkillErrorDetails] for a skill that is not valid, else
-// the context's.
+// LoadSkill is the contract's loadSkill: it reads the current skill. It returns nil if no skill has
+// this name. The error is a [*SkillErrorDetails] for an invalid skill, or the context's.
 func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, error) {
 	e, data, err := load(ctx, m.Finder, name)
 	var details *SkillErrorDetails

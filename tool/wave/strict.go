@@ -61,8 +61,8 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
 }
 
-// findNamed returns the first valid skill with this name. Without one it returns the invalid skill that
-// was probably meant, if any, and the reason.
+// findNamed returns the first valid skill with this name. Without one it returns the invalid skill
+// that was probably meant, if any, and the reason.
 func findNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	if e := v.First(func(e *catalog.Entry) bool { return name != "" && e.Name == name && len(faults(e)) == 0 }); e != nil {
 		if !e.ModelInvocable {

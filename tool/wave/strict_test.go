@@ -48,7 +48,7 @@ func finderOf(t testing.TB, roots ...*skilltest.Memory) *lookup.Finder {
 	return &lookup.Finder{Catalog: skilltest.Catalog(t, roots...)}
 }
 
-// waveFinder finds the skills of [waves], one of which may not be read.
+// waveFinder finds the skills of [waves], one of which cannot be read for lack of permission.
 func waveFinder(t testing.TB) *lookup.Finder {
 	roots := waves()
 	roots[0].FS = skilltest.Deny(roots[0].Files, "denied/SKILL.md")

@@ -106,7 +106,7 @@ type ParsedSkillFile struct {
 	SkillMetadata    SkillMetadata    `json:"skillMetadata"`
 	ValidationErrors []string         `json:"validationErrors"`
 	IsValid          bool             `json:"isValid"`
-	// Warnings do not make the file invalid: references that leave the skill's
-	// folder. They are never followed.
+	// Warnings are about references that leave the skill's folder, which are never followed. They
+	// do not make the file invalid.
 	Warnings []string `json:"warnings,omitempty"`
 }

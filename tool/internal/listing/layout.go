@@ -39,9 +39,9 @@ type Place struct {
 }
 
 // Lay distributes a list of skills over places and returns the text of each place. Lengths are in
-// units of the client. order has the indexes of the skills, the most relevant skills first. Relevant
-// skills get descriptions before others do, and get into the first place. Within a text, skills are
-// in the order of the list.
+// units of the client. order has the indexes of the skills, the most relevant skills first.
+// Relevant skills get descriptions before others do, and get into the first place. Within a text,
+// skills are in the order of the list.
 //
 // The list takes the first form that fits:
 //
@@ -335,8 +335,8 @@ func (it *item) describe(description string) {
 	it.description, it.gist = description, skill.Gist(description)
 }
 
-// brief returns the description in at most n characters. It cuts at the end of a word if that leaves
-// leastRow characters.
+// brief returns the description in at most n characters. It cuts at the end of a word if that
+// leaves leastRow characters.
 func (it *item) brief(n int) string {
 	if utf8.RuneCountInString(it.description) <= n {
 		return it.description

@@ -308,10 +308,10 @@ func shortened(what, search string) string {
 }
 
 // Names returns the list of names. If all names fit, note follows if it fits too; an empty note
-// means the line about omitted descriptions. Otherwise the list has as many names as fit, in order,
-// and a line with the number of omitted ones. It then omits names longer than any answer would
-// repeat, so that they cannot displace others. Below [MinBudget] the lines are shorter, and one of
-// them is always present.
+// stands for the line about omitted descriptions. Otherwise the list has as many names as fit, in
+// order, and a line with the number of omitted names. It then omits names longer than any answer
+// would repeat, so that they cannot displace others. Below [MinBudget] the lines are shorter, and
+// one of them is always present.
 func (s *Skills) Names(budget int, note, search string) (string, Arrangement) {
 	return s.names(plain, budget, note, search)
 }

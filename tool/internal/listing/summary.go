@@ -23,9 +23,9 @@ const fewNames = 10
 // derived. They have the same frequent topics as 100,000 names, in 1 ms instead of 100.
 const sampled = 2000
 
-// Summary describes the skills in at most n characters, as the continuation of their number. It is
-// ": a, b." if all names fit, else as many names as fit and the topics of the other skills. named
-// lists the names in the text. search is the tool that finds the others, or "".
+// Summary describes the skills in at most n characters, as the continuation of their number. The
+// text is ": a, b." if all names fit. Otherwise it has as many names as fit, and the topics of the
+// other skills. named lists the names in the text. search is the tool that finds the others, or "".
 func Summary(skills []*catalog.Entry, n int, search string) (text string, named []string) {
 	const shortest = len("a, ")
 	s := summaryOf(skills, n, search)
