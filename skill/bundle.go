@@ -34,7 +34,7 @@ type Root struct {
 	// if clients on other machines send requests too. Answers then name the root only by its label.
 	Shown string
 	// Prefix is the first part of the URIs of the root's skills. It is the label if several roots
-	// are served, so that no root can take over another's URI; else empty.
+	// are served, so that no root can take over another's URI, and otherwise empty.
 	Prefix string
 	// Unlisted keeps the root's skills out of lists and searches, because clients show them by
 	// other means. The skills still load by name and by URI.
@@ -52,8 +52,8 @@ type Root struct {
 	// Real is the path of Dir at the start, with links resolved if possible. It is empty if no rule
 	// needs the targets of links; see [Scan.Real].
 	Real string
-	// Publisher describes the publisher of a root whose label the server's operator chose, else
-	// nil. Such a label is the prefix even for a single root.
+	// Publisher describes the publisher of a root whose label the server's operator chose. Such a
+	// label is the prefix even for a single root. Publisher is nil for any other root.
 	Publisher *Publisher
 }
 

@@ -145,7 +145,7 @@ const (
 	LackTime    Lack = "time"    // the first request for its release is still running
 )
 
-// Error says since when the source is unreachable or refused.
+// Error returns a text with the time since which the source is unreachable or refused.
 func (e *UnreachableError) Error() string {
 	state := "unreachable since "
 	switch e.Cause {

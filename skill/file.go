@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxFile bounds any file of a skill, in bytes (contract 001 by contracts.md).
+// MaxFile bounds any file of a skill, in bytes (contract 001, contracts.md).
 const MaxFile = 16 << 20
 
 // readTries is the number of attempts to read a file that keeps changing.

@@ -43,8 +43,8 @@ func fenced(block string) []byte {
 	return []byte("---\n" + block + "---\n# Body\n")
 }
 
-// checkRules checks that every problem has a rule, and that a document which was repaired
-// breaks one that keeps it from publication.
+// checkRules checks that every problem has a rule, and that a repaired document breaks a rule that
+// keeps it from publication.
 func checkRules(t *testing.T, d *frontmatter.Document) {
 	t.Helper()
 	unpublished := false

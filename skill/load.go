@@ -70,8 +70,8 @@ func Load(b *Bundle) *Skill {
 	return s.parsed(data, s.Stamp)
 }
 
-// Parsed returns the skill of the same bundle with these bytes of SKILL.md and their stamp.
-// It does not keep the bytes.
+// Parsed returns the skill of the same bundle with these bytes of SKILL.md and their stamp. It does
+// not retain the bytes.
 func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
 	return n.parsed(data, stamp)

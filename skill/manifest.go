@@ -71,7 +71,8 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 		name := s.served(p)
 		info, err := fs.Stat(s.FS, p)
 		if name == "" {
-			// No fs.FS accepts a name that is not UTF-8, but the folder has it.
+			// A name that is not UTF-8 cannot be opened through an fs.FS, so the type of its file
+			// comes from the folder.
 			if regular := err == nil && info.Mode().IsRegular() || err != nil && e.Type().IsRegular(); regular && CleanPath(p) != nil {
 				lacks = cmp.Or(lacks, p)
 			}
@@ -161,10 +162,10 @@ type onePass interface {
 	Whole(ctx context.Context, known []File) (files []File, ok bool)
 }
 
-// Manifest describes every file of the skill with the digest of its bytes, in path order. All
-// files belong to one state that the skill had while Manifest ran. known are the files of an
-// earlier manifest without those whose stamps were racy then: a file that still has its
-// stamp is not read again. Neither slice may be written to.
+// Manifest describes every file of the skill with the digest of its bytes, in path order. All files
+// belong to one state that the skill had while Manifest ran. known are the files of an earlier
+// manifest, except those whose stamps were racy then. A known file whose stamp is unchanged is not
+// read again. Neither known nor the result may be changed.
 //
 // The error is [ErrTooLarge] over [MaxFiles] files or [MaxSkillSize] bytes,
 // [ErrIncomplete] if a file cannot be listed, and [ErrUnstable] if the skill keeps

@@ -44,9 +44,9 @@ type Scan struct {
 	// Real is the path of the root with links resolved when it was scanned, if [Root.Real] is set.
 	// A root can be moved by replacing a link on the way to it.
 	Real string
-	// Missing is true if the root does not exist. By itself that is not an error: a
-	// well-known root may be absent. Together with an error it means that a requested root is
-	// gone, and its skills with it.
+	// Missing is true if the root does not exist. Without an error of the scan, that is not a
+	// fault, since a well-known root may be absent. With an error, it means that a requested root
+	// is gone, and its skills with it.
 	Missing bool
 }
 

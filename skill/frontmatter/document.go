@@ -63,8 +63,8 @@ func Cut(data []byte) (block, body []byte, ok bool) {
 	return data[f.start:f.end], data[f.body:], true
 }
 
-// parse is Parse with two ways to save memory. keep copies the frontmatter, which values and
-// messages share, and the fields use buf if they fit.
+// parse is Parse with two ways to save memory. keep copies the frontmatter, of which values and
+// messages are parts. The fields use the memory of buf if they fit.
 func parse(data []byte, keep func(string) string, buf []Field) *Document {
 	d := &Document{Body: len(data)}
 	// A copy of the whole file would be half of all allocations for a thousand skills.

@@ -27,7 +27,7 @@ func readPlain(block string, buf []Field) (v Value, ok bool) {
 	return v, true
 }
 
-// plainReader reads line by line. The current line is the next one to read; blank lines
+// plainReader reads a block line by line. The current line is the next one to read; blank lines
 // before it are skipped and counted.
 type plainReader struct {
 	rest   string // after the current line

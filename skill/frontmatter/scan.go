@@ -106,7 +106,7 @@ func scanBytes(s string) (wide, control int) {
 	return wide, len(s)
 }
 
-// Masks for eight bytes at once: the lowest and the highest bit of each.
+// ones and tops mask the lowest and the highest bit of each of eight bytes.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
 // specialBytes sets the highest bit of at least one byte if any of the eight is special. A special

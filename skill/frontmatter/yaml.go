@@ -16,7 +16,7 @@ import (
 // Only this file uses the YAML library. The library parses to nodes, which are converted to
 // values here by the YAML 1.2 core schema.
 
-// maxDepth bounds the nesting of frontmatter, which keeps a hostile document cheap. None of
+// maxDepth bounds the nesting of frontmatter, so that a hostile document costs little. None of
 // 145,005 real skills comes near it.
 const maxDepth = 16
 
