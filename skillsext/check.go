@@ -32,8 +32,8 @@ type CheckOptions struct {
 	// HTTP is the client to use; nil means the default one with [Bounded] answers. Any
 	// other client should bound them too.
 	HTTP *http.Client
-	// Protocol pins a protocol version; empty means the newest that both sides know. A
-	// version outside of [Versions] is an error.
+	// Protocol pins a protocol version; empty means the newest that both sides support. A version
+	// outside of [Versions] is an error.
 	Protocol string
 	// Progress, if set, is called with the numbers of checked skills and of all skills.
 	Progress func(done, all int)
