@@ -31,8 +31,8 @@ func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootSta
 	return false
 }
 
-// target returns the target of a skill's link as a skipped skill of a root with the path real, or
-// nil if the target is not in the root.
+// target returns an entry for the target of a skill's link, as for a skipped skill of the root. It
+// returns nil if the target is not in the root, whose path is real.
 func target(e *catalog.Entry, root *skill.Root, real string) *catalog.Entry {
 	separator := string(filepath.Separator)
 	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(real, separator)+separator)

@@ -129,7 +129,7 @@ func labelled(all []segment, roots []catalog.RootStatus) bool {
 		slices.ContainsFunc(roots, func(r catalog.RootStatus) bool { return label.match(r.Label) })
 }
 
-// numbered matches the label of a root without its own name.
+// numbered matches the label of a root that has a number instead of a name.
 var numbered = lazyregexp.New(`^(dir|env)-[0-9]+$`)
 
 // spelt reports whether one of the patterns matches a skill in another spelling.
@@ -190,8 +190,8 @@ func (m *misspelling) matches(w int, s spot, h int) bool {
 	return matchAll(m.folded[w:], s.folded[h:])
 }
 
-// respell returns the first h segments of the place, followed by the pattern from segment w on in the
-// spelling of the rest of the place.
+// respell returns the first h segments of the place, followed by the pattern from segment w on in
+// the spelling of the rest of the place.
 func (m *misspelling) respell(w int, s spot, h int) string {
 	var out []string
 	for _, text := range s.at[:h] {
@@ -216,7 +216,7 @@ func (m *misspelling) respell(w int, s spot, h int) string {
 // UnknownName is a name in a rule that no token's subject has. Most likely it is misspelt,
 // and a rule that denies then denies nothing.
 type UnknownName struct {
-	Group bool // the name is a group's; else a subject's
+	Group bool // set for the name of a group; otherwise it is the name of a subject
 	Name  string
 	Near  string // the nearest known name; empty if no known name is near
 }
