@@ -32,9 +32,10 @@ type geminiDefinitions struct {
 	Declarations []geminiDeclaration `json:"functionDeclarations"`
 }
 
-// geminiDeclaration has the schema as parametersJsonSchema, which accepts unchanged JSON Schema,
-// additionalProperties included; the alternative, parameters, accepts a subset of OpenAPI 3.0
-// without it (cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/FunctionDeclaration).
+// geminiDeclaration has the schema as parametersJsonSchema, which accepts any JSON Schema,
+// including additionalProperties. The alternative, parameters, accepts only a subset of OpenAPI
+// 3.0, without additionalProperties
+// (cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/FunctionDeclaration).
 type geminiDeclaration struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`

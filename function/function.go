@@ -26,7 +26,7 @@ type Format string
 
 // The formats.
 const (
-	// OpenAI is the Chat Completions form, which most other endpoints speak too:
+	// OpenAI is the Chat Completions form, which most other endpoints use too:
 	// {"id","type":"function","function":{"name","arguments"}} is answered by
 	// {"role":"tool","tool_call_id","name","content"}. Items of the Responses form are accepted
 	// too: {"type":"function_call","call_id","name","arguments"} is answered by
@@ -66,11 +66,11 @@ const (
 	// MaxInput is the largest size in bytes of a call or a list of calls: the size of the largest
 	// file that a tool reads.
 	MaxInput = 16 << 20
-	// maxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools,
-	// and no model is known to make more calls at once.
+	// maxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools, and no
+	// model is known to make more calls in one answer.
 	maxCalls = 128
-	// maxOutput bounds the texts of a list's answers together, in bytes. Further calls are
-	// answered by an error; the first answer always fits.
+	// maxOutput bounds the total size of the texts in a list of answers, in bytes. Further calls
+	// are answered by an error; the first answer always fits.
 	maxOutput = 32 << 20
 )
 

@@ -12,8 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// FormatOf returns the format of an input of [Call]: the first in which it has a call, else the first in
-// which it parses. It returns [OpenAI] if the input parses in no format.
+// FormatOf returns the format of an input of [Call]. That is the first format in which the input
+// has a call, or else the first in which it parses. It is [OpenAI] if the input parses in no
+// format.
 func FormatOf(input []byte) Format {
 	without := Format("")
 	for _, f := range []Format{OpenAI, MCP, Gemini, Anthropic} {
@@ -84,7 +85,8 @@ var answers = map[Format][]string{
 	Gemini:    {"candidates[] content parts", "content parts", "parts"},
 }
 
-// callsIn returns the list that has the calls of a vendor's answer, or nil if the input is not an answer.
+// callsIn returns the list that has the calls of a vendor's answer, or nil if the input is not an
+// answer.
 func callsIn(f Format, input json.RawMessage) (json.RawMessage, error) {
 	outer := fields(input)
 	if typ, _ := outer.text("type"); slices.Contains(callTypes, typ) {
@@ -117,10 +119,10 @@ func callsIn(f Format, input json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// isOther reports whether an element of a list is something other than a call, such as text
-// or a tool run by the vendor. The content of an Anthropic message, the parts of a Gemini
-// one and OpenAI's output items contain both, possibly of types that are newer than this
-// program. A call in another format, or an answer to one, is a mistake and not prose.
+// isOther reports whether an element of a list is something other than a call, such as text or a
+// tool run by the vendor. The content of an Anthropic message, the parts of a Gemini message and
+// OpenAI's output items can contain calls and other items. The types of the latter may be newer
+// than this program. A call in another format, or an answer to one, is a mistake and not prose.
 func isOther(f Format, one json.RawMessage) bool {
 	o := fields(one)
 	if o == nil {
