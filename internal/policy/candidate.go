@@ -79,9 +79,9 @@ func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	c.load(judged)
 }
 
-// Recall restores the files that the skill had in an earlier run. It reports false if another decider
-// has read the skill, or if SKILL.md has changed. Other changed files cannot be read, and the next
-// scan finds them.
+// Recall restores the files that the skill had in an earlier run. It reports false if another
+// decider has read the skill, or if SKILL.md has changed. Other changed files cannot be read, and
+// the next scan finds them.
 func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Digest) bool {
 	if c.Err != nil || c.files != nil || c.loaded == nil || main != c.found.Stamp || mainOf(c.found, files) != c.loaded.Digest {
 		return false

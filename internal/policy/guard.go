@@ -43,8 +43,8 @@ type Decider struct {
 // Ruling is the answer of a decider about a skill. It is immutable.
 type Ruling struct {
 	Held error // why the skill is held back: a [skill.LockError] or a [skill.HeldError]; nil lets it pass
-	// Differs returns the error for a file with other contents than Files has. If it is not nil, only
-	// these files can be read.
+	// Differs returns the error for a file whose contents differ from those in Files. If it is not
+	// nil, only these files can be read.
 	Differs func(name string, added bool) error
 	Files   []skill.File // in path order
 	Hides   bool         // only the names of Files can be listed, and none if the skill is held back
@@ -73,7 +73,7 @@ func Guarded(from catalog.Source, deciders ...*Decider) catalog.Source {
 	return s
 }
 
-// onDisk has the methods of package dir's source beside [catalog.Source].
+// onDisk has the methods of a source of package dir that [catalog.Source] does not have.
 type onDisk interface {
 	catalog.Folders
 	Names(name string, limit int) (names []string, ok bool)
@@ -223,7 +223,7 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// askAll asks every decider about a skill. Once a decider holds the skill back, c.Err tells the
+// askAll calls every decider for a skill. Once a decider holds the skill back, c.Err tells the
 // later deciders, so that they need not read the skill.
 func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.deciders))}

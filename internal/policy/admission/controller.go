@@ -341,8 +341,8 @@ func canBeApproved(files []skill.File) bool {
 	return len(files) <= skill.MaxFiles && size <= skill.MaxSkillSize
 }
 
-// HoldsBack reports whether the findings of a rule hold a skill back in mode enforce, unless they are
-// accepted.
+// HoldsBack reports whether the findings of a rule hold a skill back in mode enforce, unless they
+// are accepted.
 func HoldsBack(r *scan.Report, rule skill.RuleID) bool {
 	return rule == scan.RuleTooLarge && r.TooLarge || rule == scan.RuleNotRead && r.Unread ||
 		slices.ContainsFunc(r.Findings, func(f scan.Finding) bool { return f.Rule == rule && f.Lane == scan.Enforce })
@@ -412,7 +412,8 @@ func (ctl *Controller) Accepted(ctx context.Context, e *catalog.Entry, rule skil
 	return ctl.whyAccepted(rule, e, skill.SetOf(files))
 }
 
-// whyAccepted returns the reason and the place of the acceptance of a rule's findings in a skill, or "".
+// whyAccepted returns the reason and the place of the acceptance of a rule's findings in a skill,
+// or "".
 func (ctl *Controller) whyAccepted(rule skill.RuleID, e *catalog.Entry, set skill.Digest) string {
 	a := ctl.acceptance(rule, &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}, set)
 	if a == nil {

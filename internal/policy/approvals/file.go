@@ -17,8 +17,8 @@ import (
 )
 
 // Load reads the file at path. A file that does not exist has no approvals. The Book is never nil:
-// an unreadable one approves nothing, and also has the error. The error is an [*Error] or an
-// [*fs.PathError].
+// if the file cannot be read, the Book approves nothing and has the error. The error is a
+// [*jsonfile.Error] or an [*fs.PathError].
 func Load(path string) (*Book, error) {
 	b, _, err := load(path)
 	return b, err

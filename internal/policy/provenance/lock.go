@@ -26,7 +26,7 @@ type lock struct {
 	// The next fields describe the real folders of the skills at the last check.
 	reals   map[string]string // by key
 	keys    map[string]string // the inverse of reals
-	parents map[string]string // the folders with skills in the form of keys, by their real paths
+	parents map[string]string // folders with skills, relative as keys are, by their real paths
 	others  *sync.Map         // results of [lock.parentOf] from the disk
 	copies  map[string]string // keys of skills that also have copies in the folders of clients, by the real paths of the copies
 	global  bool              // the lock of [Options.Global]
@@ -215,7 +215,7 @@ func unusable(folder, message, fix string) *lock {
 	return &lock{folder: folder, nested: &sync.Map{}, fault: &skill.LockError{Message: message, Fix: fix}}
 }
 
-// read reads the lock of a folder, which may itself be a link's target.
+// read reads the lock of a folder. It follows links in the folder's path.
 func read(folder string, known skill.Stamp) ([]byte, skill.Stamp, error) {
 	t, err := dir.OpenTree(folder, true)
 	switch {

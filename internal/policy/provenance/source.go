@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Decider returns the decider that holds back each skill that does not match its lock, or nil if locks
-// are not enforced.
+// Decider returns the decider that holds back each skill that does not match its lock, or nil if
+// locks are not enforced.
 //
 // At each scan, all files of each skill below a root with a lock are compared with the lock. The
 // files of the skills that match are compared again while they are read, with the lock of that
