@@ -17,8 +17,8 @@ import (
 // longest is the time in which every command must show a first output.
 const longest = 500 * time.Millisecond
 
-// firstSigns lists the measured commands. input is the standard input of a command, or, if until is
-// set, the text to type after the terminal shows until.
+// firstSigns lists the measured commands. input, if not empty, is the standard input of a command.
+// A command with until is ended with Ctrl-C once the terminal shows that text.
 var firstSigns = []struct{ command, until, input string }{
 	{command: "knack"},
 	{command: "knack version"},
