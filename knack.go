@@ -61,7 +61,8 @@ type Library struct {
 	stop      func()
 }
 
-// firstScan bounds how long Open waits for disks that do not answer. A server waits no longer.
+// firstScan bounds how long Open waits for disks that do not answer. A server does not wait longer
+// either.
 const firstScan = 2 * time.Second
 
 // Open finds the skills, and follows their changes until [Library.Close]. Skills that a lock or a

@@ -177,7 +177,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// TestOpenWithSilentFolder checks that Open leaves a folder out whose disk does not answer.
+// TestOpenWithSilentFolder checks that Open leaves out a folder whose disk does not answer.
 func TestOpenWithSilentFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, silent := t.TempDir(), t.TempDir()
