@@ -142,7 +142,7 @@ const (
 	LackAnswer  Lack = ""        // it does not answer
 	LackRelease Lack = "release" // it answers, but its release is refused
 	LackLogin   Lack = "login"   // it refuses access, or the credentials
-	LackTime    Lack = "time"    // the first request for its release is still running
+	LackTime    Lack = "time"    // its release is being fetched for the first time
 )
 
 // Error returns a text with the time since which the source is unreachable or refused.
