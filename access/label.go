@@ -65,7 +65,7 @@ func (s segment) isPlain() bool { return !s.deep && len(s.parts) == 1 }
 func (p Pattern) isDeep() bool { return p.segments[0].deep }
 
 // IsMovable reports whether the URIs of a root's skills contain a label that depends on settings.
-// Such a label is that of a named root, or a numbered one of --dir.
+// Such a label belongs to a named root, or has a number of --dir.
 func IsMovable(r *skill.Root) bool {
 	return r.Prefix != "" && (r.Publisher != nil || IsNumbered(r.Label))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// TestEntryIsWritten checks that the hand-written encoding of an entry equals that of
+// TestEntryIsWritten checks that the hand-written encoding of an entry equals the output of
 // encoding/json.
 func TestEntryIsWritten(t *testing.T) {
 	const front = `{"name":"a","description":"x <y> & \u2028 \"z\"","n":1.50}`

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// The benchmarks measure what contract 002 promises: a lookup under 100 ms, a scan and a refresh
+// The benchmarks measure the promises of contract 002: a lookup under 100 ms, a scan and a refresh
 // under 1 s, and 10 MB for 100 skills.
 
 func BenchmarkSkillLookup(b *testing.B) {

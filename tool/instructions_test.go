@@ -428,8 +428,8 @@ func TestInstructionsAreInert(t *testing.T) {
 	}
 }
 
-// corpusRepositories returns the skills of each repository of the corpus, and those of the whole
-// corpus.
+// corpusRepositories returns the skills of each repository of the corpus, and the skills of the
+// whole corpus.
 func corpusRepositories(t *testing.T) map[string][]*catalog.Entry {
 	at := corpus.Find()
 	if at == "" {

@@ -71,8 +71,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestObserve checks what contract 001 makes visible to the user: both lines in full, for answered
-// and for refused calls.
+// TestObserve checks the lines that contract 001 shows to the user: both in full, for answered and
+// for refused calls.
 func TestObserve(t *testing.T) {
 	h := hostOf(t, project(map[string]string{
 		"calculator/SKILL.md":          md("calculator", "Adds"),

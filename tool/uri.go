@@ -127,7 +127,7 @@ func getByURI() *Tool {
 }
 
 // unsupportedEcho returns the part of an unknown URI that the answer repeats. If that part is the
-// URI of a skill, the text adds what is wrong with the rest.
+// URI of a skill, the text adds the fault in the rest.
 func unsupportedEcho(v catalog.View, asked string) string {
 	echo := display.RedactURI(asked)
 	if plain, fault := skill.PlainURI(asked); fault != "" {

@@ -112,7 +112,7 @@ func TestFallbackBetween(t *testing.T) {
 	}
 }
 
-// scans counts scans as a source does. turn returns numbers above those of all sources.
+// scans counts scans as a source does. turn returns numbers that no source reaches.
 var scans atomic.Uint64
 
 func turn() uint64 { return 1<<40 + scans.Add(1) }
