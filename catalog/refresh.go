@@ -226,7 +226,8 @@ func (c *Catalog) ScannedSince(t time.Time) bool {
 	return !c.scanned.Before(t)
 }
 
-// firstBegun returns when the first of the scan runs began, or zero if one has not ended.
+// firstBegun returns when the first of the scan runs began, or the zero time if one of them has not
+// ended.
 func firstBegun(found []foundRoot) time.Time {
 	first := time.Now()
 	for i := range found {

@@ -358,7 +358,8 @@ func (c *Catalog) topics(ctx context.Context, e *Entry, buf *[]byte) (t topics, 
 	data, stamp, err := e.Skill.ReadInto(*buf)
 	*buf = data[:0]
 	// A file that was already old when the catalogue read it still has its entry's bytes if its
-	// stamp is the same. Hashing all files again would take a twelfth of the time of an index.
+	// stamp is the same. Hashing all files again would take a twelfth of the time in which an index
+	// is made.
 	same := stamp == e.Stamp && !stamp.Racy(c.made)
 	if err != nil || !same && skill.DigestOf(data) != e.Digest {
 		return t, false

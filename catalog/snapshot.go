@@ -50,12 +50,12 @@ type Entry struct {
 func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInvocable }
 
 // Unlisted reports whether the skill is in no list and no search, because its root, or another root
-// that contains it, is unlisted.
+// that contains a copy of it, is unlisted.
 func (e *Entry) Unlisted() bool { return e.Root.Unlisted || e.Status == Unlisted }
 
 // Called returns the name that loads the skill. That is its own name, or "<root label>:<name>" if
-// another skill answers to its own. If that name is ambiguous too, as between two skills of one
-// root, it is a name by place.
+// another skill answers to its own name. If that name is ambiguous too, as between two skills of
+// one root, it is a name by place.
 func (s *Snapshot) Called(e *Entry) string {
 	for name := range s.Names(e) {
 		return name

@@ -66,8 +66,8 @@ func (s *Snapshot) hasEarlierPath(e *Entry, i int) bool {
 	return len(roots)+len(s.moved) > 0 && s.basedIn(roots, e.Base(), i) != nil
 }
 
-// foldersOf returns the paths of the skills and of all folders above them. It returns
-// nil if no skill's name differs from its folder's: then no path is looked up.
+// foldersOf returns the paths of the skills and of all folders above them. It returns nil if no
+// skill's name differs from its folder's name, since then no path is looked up.
 func foldersOf(skills []cachedSkill) map[string]bool {
 	if !slices.ContainsFunc(skills, func(sk cachedSkill) bool { _, named := sk.Paths(); return named != "" }) {
 		return nil

@@ -79,10 +79,10 @@ type ownPaths struct {
 }
 
 // reenter follows the target of a link that leaves the folder, starting at the absolute path at.
-// Once it is in the folder again, it returns the rest of the target. It walks only the folder's own
-// paths, by their spelling. It does not read the disk outside, so nothing there can influence the
-// result. The result is looked up beneath the folder like any other name, so a wrong guess leads
-// nowhere else.
+// Once the path is in the folder again, reenter returns the rest of the target. It compares only
+// the spelling with the folder's own paths, and does not read the disk outside, so nothing there
+// can influence the result. The result is looked up beneath the folder like any other name, so a
+// wrong guess leads nowhere else.
 func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) {
 	for {
 		switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pickOpener prefers openat2 (Linux 5.6). Old kernels answer ENOSYS, sandboxes often
-// EPERM, and kernels that do not know a flag E2BIG or EINVAL.
+// pickOpener prefers openat2 (Linux 5.6). Old kernels refuse openat2 with ENOSYS, sandboxes often
+// with EPERM, and kernels that do not know a flag with E2BIG or EINVAL.
 var pickOpener = sync.OnceValue(func() opener {
 	fd, err := openat2(unix.AT_FDCWD, ".", unix.O_PATH|unix.O_DIRECTORY, beneath)
 	if err != nil {

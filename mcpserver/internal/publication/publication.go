@@ -66,7 +66,7 @@ func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Sk
 func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
 	out := make([]*skillsext.Skill, len(of))
 	var later atomic.Int64
-	limit.Parallel(2*runtime.GOMAXPROCS(0), len(of), func(i int) { // some wait for the disk
+	limit.Parallel(2*runtime.GOMAXPROCS(0), len(of), func(i int) { // two workers for each processor, since some wait for the disk
 		if ctx.Err() != nil {
 			return
 		}
