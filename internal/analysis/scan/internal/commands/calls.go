@@ -10,12 +10,13 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// The effects of functions, by their name with or without the module. Sources: the standard
-// libraries of Python and of Node.js, and the documentation of requests, httpx, axios and execa.
+// The tables list functions by effect, under their names with or without the module. Sources: the
+// standard libraries of Python and of Node.js, and the documentation of requests, httpx, axios and
+// execa.
 var (
-	// runners run a text as code of the same language.
+	// runners run a string as code of the same language.
 	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext ?.runInThisContext ?.runInNewContext ?.constructor.constructor execScript"}
-	// shellRunners start a shell with a text, or a program with a list.
+	// shellRunners run a command: a string through a shell, or a program with a list of arguments.
 	shellRunners = words.Set{Rows: "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen subprocess.getoutput subprocess.getstatusoutput " +
 		"asyncio.create_subprocess_shell asyncio.create_subprocess_exec create_subprocess_shell commands.getoutput pty.spawn os.execv os.execvp os.execl os.execlp check_output check_call Popen " +
 		"execSync spawn spawnSync execFile execFileSync execa execaSync execaCommand child_process.exec child_process.execSync child_process.spawn child_process.spawnSync child_process.execFile " +
@@ -31,12 +32,12 @@ var (
 	readingCalls = words.Set{Rows: "open readFileSync readFile fs.readFileSync fs.readFile fs.promises.readFile io.open codecs.open createReadStream"}
 	// writingCalls write the file that their first argument names.
 	writingCalls = words.Set{Rows: "writeFileSync writeFile appendFileSync appendFile createWriteStream copyFileSync"}
-	// passingCalls return their arguments in another form.
+	// passingCalls return the content of their argument or receiver, possibly in another form.
 	passingCalls = words.Set{Rows: "str bytes bytearray compile dict list tuple dumps loads stringify encode decode expanduser expandvars Path PurePath abspath resolve normpath realpath read readlines read_text read_bytes strip trim text json toString copy " +
 		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join format encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
 
-// operators are words before a value that do not call it.
+// operators are words that can stand before a value in brackets without being a function's name.
 var operators = words.Set{Rows: "await new return not and or in if else is typeof yield lambda"}
 
 // last returns the part of a dotted name after the last dot.
@@ -84,7 +85,7 @@ func (c *codeReader) call(i int, name string) {
 	c.connects(i, name)
 }
 
-// runsItself judges a call that runs a text as code of the same language.
+// runsItself judges a call that runs a string as code of the same language.
 func (c *codeReader) runsItself(i, open int, name string) {
 	args := c.arguments(open)
 	if len(args) == 0 {
@@ -102,7 +103,7 @@ func (c *codeReader) language() lang {
 	return langJavaScript
 }
 
-// keeps notes decoded or fetched content that is written into a file.
+// keeps records decoded or fetched content that is written into a file.
 func (c *codeReader) keeps(file string, v value) {
 	if file != "" && (len(v.fetched) > 0 || v.decoder != "") {
 		c.save(file, v)
@@ -127,7 +128,7 @@ func (c *codeReader) placeOf(i int) value {
 	return value{from: int(c.tokens[i].From), to: int(c.tokens[i].To)}
 }
 
-// starts judges the command that a call starts: a text for a shell, or a list of words.
+// starts judges the command that a call starts: a string for a shell, or a list of words.
 func (c *codeReader) starts(i int, name string, args [][2]int) {
 	if len(args) == 0 {
 		return
@@ -144,7 +145,7 @@ func (c *codeReader) starts(i int, name string, args [][2]int) {
 		if len(args) > 1 && !c.isMark(args[1][0]+1, "=") {
 			words = c.list(args[1])
 			if c.python && len(words) > 0 && strings.HasPrefix(last(name), "exec") {
-				words = words[1:] // it begins with the program
+				words = words[1:] // the list begins with the program's own name
 			}
 		}
 		if words == nil && (c.python || last(name) != "spawn" && !strings.HasPrefix(last(name), "execFile")) {
@@ -161,7 +162,7 @@ func (c *codeReader) starts(i int, name string, args [][2]int) {
 	c.words(words)
 }
 
-// shellText judges a text that a call gives to a shell.
+// shellText judges a string that a call passes to a shell.
 func (c *codeReader) shellText(v value, i int, name string) {
 	c.runsCode(v, c.placeOf(i), name, langShell)
 }
@@ -205,7 +206,7 @@ func (c *codeReader) sends(i int, args [][2]int) {
 	}
 }
 
-// opens notes the files outside the skill that a call reads or writes.
+// opens records the files outside the skill that a call reads or writes.
 func (c *codeReader) opens(i int, name string) {
 	l := last(name)
 	write := writingCalls.Has(l)
@@ -240,8 +241,8 @@ func (c *codeReader) opens(i int, name string) {
 	}
 }
 
-// eval returns the parts of an expression's value that are known without running it. It knows
-// strings, assigned names, and calls of the tables above.
+// eval returns the value of an expression as far as it is known without running it. It evaluates
+// strings, assigned variables, and calls of the functions in the tables above.
 func (c *codeReader) eval(from, to, depth int) value {
 	to = min(to, from+maxExpression, len(c.tokens))
 	if depth > 20 || !c.looks(to-from) {
@@ -255,7 +256,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 		case t.Kind == lexer.String:
 			all = append(all, c.literal(t))
 		case t.Kind == lexer.Name && (t.Text == "headers" || t.Text == "auth" || t.Text == "cert" || t.Text == "verify") && (c.isMark(n+1, "=") || c.isMark(n+1, ":")):
-			for n < to && !c.isMark(n, ",") { // a key of the host itself
+			for n < to && !c.isMark(n, ",") { // this argument goes to the host itself
 				if m := int(c.tokens[n].Match); m > n {
 					n = m
 				}
@@ -265,7 +266,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 			v := c.result(n, depth)
 			open := n + 1
 			n = int(c.tokens[open].Match)
-			if strings.HasPrefix(v.text, "\x00") { // a method of the value before it
+			if strings.HasPrefix(v.text, "\x00") { // a method that passes on the value before it
 				read = read || strings.HasPrefix(v.text, "\x00read")
 				if method := v.text[1:]; (method == "join" || method == "format") && len(all) > 0 {
 					all[len(all)-1] = c.applied(method, all[len(all)-1], open, depth)
@@ -301,7 +302,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 		return value{}
 	}
 	v := c.joined(all)
-	if v.decoder != "" && v.decoder == c.args.decoder { // it is made of the arguments
+	if v.decoder != "" && v.decoder == c.args.decoder { // the value contains the arguments of the program
 		if v.known = false; v.text == c.args.text || c.inMarkdown() {
 			v.text, v.known = c.args.text, c.args.known
 		}
@@ -317,7 +318,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 }
 
 // result returns the value of a call in an expression. For a method that passes on its receiver,
-// the text is a NUL.
+// the text of the value is a NUL and the method's name.
 func (c *codeReader) result(n, depth int) value {
 	name := c.dotted(n)
 	l := last(name)
@@ -361,7 +362,7 @@ func (c *codeReader) result(n, depth int) value {
 	return value{}
 }
 
-// isVariable reports whether a dotted name begins with an assigned name.
+// isVariable reports whether the first part of a dotted name is an assigned variable.
 func (c *codeReader) isVariable(name string) bool {
 	root, _, ok := strings.Cut(name, ".")
 	_, assigned := c.vars[root]
@@ -405,7 +406,8 @@ func (c *codeReader) decodes(name string, args [][2]int, arg func(int) value) va
 	return out
 }
 
-// characters returns the text that numbers of characters spell.
+// characters returns the text of a list of character codes, and whether it is complete and has at
+// least minEscapes characters.
 func (c *codeReader) characters(args [][2]int) (string, bool) {
 	var out strings.Builder
 	for _, a := range args {

@@ -10,28 +10,28 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// codeReader judges Python, JavaScript or TypeScript by its calls and strings.
+// codeReader judges Python, JavaScript or TypeScript by its function calls and string literals.
 type codeReader struct {
 	*shellReader // shared with the reader of shell commands
 	tokens       []lexer.Token
 	python       bool
-	vars         map[string]value // of the last assignment
-	processes    bool             // JavaScript's child_process is named
-	looked       int              // at so many tokens of expressions
-	minified     bool             // so a name of one letter stands for many things
+	vars         map[string]value // variables with their last assigned value
+	processes    bool             // the code names JavaScript's child_process
+	looked       int              // tokens examined in expressions so far
+	minified     bool             // then a one-letter name stands for many variables
 	imported     map[string]string
 	lists        map[string][]value
-	files        map[string]string // names that are open for writing, and the file
+	files        map[string]string // variables open for writing, and the path of each file
 	got          value             // the last fetched value
-	args         value             // its arguments together
-	// A shell on a socket is made in several steps.
+	args         value             // the program's arguments, combined
+	// The steps that connect a shell with a socket are recorded until the end of the code.
 	socket  bool
 	address string
-	sockets map[string]bool // the names that hold a socket
-	joins   *lexer.Token    // the call that gives a shell the socket
+	sockets map[string]bool // the variables that contain a socket
+	joins   *lexer.Token    // the call that passes the socket to a shell
 }
 
-// Code judges Python, or JavaScript and TypeScript.
+// Code judges Python if python is set, and otherwise JavaScript or TypeScript.
 func (s *Analyzer) Code(p passage.Part, python bool, from Origin) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
 		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
@@ -61,8 +61,8 @@ func (s *Analyzer) Code(p passage.Part, python bool, from Origin) {
 	}
 }
 
-// isMinified reports whether JavaScript is minified: its lines are long. Names are not followed in
-// it.
+// isMinified reports whether JavaScript is minified, judging by its size and its average line
+// length. The variables of minified code are not tracked.
 func isMinified(text string) bool {
 	return len(text) > 4096 && len(text)/(1+strings.Count(text, "\n")) > 200
 }
@@ -90,7 +90,7 @@ func (c *codeReader) token(i int) {
 		}
 		c.call(i, c.dotted(i))
 	case t.Kind == lexer.Name && t.Text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].Kind == lexer.String:
-		c.shellText(c.literal(c.tokens[i+1]), i, "$") // of zx and Bun
+		c.shellText(c.literal(c.tokens[i+1]), i, "$") // $`…` of zx and Bun
 	case t.Kind == lexer.Name && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
 		if !c.minified && c.room(len(c.vars)) {
 			c.renames(i)
@@ -119,14 +119,14 @@ func (c *codeReader) name(i int) string {
 	return ""
 }
 
-// defines reports whether the name at a token is being defined there.
+// defines reports whether the name at a token is the name of a definition.
 func (c *codeReader) defines(i int) bool {
 	before := c.name(i - 1)
 	return before == "def" || before == "function" || before == "class"
 }
 
-// dotted returns the name of a call with its receiver: "os.path.join". A receiver that is not a
-// name becomes "?".
+// dotted returns the name of a call with its receiver, such as "os.path.join". Import aliases are
+// resolved, and a receiver that is not a name becomes "?".
 func (c *codeReader) dotted(i int) string { return c.aliased(c.rawName(i)) }
 
 // rawName is like dotted, but does not resolve import aliases.
@@ -146,14 +146,14 @@ func (c *codeReader) rawName(i int) string {
 	return name
 }
 
-// maxExpression is the number of tokens of an expression that are examined.
+// maxExpression bounds the tokens of an expression that are examined.
 const maxExpression = 400
 
-// maxUnknown bounds the text that a name keeps of a value with unknown parts. Without it, the text
-// of names assigned from one another grows without end.
+// maxUnknown bounds the text that is kept of a variable's value if parts of the value are unknown.
+// Without this bound, the text of variables assigned from one another grows without end.
 const maxUnknown = 1024
 
-// looks takes room for looking at so many tokens.
+// looks charges n examined tokens, and reports whether the bound allows them.
 func (c *codeReader) looks(n int) bool {
 	if c.looked += max(n, 0); c.looked <= bound.Looks {
 		return true
@@ -176,7 +176,8 @@ func (c *codeReader) statementEnd(i int) int {
 	return min(i+maxExpression, len(c.tokens))
 }
 
-// arguments returns the token ranges of a call's arguments. open is the call's bracket.
+// arguments returns the token ranges of a call's arguments. open is the token of the opening
+// bracket.
 func (c *codeReader) arguments(open int) [][2]int {
 	var all [][2]int
 	end := min(int(c.tokens[open].Match), open+maxExpression)
@@ -198,8 +199,8 @@ func (c *codeReader) arguments(open int) [][2]int {
 
 var codeParts = lazyregexp.New(`\$?\{([^{}]{0,60})\}`)
 
-// literal returns the value of a string literal. Its computed parts are filled in if they name
-// strings, and otherwise become shell variables.
+// literal returns the value of a string literal. An interpolated expression is replaced with its
+// text if it is a variable with a known text, and otherwise with a shell variable.
 func (c *codeReader) literal(t lexer.Token) value {
 	v := value{text: t.Text, known: true, from: int(t.From), to: int(t.To)}
 	if t.Coded {
@@ -229,21 +230,21 @@ func (c *codeReader) literal(t lexer.Token) value {
 	return v
 }
 
-// environmentVariable notes a variable that code reads from the environment.
+// environmentVariable records a variable that code reads from the environment as a fact.
 func (c *codeReader) environmentVariable(name string) {
 	if isEnvironment(name) {
 		c.s.Fact(passage.FactVariable, name)
 	}
 }
 
-// environment notes a variable of the environment that is read.
+// environment records the environment variable that the code reads at a token.
 func (c *codeReader) environment(i int) {
 	name := c.dotted(i)
 	if name != "os.environ" && name != "process.env" && name != "environ" && name != "Deno.env" {
 		return
 	}
 	switch {
-	case c.isMark(i+1, "[") && c.isMark(i+3, "]") && c.isMark(i+4, "=") && !c.isMark(i+5, "="): // sets it
+	case c.isMark(i+1, "[") && c.isMark(i+3, "]") && c.isMark(i+4, "=") && !c.isMark(i+5, "="): // this sets the variable
 	case c.isMark(i+1, "[") && i+2 < len(c.tokens) && c.tokens[i+2].Kind == lexer.String:
 		c.environmentVariable(c.tokens[i+2].Text)
 	case c.isMark(i+1, ".") && c.name(i+2) == "get" && c.isMark(i+3, "(") && i+4 < len(c.tokens) && c.tokens[i+4].Kind == lexer.String:

@@ -40,10 +40,10 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	return r.call(args, io, 0)
 }
 
-// maxWrappers bounds the chain of programs that start another one.
+// maxWrappers bounds a chain of programs each of which starts the next.
 const maxWrappers = 20
 
-// call judges a command by its words and returns its output.
+// call judges a command, given as its words, and returns its output.
 func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 	if len(args) == 0 || wrapped > maxWrappers {
 		return value{}
@@ -67,7 +67,7 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 		return out
 	}
 	name := programName(first.text)
-	if len(args) == 1 || args[1].text != "=" { // a setting
+	if len(args) == 1 || args[1].text != "=" { // x = … is an assignment
 		r.program(first, name)
 	}
 	if v, ok := r.installed(first.text); ok && (len(v.fetched) > 0 || v.decoder != "") {
@@ -87,7 +87,7 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 	return r.effect(name, args, io)
 }
 
-// binFolders lists the folders in which people put programs to start them by name.
+// binFolders lists the folders into which people install programs that they start without a path.
 var binFolders = [...]string{"/usr/local/bin/", "/usr/bin/", "~/.local/bin/", "~/bin/"}
 
 // installed returns the content of a program's file, as far as earlier commands determine it.
@@ -103,7 +103,7 @@ func (r *shellReader) installed(program string) (value, bool) {
 	return v, ok
 }
 
-// effect judges a program by its use of its input and arguments.
+// effect judges a program by its use of its input and arguments, and returns its output.
 func (r *shellReader) effect(name string, args []value, io redirect) value {
 	rest := args[1:]
 	switch {
@@ -197,7 +197,7 @@ func (r *shellReader) effect(name string, args []value, io redirect) value {
 	return value{}
 }
 
-// programName returns the name of a program without its folder.
+// programName returns the name of a program without its folder, its extension .exe or a version.
 func programName(word string) string {
 	if word == "" {
 		return ""
@@ -221,7 +221,7 @@ func subcommand(args []value) string {
 	return ""
 }
 
-// spaced returns words as eval joins them.
+// spaced returns the words joined with spaces, as the shell's eval joins its arguments.
 func (r *shellReader) spaced(args []value) value {
 	if len(args) == 1 {
 		return args[0]
@@ -241,14 +241,14 @@ func (r *shellReader) spaced(args []value) value {
 	return v
 }
 
-// printed returns the output of echo and printf.
+// printed returns the output of echo or printf.
 func (r *shellReader) printed(name string, args []value) value {
 	escapes := name == "printf"
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && strings.Trim(args[0].text, "-neE") == "" {
 		escapes = escapes || strings.Contains(args[0].text, "e")
 		args = args[1:]
 	}
-	if name == "printf" && len(args) > 1 { // its format is '%s' or alike
+	if name == "printf" && len(args) > 1 { // the format is only %s or %b
 		format := args[0].text
 		args = args[1:]
 		if strings.Trim(strings.ReplaceAll(strings.ReplaceAll(format, "%s", ""), "%b", ""), "\\n \"'") != "" {
@@ -265,7 +265,8 @@ func (r *shellReader) printed(name string, args []value) value {
 	return v
 }
 
-// filtered returns the output of a program that passes on or changes its input.
+// filtered returns the output of a program that prints its input or its files, unchanged or
+// changed.
 func (r *shellReader) filtered(args []value, in value) value {
 	out := in
 	files := 0
@@ -287,13 +288,14 @@ func (r *shellReader) filtered(args []value, in value) value {
 	return out
 }
 
-// option is a command's option, with its value if it takes one.
+// option is an option of a command, with its value if it takes one.
 type option struct {
 	name  string // "o" or "output"
 	value value
 }
 
-// options splits arguments into options and operands. The options of short and long take a value.
+// options splits arguments into options and operands. short and long list the options that take a
+// value.
 func options(args []value, short, long string) (opts []option, rest []value) {
 	for i := 0; i < len(args); i++ {
 		v := args[i]
@@ -339,7 +341,7 @@ func options(args []value, short, long string) (opts []option, rest []value) {
 	return opts, rest
 }
 
-// cut returns the value with only the end of its text.
+// cut returns v with its text replaced by a part of that text.
 func (v value) cut(text string) value {
 	v.text = text
 	return v

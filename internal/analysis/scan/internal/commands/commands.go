@@ -1,5 +1,5 @@
 // Package commands judges the effects of shell commands, and of Python, JavaScript and TypeScript
-// by their calls. Nothing is expanded, and nothing is run.
+// by their function calls. It expands no globs and runs nothing.
 package commands
 
 import (
@@ -13,18 +13,18 @@ import (
 // Analyzer judges the commands and the code in the files of a skill.
 type Analyzer struct {
 	passage.Report
-	parser   *syntax.Parser // of shells, for one text after another
+	parser   *syntax.Parser // for shell commands; used again for each text
 	commands *commands
-	args     []value // of the text that an interpreter runs
-	// Variables that shell commands of the skill read, and those that its commands set.
+	args     []value // arguments of the program that is judged next
+	// The environment variables that the skill's shell commands read, and those that they set.
 	read, assigned map[string]bool
 }
 
 // New returns an analyzer that reports to r.
 func New(r passage.Report) *Analyzer { return &Analyzer{Report: r} }
 
-// Finish notes the variables that shell commands read and no command of the skill sets: those of
-// the environment.
+// Finish records as facts the environment variables that shell commands read and that no command of
+// the skill sets.
 func (s *Analyzer) Finish() {
 	for _, name := range slices.Sorted(maps.Keys(s.read)) {
 		if !s.assigned[name] {
@@ -33,25 +33,25 @@ func (s *Analyzer) Finish() {
 	}
 }
 
-// Origin is the kind of text that holds commands.
+// Origin is the kind of text that contains commands.
 type Origin int
 
 // The origins.
 const (
 	Script  Origin = iota // a script
 	Fence                 // a block of commands in Markdown
-	Bare                  // a block that does not say its language, or a text that is not parsed
+	Bare                  // a block without a language, or a text that does not parse
 	Inline                // inline code in Markdown
 	String                // a string that a program starts as a command
 	decoded               // a text that another command decodes
 )
 
-// commands is the state shared by the readers of one file's commands.
+// commands is the state shared by the readers of one file.
 type commands struct {
 	file  *passage.File
-	spent int // bytes of text that were made from the file's
-	words int // of its commands that were read
-	// How often the commands name a reserved host, and any other host.
+	spent int // bytes of text derived from the file's text
+	words int // words of the file's commands that were read
+	// examples and others count how often the commands name a reserved host, and any other host.
 	examples, others int
 	ran              map[string]bool // URLs whose content a command runs
 }
@@ -64,8 +64,9 @@ func (s *Analyzer) commandsOf(f *passage.File) *commands {
 	return s.commands
 }
 
-// spend charges a text that is derived from the file's. It reports whether the text fits, so that
-// commands which double a text take no more time than the file is long.
+// spend charges n bytes of text derived from the file's text, and reports whether the bound allows
+// them. The bound keeps commands that double a text from taking more time than the file's length
+// justifies.
 func (c *commands) spend(n int) bool {
 	c.spent += n
 	return c.spent <= 2*len(c.file.Text)+1<<20

@@ -8,7 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// decode returns the output of a decoder. ok is false if its options do not ask it to decode.
+// decode returns the output of a decoding program. The result is false if its options do not make
+// it decode.
 func (r *shellReader) decode(name string, args []value, in value) (value, bool) {
 	source := in
 	for _, v := range args {
@@ -29,7 +30,7 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 	if !out.known {
 		out.text = ""
 	}
-	if name == "tr" || name == "rev" { // they are mostly used for other ends
+	if name == "tr" || name == "rev" { // tr and rev are mostly used for other purposes
 		if !source.known || text == source.text {
 			return value{}, false
 		}
@@ -37,7 +38,7 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 	return out.merge(source), true
 }
 
-// openedBy returns the input of a decoder that has its own options.
+// openedBy returns the input of a decoder that has options of its own kind.
 func openedBy(r *shellReader, name string, args []value, in value) value {
 	for i, v := range args {
 		if v.text == "-in" && i+1 < len(args) || v.stream {
@@ -60,12 +61,12 @@ func texts(args []value) []string {
 	return all
 }
 
-// flag reports whether an option is given, as a letter or as a word.
+// flag reports whether a command has an option: one of the letters, or one of the long names.
 func flag(args []value, letters, long string) bool {
 	return slices.ContainsFunc(args, func(v value) bool { return words.IsFlag(v.text, letters, long) })
 }
 
-// decodedUTF16 decodes an encoded command of PowerShell.
+// decodedUTF16 returns the text of an encoded command of PowerShell, which is in UTF-16.
 func decodedUTF16(v value) value {
 	text, ok := decode.UTF16(v.text)
 	if !ok || !v.known {

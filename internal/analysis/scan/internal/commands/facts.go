@@ -10,40 +10,40 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// programWord matches a word that names a program: in small letters, or a cmdlet of PowerShell. A
-// name with an underscore is a function, unless it has a path or an extension.
+// programWord matches a word that names a program: in lower case, or a cmdlet of PowerShell. A name
+// with an underscore is taken for a function unless it has a path or an extension.
 var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?(?:[a-z][A-Za-z0-9.+-]*[A-Za-z0-9+]|[a-z][A-Za-z0-9_-]*\.[a-z0-9]+|[A-Z][a-z]+-[A-Z][A-Za-z]+|7za?|7zz|Rscript|MSBuild|Xvfb)$`)
 
-// program notes the name of a program that a command starts. In a text that may be no commands, the
-// program must be one that is known.
+// program records the name of a program that a command starts. In a text that need not be commands,
+// it records only the programs of the table known.
 func (r *shellReader) program(word value, name string) {
 	if r.vague || !word.known || builtins.Has(name) || !programWord().MatchString(word.text) {
 		return
 	}
 	shown := path.Base(word.text)
 	if ext := strings.ToLower(path.Ext(shown)); documents.Has(ext) {
-		return // a list of files in Markdown
+		return // a list of files in Markdown, not a command
 	}
 	if !r.isGuess() || known.Has(name) {
 		r.s.Fact(passage.FactProgram, shown)
 	}
 }
 
-// isGuess reports whether the text may be no commands.
+// isGuess reports whether the text need not be commands.
 func (r *shellReader) isGuess() bool { return r.from == Bare || r.from == Inline }
 
-// documents has the extensions of files that no one starts.
+// documents lists the extensions of files that are not started as programs.
 var documents = words.Set{Rows: ".md .mdx .txt .png .jpg .svg .gif .json .yaml .yml .toml .csv .html .css .pdf .ts .tsx .jsx .lock .log .xml"}
 
-// variable notes a variable that a shell command reads: see [Analyzer.Finish].
+// variable records an environment variable that a shell command reads; see [Analyzer.Finish].
 func (r *shellReader) variable(name string) {
 	if isEnvironment(name) {
 		note(&r.s.read, name)
 	}
 }
 
-// isEnvironment reports whether a variable has the name of one of the environment. By custom, only
-// their names are in capitals.
+// isEnvironment reports whether a variable has the name of an environment variable: one in
+// capitals.
 func isEnvironment(name string) bool {
 	return len(name) > 1 && !ownVariables.Has(name) && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && name[0] > '9'
 }
@@ -51,7 +51,7 @@ func isEnvironment(name string) bool {
 // ownVariables lists the variables that a shell sets itself. Source: bash(1), Shell Variables.
 var ownVariables = words.Set{Rows: "BASH_SOURCE BASH_REMATCH BASH_VERSION BASHPID COMP_WORDS COMPREPLY DIRSTACK EPOCHSECONDS EUID FUNCNAME LINENO OLDPWD OPTARG OPTIND PIPESTATUS PPID PWD RANDOM REPLY SECONDS SHLVL UID"}
 
-// note adds a name to a set of the skill.
+// note adds a name to a set of the analyzer, which has a bounded size.
 func note(set *map[string]bool, name string) {
 	if *set == nil {
 		*set = map[string]bool{}
@@ -61,10 +61,10 @@ func note(set *map[string]bool, name string) {
 	}
 }
 
-// fileReaders has the programs whose arguments are files that they read.
+// fileReaders lists the programs that read the files named in their arguments.
 var fileReaders = words.Set{Rows: "cat head tail less more grep source . diff cp mv tar zip base64 jq wc sed awk open xxd strings"}
 
-// facts notes the files that a command reads and writes, and the packages that it installs.
+// facts records the files that a command reads and writes, and the packages that it installs.
 func (r *shellReader) facts(name string, args []value) {
 	to := written(name, args)
 	for _, v := range args {
@@ -74,7 +74,7 @@ func (r *shellReader) facts(name string, args []value) {
 		r.credential(v)
 		switch {
 		case to.isSame(v):
-			if name == "tar" { // the effect of the others notes it
+			if name == "tar" { // effect records the others
 				r.writes(v)
 			}
 		case fileReaders.Has(name):
@@ -91,7 +91,8 @@ func (r *shellReader) facts(name string, args []value) {
 	r.packages(name, args)
 }
 
-// written returns the argument to which a reader of files writes, or an empty value.
+// written returns the argument that names the file or folder to which a command writes. It is empty
+// for a command that does not write or that is not one of these.
 func written(name string, args []value) value {
 	switch name {
 	case "cp", "mv":
@@ -117,13 +118,14 @@ func written(name string, args []value) value {
 // isSame reports whether two values are the same argument of a command.
 func (v value) isSame(other value) bool { return v.text == other.text && v.from == other.from }
 
-// installer says how a program installs packages.
+// installer describes how a program installs packages.
 type installer struct {
-	kind     string // of its packages
-	commands string // any of them; empty if all arguments are packages
+	kind     string // the kind of its packages
+	commands string // its subcommands that install; empty if all arguments are packages
 }
 
-// installers has the programs that install packages. Source: the manual of each.
+// installers maps the programs that install packages to their subcommands. Source: the manual of
+// each.
 var installers = sync.OnceValue(func() map[string]installer {
 	return map[string]installer{
 		"npm": {"npm", "install i add"}, "pnpm": {"npm", "install i add dlx"}, "yarn": {"npm", "add dlx"}, "bun": {"npm", "add install"}, "npx": {"npm", ""}, "bunx": {"npm", ""}, "pnpx": {"npm", ""},
@@ -133,7 +135,7 @@ var installers = sync.OnceValue(func() map[string]installer {
 	}
 })
 
-// optionValues has the options of installers that take a value.
+// optionValues lists the options of installers that take a value.
 const optionValues = "-r -c -e -t -i -p --requirement --index-url --extra-index-url --target --prefix --registry --from --with --version --git --branch --tag --python --cache-dir --root --path --package --features --group --extra --optional --tags -G"
 
 func (r *shellReader) packages(name string, args []value) {

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// The options of curl and wget that take a value. Source: curl(1), wget(1).
+// The strings list the options of curl and wget that take a value. Source: curl(1), wget(1).
 const (
 	curlShort = "oHdFTuAebcxXmwKErCDYyztPQ"
 	curlLong  = "output header data data-raw data-binary data-urlencode data-ascii form form-string upload-file user user-agent referer cookie cookie-jar proxy request max-time connect-timeout retry retry-delay retry-max-time write-out config cert key cacert capath range continue-at dump-header resolve url json interface speed-limit speed-time time-cond max-filesize limit-rate output-dir noproxy socks5 socks5-hostname url-query variable proto proto-redir proto-default tls-max ciphers connect-to unix-socket oauth2-bearer aws-sigv4 keepalive-time key-type cert-type pass proxy-user proxy-header max-redirs netrc-file local-port dns-servers doh-url pinnedpubkey stderr trace trace-ascii etag-save etag-compare rate"
@@ -17,18 +17,18 @@ const (
 	wgetLong  = "output-document output-file append-output directory-prefix user-agent tries timeout header post-data post-file body-data body-file method input-file load-cookies user password ca-certificate"
 )
 
-// request is the URLs and files that a program fetches or sends.
+// request has the URLs and files that a command fetches or sends.
 type request struct {
 	urls   []value
-	bodies []value // that are sent; "@path" is a file of curl
-	files  []value // that are sent
-	output string  // the file that the answer goes to, "" for the program's output
-	named  bool    // the answer goes to a file with the URL's name
-	folder string  // in this folder
-	stdin  bool    // the input is sent
+	bodies []value // data to send; in curl, "@path" is a file
+	files  []value // files to send
+	output string  // the file for the response; "" for the program's output
+	named  bool    // the response goes to a file named after the URL
+	folder string  // the folder for that file
+	stdin  bool    // the program's input is sent
 }
 
-// requestOf reads the arguments of a program that fetches.
+// requestOf returns the request of a program that fetches, given its arguments.
 func requestOf(name string, args []value) request {
 	switch name {
 	case "curl":
@@ -140,7 +140,8 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	return value{}
 }
 
-// runsFetched notes that the response of a URL is run.
+// runsFetched reports that a program runs the response of a URL. Of several URLs it reports the
+// most suspicious.
 func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
@@ -167,7 +168,7 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	r.s.Find(id, r.p, place.from, place.to, "what "+secrets.Quote(worst)+" delivers is run by "+secrets.Quote(by))
 }
 
-// runs notes that a command runs the response of a URL.
+// runs records that a command runs the response of a URL.
 func (c *commands) runs(u string) {
 	if c.ran == nil {
 		c.ran = map[string]bool{}
@@ -175,13 +176,13 @@ func (c *commands) runs(u string) {
 	c.ran[u] = true
 }
 
-// urlUse is a URL whose host is transient or an address.
+// urlUse is a mention of a URL whose host is transient or an IP address.
 type urlUse struct {
 	url      string
 	from, to int
 }
 
-// urls notes the hosts of the URLs in words.
+// urls records the hosts of the URLs in words.
 func (r *shellReader) urls(args []value) {
 	for _, v := range args {
 		for rest := v.text; ; {
@@ -210,7 +211,7 @@ func (r *shellReader) url(u string, v value) {
 	}
 }
 
-// host notes the host of a URL as a fact, and returns it.
+// host records the host of a URL as a fact, and returns the host.
 func (r *shellReader) host(u string) string {
 	host, kind := words.Of(u)
 	if kind == words.Nobody {
@@ -222,7 +223,7 @@ func (r *shellReader) host(u string) string {
 	return host
 }
 
-// destination notes the host of a URL, or of a command's argument, as a fact.
+// destination records the host of a URL, or of a command's argument, as a fact.
 func (r *shellReader) destination(text string) {
 	host, kind := words.Of(text)
 	isHost := kind != words.Named || strings.Contains(host, ".") && (strings.Contains(text, "://") || !documents.Has(path.Ext(host)))
@@ -231,7 +232,8 @@ func (r *shellReader) destination(text string) {
 	}
 }
 
-// passingHosts notes the URLs whose content is not run.
+// passingHosts reports the URLs with a transient host or an IP address whose content is not run.
+// For the others, runsFetched has reported the command.
 func (r *shellReader) passingHosts() {
 	for _, u := range r.passing {
 		if r.of.ran[u.url] {
@@ -241,7 +243,7 @@ func (r *shellReader) passingHosts() {
 	}
 }
 
-// urlHost notes a URL whose host is transient or an address.
+// urlHost reports a URL whose host is transient or an IP address.
 func (s *Analyzer) urlHost(p passage.Part, from, to int, u string) {
 	switch host, kind := words.Of(u); kind {
 	case words.Transient:

@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// applied returns the result of a method called on a text, with the arguments after a bracket:
-// '{}'.format(x), or ' '.join([x, y]).
+// applied returns the result of a method called on a text, such as '{}'.format(x) or ' '.join([x,
+// y]). open is the token of the opening bracket.
 func (c *codeReader) applied(method string, text value, open, depth int) value {
 	args := c.arguments(open)
 	if len(args) == 0 {
@@ -38,14 +38,14 @@ func (c *codeReader) applied(method string, text value, open, depth int) value {
 	return c.spent(out)
 }
 
-// filledIn returns a Python format string with a value for its first %s.
+// filledIn returns a Python format string with its first %s replaced by a value.
 func (c *codeReader) filledIn(text, v value) value {
 	text.text = strings.Replace(text.text, "%s", v.text, 1)
 	text.known = text.known && v.known
 	return c.spent(text.merge(v))
 }
 
-// spent returns a combined value, without its text if the text exceeds the bound.
+// spent returns v. If its text exceeds the bound on derived text, the text is removed.
 func (c *codeReader) spent(v value) value {
 	if len(v.text) > 64 && !c.of.spend(len(v.text)) {
 		v.text, v.known = "", false
@@ -77,7 +77,7 @@ func (r *shellReader) expandList(w *syntax.Word) ([]value, bool) {
 	return all, ok
 }
 
-// split returns the words of {a,b}.
+// split returns the words of a brace expansion such as {a,b}.
 func split(v value) []value {
 	inner, opens := strings.CutPrefix(v.text, "{")
 	inner, closes := strings.CutSuffix(inner, "}")
@@ -91,11 +91,12 @@ func split(v value) []value {
 	return all
 }
 
-// disguises lists the programs that a command can start through a pattern, or through unset
-// variables in the name.
+// disguises lists the programs that undisguised looks for. A command can start them through a glob,
+// or through a name with unset variables in it.
 const disguises = "curl wget sh bash zsh dash base64 python python3 perl node nc ncat openssl xxd eval"
 
-// undisguised returns the first word of a command, with a disguised program name resolved.
+// undisguised returns the first word of a command. A disguised program name is replaced with the
+// program's.
 func (r *shellReader) undisguised(v value, w *syntax.Word) value {
 	name := path.Base(v.text)
 	isPattern := strings.ContainsAny(name, "?*[")
@@ -119,7 +120,7 @@ func (r *shellReader) undisguised(v value, w *syntax.Word) value {
 			}
 		}
 	} else if len(strings.Trim(name, "?*[]")) < 2 && !strings.Contains(v.text, "/") {
-		return v // a list of Markdown
+		return v // a list item in Markdown
 	}
 	for program := range strings.FieldsSeq(disguises) {
 		if ok, err := path.Match(name, program); ok && err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// nodeModules lists the modules of Node.js whose functions are known by their module.
+// nodeModules lists the modules of Node.js whose functions are recognised by their module's name.
 var nodeModules = words.Set{Rows: "child_process vm net"}
 
 // aliased returns a dotted name with its first part replaced by the imported name.
@@ -23,7 +23,7 @@ func (c *codeReader) aliased(name string) string {
 	return real
 }
 
-// alias records a name as an alias of another one.
+// alias records that a name stands for another name.
 func (c *codeReader) alias(name, of string) {
 	if c.imported == nil {
 		c.imported = map[string]string{}
@@ -33,11 +33,11 @@ func (c *codeReader) alias(name, of string) {
 	}
 }
 
-// imports notes the names that a statement imports: "import a.b as c", "from a import b as c", and
-// JavaScript's imports.
+// imports records the names that an import statement defines: "import a.b as c", "from a import b
+// as c", and JavaScript's imports.
 func (c *codeReader) imports(i int) {
 	end := min(c.statementEnd(i+1), i+maxNames)
-	if !c.looks(8 * (end - i)) { // each is looked at several times
+	if !c.looks(8 * (end - i)) { // each token is examined several times
 		return
 	}
 	module := ""
@@ -70,7 +70,7 @@ func (c *codeReader) imports(i int) {
 	}
 }
 
-// isFrom reports whether an import of Python has a module before it.
+// isFrom reports whether an import of Python belongs to "from module import".
 func (c *codeReader) isFrom(i int) bool {
 	for n := i - 1; n >= 0 && n > i-20 && c.tokens[n].Kind != lexer.Line; n-- {
 		if c.name(n) == "from" {
@@ -80,8 +80,8 @@ func (c *codeReader) isFrom(i int) bool {
 	return false
 }
 
-// requires notes the names assigned from a Node.js module: "p = require('child_process')", or "{
-// exec: r }".
+// requires records the names assigned from a Node.js module, as in "p = require('child_process')"
+// or "{ exec: r } = require(…)".
 func (c *codeReader) requires(i int) {
 	if i+2 >= len(c.tokens) || c.tokens[i+2].Kind != lexer.String || !c.isMark(i-1, "=") {
 		return
@@ -111,10 +111,10 @@ func (c *codeReader) requires(i int) {
 	}
 }
 
-// maxNames bounds the tokens of names that are imported at once.
+// maxNames bounds the tokens of one import that are examined for names.
 const maxNames = 200
 
-// renames notes a name that is assigned a function's name, as in "run = os.system".
+// renames records a name to which a function is assigned, as in "run = os.system".
 func (c *codeReader) renames(i int) {
 	delete(c.imported, c.tokens[i].Text)
 	n := i + 2

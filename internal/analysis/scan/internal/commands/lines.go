@@ -14,12 +14,12 @@ var (
 	variableWord   = lazyregexp.New(`\$(\w+)`)
 )
 
-// lineStems are in each text that Lines has a finding about.
+// lineStems lists words of which a text must contain one for Lines to report anything.
 var lineStems = []string{"powershell", "pwsh", "iex", "invoke-expression", "scriptblock", "eval", "socket", "tcpclient", "do shell script"}
 
 // Lines judges a text in a language without a reader, line by line: PowerShell, batch files, Perl,
-// Ruby, PHP and Lua. It sees content that is decoded or fetched and run in one line, or kept in a
-// variable in between.
+// Ruby, PHP and Lua. It finds content that one line decodes or fetches and runs, or that a variable
+// passes from one line to another.
 func (s *Analyzer) Lines(p passage.Part) {
 	low := strings.ToLower(p.Text)
 	stem := func(text string) bool {

@@ -9,15 +9,15 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 )
 
-// definition is a function or an alias.
+// definition is the definition of a shell function or an alias.
 type definition struct {
-	body  *syntax.Stmt // of a function
-	base  int          // where the chunk with the body begins
-	alias string       // the words of an alias
+	body  *syntax.Stmt // the body of a function
+	base  int          // the position of the chunk with the body in the part
+	alias string       // the text of an alias
 }
 
-// callNamed judges the use a function or an alias makes of its arguments and input, and returns
-// its output.
+// callNamed judges a call of a shell function or an alias, with the arguments and input of the
+// call. It returns the output, and whether there is such a function or alias.
 func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out value, ok bool) {
 	n, ok := r.named[args[0].text]
 	if !ok || r.calls >= maxWrappers {
@@ -30,16 +30,16 @@ func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out val
 		for word := range strings.FieldsSeq(n.alias) {
 			words = append(words, value{text: strings.Trim(word, "'\""), known: true, from: args[0].from, to: args[0].to})
 		}
-		delete(r.named, args[0].text) // an alias is not replaced in itself
+		delete(r.named, args[0].text) // an alias is not expanded inside its own expansion
 		defer func() { r.named[args[0].text] = n }()
 		return r.call(append(words, args[1:]...), io, wrapped+1), true
 	}
-	// A body is read again at each call, and counts as often.
+	// A body is read at each call, so its words count at each call.
 	if r.of.words += wordsOfReader + int(n.body.End().Offset()-n.body.Pos().Offset())/4; r.of.words > bound.Words {
 		r.tooManyWords()
 		return value{}, true
 	}
-	delete(r.named, args[0].text) // it does not end if it calls itself
+	delete(r.named, args[0].text) // a recursive call would not end
 	base, before, params := r.base, map[string]value{}, r.params
 	set := func(name string, v value) {
 		before[name] = r.vars[name]
@@ -59,7 +59,7 @@ func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out val
 	return out, true
 }
 
-// aliases notes the aliases that the alias command defines.
+// aliases records the aliases that the alias command defines.
 func (r *shellReader) aliases(args []value) {
 	for _, v := range args {
 		name, words, ok := strings.Cut(v.text, "=")

@@ -9,8 +9,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// Words of Perl, Ruby, PHP, PowerShell, Python and JavaScript in one-line programs. Sources: each
-// language's functions for the techniques MITRE ATT&CK T1140, T1105 and T1059.
+// The patterns match words of Perl, Ruby, PHP, PowerShell, Python and JavaScript in one-line
+// programs. Sources: each language's functions for the techniques MITRE ATT&CK T1140, T1105 and
+// T1059.
 var (
 	decodingWords = lazyregexp.New(`(?i)\b(?:b64decode|decode_base64|base64_decode|Base64\.(?:strict_|urlsafe_)?decode64|FromBase64String|a85decode|b85decode|b32decode|unhexlify|fromhex|hex2bin|atob|gzinflate|str_rot13)\b|\bmap\(\s*chr\b|` +
 		`\bBuffer\.from\([^)]*["'](?:base64|hex)["']|\b(?:un)?pack1?\s*\(?\s*["'][mH]`)
@@ -37,7 +38,7 @@ func codeOutput(text string) (v value) {
 	return v
 }
 
-// oneLiner judges a text that an interpreter is given to run, and returns its output.
+// oneLiner judges code that an interpreter gets as its argument or input, and returns its output.
 func (r *shellReader) oneLiner(code, place value, by string, language lang) value {
 	out := r.runsCode(code, place, by, language)
 	if language == langShell {
@@ -63,8 +64,9 @@ func (r *shellReader) oneLiner(code, place value, by string, language lang) valu
 	return value{}
 }
 
-// runsValue reports whether a line of code can run the content that it decodes or fetches. A block
-// of Perl's eval only catches errors, and a text without variables holds no decoded content.
+// runsValue reports whether a line of code can run the content that it decodes or fetches. It skips
+// an eval block of Perl, which only catches errors, and a command in quotes without variables,
+// which cannot contain that content.
 func runsValue(text, by string) bool {
 	for at := 0; ; {
 		m := runningWords().FindStringIndex(text[at:])
@@ -93,7 +95,7 @@ func runsValue(text, by string) bool {
 	}
 }
 
-// maxOneLiner bounds the code that is judged by its words.
+// maxOneLiner bounds the size of the code that is searched for the words above.
 const maxOneLiner = 4 << 10
 
 var (
@@ -101,7 +103,8 @@ var (
 	awkRuns    = lazyregexp.New(`system\(\s*\$|\|\s*"(?:\S*/)?(?:ba|z|da|k)?sh\b`)
 )
 
-// awk judges an awk program: the commands in it, and the text it pipes to a shell.
+// awk judges the commands in an awk program and the text that it pipes to a shell. It returns awk's
+// output.
 func (r *shellReader) awk(args []value, io redirect) value {
 	if _, rest := options(args[1:], "Ffv", "file assign field-separator"); len(rest) > 0 {
 		for _, m := range awkCommand().FindAllStringSubmatch(rest[0].text, maxFetched) {
@@ -114,7 +117,7 @@ func (r *shellReader) awk(args []value, io redirect) value {
 	return oneValue("awk", args[1:], r.filtered(args[1:], io.in))
 }
 
-// packed returns the archive that tar or zip writes, or an empty value.
+// packed returns the argument that names the archive which tar or zip writes, or an empty value.
 func packed(name string, args []value) value {
 	if name == "tar" && !isPacking(args) {
 		return value{}
@@ -122,7 +125,7 @@ func packed(name string, args []value) value {
 	for i, v := range args {
 		letters, short := strings.CutPrefix(v.text, "-")
 		switch {
-		case strings.HasPrefix(letters, "-"): // a word
+		case strings.HasPrefix(letters, "-"): // a long option
 			if file, ok := strings.CutPrefix(letters, "-file="); ok && name == "tar" {
 				return v.cut(file)
 			}
@@ -140,7 +143,7 @@ func isPacking(args []value) bool {
 	for i, v := range args {
 		letters, short := strings.CutPrefix(v.text, "-")
 		switch {
-		case strings.HasPrefix(letters, "-"): // a word
+		case strings.HasPrefix(letters, "-"): // a long option
 			if letters == "-create" || letters == "-append" || letters == "-update" {
 				return true
 			}
@@ -151,7 +154,7 @@ func isPacking(args []value) bool {
 	return false
 }
 
-// unpacks notes a fetched archive that a command opens with a password.
+// unpacks reports a fetched archive that a command opens with a password.
 func (r *shellReader) unpacks(name string, args []value) {
 	letter := "-p"
 	if name == "unzip" {

@@ -7,26 +7,30 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// Texts that select one key of a file of variables, for grep, sed and awk. The group is the key.
+// The patterns match programs of grep, sed and awk that select one key of a .env file. Their group
+// is the key.
 var (
 	grepKey = lazyregexp.New(`^(?:\^(?:export )?)?([A-Za-z][A-Za-z0-9_]*)=(?:\.\*)?\$?$`)
 	sedKey  = lazyregexp.New(`^s([/|,#])\^(?:export )?([A-Za-z][A-Za-z0-9_]*)=(?:\\?\(?\.[*+]\\?\)?)?[/|,#](?:\\1)?[/|,#]p$`)
 	awkKey  = lazyregexp.New(`^(?:/\^([A-Za-z][A-Za-z0-9_]*)=/|\$1 ?== ?"([A-Za-z][A-Za-z0-9_]*)") ?\{ ?print(?: \$2)? ?\}$`)
-	// plainGrep matches options of grep that print no additional lines.
+	// plainGrep matches options of grep with which it prints only matching lines.
 	plainGrep = lazyregexp.New(`^-(?:[EFGhHinoqswx]+|m ?\d+|-only-matching|-ignore-case|-max-count=\d+)$`)
 )
 
-// secretKeys are parts of the names of keys whose value is or contains a secret.
+// secretKeys lists parts of key names. A key with one of them has a value that is or contains a
+// secret.
 var secretKeys = strings.Fields("secret token key pass pwd cred auth priv cert seed mnemonic phrase cookie session salt sign jwt bearer pin otp hash dsn uri conn database db redis mongo postgres mysql amqp webhook hook url login account user")
 
-// secretNames are the last words of other keys whose value is a secret: of private keys, and of
-// services whose bare name is used for their key.
+// secretNames lists last words of further keys whose value is a secret: short words for a private
+// key, and names of services that people use for the service's key.
 var secretNames = words.Set{Rows: "pk sk pat aws gcp azure stripe openai anthropic claude gemini mistral groq github gitlab slack discord telegram twilio sendgrid mailgun huggingface hf npm pypi alchemy infura wallet"}
 
-// secretEndings are words at the end of such keys. A pattern without ^ selects each key that ends so.
+// secretEndings lists endings of the names of such keys. A pattern without ^ selects each key that
+// ends with the pattern.
 const secretEndings = "secrets tokens keys password passwd passphrase credentials certificate private value mnemonics"
 
-// namesSecret reports whether a pattern can select a key whose value is a secret.
+// namesSecret reports whether a pattern can select a key whose value is a secret. whole is set if
+// the pattern is the key's whole name.
 func namesSecret(key string, whole bool) bool {
 	low := strings.ToLower(key)
 	if secretNames.Has(low[strings.LastIndexByte(low, '_')+1:]) || !whole && len(low) < 4 {
@@ -45,8 +49,8 @@ func namesSecret(key string, whole bool) bool {
 	return false
 }
 
-// oneValue returns the output of a filter over a file of variables. If the filter picks one value
-// by a key that names no secret, sending it is only worth a look.
+// oneValue returns the output of a filter over a .env file. If the filter selects one value, under
+// a key that names no secret, a finding about sending the output is only one to review.
 func oneValue(program string, args []value, v value) value {
 	if v.secret == "" || !words.IsDotEnv(v.secret) {
 		return v

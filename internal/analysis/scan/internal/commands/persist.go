@@ -9,7 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// writes notes a path that a command writes to.
+// writes records a path that a command writes to, and reports a file that will start by itself
+// later.
 func (r *shellReader) writes(v value) {
 	file := words.Homely(v.text)
 	if file == "" || strings.HasPrefix(file, "/dev/") {
@@ -23,7 +24,7 @@ func (r *shellReader) writes(v value) {
 	}
 }
 
-// reads notes a path that a command reads.
+// reads records a path that a command reads.
 func (r *shellReader) reads(v value) {
 	if file := words.Homely(v.text); words.Outside(file) && !strings.HasPrefix(file, "/dev/") {
 		r.s.Fact(passage.FactRead, file)
@@ -62,7 +63,7 @@ func (r *shellReader) copies(args []value) {
 	r.writes(to)
 }
 
-// persists judges programs that make something start automatically, or that turn off a protection.
+// persists judges programs that make something start automatically or turn off a protection.
 func (r *shellReader) persists(name string, args []value) {
 	rest := args[1:]
 	switch name {

@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// lang is the language of a text that an interpreter runs.
+// lang is the language of code that an interpreter runs.
 type lang int
 
 const (
@@ -14,10 +14,10 @@ const (
 	langShell
 	langPython
 	langJavaScript
-	langOther // one that no reader is for
+	langOther // a language without a reader
 )
 
-// languages maps the programs that run a text to its language. Source: MITRE ATT&CK T1059 and its
+// languages maps interpreters to the language that they run. Source: MITRE ATT&CK T1059 and its
 // sub-techniques.
 var languages = sync.OnceValue(func() map[string]lang {
 	return map[string]lang{
@@ -27,8 +27,8 @@ var languages = sync.OnceValue(func() map[string]lang {
 	}
 })
 
-// fetchers lists the programs that print the response of a URL. Source: MITRE ATT&CK T1105; the
-// last two rows are the commands of PowerShell and their aliases.
+// fetchers lists the programs that print the response of a URL. Source: MITRE ATT&CK T1105. The
+// last row has commands of PowerShell and their aliases.
 var fetchers = words.Set{Rows: "curl wget fetch aria2c http https xh lynx w3m lwp-request httpie axel " +
 	"iwr irm invoke-webrequest invoke-restmethod"}
 
@@ -37,20 +37,20 @@ var fetchers = words.Set{Rows: "curl wget fetch aria2c http https xh lynx w3m lw
 var filters = words.Set{Rows: "cat tac nl head tail sed grep egrep fgrep sort uniq cut tr rev fold fmt pr expand column strings less more dd pv sponge ts " +
 	"gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat zstd zstdcat lz4 brotli tar zip openssl gpg age jq yq base64 base32 basenc xxd od hexdump uuencode iconv dos2unix"}
 
-// unpackers has the programs that open an archive, with a password too.
+// unpackers lists the programs that can open an archive with a password.
 var unpackers = words.Set{Rows: "unzip 7z 7za 7zz unrar rar"}
 
 var awks = words.Set{Rows: "awk gawk mawk nawk"}
 
 // senders lists the programs that send a file, their input or a name to a host. Source: MITRE
-// ATT&CK T1048. curl and wget send too: see fetch.
+// ATT&CK T1048. curl and wget also send; fetch judges them.
 var senders = words.Set{Rows: "nc ncat netcat socat telnet scp rsync ssh dig nslookup host mail mailx mutt sendmail"}
 
 // writers lists the programs that write the file named by their last argument.
 var writers = words.Set{Rows: "cp mv ln install rsync"}
 
-// keychain returns the commands of a program that print secrets from a keychain. Source: MITRE
-// ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
+// keychain returns the subcommands with which a program prints secrets from a keychain. Source:
+// MITRE ATT&CK T1555.001 (security) and T1555 (secret-tool of libsecret).
 func keychain(program string) string {
 	switch program {
 	case "security":
@@ -63,11 +63,12 @@ func keychain(program string) string {
 
 const wholeEnvironment = "the whole environment"
 
-// builtins lists the shell words that start no program. Source: POSIX, and the manual of bash.
+// builtins lists the shell builtins, which start no program. Source: POSIX, and the manual of bash.
 var builtins = words.Set{Rows: "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local logout " +
 	"mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait . : [ ]"}
 
-// known lists programs whose names are no English words, so that they are programs in any text.
+// known lists programs whose names are not English words. Such a name means the program in any
+// text.
 var known = words.Set{Rows: "adb apk apt apt-get aws awk az azd azmcp base64 bash bun bunx cargo chmod chown clang cmake codeql composer conda cp curl cut deno df dig dirname dnf docker docker-compose dotnet du eas egrep env expo ffmpeg ffprobe fgrep " +
 	"flutter fzf gcc gcloud gdb gem gh git gofmt gpg gradle gradlew grep gsutil gunzip gzip helm httpie httpx huggingface-cli iconv ifconfig ip iptables istioctl javac jq kubectl kubeseal latexmk ldd libreoffice llvm-cov ln ls lsof lualatex magick mamba md5sum " +
 	"micromamba mkdir mktemp mongosh mv mvn mypy mysql nc ncat netcat netstat nginx node nohup npm npx nslookup nvcc nvidia-smi nvm openssl osascript pandoc pdfimages pdfinfo pdflatex pdftk pdftoppm pdftotext perl pg_dump pgrep php pip pip3 pipenv pipx pkill pm2 pnpm poetry " +

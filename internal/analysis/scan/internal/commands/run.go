@@ -13,12 +13,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// minEscapes is the least number of numeric escapes in a decoded text. Colours of a terminal need
-// fewer.
+// minEscapes is the number of numeric escapes from which a text counts as encoded. Terminal colours
+// need fewer.
 const minEscapes = 8
 
-// interpret judges a program that runs a text: its argument, a file, or its input. It returns the
-// output of a shell that takes commands.
+// interpret judges an interpreter that runs its argument, a file or its input. It returns the
+// output.
 func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	language := languages()[name]
 	code, file, rest := interpreted(name, args[1:])
@@ -30,7 +30,7 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	case file != nil:
 		r.runsFile(*file, io.in, args[0], name)
 	default:
-		if io.socket == nil || io.in.decoder != "" { // else it is a shell on a socket
+		if io.socket == nil || io.in.decoder != "" { // otherwise it is a shell on a socket
 			r.oneLiner(io.in, args[0], name, language)
 		}
 		return value{session: language == langShell && (!io.in.known || flag(args[1:], "i", ""))}
@@ -38,15 +38,15 @@ func (r *shellReader) interpret(name string, args []value, io redirect) value {
 	return value{}
 }
 
-// withArguments judges a text that an interpreter runs with arguments. A decoded or fetched
-// argument is code only if the text runs it, as sh -c '$0' does.
+// withArguments judges code that an interpreter runs with arguments. A decoded or fetched argument
+// counts as code only if the code runs it, as sh -c '$0' does.
 func (r *shellReader) withArguments(code value, args []value, place value, by string, language lang) value {
 	given := r.combined(args)
 	if given.empty() {
 		return r.oneLiner(code, place, by, language)
 	}
 	given.from, given.to = place.from, place.to
-	runs := !code.known && (code.text == "" || strings.HasPrefix(code.text, "$") && !strings.ContainsAny(code.text, " (")) // it can be any code
+	runs := !code.known && (code.text == "" || strings.HasPrefix(code.text, "$") && !strings.ContainsAny(code.text, " (")) // the code can be anything
 	runs = runs || language == langOther && argumentWords().MatchString(code.text) && runningWords().MatchString(code.text)
 	if runs {
 		r.runs(given, place, by)
@@ -73,8 +73,9 @@ func (r *shellReader) withArguments(code value, args []value, place value, by st
 	return out
 }
 
-// combined returns the decoded and fetched content of arguments together. Its text is each decoded text
-// that people could read. Markdown has no finding about others, and they hide none that can be read.
+// combined returns the decoded and fetched content of arguments as one value. Its text consists of
+// the decoded texts that people could read. In Markdown, other decoded arguments give no finding,
+// so they do not make the value unknown.
 func (r *shellReader) combined(args []value) value {
 	var all value
 	var read []string
@@ -94,17 +95,18 @@ func (r *shellReader) combined(args []value) value {
 	return all
 }
 
-// argumentWords matches the arguments of a program in Perl, Ruby, PHP, Lua and AppleScript.
+// argumentWords matches expressions for the program's arguments in Perl, Ruby, PHP, Lua and
+// AppleScript.
 var argumentWords = lazyregexp.New(`(?i)\bargv?\b|\bshift\b|\$_\b|@_`)
 
-// unfollowed matches words that run a text, in code in which the scan could not follow an argument.
-// Code with one of them and its arguments may run them.
+// unfollowed matches functions that run a string. If code contains one, and also uses its
+// arguments, withArguments assumes that it runs them.
 var unfollowed = lazyregexp.New(`(?i)\b(?:eval|exec|execute|load|loadstring|spawn|runInNewContext|runInThisContext)\b|\bnew Function\b|\bdo shell script\b|\bopen\b[^;]*"\|`)
 
-// shellArguments matches the arguments of a text that a shell runs.
+// shellArguments matches shell parameters for the arguments of the command.
 var shellArguments = lazyregexp.New(`\$\{?[@*1-9]|\bfor \w+ *;`)
 
-// looking calls judge and moves all its findings to the lane review.
+// looking calls judge, and turns all findings that judge reports into findings to review.
 func (s *Analyzer) looking(judge func()) {
 	before := s.Report
 	s.Report = looks{before}
@@ -112,7 +114,7 @@ func (s *Analyzer) looking(judge func()) {
 	s.Report = before
 }
 
-// looks reports each finding as one to look at.
+// looks is a report that turns each finding into one to review.
 type looks struct{ passage.Report }
 
 // Find implements [passage.Report].
@@ -120,8 +122,8 @@ func (l looks) Find(id skill.RuleID, p passage.Part, from, to int, message strin
 	l.Look(id, p, from, to, message, notes...)
 }
 
-// codeOptions maps programs to the options whose value is the text to run, and to the options with
-// another value. Source: the manual of each.
+// codeOptions maps programs to two sets of option letters: those whose value is the code to run,
+// and those with another value. Source: the manual of each.
 var codeOptions = sync.OnceValue(func() map[string][2]string {
 	return map[string][2]string{
 		"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
@@ -131,8 +133,8 @@ var codeOptions = sync.OnceValue(func() map[string][2]string {
 	}
 })
 
-// interpreted returns the text or the file that an interpreter runs, and the arguments after it.
-// Both are nil if it runs its input.
+// interpreted returns the code or the file that an interpreter runs, and the arguments after it.
+// code and file are both nil if the interpreter runs its input.
 func interpreted(name string, args []value) (code, file *value, rest []value) {
 	if name == "powershell" || name == "pwsh" {
 		return powershell(args)
@@ -191,8 +193,8 @@ func argument(args []value, i int) *value {
 
 func valuesFrom(args []value, i int) []value { return args[min(i, len(args)):] }
 
-// powershell returns the text or the file that PowerShell runs. Its options may be abbreviated: -e
-// is -EncodedCommand. Source: about_Pwsh.
+// powershell returns the code or the file that PowerShell runs. PowerShell accepts abbreviated
+// options, such as -e for -EncodedCommand. Source: about_Pwsh.
 func powershell(args []value) (code, file *value, rest []value) {
 	for i, v := range args {
 		name := strings.ToLower(strings.TrimLeft(v.text, "-/"))
@@ -214,7 +216,7 @@ func powershell(args []value) (code, file *value, rest []value) {
 	return nil, nil, args
 }
 
-// runsFile judges a file that is run.
+// runsFile judges a file that an interpreter runs, as far as its content is known.
 func (r *shellReader) runsFile(file, in, place value, by string) {
 	switch {
 	case file.stream:
@@ -235,8 +237,8 @@ func (r *shellReader) runs(v, place value, by string) value {
 	return r.runsCode(v, place, by, langShell)
 }
 
-// runsCode judges a text that is run, by its origin and its effects. It returns the output of a
-// shell.
+// runsCode judges code that is run, by its origin and its effects. It returns the output if the
+// language is that of a shell.
 func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
 	if len(v.fetched) > 0 {
 		r.runsFetched(v.fetched, place, by)
@@ -252,8 +254,8 @@ func (r *shellReader) runsCode(v, place value, by string, language lang) (out va
 	return out
 }
 
-// inside returns the text of a value as a part. If the file has the text unchanged, the part is at
-// its own position.
+// inside returns the text of a value as a part. If the file contains the text unchanged, the part
+// is at the text's own position.
 func (r *shellReader) inside(v value) passage.Part {
 	if from, to := min(v.from, len(r.p.Text)), min(v.to, len(r.p.Text)); from < to && v.text != "" {
 		if i := strings.Index(r.p.Text[from:to], v.text); i >= 0 {
@@ -288,7 +290,7 @@ func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out
 	return value{}
 }
 
-// runsDecoded notes that a decoded text is run, and judges that text.
+// runsDecoded reports that a program runs a decoded text, and judges that text.
 func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	readable := v.known && isPlainText(v.text)
 	if r.inMarkdown() && !readable {
@@ -310,13 +312,13 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 			notes = append(notes, "then: "+strings.Join(ids, ", "))
 		}
 		if r.of.examples > examples && r.of.others == others && !enforced {
-			find, message = r.s.Look, message+likeExample // it is sent only to placeholder hosts, as in examples
+			find, message = r.s.Look, message+likeExample // the text sends only to placeholder hosts, as in examples
 		}
 	}
 	find(passage.RunDecoded, r.p, place.from, place.to, message, notes...)
 }
 
-// isPlainText reports whether bytes are a text that people could have written.
+// isPlainText reports whether a text is one that people could have written.
 func isPlainText(text string) bool {
 	if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 		return false
@@ -329,8 +331,8 @@ func isPlainText(text string) bool {
 	return true
 }
 
-// networkFind notes a finding of a rule about a destination. This machine gives no finding, and a
-// reserved host one to review.
+// networkFind reports a finding about a destination. For a host of this machine it reports nothing,
+// and for a reserved host a finding to review.
 func (s *Analyzer) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
 	host, kind := words.Of(destination)
 	if words.IsLocal(host) {
@@ -344,13 +346,14 @@ func (s *Analyzer) networkFind(id skill.RuleID, p passage.Part, from, to int, de
 	s.Find(id, p, from, to, message)
 }
 
-// exampleHost notes the host of a finding as a fact although it looks like an example. A placeholder
-// is no host.
+// exampleHost records the host of a finding as a fact although it looks like an example. It does
+// not record a placeholder, which is not a host name.
 func (s *Analyzer) exampleHost(host string) {
 	if strings.Contains(host, ".") && !strings.ContainsAny(host, "<>{}[]%|\"'`$* …") {
 		s.Fact(passage.FactHost, host)
 	}
 }
 
-// likeExample ends the message of a finding to review that would be one to enforce for another host.
+// likeExample ends the message of a finding that is only to review because its host looks like an
+// example.
 const likeExample = "; the host looks like an example or a private one"

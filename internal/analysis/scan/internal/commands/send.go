@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// credential returns the path of a value that holds credentials, and notes that the script names
-// it.
+// credential returns the credentials in a value: those that it contains, or the path that it names.
+// It records that the script names a path of credentials.
 func (r *shellReader) credential(v value) string {
 	if v.secret != "" {
 		return v.secret
@@ -23,7 +23,7 @@ func (r *shellReader) credential(v value) string {
 	return c
 }
 
-// credentialIn returns a text if it is the path of a file with credentials.
+// credentialIn returns the text if it is the path of a file with credentials, and otherwise "".
 func credentialIn(text string) string {
 	if words.Credential(text) {
 		return text
@@ -57,8 +57,8 @@ func (r *shellReader) judgeRequest(q request, place value, io redirect) {
 	r.requestSends(secret, q.urls[0].text, place)
 }
 
-// requestSends notes that a request sends the credentials in a value. Texts teach with a placeholder
-// for the host, but no honest script sends a key or a keychain to one.
+// requestSends reports that a request sends the credentials in a value. In a script, a placeholder
+// as host does not excuse sending a key or a keychain; documentation uses placeholders honestly.
 func (r *shellReader) requestSends(v value, destination string, place value) {
 	host, kind := words.Of(destination)
 	isKey := v.secret != wholeEnvironment && !words.IsDotEnv(v.secret) && !v.mild
@@ -70,7 +70,7 @@ func (r *shellReader) requestSends(v value, destination string, place value) {
 	r.sendsSecret(v, destination, place)
 }
 
-// sendsSecret notes that the credentials in a value are sent.
+// sendsSecret reports that the credentials in a value are sent to a destination.
 func (r *shellReader) sendsSecret(v value, destination string, place value) {
 	if v.mild {
 		v.mild = false
@@ -80,7 +80,7 @@ func (r *shellReader) sendsSecret(v value, destination string, place value) {
 	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, sent(v, destination))
 }
 
-// sent returns the message that the credentials in a value are sent to a destination.
+// sent returns the message of a finding: the credentials in a value are sent to a destination.
 func sent(v value, destination string) string {
 	to := "a host"
 	if host, _ := words.Of(destination); host != "" {
@@ -137,13 +137,13 @@ func (r *shellReader) send(name string, args []value, io redirect) (out value) {
 	return value{fetched: []string{"tcp://" + host}, from: args[0].from, to: args[0].to}
 }
 
-// remoteHost returns the host of an operand of scp or rsync, such as user@host:path.
+// remoteHost returns the host of an scp or rsync operand such as user@host:path.
 func remoteHost(operand string) (string, bool) {
 	host, _, remote := strings.Cut(operand, ":")
 	return host, remote && !strings.Contains(host, "/")
 }
 
-// copied judges scp and rsync: the last argument is the destination.
+// copied judges scp and rsync, whose last argument is the destination.
 func (r *shellReader) copied(args []value) {
 	_, rest := options(args[1:], "iFoPcJSlDefTB", "rsh exclude include filter password-file files-from")
 	if len(rest) < 2 {
@@ -190,7 +190,7 @@ const shellPathText = `(?i:(?:^|[/\s"':\\])(?:ba|z|da|k|c|tc|fi|a)?sh(?:\.exe)?\
 
 var shellPath = lazyregexp.New(shellPathText)
 
-// backdoor judges a command that connects a shell with a socket.
+// backdoor judges a command that connects a shell to a socket.
 func (r *shellReader) backdoor(name string, args []value, io redirect) {
 	switch {
 	case io.socket != nil && languages()[name] != langNone:
@@ -247,8 +247,8 @@ func (r *shellReader) socat(args []value) {
 	}
 }
 
-// reverse notes that a shell is connected to a socket. none is set if the command names no host at
-// all and does not listen. A host that is not known is a host.
+// reverse reports that a shell is connected to a socket. none is set if the command has no host and
+// does not listen, and an unknown host counts as a host.
 func (r *shellReader) reverse(host string, none bool, place value) {
 	r.network = true
 	find := func() {
@@ -289,8 +289,8 @@ func (s *Analyzer) otherCode(p passage.Part) {
 	s.appleScript(p)
 }
 
-// hostIn returns the first group that is a host name or address, or else the first placeholder for
-// one.
+// hostIn returns the first matched host name or address. Without one, it returns the first matched
+// placeholder for a host.
 func hostIn(matches [][]string) (host string) {
 	for _, m := range matches {
 		text := strings.Join(m[1:], "")
@@ -304,7 +304,7 @@ func hostIn(matches [][]string) (host string) {
 	return host
 }
 
-// appleScript judges the commands of do shell script.
+// appleScript judges the shell commands in AppleScript's "do shell script".
 func (s *Analyzer) appleScript(p passage.Part) {
 	const mark = "do shell script \""
 	for at := 0; ; {

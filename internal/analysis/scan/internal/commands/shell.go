@@ -15,10 +15,11 @@ import (
 // maxChunk bounds the bytes parsed at a time. A longer script is read in chunks of whole lines.
 const maxChunk = 32 << 10
 
-// wordsOfReader is the fixed cost of reading a text of commands, as a number of words.
+// wordsOfReader is the fixed cost of reading a text of commands, in words.
 const wordsOfReader = 16
 
-// wordsOf counts the words of a text, and all that separates commands.
+// wordsOf counts the words of a text and the characters that separate commands, as a measure of the
+// work.
 func wordsOf(text string) int {
 	n := 1
 	for i := range len(text) {
@@ -36,38 +37,38 @@ type shellReader struct {
 	p    passage.Part
 	of   *commands
 	from Origin
-	base int // where the chunk that is read begins in the part
-	// vague is set if the chunk does not parse whole, so that a word at its beginning need not be
-	// a program.
+	base int // the position of the current chunk in the part
+	// vague is set if the chunk does not parse as a whole. Then the first word of a line need not
+	// be a program.
 	vague bool
 
-	vars   map[string]value      // of the last assignment
-	saved  map[string]value      // the content written into each file
-	remote map[string]value      // descriptors that are open on a socket, and its address
-	opened map[string]value      // descriptors open on a file, and its content
+	vars   map[string]value      // variables with their last assigned value
+	saved  map[string]value      // written files with their content
+	remote map[string]value      // descriptors open on a socket, with its address
+	opened map[string]value      // descriptors open on a file, with its content
 	named  map[string]definition // functions and aliases
-	kept   int                   // nodes of their trees
-	calls  int                   // how deep they nest
-	params []value               // of the function whose body is read
+	kept   int                   // syntax nodes of the functions
+	calls  int                   // depth of the current calls
+	params []value               // arguments of the current function
 	arrays map[string][]value
-	stdin  value // the input that exec opened
-	// secret is set if a credential path is named, and network if something is sent or fetched.
+	stdin  value // the input that exec has redirected
+	// secret is set if the commands name a path of credentials, and network if they send or fetch.
 	secret  *secretUse
 	network bool
 	passing []urlUse
-	outer   *value // the socket that the statements around are connected with
+	outer   *value // the socket of the enclosing statements, or nil
 }
 
-// secretUse is a place that names credentials.
+// secretUse is a mention of credentials.
 type secretUse struct {
 	name     string
 	from, to int
 }
 
-// Shell judges commands of a shell. Nothing is expanded, and nothing is run.
+// Shell judges shell commands. It expands no globs and runs nothing.
 func (s *Analyzer) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
 
-// shell judges commands, given the content of files written before, and returns their output.
+// shell judges commands, given the content of the files written before, and returns their output.
 func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
 		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
@@ -96,7 +97,7 @@ func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (o
 	return out
 }
 
-// takes records the arguments of a text that sh -c runs: $0 is the first, and $@ has the others.
+// takes records the arguments of a text that sh -c runs: $0 is the first, and $@ contains the rest.
 func (r *shellReader) takes() {
 	args := r.s.args
 	if r.s.args = nil; len(args) == 0 {
@@ -104,7 +105,7 @@ func (r *shellReader) takes() {
 	}
 	all := r.combined(args[1:])
 	for i, v := range args {
-		v.from, v.to = 0, len(r.p.Text) // it is in another text
+		v.from, v.to = 0, len(r.p.Text) // the position is in another text
 		if r.assign(strconv.Itoa(i), v); i > 0 {
 			r.params = append(r.params, v)
 			all = all.merge(v)
@@ -123,7 +124,7 @@ func (s *Analyzer) reader(p passage.Part, from Origin, saved map[string]value) *
 		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]definition{}, arrays: map[string][]value{}}
 }
 
-// inMarkdown reports whether the commands are in a text that people read.
+// inMarkdown reports whether the commands are in a document and not in a script.
 func (r *shellReader) inMarkdown() bool {
 	return r.from == Fence || r.from == Bare || r.from == Inline || isMarkdownName(r.p.File.Path)
 }
@@ -135,8 +136,8 @@ func isMarkdownName(path string) bool {
 
 var angles = lazyregexp.New(`(^|[^<&>])<([A-Za-z][A-Za-z0-9 _./:-]{0,40})>`)
 
-// withoutAngles writes placeholders such as <HOST> with braces, so that they are not read as
-// redirections. The text keeps its length.
+// withoutAngles replaces the angle brackets of placeholders such as <HOST> with braces. The shell
+// parser would read them as redirections. The text keeps its length.
 func withoutAngles(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -153,8 +154,8 @@ func withoutAngles(text string) string {
 	return string(out)
 }
 
-// chunkLen returns how many bytes of a text to parse at a time. A long text is cut at whole lines,
-// if possible before a line that begins a statement.
+// chunkLen returns the number of bytes of a text to parse next. It cuts a long text at the end of a
+// line, if possible before a line that begins a statement.
 func chunkLen(text string) int {
 	if len(text) <= maxChunk {
 		return len(text)
@@ -177,7 +178,7 @@ func chunkLen(text string) int {
 var continues = []string{" ", "\t", "\n", "\r", "}", ")", "fi", "done", "esac", "else", "elif", "then", "do", ";"}
 
 func beginsStatement(before, after string) bool {
-	for _, word := range continues { // first, so that blank lines are not counted again and again
+	for _, word := range continues { // first, so that blank lines are not trimmed again and again
 		if strings.HasPrefix(after, word) {
 			return false
 		}
@@ -186,8 +187,8 @@ func beginsStatement(before, after string) bool {
 	return !strings.HasSuffix(before, "\\") && !strings.HasSuffix(before, "|") && !strings.HasSuffix(before, "&&")
 }
 
-// chunk judges a chunk: whole if it parses, else line by line. It returns the chunk's output if it
-// is known.
+// chunk judges a chunk of commands as a whole if it parses, and otherwise line by line. It returns
+// the output of a chunk that parses.
 func (r *shellReader) chunk(text string, base int) value {
 	if !tooDeep(text) && len(text) <= maxChunk {
 		if file, err := r.s.parse(text, 0); err == nil {
@@ -203,7 +204,7 @@ func (r *shellReader) chunk(text string, base int) value {
 	return value{}
 }
 
-// line judges a line on its own.
+// line judges a single line of a chunk that does not parse.
 func (r *shellReader) line(text string, base int) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -222,7 +223,8 @@ func (r *shellReader) line(text string, base int) {
 		r.statements(file.Stmts, value{})
 		return
 	}
-	// A syntax error must not hide the rest. Zsh writes =( too.
+	// A syntax error must not hide the rest of the line. Zsh also has =( for a process
+	// substitution.
 	for piece := range strings.SplitAfterSeq(strings.ReplaceAll(text, " =(", " <("), ";") {
 		if file, _ := r.s.parse(piece, 10); file != nil {
 			r.base = base
@@ -232,7 +234,7 @@ func (r *shellReader) line(text string, base int) {
 	}
 }
 
-// lineLen returns the length of the first line and its continuation lines.
+// lineLen returns the length of the first line with its continuation lines.
 func lineLen(text string) int {
 	for at := 0; ; {
 		n := strings.IndexByte(text[at:], '\n')
@@ -247,7 +249,7 @@ func lineLen(text string) int {
 	}
 }
 
-// parse reads commands, and continues after a bounded number of errors.
+// parse parses commands. It recovers from the given number of syntax errors.
 func (s *Analyzer) parse(text string, errors int) (*syntax.File, error) {
 	if s.parser == nil {
 		s.parser = syntax.NewParser()
@@ -256,11 +258,11 @@ func (s *Analyzer) parse(text string, errors int) (*syntax.File, error) {
 	return s.parser.Parse(strings.NewReader(text), "")
 }
 
-// opening has the words that open something.
+// opening lists the words that open a nested construct.
 var opening = []string{"if", "while", "until", "for", "case", "select", "time", "coproc", "function"}
 
-// tooDeep reports whether a text could make the parser recurse further than the stack may grow. It
-// counts everything that opens and nothing that closes: a quoted bracket could pretend to close.
+// tooDeep reports whether a text could make the parser recurse deeper than the stack may grow. It
+// counts every opening mark and no closing one, since a quoted bracket could pretend to close.
 func tooDeep(text string) bool {
 	n := 0
 	if len(text) <= bound.Brackets {
@@ -281,7 +283,7 @@ func tooDeep(text string) bool {
 	if len(text) <= maxChunk || !strings.ContainsAny(text, "([{") && !strings.Contains(text, "let") {
 		return false
 	}
-	for i := range len(text) { // operators of arithmetic nest to the right
+	for i := range len(text) { // arithmetic operators nest to the right
 		switch text[i] {
 		case '?', '=', '~', '-', '+', '*', ',', '<', '>', '^', '%', '|', '&':
 			n++

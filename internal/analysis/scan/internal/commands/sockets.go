@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// connects notes the steps that connect a shell with a socket.
+// connects records the steps with which code connects a shell to a socket.
 func (c *codeReader) connects(i int, name string) {
 	switch l := last(name); {
 	case c.python && (l == "connect" && strings.Contains(c.p.Text, "socket") || l == "create_connection"), !c.python && (l == "connect" || l == "createConnection") && usesNet().MatchString(c.p.Text):
@@ -41,10 +41,10 @@ func (c *codeReader) connects(i int, name string) {
 	}
 }
 
-// usesNet matches the module net of Node.js.
+// usesNet matches a use of the module net of Node.js.
 var usesNet = lazyregexp.New(`\bnet\.|["'](?:node:)?net["']`)
 
-// linked reports whether the input of a program is a socket.
+// linked reports whether a call passes a socket as the input of the program that it starts.
 func (c *codeReader) linked(args [][2]int) bool {
 	for _, a := range args {
 		if c.name(a[0]) == "stdin" && c.isMark(a[0]+1, "=") && c.sockets[c.name(a[0]+2)] {
@@ -54,7 +54,7 @@ func (c *codeReader) linked(args [][2]int) bool {
 	return false
 }
 
-// socketShell notes a shell that a program starts and connects.
+// socketShell records a call that starts a shell and connects it to a socket.
 func (c *codeReader) socketShell(i int, words []value, linked bool) {
 	if len(words) == 0 || c.joins != nil {
 		return

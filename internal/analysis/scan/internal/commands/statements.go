@@ -11,7 +11,7 @@ import (
 	paths "github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// statements judges statements that all read the same input, and returns their output.
+// statements judges a list of statements that read the same input, and returns their output.
 func (r *shellReader) statements(list []*syntax.Stmt, in value) value {
 	var out []value
 	for _, st := range list {
@@ -25,7 +25,7 @@ func (r *shellReader) statements(list []*syntax.Stmt, in value) value {
 	return r.joined(out)
 }
 
-// statement judges a statement with its redirections.
+// statement judges a statement with its redirections, and returns its output.
 func (r *shellReader) statement(st *syntax.Stmt, in value) value {
 	if st == nil {
 		return value{}
@@ -47,8 +47,8 @@ func (r *shellReader) statement(st *syntax.Stmt, in value) value {
 	return value{}
 }
 
-// spine returns the commands of a pipeline, or of a list joined by && and ||. The tree nests them
-// to the left.
+// spine returns the commands of a pipeline, or of a list joined by && and ||, in order. In the
+// syntax tree they nest to the left.
 func spine(st *syntax.Stmt) (list []*syntax.Stmt, pipe bool) {
 	b, ok := st.Cmd.(*syntax.BinaryCmd)
 	if !ok || len(st.Redirs) > 0 {
@@ -77,12 +77,12 @@ func (r *shellReader) list(list []*syntax.Stmt, pipe bool, in value) value {
 	return in
 }
 
-// redirect is the input and the output of a statement.
+// redirect describes the input and the output of a statement.
 type redirect struct {
 	in       value
-	file     string // that the output goes to, "" for none
+	file     string // the file for the output; "" for none
 	from, to int
-	socket   *value // the address of /dev/tcp that it is connected with
+	socket   *value // the /dev/tcp address that the statement is connected to
 }
 
 func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
@@ -146,13 +146,13 @@ func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 	return io
 }
 
-// delivered returns the content of a socket whose address is a path below /dev/tcp.
+// delivered returns the content that a socket delivers. Its address is a path below /dev/tcp.
 func delivered(address value) value {
 	_, at, _ := strings.Cut(strings.TrimPrefix(address.text, "/dev/"), "/")
 	return value{fetched: []string{"tcp://" + strings.Replace(at, "/", ":", 1)}, from: address.from, to: address.to}
 }
 
-// isFile reports whether a redirection leads to a file that a later command can read.
+// isFile reports whether a redirection goes to a file that a later command can read.
 func isFile(w value) bool {
 	return strings.Trim(w.text, "0123456789-") != "" && !strings.HasPrefix(w.text, "/dev/") && !w.stream
 }
@@ -177,7 +177,7 @@ func (r *shellReader) content(name value) value {
 // fileName returns the name under which a written file is remembered.
 func fileName(path string) string { return paths.Homely(strings.TrimPrefix(path, "./")) }
 
-// write notes that a command writes into a file.
+// write records that a command writes into a file.
 func (r *shellReader) write(file string, v value, io redirect) {
 	r.writes(value{text: file, from: io.from, to: io.to})
 	if len(v.fetched) > 0 || v.decoder != "" || v.secret != "" || v.text != "" {
@@ -238,7 +238,8 @@ func (r *shellReader) ifClause(x *syntax.IfClause, in value) value {
 	return r.joined(out)
 }
 
-// loop records the value of the variable of a loop over one word.
+// loop records the value of a loop variable. It combines the words of the loop; the text is known
+// only if there is one word.
 func (r *shellReader) loop(x *syntax.ForClause) {
 	iter, ok := x.Loop.(*syntax.WordIter)
 	if !ok {
@@ -256,8 +257,8 @@ func (r *shellReader) loop(x *syntax.ForClause) {
 	r.assign(iter.Name.Value, v)
 }
 
-// room reports whether another name can be followed beside n names. Otherwise it notes that the
-// file is too large: padding with names must not be an evasion.
+// room reports whether one more name can be tracked beside n names. Otherwise it reports the file
+// as too large: padding with names must not be an evasion.
 func (r *shellReader) room(n int) bool {
 	if n < bound.Names {
 		return true
@@ -266,7 +267,7 @@ func (r *shellReader) room(n int) bool {
 	return false
 }
 
-// keeps reports whether the tree of another function can be kept until the script ends.
+// keeps reports whether the syntax tree of one more function can be kept until the script ends.
 func (r *shellReader) keeps(body *syntax.Stmt) bool {
 	from, to := r.offsets(body)
 	const ofName = 10
@@ -320,7 +321,8 @@ func (r *shellReader) assignment(a *syntax.Assign) {
 	r.assign(a.Name.Value, v)
 }
 
-// declare judges export, local, declare and readonly. Without a name they print all variables.
+// declare judges export, local, declare and readonly. Without a name, export and declare print all
+// variables.
 func (r *shellReader) declare(x *syntax.DeclClause) value {
 	names := 0
 	for _, a := range x.Args {

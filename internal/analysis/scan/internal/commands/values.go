@@ -8,30 +8,30 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// value is the content of a word, a variable, a file or a command's output, as far as it is known
-// without running anything.
+// value is what is known about a word, a variable, a file or a command's output without running
+// anything.
 type value struct {
 	text     string
 	known    bool // text is complete
-	from, to int  // the bytes of the part that it was made from
+	from, to int  // the bytes of the part from which the value comes
 	fetched  []string
-	decoder  string // the program that decoded it
-	escapes  int    // characters of it that are numeric escapes
-	secret   string // the credentials in it
-	mild     bool   // they are one value of a file, whose key names no secret
-	stream   bool   // it is <(…): a file with this content
-	session  bool   // it is the output of a shell that takes commands
+	decoder  string // the program that decoded the content
+	escapes  int    // characters that were numeric escapes
+	secret   string // the credentials in the content
+	mild     bool   // the credentials are one value of a file, whose key names no secret
+	stream   bool   // a process substitution <(…): a file with this content
+	session  bool   // the output of a shell that takes commands
 }
 
-// maxFetched bounds how many URLs a value keeps.
+// maxFetched bounds the URLs of a value.
 const maxFetched = 8
 
-// empty reports whether no part of a value is known.
+// empty reports whether nothing is known about a value.
 func (v value) empty() bool {
 	return !v.known && v.text == "" && len(v.fetched) == 0 && v.decoder == "" && v.secret == "" && !v.session
 }
 
-// merge returns v with everything that o brings, except its text.
+// merge returns v with the properties of o added, except the text of o.
 func (v value) merge(o value) value {
 	for _, u := range o.fetched {
 		if len(v.fetched) < maxFetched && !slices.Contains(v.fetched, u) {
@@ -49,7 +49,7 @@ func (v value) merge(o value) value {
 	return v
 }
 
-// joined returns values one after another.
+// joined returns the concatenation of values.
 func (r *shellReader) joined(all []value) value {
 	if len(all) == 1 {
 		return all[0]
@@ -60,7 +60,7 @@ func (r *shellReader) joined(all []value) value {
 		out = out.merge(v)
 		out.known = out.known && v.known
 		out.stream = out.stream || v.stream
-		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // short ones are bounded by their number
+		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // the number of short texts bounds their size
 			r.s.TooLarge(r.p.File.Path, "its commands hold too much text to be followed")
 			out.known = false
 			return out
@@ -71,7 +71,7 @@ func (r *shellReader) joined(all []value) value {
 	return out
 }
 
-// offset returns the offset in the part of a position of the tree.
+// offset returns the offset in the part of a position in the syntax tree.
 func (r *shellReader) offset(p syntax.Pos) int {
 	return min(r.base+int(p.Offset()), len(r.p.Text))
 }
@@ -81,7 +81,7 @@ func (r *shellReader) offsets(n syntax.Node) (from, to int) {
 	return from, max(from, r.offset(n.End()))
 }
 
-// word returns the value of a word, and judges the commands in it.
+// word returns the value of a word, and judges the commands inside the word.
 func (r *shellReader) word(w *syntax.Word) value {
 	if w == nil {
 		return value{}
@@ -136,7 +136,8 @@ func (r *shellReader) part(part syntax.WordPart, quoted bool) value {
 	}
 }
 
-// parameter returns the value of a variable assigned before, or its default.
+// parameter returns the value of a parameter expansion: of a variable assigned before, or its
+// default.
 func (r *shellReader) parameter(x *syntax.ParamExp) value {
 	if x.Param == nil {
 		r.commandsIn(x)
@@ -155,7 +156,7 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 			return of
 		}
 		if v.empty() {
-			v.text = "$" + name // it names an unknown file
+			v.text = "$" + name // the variable names an unknown file
 		}
 		if x.Exp != nil || x.Slice != nil || x.Repl != nil || x.Length || x.Excl {
 			v.known = false
@@ -175,7 +176,7 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 	return value{text: "$" + name}.merge(other)
 }
 
-// commandsIn judges the commands anywhere below a node of another kind.
+// commandsIn judges the commands anywhere below a syntax node.
 func (r *shellReader) commandsIn(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch x := n.(type) {
@@ -190,7 +191,8 @@ func (r *shellReader) commandsIn(n syntax.Node) {
 	})
 }
 
-// unescaped removes the backslashes of a shell. Double quotes keep some.
+// unescaped removes the backslash escapes of a shell. In double quotes, a backslash before most
+// characters stays.
 func unescaped(text string, quoted bool) string {
 	if !strings.Contains(text, "\\") {
 		return text

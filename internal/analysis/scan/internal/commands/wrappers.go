@@ -8,15 +8,15 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// wrapper says how a program that starts another one takes its options.
+// wrapper describes the options of a program that starts another program.
 type wrapper struct {
-	short, long string // the options with a value
-	skip        int    // arguments before the program
+	short, long string // the options that take a value
+	skip        int    // arguments before the program to start
 	word        string // the subcommand that starts a program, such as run of uv
 }
 
-// wrappers maps the programs that start the program in their arguments to the options that take a
-// value. Source: their manuals in GNU coreutils, findutils, util-linux and sudo.
+// wrappers maps the programs that start the program in their arguments to their options. Source:
+// their manuals in GNU coreutils, findutils, util-linux and sudo.
 var wrappers = sync.OnceValue(func() map[string]wrapper {
 	return map[string]wrapper{
 		"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
@@ -35,7 +35,8 @@ var wrappers = sync.OnceValue(func() map[string]wrapper {
 	}
 })
 
-// unwrapped returns the command that a program starts, and its input.
+// unwrapped returns the command that a program starts, and the command's input. The result is false
+// if the program starts no other.
 func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	if name == "find" {
 		for i, v := range args {
@@ -66,7 +67,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 			break
 		}
 		if name == "command" && strings.ContainsAny(text, "vV") {
-			return nil, in, true // asks only if there is such a program
+			return nil, in, true // this asks only whether the program exists
 		}
 		n := 1
 		if o := strings.TrimLeft(text, "-"); strings.HasPrefix(text, "--") {
@@ -105,7 +106,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	return args, in, true
 }
 
-// filledIn returns the words of find -exec with the searched folder for {}.
+// filledIn returns the words of find -exec with {} replaced by the searched folder.
 func filledIn(args []value, folder string) []value {
 	if strings.HasPrefix(folder, "-") {
 		return args
