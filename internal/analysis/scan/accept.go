@@ -6,21 +6,22 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Accepted are the findings of a rule that an operator accepts in a skill.
+// Accepted counts the findings of one rule that an operator accepts in a skill.
 type Accepted struct {
 	Rule   skill.RuleID `json:"rule"`
-	Reason string       `json:"reason,omitempty"` // with its place
+	Reason string       `json:"reason,omitempty"` // with the place where the operator gave it
 	Count  int          `json:"findings"`
 }
 
-// MayHoldBack reports whether a finding of a rule in a lane can hold a skill back in mode enforce:
-// it is in the lane enforce, or something could not be judged.
+// MayHoldBack reports whether a finding of a rule in a lane can hold a skill back in mode enforce.
+// It can if the lane is enforce, or if the rule reports something that could not be judged.
 func MayHoldBack(rule skill.RuleID, lane Lane) bool {
 	return lane == Enforce || rule == RuleTooLarge || rule == RuleNotRead
 }
 
-// Accept takes the accepted findings that could hold the skill back out of the report, and returns them by rule. why returns
-// the reason to accept the findings of a rule, or "".
+// Accept removes the accepted findings that could hold the skill back from the report, and returns
+// them by rule. why returns the reason to accept the findings of a rule, or "" for a rule that is
+// not accepted.
 func (r *Report) Accept(why func(rule skill.RuleID) (string, error)) (all []Accepted, err error) {
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
 		if !MayHoldBack(f.Rule, f.Lane) || err != nil {

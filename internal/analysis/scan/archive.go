@@ -23,7 +23,7 @@ func (s *scanner) archive(name string, data []byte, depth int) {
 	}
 }
 
-// entries judges the entries of an archive.
+// entries judges the entries of an archive. It implements [archive.Visitor].
 type entries struct{ *scanner }
 
 func (o entries) Entry(path string) {
@@ -40,7 +40,7 @@ func (o entries) File(path string, data []byte, depth int) { o.scanContent(path,
 
 func (o entries) Fault(path string, err error) { o.fault(path, err) }
 
-// fault notes a fault of an archive or of an entry.
+// fault reports a fault of an archive or of an entry.
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
 	var large archive.TooLarge

@@ -11,20 +11,20 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Baseline counts the findings that are known. The zero value has none.
+// Baseline counts the known findings. The zero value is an empty baseline.
 type Baseline struct{ known map[key]int }
 
-// key identifies equal findings in a baseline, so a finding stays known when its line moves. file
-// is a path below the scanned folder. text is the digest of the finding's text and message. The
-// message carries facts from other lines, such as the URL of a file that is run.
+// key identifies equal findings in a baseline, so that a finding stays known when its line moves.
+// file is a path below the scanned folder. text is the digest of the finding's text and message.
+// The message can contain facts from other lines, such as the URL of a file that is run.
 type key struct {
 	file string
 	rule skill.RuleID
 	text skill.Digest // zero for the rule more
 }
 
-// more is the rule of the findings that a report counts but does not list. Their file is the
-// skill's folder.
+// more is the rule of the findings that a report counts but does not list. In a baseline, their
+// file is the skill's folder.
 const more skill.RuleID = "more"
 
 func keyOf(folder string, f Finding) key {
@@ -54,16 +54,16 @@ func (b *Baseline) Add(folder string, r *Report) {
 }
 
 // Silence removes the known findings of a skill from its report and returns their number. Of equal
-// findings it removes the first ones, as many as are known. Each known finding is used once across
-// all calls.
+// findings, it removes as many as are known, starting with the first. Each known finding is used up
+// by one call.
 func (b *Baseline) Silence(folder string, r *Report) (silenced int) {
 	rest := unlisted(r)
 	known := min(rest, b.known[moreOf(folder)])
 	silenced = known
 	if known > 0 {
 		b.known[moreOf(folder)] -= known
-		// The report lists findings to enforce first. While it leaves some of those out, all the
-		// findings to review are unlisted too.
+		// The report lists the findings to enforce first. If one of them is not listed, no finding
+		// to review is listed either.
 		review := min(known, r.Review)
 		r.Review -= review
 		r.Enforce -= known - review
@@ -85,7 +85,7 @@ func (b *Baseline) Silence(folder string, r *Report) (silenced int) {
 	return silenced
 }
 
-// kind marks a file as a baseline.
+// kind is the value of the member "kind" of a baseline file.
 const kind = "knack scan baseline"
 
 // Format returns the baseline as JSON, one line per finding, sorted by file, rule and text.

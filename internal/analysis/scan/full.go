@@ -5,13 +5,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// firing is a rule that fires in a file.
+// firing identifies a rule that fires in a file.
 type firing struct {
 	id   skill.RuleID
 	file *passage.File
 }
 
-// firings counts how often a rule fires in a file, and in which lanes.
+// firings counts how often a rule fires in a file, and records in which lanes.
 type firings struct {
 	n               int
 	enforce, review bool
@@ -21,7 +21,7 @@ type firings struct {
 const maxFired = 1000
 
 // Full reports whether a rule has fired so often in a file that another firing is only counted. If
-// so, it counts this firing. A caller may ask before it builds a message.
+// so, it counts this firing. A caller may call Full before it builds a message.
 func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	all := s.fired[firing{id, f}]
 	if all.n < maxFired {
@@ -35,8 +35,8 @@ func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	return true
 }
 
-// fires notes that a rule fires in a file. The caller calls the returned function after adding the
-// finding.
+// fires records that a rule fires in a file. The caller calls the returned function after adding
+// the finding.
 func (s *scanner) fires(id skill.RuleID, f *passage.File) func() {
 	enforce, review := s.enforce, s.review
 	return func() {

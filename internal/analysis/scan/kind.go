@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// fileKind is the kind of a file, by its first bytes, then its extension, then its first line.
+// fileKind is the kind of a file, judging by its bytes, its extension and its first line.
 type fileKind int
 
 const (
@@ -25,7 +25,7 @@ const (
 	kindSettings   // JSON, YAML and TOML
 	kindLines      // a language judged line by line
 	kindArchive
-	kindProgram // an executable of a system, or compiled code
+	kindProgram // an executable of an operating system, or compiled code
 	kindBinary  // anything else that is not text
 )
 
@@ -48,7 +48,7 @@ var textKinds = sync.OnceValue(func() map[string]fileKind {
 	}
 })
 
-// interpreters lists the programs that a first line names.
+// interpreters maps the programs that a first line with #! can name to the kind of the file.
 var interpreters = sync.OnceValue(func() map[string]fileKind {
 	return map[string]fileKind{
 		"sh": kindShell, "bash": kindShell, "zsh": kindShell, "dash": kindShell, "ksh": kindShell, "ash": kindShell,
@@ -57,8 +57,8 @@ var interpreters = sync.OnceValue(func() map[string]fileKind {
 	}
 })
 
-// kindOf returns the kind of a file. A file readable as text has a kind of text even if it begins
-// like a binary: a model reads it as text.
+// kindOf returns the kind of a file. A file that is readable as text has a kind of text even if it
+// begins like a binary file, since a model reads it as text.
 func kindOf(name string, data []byte) fileKind {
 	ext := extension(name)
 	kind, named := textKinds()[ext]
@@ -77,7 +77,7 @@ func kindOf(name string, data []byte) fileKind {
 	case archive.Format(data) != "" || ext == ".tar" && len(data) > 0:
 		return kindArchive
 	case named:
-		return kind // its reader says that it is not text
+		return kind // the reader for this kind reports that the file is not text
 	}
 	return kindBinary
 }
@@ -85,7 +85,7 @@ func kindOf(name string, data []byte) fileKind {
 // extension returns the extension of a path or of an archive's entry, in lower case.
 func extension(name string) string { return strings.ToLower(path.Ext(baseOf(name))) }
 
-// baseOf returns the last element of a path, also of an archive's entry.
+// baseOf returns the last element of a path or of an archive's entry.
 func baseOf(name string) string { return path.Base(name[strings.LastIndexByte(name, '!')+1:]) }
 
 // isText reports whether a file is readable as text: UTF-8, UTF-16 with a byte order mark, or
@@ -100,7 +100,7 @@ func isText(data []byte) bool {
 	return !slices.ContainsFunc(data, func(c byte) bool { return c < 0x20 && c != '\t' && c != '\r' && c != '\n' && c != '\f' })
 }
 
-// interpreterKind returns the kind of a text that its first line names.
+// interpreterKind returns the kind of a text by the interpreter in its first line.
 func interpreterKind(data []byte) fileKind {
 	if !bytes.HasPrefix(data, []byte("#!")) {
 		return kindText
@@ -129,8 +129,8 @@ func programOf(data []byte) string {
 	case has("\xfe\xed\xfa\xce"), has("\xfe\xed\xfa\xcf"), has("\xce\xfa\xed\xfe"), has("\xcf\xfa\xed\xfe"):
 		return "a Mach-O program"
 	case has("\xca\xfe\xba\xbe") && len(data) >= 8:
-		// Mach-O for several processors has their number here, and a Java class its version of the
-		// format.
+		// At this offset, a Mach-O file for several processors has their number, and a Java class
+		// the version of its format.
 		if binary.BigEndian.Uint32(data[4:]) < 20 {
 			return "a Mach-O program"
 		}
@@ -145,7 +145,7 @@ func programOf(data []byte) string {
 	return ""
 }
 
-// The kinds of compiled code that a runtime executes, not the system.
+// The constants describe compiled code that a runtime executes, not the operating system.
 const (
 	javaClass   = "a compiled class of Java"
 	dexCode     = "compiled code of Android"
@@ -153,7 +153,7 @@ const (
 	wasmProgram = "a WebAssembly program"
 )
 
-// isPE reports whether a file that begins with MZ has the header that it points to. The two
+// isPE reports whether a file that begins with MZ has the PE header that it points to. The two
 // letters alone do not make a program.
 func isPE(data []byte) bool {
 	if len(data) < 0x40 {
@@ -174,8 +174,8 @@ func isPyc(data []byte) bool {
 }
 
 // matters reports whether a skill must not be served if a file of this name could not be judged.
-// That holds for the main file and scripts. A file without an extension is a script if its folder
-// is for programs.
+// This applies to the main file and to scripts. A file without an extension is a script if its
+// folder is for programs.
 func matters(name string) bool {
 	if slices.Contains(skill.EntryNames[:], name) {
 		return true
@@ -187,8 +187,8 @@ func matters(name string) bool {
 	return isProgramName(name)
 }
 
-// isProgramName reports whether a file has the name of a program: no extension, in a folder of
-// programs. Documents there have names that begin with a capital.
+// isProgramName reports whether a file has the name of a program: no extension, and in a folder for
+// programs. A name with an initial capital does not count, since documents there have such names.
 func isProgramName(name string) bool {
 	base := baseOf(name)
 	if extension(name) != "" || base[0] >= 'A' && base[0] <= 'Z' {

@@ -17,11 +17,11 @@ import (
 // Named is a skill of a catalogue.
 type Named struct {
 	Name   string
-	Origin string // displayed origin: its root, or a repository
+	Origin string // the root or repository of the skill, as displayed
 }
 
-// The least and the greatest length of a name that can be near another. Short words are one letter
-// from many others, and the specification has no longer names.
+// The constants bound the length of a name that can be near another one. A shorter word is one
+// letter away from many others, and the specification allows no longer names.
 const (
 	leastNear = 5
 	mostNear  = 64
@@ -33,10 +33,10 @@ const maxCompared = 100
 // maxNearShown bounds the names that a finding lists.
 const maxNearShown = 3
 
-// Near returns findings of the rule name-near, by the skill's index. Such a skill's name is one
-// character, or a swap of two neighbours, away from the name of a skill of another origin. Names
-// that differ in capitals, or in blanks and underscores for hyphens, are equal. options returns the
-// options for a skill by its index; nil means the zero Options for all.
+// Near returns findings of the rule name-near, by the index of the skill. A skill has such a
+// finding if its name is one edit away from the name of a skill of another origin: one character,
+// or a swap of two neighbours. Capitals, and spaces or underscores for hyphens, make no difference.
+// options returns the options for a skill by its index; nil means the zero Options for all.
 func Near(skills []Named, options func(i int) Options) map[int]Finding {
 	out := map[int]Finding{}
 	n := neighboursOf(skills)
@@ -68,22 +68,22 @@ func Near(skills []Named, options func(i int) Options) map[int]Finding {
 	return out
 }
 
-// Add adds a finding that concerns more than the files of the skill: see [Near].
+// Add adds a finding that concerns more than the files of the skill; see [Near].
 func (r *Report) Add(f Finding) {
 	s := scanner{findings: r.Findings, enforce: r.Enforce, review: r.Review}
 	s.keep(f)
 	r.Findings, r.Enforce, r.Review = s.sortedFindings(), s.enforce, s.review
 }
 
-// neighbours finds names that are near one another. Two such names are equal without one character
-// of each.
+// neighbours finds names that are near one another. Two such names become equal if one character of
+// each is removed.
 type neighbours struct {
-	skills map[string][]Named // by folded name, and in the order of origins
-	parts  []part             // by hash
+	skills map[string][]Named // by folded name; sorted by origin
+	parts  []part             // sorted by hash
 	seed   maphash.Seed
 }
 
-// part is a whole name, or a name without one of its characters.
+// part is a whole name, or a name with one of its characters removed.
 type part struct {
 	hash uint64
 	name string
@@ -129,7 +129,8 @@ func (n *neighbours) hashes(name string) []uint64 {
 	return slices.Compact(all)
 }
 
-// nearKey returns the form of a name that is compared, or "" if the name is too short or too long.
+// nearKey returns the folded form of a name for comparison, or "" if the name is too short or too
+// long.
 func nearKey(name string) string {
 	if len(name) > 4*mostNear {
 		return ""
@@ -143,8 +144,8 @@ func nearKey(name string) string {
 
 var nearFolds = strings.NewReplacer(" ", "-", "_", "-")
 
-// neighbours returns a skill of another origin for each name near the name of a skill. If one origin has
-// both names, they do not count.
+// neighbours returns a skill of another origin for each name near the name of a skill. Two names
+// that one origin has both do not count.
 func (n *neighbours) neighbours(k Named) (all []Named) {
 	name := nearKey(k.Name)
 	own := n.skills[name]

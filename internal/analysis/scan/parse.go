@@ -10,16 +10,16 @@ import (
 // MaxSize bounds a baseline, in bytes.
 const MaxSize = 16 << 20
 
-// restore is the fix for a text that knack has not written.
+// restore is the fix for a file that knack did not write.
 const restore = "restore the file from version control, or delete it and let --write make it anew"
 
-// The fields, in the order in which they are written.
+// The fields of the objects, in the order in which they are written.
 var (
 	baselineFields = []string{"kind", "version", "findings"}
 	findingFields  = []string{"file", "rule", "text", "count"}
 )
 
-// form words the faults of a baseline.
+// form has the limits of a baseline and the texts for its faults.
 var form = jsonfile.Options{
 	MaxSize: MaxSize, MaxText: 64 << 10, TooLarge: "scan fewer skills at once", Restore: restore,
 	Empty:    "delete it, and --write makes it",
@@ -53,13 +53,13 @@ func Parse(data []byte) (*Baseline, error) {
 	return b, nil
 }
 
-// isOther reports whether a text is JSON, and not a baseline.
+// isOther reports whether a text is JSON but not a baseline.
 func isOther(data []byte) bool {
 	var head struct{ Kind any }
 	return json.Valid(data) && (json.Unmarshal(data, &head) != nil || head.Kind != kind)
 }
 
-// read reads a finding.
+// read reads one finding.
 func (b *Baseline) read(r *jsonfile.Reader) {
 	var k key
 	count := int64(1)
@@ -79,7 +79,7 @@ func (b *Baseline) read(r *jsonfile.Reader) {
 		}
 	})
 	required := findingFields[:3]
-	if k.rule == more { // it counts findings without their texts
+	if k.rule == more { // this rule counts findings without their texts
 		required = findingFields[:2]
 	}
 	r.Require(seen, at, "a finding", findingFields, required, restore)

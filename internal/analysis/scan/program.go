@@ -11,13 +11,13 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// packages lists the extensions of archives that are a program's own package.
+// packages lists the extensions of archives that are packages of programs.
 var packages = words.Set{Rows: ".jar .war .ear .aar .apk .aab .ipa .whl .egg .conda .vsix .xpi .nupkg .gem .crate .mcpb .dxt"}
 
-// compiledPackages lists the packages with compiled content. They are programs themselves.
+// compiledPackages lists the packages with compiled content, which count as programs.
 var compiledPackages = words.Set{Rows: ".jar .war .ear .aar .apk .aab .ipa"}
 
-// dataNames lists the extensions of texts, images and data, besides textKinds.
+// dataNames lists the extensions of texts, images and data that are not in textKinds.
 var dataNames = []string{
 	".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".tif", ".tiff", ".avif", ".heic", ".psd",
 	".pdf", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt", ".ods", ".rtf", ".epub",
@@ -25,7 +25,7 @@ var dataNames = []string{
 	".ttf", ".otf", ".woff", ".woff2", ".zip", ".tar", ".gz", ".tgz", ".dat", ".data", ".db", ".sqlite", ".parquet", ".npy", ".npz", ".pem", ".crt",
 }
 
-// program notes a program, and a program under the name of another kind of file.
+// program reports a program, and whether the program has the name of another kind of file.
 func (s *scanner) program(name string, data []byte) {
 	kind, ext := programOf(data), extension(name)
 	s.Fact(passage.FactBinary, name)
@@ -48,8 +48,8 @@ func (s *scanner) program(name string, data []byte) {
 	}
 }
 
-// python notes compiled Python without its source, or that Python runs without checking the
-// source.
+// python reports compiled Python that has no source, or whose source Python does not compare with
+// it.
 func (s *scanner) python(name string, data []byte) {
 	switch {
 	case programOf(data) == "":
@@ -57,7 +57,7 @@ func (s *scanner) python(name string, data []byte) {
 	case !s.files[sourceOfPyc(name)]:
 		s.findFile(passage.Bytecode, name, pythonCode+" has no source beside it")
 	case binary.LittleEndian.Uint16(data) != 62211 && binary.LittleEndian.Uint32(data[4:])&3 == 1:
-		// Such a file has a hash of its source, which Python does not compare (PEP 552).
+		// Such a file contains a hash of its source that Python does not check (PEP 552).
 		s.findFile(passage.Bytecode, name, pythonCode+" runs whatever its source is")
 	}
 }
@@ -72,15 +72,15 @@ func sourceOfPyc(name string) string {
 	return strings.TrimSuffix(name, path.Ext(name)) + ".py"
 }
 
-// sourceOfClass returns the path of the source of a class. A nested class is in its outer one's
-// source.
+// sourceOfClass returns the path of the source of a Java class. A nested class is in the source of
+// its outer class.
 func sourceOfClass(name string) string {
 	folder, file := path.Split(name)
 	class, _, _ := strings.Cut(strings.TrimSuffix(file, path.Ext(file)), "$")
 	return folder + class + ".java"
 }
 
-// outerOf returns the archive that an entry is in.
+// outerOf returns the archive that contains an entry, and whether there is one.
 func outerOf(name string) (outer string, packed bool) {
 	i := strings.LastIndexByte(name, '!')
 	if i < 0 {
@@ -89,10 +89,10 @@ func outerOf(name string) (outer string, packed bool) {
 	return name[:i], true
 }
 
-// macros is the name of the part of an office file that holds its macros (MS-OFFMACRO2).
+// macros is the name of the entry of an office file that contains its macros (MS-OFFMACRO2).
 const macros = "vbaProject.bin"
 
-// binary notes data that no reader opens.
+// binary reports data that no reader opens, unless it is of a usual kind.
 func (s *scanner) binary(name string, data []byte) {
 	if len(data) == 0 {
 		return
@@ -115,7 +115,8 @@ func (s *scanner) binary(name string, data []byte) {
 	s.Unjudged(name, "it is binary data of a kind that is not read")
 }
 
-// Unjudged notes that a file was not judged, and that the skill must not be served if it matters.
+// Unjudged reports that a file was not judged, and records whether the skill must not be served for
+// it.
 func (s *scanner) Unjudged(name, why string) {
 	s.unread = s.unread || matters(name)
 	s.NotRead(name, why)

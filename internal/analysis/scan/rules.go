@@ -9,18 +9,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Rule is one row of the table.
+// Rule is one rule of the scan.
 type Rule struct {
 	ID     skill.RuleID
 	Lane   Lane
 	Title  string // one line
 	Source string // where the mechanism is described
 	Fix    string // advice to the author
-	// fires is the content of a file at which the rule fires, times over, and quiet a harmless file
-	// like it. Tests scan both. In is the name of the file, "SKILL.md" if it is empty. For name-near
-	// they are names, compared with a skill "code-review" of another origin.
+	// fires is the content of a file at which the rule fires, and quiet is similar but harmless
+	// content. Tests scan both. In is the name of the file; "" means SKILL.md. For name-near, fires
+	// and quiet are names, compared with a skill "code-review" of another origin.
 	fires, quiet, In string
-	times            int // 0 is once
+	times            int // how often to repeat fires and quiet; 0 means once
 }
 
 // Fires returns the content of a file at which the rule fires, for tests.
@@ -35,7 +35,7 @@ const RuleSecret skill.RuleID = passage.Secret
 // RuleTooLarge is the rule about files that are too large to judge.
 const RuleTooLarge skill.RuleID = passage.TooLarge
 
-// RuleNotRead is the rule about files that could not be read to be judged.
+// RuleNotRead is the rule about files that could not be judged.
 const RuleNotRead skill.RuleID = passage.NotRead
 
 // Rules is the table of all rules, the enforce lane first.
@@ -79,11 +79,11 @@ var Rules = []Rule{
 	{ID: passage.TooLarge, Lane: Review, Title: "a file is too large to judge: a server that enforces holds the skill back", Source: "CWE-770", Fix: "make it smaller, or split it", fires: "a|", quiet: "a|\n", times: 1 << 17, In: "scripts/run.sh"},
 }
 
-// retired lists the ids of rules of earlier versions, whose findings are facts now or are not looked
-// for. A configuration may still name them.
+// retired lists the ids of rules that earlier versions had. A configuration may still name them.
+// Their findings are facts now, or are no longer looked for.
 var retired = []skill.RuleID{"agent-config", "tools-any-command", "image-text"}
 
-// IsRetired reports whether an id is of a rule that earlier versions had.
+// IsRetired reports whether an id is that of a rule which only earlier versions had.
 func IsRetired(id skill.RuleID) bool { return slices.Contains(retired, id) }
 
 var byID = sync.OnceValue(func() map[skill.RuleID]Rule {

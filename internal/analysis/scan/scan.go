@@ -1,6 +1,6 @@
-// Package scan reports the effects of a skill, line by line. It reports acts of no honest skill,
-// lines worth a look, and the named programs, hosts and paths. The same bytes give the same
-// report. Nothing is run, and nothing is asked.
+// Package scan reports the effects of a skill, line by line: acts that no honest skill commits,
+// lines worth a look, and the programs, hosts and paths that are named. The same bytes give the
+// same report. A scan runs nothing and asks no other service.
 package scan
 
 import (
@@ -28,19 +28,19 @@ type Finding struct {
 	Lane Lane
 	// File is the file's path in the skill. An entry of an archive is "a.zip!b/c.sh".
 	File string
-	// Position is the start of the bytes that fire, or zero if the finding is about the whole
-	// file. Length is counted in characters; it ends on the same line.
+	// Position is the start of the bytes at which the rule fires, or zero if the finding concerns
+	// the whole file. Length is in characters, and does not exceed the line.
 	Position skill.Position
 	Length   int
 	Message  string   // the fact
-	Notes    []string // further facts: a decoded text, the rules that this fires
+	Notes    []string // further facts: a decoded text, the rules that its commands fire
 	Fix      string   // advice to the author
-	// Text is the digest of the lines that fire. With Rule, File and Message it identifies the
-	// finding when its line moves.
+	// Text is the digest of the lines at which the rule fires. With Rule, File and Message it
+	// identifies the finding even if its line moves.
 	Text skill.Digest
 }
 
-// maxFindings bounds the findings in a skill's report. Further findings are counted.
+// maxFindings bounds the findings that a report lists. Further findings are only counted.
 const maxFindings = 100
 
 // Report is the result of scanning one skill.
@@ -49,45 +49,46 @@ type Report struct {
 	// Enforce and Review count all findings, including the unlisted ones.
 	Enforce, Review int
 	Facts           Facts
-	// Unread reports that the main file or a script could not be judged.
+	// Unread is set if the main file or a script could not be judged.
 	Unread bool
-	// TooLarge reports that a file is too large to judge, so that anything may be in it.
+	// TooLarge is set if a file is too large to judge, so that it may contain anything.
 	TooLarge bool
-	// Failed reports that a file could not be read. The report does not describe the skill's
-	// bytes: another scan may find more.
+	// Failed is set if a file could not be read. Then the report does not describe all bytes of the
+	// skill, and another scan may find more.
 	Failed bool
 }
 
-// Facts are the names in a skill's commands. Each list is sorted and has no duplicates.
+// Facts lists the names in a skill's commands. Each list is sorted and has no duplicates.
 type Facts struct {
-	Programs  []string `json:"programs,omitempty"`  // that its commands start
-	Hosts     []string `json:"hosts,omitempty"`     // in commands and scripts
-	Packages  []string `json:"packages,omitempty"`  // that it installs: "npm:left-pad"
-	Variables []string `json:"variables,omitempty"` // of the environment that it reads
+	Programs  []string `json:"programs,omitempty"`  // programs that its commands start
+	Hosts     []string `json:"hosts,omitempty"`     // hosts in commands and scripts
+	Packages  []string `json:"packages,omitempty"`  // packages that it installs: "npm:left-pad"
+	Variables []string `json:"variables,omitempty"` // variables of the environment that it reads
 	Reads     []string `json:"reads,omitempty"`     // paths outside of the skill
 	Writes    []string `json:"writes,omitempty"`    // paths outside of the skill
 	Binaries  []string `json:"binaries,omitempty"`  // files with programs in them
-	Tools     []string `json:"tools,omitempty"`     // of allowed-tools
-	Hidden    []string `json:"hidden,omitempty"`    // files with text that rendering does not show
+	Tools     []string `json:"tools,omitempty"`     // tools in allowed-tools
+	Hidden    []string `json:"hidden,omitempty"`    // files with text that rendering hides
 	Unasked   []string `json:"unasked,omitempty"`   // files that run without being asked for
 	NotRead   []string `json:"notRead,omitempty"`   // files that could not be judged
 }
 
 // Options change the contents of a report.
 type Options struct {
-	// Lanes overrides the lanes of [Rules]. "" turns a rule off.
+	// Lanes overrides the lanes of [Rules]. The lane "" turns a rule off.
 	Lanes map[skill.RuleID]Lane
-	// Only, if not empty, leaves out the findings of the other lane.
+	// Only, if not empty, restricts the report to the findings of this lane.
 	Only Lane
 }
 
-// Loaded scans a skill whole. See [Skill].
+// Loaded scans all files of a skill. See [Skill].
 func Loaded(ctx context.Context, k *skill.Skill, o Options) (Report, error) {
 	files, more, err := k.List(ctx, bound.Files)
 	return Listed(ctx, Served(k), files, more, err, o)
 }
 
-// Listed scans the files of a skill as [Loaded] does, given the result of listing them.
+// Listed scans the files of a skill as [Loaded] does. files, more and err are the result of listing
+// them.
 func Listed(ctx context.Context, fsys fs.FS, files []skill.File, more bool, err error, o Options) (Report, error) {
 	s := newScanner(o)
 	switch {
@@ -103,17 +104,17 @@ func Listed(ctx context.Context, fsys fs.FS, files []skill.File, more bool, err 
 	return s.all(ctx, fsys, files)
 }
 
-// Served returns a skill's file system by the names under which its files are served.
+// Served returns the file system of a skill with the names under which its files are served.
 func Served(k *skill.Skill) fs.FS { return served{k} }
 
 type served struct{ k *skill.Skill }
 
 func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDisk(name)) }
 
-// Skill scans the files of a skill, which are the files that its resources would list. The main
-// file is judged first, then the others from the smallest on, and archives last, so that none can
-// use up the bounds of the scan before a script is judged. A file that cannot be read or judged is
-// a finding of the rule not-read; the error is only the context's.
+// Skill scans the files of a skill, which are the files that its resources would list. It judges
+// the main file first, then the others by size, the smallest first, and archives last. So no file
+// can use up the bounds of the scan before a script is judged. A file that cannot be read or judged
+// becomes a finding of the rule not-read; the error is only the context's.
 func Skill(ctx context.Context, fsys fs.FS, files []skill.File, o Options) (Report, error) {
 	return newScanner(o).all(ctx, fsys, files)
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// setting is a string of a settings file, with the keys that lead to it. Elements of a list have
-// no key.
+// setting is a string in a settings file, with the path of keys to it. Elements of a list have no
+// key.
 type setting struct {
 	keys     []string
 	value    string
-	from, to int // offsets in the text, with its quotes
+	from, to int // offsets in the text, with the quotes
 }
 
-// settings judges the keys of a file that run something.
+// settings judges the values of a settings file that run something.
 func (s *scanner) settings(p passage.Part) {
-	// A letter can be written as an escape.
+	// A letter in a key can be written as an escape.
 	if !slices.ContainsFunc([]string{`"scripts"`, "hooks", "folderOpen", `\u`, `\x`}, func(word string) bool { return strings.Contains(p.Text, word) }) {
 		return
 	}
@@ -63,13 +63,15 @@ func (s *scanner) settings(p passage.Part) {
 	}
 }
 
-// topHooks finds a key "hooks" at the top of a YAML text, or a top that can hide one.
+// topHooks matches a top-level key "hooks" in a YAML text, or a beginning that can hide one.
 var topHooks = lazyregexp.New(`(?m)^(\x{feff}?hooks\s*:|["'?{])`)
 
-// lifecycle lists the scripts that npm runs at an install (npm, scripts: life cycle scripts).
+// lifecycle lists the scripts that npm runs when a package is installed (npm, scripts: life cycle
+// scripts).
 var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"}
 
-// text returns a setting as a part. A text with escapes has one position for all its bytes.
+// text returns the value of a setting as a part. A value with escapes has one position for all its
+// bytes.
 func (v setting) text(p passage.Part) passage.Part {
 	if v.to-v.from == len(v.value)+2 && p.Text[v.from+1:v.to-1] == v.value {
 		return p.Slice(v.from+1, v.to-1)
@@ -82,12 +84,12 @@ var (
 	errSettingsLarge = errors.New("it nests too deep or has too many values, so its commands are not known")
 )
 
-// walkJSON visits the strings of a JSON text that have a key. Comments and trailing commas are
-// allowed, as editors allow them.
+// walkJSON visits the strings of a JSON text that have a key. It accepts comments and trailing
+// commas, as editors do.
 func walkJSON(text string, visit func(setting)) error {
 	plain := plainJSON(text)
 	if strings.HasPrefix(plain, "\ufeff") {
-		plain = "   " + plain[3:] // a mark has three bytes
+		plain = "   " + plain[3:] // the mark has three bytes
 	}
 	d := json.NewDecoder(strings.NewReader(plain))
 	d.UseNumber()
@@ -96,7 +98,7 @@ func walkJSON(text string, visit func(setting)) error {
 		isKey  bool // a key comes next
 	}
 	var levels []level
-	var keys []string // one a level
+	var keys []string // one per level
 	for {
 		offset := int(d.InputOffset())
 		t, err := d.Token()
@@ -140,13 +142,14 @@ func withoutEmpty(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "" })
 }
 
-// plainJSON replaces comments, and commas before a closing bracket, by spaces. Nothing moves.
+// plainJSON replaces comments, and commas before a closing bracket, with spaces. All offsets stay
+// the same.
 func plainJSON(text string) string {
 	if !strings.Contains(text, "//") && !strings.Contains(text, "/*") && !strings.Contains(text, ",") {
 		return text
 	}
 	b := []byte(text)
-	comma := -1 // the last one, if only space has followed
+	comma := -1 // the last comma, if only space has followed it
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
 		case c == '"':
@@ -163,7 +166,7 @@ func plainJSON(text string) string {
 		case c == '/' && i+1 < len(b) && b[i+1] == '*':
 			end := strings.Index(text[i+2:], "*/")
 			if end < 0 {
-				return string(b) // it is not valid
+				return string(b) // the JSON is not valid
 			}
 			for end += i + 4; i < end; i++ {
 				b[i] = ' '
@@ -213,7 +216,8 @@ func walkYAML(f *passage.File, visit func(setting)) error {
 	return nil
 }
 
-// runner says which program runs a file when its folder is used, and when, or returns "".
+// runner returns a phrase that names the program which runs a file when its folder is used, and
+// when. It is "" for other files.
 func runner(name string) string {
 	switch name {
 	case "sitecustomize.py", "usercustomize.py": // Python, site
@@ -224,7 +228,7 @@ func runner(name string) string {
 	return ""
 }
 
-// unasked notes a file that runs when its folder is used.
+// unasked reports a file that runs when its folder is used.
 func (s *scanner) unasked(f *passage.File) {
 	if baseOf(f.Path) == "conftest.py" { // pytest runs it before the tests, as people expect
 		s.Fact(passage.FactUnasked, f.Path)

@@ -7,17 +7,17 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// NamesCredentials reports whether a path holds credentials, such as ~/.ssh/id_ed25519.
+// NamesCredentials reports whether a path is a file with credentials, such as ~/.ssh/id_ed25519.
 func NamesCredentials(path string) bool { return words.Credential(path) }
 
-// MaskSecrets replaces each character of a secret by a star, except its first characters and line
-// ends. Text after the secret keeps its line and column.
+// MaskSecrets replaces the characters of each secret with asterisks, except its first characters
+// and line ends. Text after the secret keeps its line and column.
 func MaskSecrets(text string) string { return secrets.Mask(text) }
 
-// maxLine bounds the bytes that lineOf returns on each side of a range.
+// maxLine bounds the bytes that lineOf returns before a range and after it.
 const maxLine = 4 << 10
 
-// lineOf returns the lines of a range, with the lines that a backslash joins to them.
+// lineOf returns the lines of a range, with the lines that a backslash at the end joins to them.
 func lineOf(text string, from, to int) string {
 	begin, end := from, max(from, to)
 	for {

@@ -23,7 +23,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// scanner collects the findings of the readers in the files of one skill.
+// scanner collects the findings of the readers in the files of one skill. It implements
+// [passage.Report].
 type scanner struct {
 	o        Options
 	fired    map[firing]firings
@@ -36,9 +37,9 @@ type scanner struct {
 	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	budget   archive.Budget
-	judged   int          // bytes of text, each counted as often as [cost] says
-	file     string       // the file of the skill that is judged
-	archives []skill.File // are judged after all other files
+	judged   int          // bytes of text, weighted by [cost]
+	file     string       // the file of the skill that is judged at present
+	archives []skill.File // archives, which are judged after all other files
 	commands *commands.Analyzer
 }
 
@@ -48,7 +49,7 @@ func newScanner(o Options) *scanner {
 	return s
 }
 
-// Fact notes a fact. Facts that are too long or too many are left out.
+// Fact records a fact. It drops facts that are too long or too many.
 func (s *scanner) Fact(kind passage.Fact, value string) {
 	if value == "" || len(value) > passage.MaxFact || kind == passage.FactProgram && len(value) > passage.MaxProgram || len(s.facts[kind]) >= passage.MaxFacts {
 		return
@@ -59,7 +60,7 @@ func (s *scanner) Fact(kind passage.Fact, value string) {
 	s.facts[kind][strings.ToValidUTF8(secrets.Hide(value), "\uFFFD")] = true
 }
 
-// Find notes that a rule fires on the bytes of a part from one offset to another.
+// Find reports that a rule fires on the bytes of a part between two offsets.
 func (s *scanner) Find(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
 	if s.Full(id, p.File) {
 		return
@@ -69,13 +70,13 @@ func (s *scanner) Find(id skill.RuleID, p passage.Part, from, to int, message st
 	s.add(Finding{Rule: id, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
 }
 
-// Look notes a finding like Find, but in the lane review even if the rule is of the lane enforce.
+// Look is like Find, but the finding is in the lane review even if the rule is in the lane enforce.
 func (s *scanner) Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
 	at, length := p.Place(from, to)
 	s.add(Finding{Rule: id, Lane: Review, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
 }
 
-// During calls a function and returns the rules that fire meanwhile.
+// During calls judge and returns the rules that fire during the call.
 func (s *scanner) During(judge func()) (ids []string, enforced bool) {
 	before, enforce := len(s.findings), s.enforce
 	judge()
@@ -87,7 +88,7 @@ func (s *scanner) During(judge func()) (ids []string, enforced bool) {
 	return ids, s.enforce > enforce
 }
 
-// findFile notes that a rule fires on a whole file.
+// findFile reports that a rule fires on a whole file.
 func (s *scanner) findFile(id skill.RuleID, path, message string) {
 	s.add(Finding{Rule: id, File: path, Message: message})
 }
@@ -98,7 +99,7 @@ func (s *scanner) add(f Finding) {
 		f.Notes[i] = secrets.Hide(f.Notes[i])
 	}
 	r := byID()[f.Rule]
-	soft := f.Lane == Review // of Look
+	soft := f.Lane == Review // set by Look
 	f.Lane, f.Fix = r.Lane, cmp.Or(f.Fix, r.Fix)
 	if lane, ok := s.o.Lanes[f.Rule]; ok {
 		f.Lane = lane
@@ -120,7 +121,7 @@ func (s *scanner) add(f Finding) {
 	s.keep(f)
 }
 
-// keep counts a finding, and keeps it if there is room.
+// keep counts a finding, and adds it to the list if there is room.
 func (s *scanner) keep(f Finding) {
 	if f.Lane == Enforce {
 		s.enforce++
@@ -131,7 +132,7 @@ func (s *scanner) keep(f Finding) {
 		s.findings = append(s.findings, f)
 		return
 	}
-	// Findings to enforce, and findings that may hold the skill back, displace other findings to
+	// Findings to enforce, and findings that may hold the skill back, replace other findings to
 	// review.
 	weighty := func(f Finding) bool { return f.Lane == Enforce || f.Rule == passage.TooLarge }
 	if i := slices.IndexFunc(s.findings, func(o Finding) bool { return !weighty(o) }); weighty(f) && i >= 0 {
@@ -139,23 +140,24 @@ func (s *scanner) keep(f Finding) {
 	}
 }
 
-// NotRead notes that a file could not be judged, and why.
+// NotRead reports that a file could not be judged, and why.
 func (s *scanner) NotRead(path, why string) { s.unreadable(path, why, "") }
 
-// unreadable is NotRead with a fix for the cause. An empty one means that of the rule.
+// unreadable is like NotRead, with a fix for the cause. If fix is "", the finding has the fix of
+// the rule.
 func (s *scanner) unreadable(path, why, fix string) {
 	s.Fact(passage.FactNotRead, path)
 	s.add(Finding{Rule: passage.NotRead, File: path, Message: why, Fix: fix})
 }
 
-// TooLarge notes that a file exceeds a bound, so that not all of it was judged, and the reason.
+// TooLarge reports that a file exceeds a bound, so that not all of it was judged, and why.
 func (s *scanner) TooLarge(path, why string) {
 	s.tooLarge = true
 	s.Fact(passage.FactNotRead, path)
 	s.findFile(passage.TooLarge, path, why)
 }
 
-// sortedFindings returns the findings in their order.
+// sortedFindings returns the findings by file, position and rule.
 func (s *scanner) sortedFindings() []Finding {
 	sort.Slice(s.findings, func(i, j int) bool { // slices.SortFunc takes 20 KB of the binary for each type
 		a, b := &s.findings[i], &s.findings[j]
@@ -176,8 +178,8 @@ func (s *scanner) report() Report {
 	return r
 }
 
-// open reads a file of the skill and judges it. If last is not set, it puts an archive off. The
-// error is the context's.
+// open reads a file of the skill and judges it. If last is not set, it postpones an archive. The
+// error is only the context's.
 func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool) error {
 	leave, err := bound.Enter(ctx, f.Size)
 	if err != nil {
@@ -199,7 +201,7 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool)
 	}
 	if size := int64(len(data)); size > f.Size || packed {
 		leave()
-		if leave, err = bound.Enter(ctx, max(size, bound.Memory)); err != nil { // an archive unpacks to more
+		if leave, err = bound.Enter(ctx, max(size, bound.Memory)); err != nil { // an archive unpacks to more bytes
 			leave = func() {}
 			return err
 		}
@@ -209,8 +211,8 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool)
 	return nil
 }
 
-// scanContent judges the content of a file, or of an entry depth archives deep. A reader that panics
-// leaves the file unread.
+// scanContent judges the content of a file, or of an entry that depth archives contain. If a reader
+// panics, the file counts as unread.
 func (s *scanner) scanContent(path string, data []byte, depth int) {
 	defer func() {
 		if recover() != nil {
@@ -245,7 +247,8 @@ func (s *scanner) scanContent(path string, data []byte, depth int) {
 	}
 }
 
-// cost weighs a text by the time its readers take: up to 0.7 s for 1 MiB of Markdown.
+// cost returns the weight of a text, by the time that its readers take: up to 0.7 s for 1 MiB of
+// Markdown.
 func cost(kind fileKind) int {
 	switch kind {
 	case kindMarkdown, kindShell:
@@ -256,7 +259,7 @@ func cost(kind fileKind) int {
 	return 1
 }
 
-// text judges a text file by every reader for its kind.
+// text judges a text file with every reader for its kind.
 func (s *scanner) text(f *passage.File, kind fileKind) {
 	p := f.Whole()
 	characters.Scan(s, p)
@@ -276,7 +279,7 @@ func (s *scanner) text(f *passage.File, kind fileKind) {
 	s.unasked(f)
 }
 
-// secrets notes private keys and tokens of known issuers.
+// secrets reports private keys, and tokens of known issuers.
 func (s *scanner) secrets(p passage.Part) {
 	for _, found := range secrets.In(p.Text) {
 		hidden := p.Text[found.Body:found.To]
@@ -284,7 +287,7 @@ func (s *scanner) secrets(p passage.Part) {
 	}
 }
 
-// textOf returns a file as text: UTF-8, or UTF-16 with a mark.
+// textOf returns a file as text if it is UTF-8, or UTF-16 with a byte-order mark.
 func textOf(data []byte) (string, bool) {
 	text, _, ok := display.Decode(data)
 	return text, ok && bytes.IndexByte(data, 0) < 0 || ok && isUTF16(data)

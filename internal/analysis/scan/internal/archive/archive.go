@@ -1,5 +1,5 @@
-// Package archive reads archives in memory, within bounds. It tells archives made to harm their
-// reader from damaged ones.
+// Package archive reads archives in memory, within bounds. It distinguishes archives made to harm
+// their reader from damaged ones.
 package archive
 
 import (
@@ -20,24 +20,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of unpacking. They count the bytes that arrive, not the sizes in headers.
+// The limits of unpacking count the bytes that are unpacked, not the sizes in headers.
 const (
-	// leastEntry is the least cost of an entry, in bytes. It bounds the number of entries.
+	// leastEntry is the number of bytes that an entry costs at least. It bounds the number of
+	// entries.
 	leastEntry = 1 << 10
 	maxNesting = 3
-	// maxRatio bounds the bytes that one packed byte unpacks to, beyond the first freeRatio.
-	// Deflate reaches 1,032, and documents 30.
+	// maxRatio bounds the unpacked bytes per packed byte, beyond the first freeRatio bytes. Deflate
+	// reaches 1,032, and documents reach 30.
 	maxRatio  = 100
 	freeRatio = 1 << 20
 	// maxEntryName bounds the name of an entry, in bytes: PATH_MAX of current systems.
 	maxEntryName = 4096
 )
 
-// MaxEntries is how many entries the archives of a skill can have.
+// MaxEntries bounds the number of entries in the archives of a skill.
 const MaxEntries = bound.Unpacked / leastEntry
 
-// Hostile is an error about an archive made to harm its reader. Other errors are about archives
-// that cannot be read.
+// Hostile is an error about an archive made to harm its reader. Errors of other types are about
+// archives that cannot be read.
 type Hostile string
 
 // Error returns the fault of the archive.
@@ -46,15 +47,15 @@ func (h Hostile) Error() string { return string(h) }
 // Visitor receives the entries and files of an archive.
 type Visitor interface {
 	Entry(path string)                        // called for every entry of the archive, before the first File
-	Locked(archive, entry string)             // the archive is encrypted, this entry first
-	File(path string, data []byte, depth int) // the content of an entry, so many archives deep
+	Locked(archive, entry string)             // the archive is encrypted, and this is its first encrypted entry
+	File(path string, data []byte, depth int) // the content of an entry; depth counts the archives around it
 	Fault(path string, err error)             // an entry cannot be read, or is hostile
 }
 
 // Budget bounds the unpacked bytes of the archives of one skill.
 type Budget struct {
 	unpacked int64 // bytes so far
-	top      int   // the bytes of the file of the skill that is unpacked
+	top      int   // the size of the skill's file that is unpacked
 }
 
 // reader reads one archive.
@@ -77,8 +78,8 @@ var (
 	errTooMuch  = TooLarge(fmt.Sprintf("the archives of the skill have more than %d MiB in them", bound.Unpacked>>20))
 )
 
-// Walk visits the entries of an archive. depth is how many archives surround it in the skill's
-// file.
+// Walk visits the entries of an archive. depth is the number of archives that surround it in the
+// skill's file.
 func (b *Budget) Walk(name string, data []byte, depth int, v Visitor) error {
 	if depth == 0 {
 		b.top = len(data)
@@ -99,7 +100,7 @@ func (b *Budget) Walk(name string, data []byte, depth int, v Visitor) error {
 	}
 }
 
-// Format returns the format of an archive by its first bytes, or "".
+// Format returns the format of an archive, judging by its first bytes, or "".
 func Format(data []byte) string {
 	for _, a := range formats {
 		if a.at <= len(data) && bytes.HasPrefix(data[a.at:], []byte(a.magic)) {
@@ -119,11 +120,11 @@ var formats = []struct {
 	{0, "MSCF", "cabinet"}, {0, "!<arch>\n", "ar"}, {0, "xar!", "xar"}, {0, "\x04\x22\x4d\x18", "lz4"}, {0, "LZIP", "lzip"},
 }
 
-// entryEscapes escapes the characters with a meaning in findings and their paths.
+// entryEscapes escapes the characters that have a meaning in findings and their paths.
 var entryEscapes = strings.NewReplacer("!", "%21", "\n", "%0A", "\r", "%0D", "\t", "%09")
 
-// entryPath returns the path of an archive's entry for findings, without characters that would
-// make it look like another path.
+// entryPath returns the path of an archive's entry for findings. It escapes characters that would
+// make the path look like another one.
 func entryPath(archive, entry string) (string, error) {
 	plain := strings.ReplaceAll(strings.ToValidUTF8(entry, "\uFFFD"), `\`, "/")
 	switch {
@@ -143,9 +144,10 @@ func entryPath(archive, entry string) (string, error) {
 // spend charges bytes to the budget.
 func (b *Budget) spend(n int) { b.unpacked += int64(max(n, leastEntry)) }
 
-// unpack reads the unpacked form of packed bytes, up to a limit. A nested archive counts against
-// the size of the outer one too. It returns the bytes read even if more follow. size is the number
-// of bytes that the archive declares.
+// unpack reads the unpacked form of packed bytes, up to a limit. size is the declared number of
+// bytes. The size of the outer archive also bounds the bytes of a nested one. If more bytes follow,
+// unpack returns an error with the bytes read. It returns only the error if they exceed the allowed
+// ratio to the packed bytes.
 func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	swells := max(freeRatio, maxRatio*min(packed, b.top))
 	left := int(max(bound.Unpacked-b.unpacked, 0))
@@ -168,7 +170,8 @@ func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	return data[:most], errTooMuch
 }
 
-// readAll reads about size bytes. Its buffer grows in small steps, since memory is bounded.
+// readAll reads all of in, which has about size bytes. Its buffer grows in small steps, since
+// memory is bounded.
 func readAll(in io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, size+bytes.MinRead)
 	for {
@@ -186,7 +189,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	}
 }
 
-// gunzip visits the content of a gzip file: a tar, or one file.
+// gunzip visits the content of a gzip file, which is a tar or a single file.
 func (r reader) gunzip(name string, data []byte, depth int) error {
 	in, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -233,12 +236,12 @@ func (r reader) untar(name string, data []byte, depth int) error {
 		case tar.TypeLink, tar.TypeSymlink:
 			from := h.Name
 			if h.Typeflag == tar.TypeLink {
-				from = "" // its target is a path from the top
+				from = "" // the target of a hard link is a path from the top
 			}
 			if leads(from, h.Linkname) {
 				return Hostile("it has a link that leads out of it, " + secrets.Quote(h.Name))
 			}
-			return nil // its target is judged in its own place
+			return nil // the target is judged as an entry of its own
 		default:
 			return Hostile("it has an entry that is not a file, " + secrets.Quote(h.Name))
 		}
@@ -254,7 +257,7 @@ func (r reader) untar(name string, data []byte, depth int) error {
 	})
 }
 
-// walkTar visits the entries of a tar, which must end the data.
+// walkTar visits the entries of a tar. Only zero bytes may follow the tar's end.
 func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 	in := bytes.NewReader(data)
 	r := tar.NewReader(in)
@@ -276,8 +279,8 @@ func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 	return nil
 }
 
-// leads reports whether a link leads out of its archive. Links within it are usual: the source
-// archives of many projects have some.
+// leads reports whether a link leads out of its archive. Links that stay in the archive are common:
+// the source archives of many projects have some.
 func leads(from, to string) bool {
 	to = strings.ReplaceAll(to, "\\", "/")
 	at := path.Join(path.Dir(from), to)

@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The structures of a zip (APPNOTE.TXT 6.3, section 4.3): signatures, and lengths without their
-// variable parts. A zip lists its files twice. The standard library's reader believes one of the
-// lists, and knack's own reader for transport refuses files that honest programs write. This
+// The structures of a zip (APPNOTE.TXT 6.3, section 4.3): their signatures, and their lengths
+// without the variable parts. A zip lists its files twice. The standard library's reader trusts one
+// of the lists, and knack's own reader for transport refuses files that honest programs write. This
 // reader compares both lists.
 const (
 	sigLocal, lenLocal     = "PK\x03\x04", 30
@@ -31,13 +31,13 @@ type zipped struct {
 	name         string
 	flags        uint16
 	method       uint16
-	mode         uint32 // of Unix
+	mode         uint32 // as in Unix
 	packed, size uint64
-	header, data int // where its header and its packed bytes lie
+	header, data int // the offsets of its header and its packed bytes
 }
 
 const (
-	zipLocked = 1<<0 | 1<<6 | 1<<13 // encrypted, strongly, with a hidden directory
+	zipLocked = 1<<0 | 1<<6 | 1<<13 // encrypted, strongly encrypted, or with an encrypted directory
 	zipLink   = 0o120000
 	zipTypes  = 0o170000
 	zipStored = 0
@@ -83,10 +83,10 @@ func (r reader) zip(name string, data []byte, depth int) error {
 	return nil
 }
 
-// swells reports whether size is too large for an entry of packed bytes.
+// swells reports whether size is too large for an entry of the given packed size.
 func swells(size, packed uint64) bool { return size > freeRatio && size/maxRatio > packed }
 
-// zipEntry visits one file of a zip. An error ends the archive.
+// zipEntry visits one file of a zip. An error ends the reading of the archive.
 func (r reader) zipEntry(entry string, f zipped, data []byte, depth int, inflate io.Reader) error {
 	packed := data[f.data : f.data+int(f.packed)]
 	var in io.Reader = bytes.NewReader(packed)
@@ -115,13 +115,13 @@ func (r reader) zipEntry(entry string, f zipped, data []byte, depth int, inflate
 	return nil
 }
 
-// zipFiles returns the files in a zip's directory, which must be the only one.
+// zipFiles returns the files in a zip's directory. A second directory in the data is an error.
 func zipFiles(data []byte) ([]zipped, error) {
 	end, from, to, count := zipDirectory(data)
 	if end < 0 {
 		return nil, errDamaged
 	}
-	base := 0 // how many bytes are in front of the archive
+	base := 0 // the number of bytes in front of the archive
 	if from > to || to > end {
 		return nil, errDamaged
 	}
@@ -152,8 +152,8 @@ func zipFiles(data []byte) ([]zipped, error) {
 	return files, onlyOnce(data, files, from, to, end)
 }
 
-// zipDirectory returns the offsets of the end record and of the directory, and the declared number
-// of files, modulo 65,536. Without an end record, end is -1.
+// zipDirectory returns the offset of the end record, the range of the directory, and the declared
+// number of files modulo 65,536. Without an end record, end is -1.
 func zipDirectory(data []byte) (end, from, to, count int) {
 	tail := max(0, len(data)-lenEnd-maxZipComment)
 	end = bytes.LastIndex(data[tail:], []byte(sigEnd))
@@ -175,7 +175,8 @@ func zipDirectory(data []byte) (end, from, to, count int) {
 	return end, int(start), int(start + length), count
 }
 
-// zipCentral reads one entry of the directory and returns its length, or 0 if it is damaged.
+// zipCentral reads one entry of the directory and returns its length. The length is 0 if the entry
+// is damaged.
 func zipCentral(b []byte) (f zipped, length int) {
 	le := binary.LittleEndian
 	if len(b) < lenCentral || !bytes.HasPrefix(b, []byte(sigCentral)) {
@@ -193,11 +194,11 @@ func zipCentral(b []byte) (f zipped, length int) {
 	for extra := b[lenCentral+names : lenCentral+names+extras]; len(extra) >= 4; {
 		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
 		if extra = extra[4:]; n > len(extra) {
-			break // padding, as some programs write it
+			break // some programs write such padding
 		}
 		value := extra[:n]
 		extra = extra[n:]
-		for _, field := range []*uint64{&f.size, &f.packed, &header} { // Zip64: the fields that are all ones
+		for _, field := range []*uint64{&f.size, &f.packed, &header} { // Zip64 replaces the fields whose bits are all ones
 			if id == 1 && *field == 1<<32-1 && len(value) >= 8 {
 				*field, value = le.Uint64(value), value[8:]
 			}
@@ -210,7 +211,8 @@ func zipCentral(b []byte) (f zipped, length int) {
 	return f, length
 }
 
-// local finds the packed bytes of a file by its local header, and compares the two headers.
+// local finds the packed bytes of a file by its local header, and checks that both headers have the
+// same name.
 func (f *zipped) local(data []byte) error {
 	if f.header+lenLocal > len(data) || !bytes.HasPrefix(data[f.header:], []byte(sigLocal)) {
 		return errDamaged

@@ -1,5 +1,5 @@
-// Package bound has the limits of a scan. A text beyond them is not judged, and has a finding of the rule
-// too-large.
+// Package bound has the limits of a scan. A text that exceeds them is not judged, and gets a
+// finding of the rule too-large.
 package bound
 
 import (
@@ -9,38 +9,38 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory bounds the peak memory of one parser, in bytes, and the total of all files being judged
-// at the same time. A server of 384 MiB survives it.
+// Memory bounds the peak memory of one parser, in bytes. It also bounds the total for all files
+// that are judged at the same time, so that a server with 384 MiB survives a scan.
 const Memory = 24 << 20
 
 // The bounds of a skill.
 const (
 	Files    = 10_000   // the largest real skill has 1,104
-	Text     = 32 << 20 // bytes, each as often as its kind costs time; of 776 real skills, the largest has 0.8 MB
+	Text     = 32 << 20 // bytes, each weighted with the time that its kind costs; of 776 real skills, the largest has 0.8 MB
 	Unpacked = 32 << 20 // bytes of all archives together
 )
 
 // The bounds of a file, besides the bounds of its parser.
 const (
-	Words     = 1 << 20 // of its commands: reading them takes about 2 s
-	Names     = 1 << 14 // variables, functions, or written files that are followed
-	Looks     = 1 << 24 // looks at tokens of expressions, which may nest
+	Words     = 1 << 20 // words of commands; reading them takes about 2 s
+	Names     = 1 << 14 // variables, functions and written files that are tracked
+	Looks     = 1 << 24 // tokens examined in expressions, which may nest
 	Decoded   = 3       // how often a text may be decoded
-	Nested    = 8       // how often a string may hold a command with another string
+	Nested    = 8       // how deep strings of commands may nest
 	Brackets  = 3000    // nesting of a command; one level takes up to 8 KiB of stack
 	Quotes    = 64      // quotes and lists around a line of Markdown
-	Levels    = 100     // of a settings file
-	Paragraph = 1 << 20 // bytes of a paragraph that can have HTML in it: expressions of the parser read them
-	// Product bounds the bytes of Markdown paragraphs times their marks. The parser's time grows
-	// with this product.
+	Levels    = 100     // nesting of a settings file
+	Paragraph = 1 << 20 // bytes of a paragraph that can contain HTML, which regular expressions of the parser read
+	// Product bounds the sum of the bytes of each Markdown paragraph times its marks. The parser's
+	// time grows with this product.
 	Product = 300_000_000
 )
 
 // Parser describes a parser that builds a tree or a list of nodes from a text.
 type Parser struct {
-	node  int    // bytes that a node takes at the peak, as measured
+	node  int    // the peak memory of a node in bytes, as measured
 	marks string // the characters that can begin or end a node
-	words bool   // all but letters and digits can
+	words bool   // all characters but letters and digits can begin or end a node
 }
 
 // The parsers.
@@ -51,13 +51,13 @@ var (
 	YAML     = Parser{node: 400, marks: "\n[]{},:-&*!"}
 )
 
-// Most is how many nodes a text may have.
+// Most returns the number of nodes that a text may have.
 func (p Parser) Most() int { return Memory / p.node }
 
 // Fits reports whether a text has at most as many nodes as the parser may build.
 func (p Parser) Fits(text string) bool { return len(text) <= p.Most() || p.Nodes(text) <= p.Most() }
 
-// Nodes returns an upper bound of the nodes in a text. It looks at each byte, and parses nothing.
+// Nodes returns an upper bound on the nodes of a text. It looks at each byte, and parses nothing.
 func (p Parser) Nodes(text string) (n int) {
 	for i := range len(text) {
 		if p.begins(text[i]) {
@@ -85,9 +85,9 @@ func (p Parser) Marks(line string) (n int) {
 	return n
 }
 
-// MarkdownNodes returns the most nodes that a line of Markdown makes, by its marks and its depth
-// in quotes and lists. It assumes that the line begins them all: a paragraph with its text, its
-// surroundings, and a link.
+// MarkdownNodes returns an upper bound on the nodes of a line of Markdown, given its marks and its
+// depth in quotes and lists. It assumes that the line begins a paragraph with its text, all the
+// quotes and lists, and a link at each "[".
 func MarkdownNodes(line string, marks, depth int) int {
 	if strings.TrimSpace(line) == "" {
 		return 1
@@ -95,13 +95,13 @@ func MarkdownNodes(line string, marks, depth int) int {
 	return 2 + marks + 2*depth + strings.Count(line, "[")
 }
 
-// share is the most memory a parser takes for a byte of a file, in bytes.
+// share is the most memory that a parser takes per byte of a file, in bytes.
 const share = 256
 
 var room = semaphore.NewWeighted(Memory)
 
-// Enter waits until a file of the given size fits beside the files being judged in all scans of
-// the process. The caller calls leave afterwards, and holds one entry at a time.
+// Enter waits until a file of the given size fits beside the files that all scans of the process
+// judge at present. The caller calls leave afterwards, and holds only one entry at a time.
 func Enter(ctx context.Context, size int64) (leave func(), err error) {
 	weight := max(1, min(size, Memory/share)*share)
 	if err := room.Acquire(ctx, weight); err != nil {

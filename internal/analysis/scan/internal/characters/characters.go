@@ -1,4 +1,4 @@
-// Package characters judges characters that people do not see, or see as others.
+// Package characters judges characters that people do not see, or mistake for others.
 package characters
 
 import (
@@ -15,7 +15,7 @@ import (
 // reader judges the characters of texts.
 type reader struct{ passage.Report }
 
-// Scan judges characters that people do not see, or see as others.
+// Scan judges the characters of a part that people do not see, or mistake for others.
 func Scan(r passage.Report, p passage.Part) {
 	s := reader{r}
 	s.far(p)
@@ -36,15 +36,15 @@ func Scan(r passage.Report, p passage.Part) {
 	s.words(p)
 }
 
-// The shortest runs of characters that are not an accident.
+// The constants are the lengths from which a run of characters is no accident.
 const (
 	minSelectors = 3 // an emoji has one
-	minUnseen    = 8 // a joined emoji, or a letter of a script that joins, has one
+	minUnseen    = 8 // a joined emoji, or a letter of a script that joins letters, has one
 )
 
 // isUnseen reports whether the character at an offset is invisible and the text does not need it.
-// The blank Braille pattern is as wide as a letter, and pictures in Braille are full of it.
-// Private characters are icons of a font.
+// The blank Braille pattern does not count: it is as wide as a letter, and Braille pictures are
+// full of it. Private-use characters do not count either, since they are icons of a font.
 func isUnseen(text string, at int, r rune) bool {
 	switch {
 	case r == '\u2800', r >= 0xf0000:
@@ -59,12 +59,12 @@ func isSelector(r rune) bool {
 	return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r >= 0x180b && r <= 0x180d || r == 0x180f
 }
 
-// isTagLike reports whether r is in Unicode's plane of tags, in which only tags and selectors have
-// a meaning.
+// isTagLike reports whether r is in Unicode's plane of tags, apart from the variation selectors
+// there.
 func isTagLike(r rune) bool { return r >= 0xe0000 && r <= 0xe0fff && !isSelector(r) }
 
 // reorders reports whether r is an embedding, an override, an isolate or the end of one. Direction
-// marks affect only their neighbours and are in daily use.
+// marks do not count: they affect only their neighbours and are in daily use.
 func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // unseen judges the run of invisible characters at an offset and returns its length in bytes.
@@ -127,10 +127,11 @@ func isWordLetter(r rune) bool {
 	return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) || r >= '0' && r <= '9'
 }
 
-// maxDecoded bounds the bytes that are decoded for a message.
+// maxDecoded bounds the characters that are decoded for a message.
 const maxDecoded = 1024
 
-// saying returns the text that invisible characters spell, for the end of a message.
+// saying returns the end of a message with the text that invisible characters spell. letter decodes
+// one character.
 func saying(run string, letter func(rune) rune) string {
 	text := strings.Map(letter, display.CutBytes(run, 4*maxDecoded))
 	if text = strings.TrimSpace(text); text == "" || !display.IsASCII(text) {
@@ -139,7 +140,7 @@ func saying(run string, letter func(rune) rune) string {
 	return ", which spell " + secrets.Quote(text)
 }
 
-// tagged returns the ASCII letter that a tag spells.
+// tagged returns the ASCII character that a tag character stands for, or -1.
 func tagged(r rune) rune {
 	if r >= 0xe0020 && r < 0xe007f {
 		return r - 0xe0000
@@ -147,7 +148,8 @@ func tagged(r rune) rune {
 	return -1
 }
 
-// selected returns the byte that a variation selector spells: the 256 selectors are numbered.
+// selected returns the byte that a variation selector stands for, by its number among the 256
+// selectors, or -1.
 func selected(r rune) rune {
 	switch {
 	case r >= 0xfe00 && r <= 0xfe0f:
@@ -170,7 +172,7 @@ const lookalikes = "асеорхуѕіјԁһӏԛԝҽ" + "АВЕКМНОРСТУ�
 	"օսոհցԼՏՍՕ" // Armenian
 
 // words judges words with letters of two alphabets. A word is suspect if most of its letters are
-// Latin and each of the others looks like a Latin letter.
+// Latin and each other letter looks like a Latin one.
 func (s reader) words(p passage.Part) {
 	for i := 0; i < len(p.Text); {
 		r, size := utf8.DecodeRuneInString(p.Text[i:])
@@ -210,15 +212,15 @@ func foreign(word string) (out []string) {
 	return out
 }
 
-// How much empty space people do not scroll through.
+// The constants are amounts of empty space beyond which people do not scroll.
 const (
 	farLines  = 60
 	farBlanks = 200
-	maxFar    = 4 << 10 // bytes after it that belong to the same text
+	maxFar    = 4 << 10 // bytes after the space that count as the text
 )
 
-// far judges text that is pushed out of sight by many blank lines or blanks. Table cells do
-// not count: other rows make their columns wide.
+// far judges text that is pushed out of sight by many blank lines or spaces. Table cells do not
+// count, since other rows make their columns wide.
 func (s reader) far(p passage.Part) {
 	blank := 0 // lines
 	at := 0
@@ -240,7 +242,7 @@ func (s reader) far(p passage.Part) {
 	}
 }
 
-// farRight judges the text in a line after many blanks.
+// farRight judges the text of a line that follows many spaces.
 func (s reader) farRight(p passage.Part, at int, text string) {
 	if len(text) < farBlanks {
 		return

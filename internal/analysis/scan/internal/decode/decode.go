@@ -16,8 +16,8 @@ import (
 // Is reports whether a program can decode.
 func Is(program string) bool { return decoders()[program] != nil }
 
-// By returns the decoded form of a text, if it is known, and whether the program's arguments ask
-// it to decode.
+// By returns a text as a program decodes it, and whether that result is known. decodes reports
+// whether the program decodes at all with these arguments.
 func By(program string, args []string, text string) (out string, known, decodes bool) {
 	return decoders()[program](args, text)
 }
@@ -49,7 +49,7 @@ func decodeBase32(args []string, text string) (string, bool, bool) {
 	return out, ok, hasFlag(args, "dD", "decode")
 }
 
-// Base32 decodes, with padding or without.
+// Base32 decodes base32 with or without padding.
 func Base32(text string) (string, bool) {
 	out, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(withoutSpace(text), "="))
 	return string(out), err == nil
@@ -63,8 +63,8 @@ func decodeBasenc(args []string, text string) (string, bool, bool) {
 	return decodeBase64(args, text)
 }
 
-// decodeOpenssl decodes openssl base64 -d and openssl enc -base64 -d. The content of a cipher is
-// unknown.
+// decodeOpenssl decodes as openssl base64 -d and openssl enc -base64 -d do. With a cipher, the
+// result is unknown.
 func decodeOpenssl(args []string, text string) (string, bool, bool) {
 	plain, decodes := false, false
 	for _, v := range args {
@@ -86,7 +86,7 @@ func decodeXxd(args []string, text string) (string, bool, bool) {
 	return out, ok && hasFlag(args, "p", ""), hasFlag(args, "r", "")
 }
 
-// decodeJq decodes the argument of @base64d: a text in jq's program, or else its input.
+// decodeJq decodes the argument of @base64d: a string in jq's program, or otherwise its input.
 func decodeJq(args []string, text string) (string, bool, bool) {
 	for _, word := range args {
 		before, _, ok := strings.Cut(word, "@base64d")
@@ -124,7 +124,7 @@ func decodeTr(args []string, text string) (string, bool, bool) {
 	return out, ok, ok
 }
 
-// Tr decodes as tr does with two alphabets that are rotations of each other, such as ROT13.
+// Tr decodes as tr does with two alphabets of equal length, such as those of ROT13.
 func Tr(from, to, text string) (string, bool) {
 	from, to = ranges(from), ranges(to)
 	if len(from) < 26 || len(from) != len(to) || strings.EqualFold(from, to) {
@@ -138,7 +138,7 @@ func Tr(from, to, text string) (string, bool) {
 	}, text), true
 }
 
-// ranges writes out a-z in the alphabets of tr.
+// ranges expands ranges such as a-z in the alphabets of tr.
 func ranges(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text) && out.Len() < 256; i++ {
@@ -163,7 +163,7 @@ func withoutSpace(text string) string {
 	}, text)
 }
 
-// Base64 decodes both alphabets, with padding or without.
+// Base64 decodes the standard and the URL-safe alphabet of base64, with or without padding.
 func Base64(text string) (string, bool) {
 	text = strings.TrimRight(withoutSpace(text), "=")
 	encoding := base64.RawStdEncoding
@@ -180,7 +180,7 @@ func Hex(text string) (string, bool) {
 	return string(out), err == nil && len(out) > 0
 }
 
-// UTF16 decodes an encoded command of PowerShell: base64 of UTF-16.
+// UTF16 decodes an encoded command of PowerShell, which is base64 of UTF-16.
 func UTF16(text string) (string, bool) {
 	text, ok := Base64(text)
 	if !ok || len(text)%2 != 0 {
@@ -193,7 +193,8 @@ func UTF16(text string) (string, bool) {
 	return string(utf16.Decode(units)), true
 }
 
-// Escapes resolves the escapes of $'…', printf and echo -e, and counts the numeric ones.
+// Escapes resolves the backslash escapes of $'…', printf and echo -e. It returns the number of
+// numeric escapes.
 func Escapes(text string) (string, int) {
 	if !strings.Contains(text, "\\") {
 		return text, 0

@@ -9,14 +9,14 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/decode"
 )
 
-// Token is a word, a string or a mark.
+// Token is a name, a number, a string, a mark or a line end.
 type Token struct {
 	Kind     Kind
-	Open     bool   // a string with parts that are computed: f"{x}", `${x}`
-	Coded    bool   // a string that is mostly written in numbers: "\x61\x62"
-	From, To int32  // in the text
-	Text     string // of a name or a mark, or the content of a string
-	Match    int32  // of an opening bracket: the token that closes it, or the end
+	Open     bool   // a string with interpolated parts: f"{x}", `${x}`
+	Coded    bool   // a string that consists mostly of numeric escapes: "\x61\x62"
+	From, To int32  // byte offsets in the text
+	Text     string // the name or mark, or the content of a string
+	Match    int32  // the index of the closing bracket of an opening one; without it, the number of tokens
 }
 
 // Kind is the kind of a token.
@@ -31,22 +31,22 @@ const (
 	Line // the end of a line outside of brackets
 )
 
-// lexer splits code into tokens. It knows no grammar.
+// lexer splits code into tokens. It does not parse the grammar.
 type lexer struct {
 	text   string
 	at     int
 	python bool
 	tokens []Token
-	stack  []int32 // the brackets that are open
-	counts bool    // tokens are counted only, and the last one is kept
+	stack  []int32 // indices of the open brackets
+	counts bool    // count the tokens, and keep only the last one
 	count  int
 }
 
-// large is the length at which a text is read twice, so that the memory of its tokens need not
-// grow.
+// large is the length from which a text is read twice: first to count its tokens, so that their
+// slice need not grow.
 const large = 128 << 10
 
-// Tokens returns the tokens of a text. whole is false if there are too many.
+// Tokens returns the tokens of a text. whole is false if the text has too many.
 func Tokens(text string, python bool) (tokens []Token, whole bool) {
 	l := &lexer{text: text, python: python}
 	if len(text) > large {
@@ -120,8 +120,8 @@ func (l *lexer) next() {
 	}
 }
 
-// bracket pairs brackets. A wrong closing bracket closes the last open one all the same: the
-// reader judges calls, not grammar.
+// bracket pairs brackets. A closing bracket of the wrong kind also closes the last open one, since
+// the reader judges calls and not the grammar.
 func (l *lexer) bracket(c byte) {
 	i := int32(len(l.tokens) - 1)
 	switch c {
@@ -145,7 +145,7 @@ func (l *lexer) until(text string) int {
 	return len(l.text)
 }
 
-// quoted reads a string in quotes. Python's may have a prefix of letters, or three quotes.
+// quoted reads a string in quotes. A Python string can have a prefix of letters, and three quotes.
 func (l *lexer) quoted(start int, prefix string) {
 	mark := l.text[l.at : l.at+1]
 	if l.python && strings.HasPrefix(l.text[l.at:], strings.Repeat(mark, 3)) {
@@ -180,7 +180,7 @@ func (l *lexer) quoted(start int, prefix string) {
 	l.tokens[len(l.tokens)-1].Open = strings.Contains(prefix, "f") && strings.Contains(text, "{")
 }
 
-// template reads a JavaScript template as one string. The content of ${…} is part of its text.
+// template reads a JavaScript template literal as one string, whose text includes each ${…}.
 func (l *lexer) template(start int) {
 	l.at++
 	from := l.at
@@ -198,7 +198,8 @@ func (l *lexer) template(start int) {
 	l.tokens[len(l.tokens)-1].Open = strings.Contains(text, "${")
 }
 
-// beginsPattern reports whether a slash begins a regular expression: after a value it divides.
+// beginsPattern reports whether a slash begins a regular expression. After a value, it is a
+// division.
 func (l *lexer) beginsPattern() bool {
 	if len(l.tokens) == 0 {
 		return true
@@ -243,8 +244,8 @@ func IsNameByte(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c >= utf8.RuneSelf
 }
 
-// codeUnescaped resolves the escapes of a string, and reports whether most of it was numeric
-// escapes.
+// codeUnescaped resolves the escapes of a string, and reports whether the string consists mostly of
+// numeric escapes.
 func codeUnescaped(text string) (out string, coded bool) {
 	if !strings.Contains(text, "\\") {
 		return text, false
@@ -253,5 +254,6 @@ func codeUnescaped(text string) (out string, coded bool) {
 	return out, n >= fewestCoded && 2*n >= len(out)
 }
 
-// fewestCoded is the least number of numeric escapes in a string that is mostly numeric escapes.
+// fewestCoded is the number of numeric escapes from which a string can count as mostly numeric
+// escapes.
 const fewestCoded = 8

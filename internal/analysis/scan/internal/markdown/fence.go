@@ -12,10 +12,10 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// Languages of blocks of code, as people write them.
+// The sets list the names that people write for the language of a code block.
 var (
 	shellNames   = words.Set{Rows: "sh bash shell zsh ksh dash console terminal shell-session sh-session shellsession shellscript cmd bat batch powershell ps1 pwsh ps"}
-	windowsNames = words.Set{Rows: "cmd bat batch powershell ps1 pwsh ps"} // of the first
+	windowsNames = words.Set{Rows: "cmd bat batch powershell ps1 pwsh ps"} // a subset of shellNames
 	pythonNames  = words.Set{Rows: "python py python3 ipython pycon"}
 	scriptNames  = words.Set{Rows: "javascript js mjs cjs jsx typescript ts tsx node"}
 )
@@ -66,12 +66,12 @@ func firstLine(text string) int {
 	return n
 }
 
-// rePrompt matches the prompt of a shell or of Python before a command. A "# " is more often a
-// comment.
+// rePrompt matches the prompt of a shell or of Python before a command. A "# " at the beginning of
+// a line does not count as a prompt: it is more often a comment.
 var rePrompt = lazyregexp.New(`^[ \t]*(?:\([\w.-]{1,40}\) ?)?(?:[$%] |>>> |\.\.\. |[\w.-]{1,40}@[\w.-]{1,60}[ :][^$#%\n]{0,60}[$#%] |\[[\w.-]{1,40}@[^\]\n]{1,60}\][$#%] |PS [A-Za-z]:\\[^>\n]{0,80}> ?)`)
 
-// withoutPrompts returns a block of code without its prompts. If it has some, its other lines are
-// output, and only the lines that look like commands stay.
+// withoutPrompts returns a block of code without its prompts. If it has prompts, the other lines
+// are mostly output, and of these only lines that look like commands stay.
 func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	bare = only(p, func(line string, _ bool) (from, to int, ok bool) {
 		from = promptLength(line)
@@ -85,12 +85,12 @@ func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	return bare, true
 }
 
-// only returns ranges of the chosen lines of a part, and of the lines that continue them. The other
-// lines are empty.
+// only returns a copy of a part with the chosen ranges of the chosen lines, and with the lines that
+// continue them. All other lines are empty.
 func only(p passage.Part, choose func(line string, continues bool) (from, to int, ok bool)) passage.Part {
 	var c passage.Copy
 	at := 0
-	more := false // the line before goes on in this one
+	more := false // this line continues the line before
 	for line := range strings.Lines(p.Text) {
 		from, to, ok := choose(line, more)
 		end := len(strings.TrimRight(line, "\r\n"))
@@ -104,7 +104,7 @@ func only(p passage.Part, choose func(line string, continues bool) (from, to int
 	return c.Part(p)
 }
 
-// bareCommands judges the commands in the lines of a paragraph that are not marked as code.
+// bareCommands judges the commands in a paragraph's lines that are not marked as code.
 func (m *page) bareCommands(n ast.Node) {
 	found := false
 	bare := only(m.lines(n.Lines()), func(line string, continues bool) (from, to int, ok bool) {
@@ -120,8 +120,9 @@ func (m *page) bareCommands(n ast.Node) {
 	}
 }
 
-// bareCommand returns the command in a line of prose: all of it if it begins with a program, else
-// from the first program with an option, a URL or a path right behind it.
+// bareCommand returns the command in a line of prose. A line that begins with a program is a
+// command as a whole. Otherwise, the command begins at the first program that is directly followed
+// by an option, a URL or a path.
 func bareCommand(line string) (from, to int, ok bool) {
 	const marks = "*_\"'($" // around a command in a sentence
 	before, at, ticks := "", 0, 0
@@ -140,7 +141,7 @@ func bareCommand(line string) (from, to int, ok bool) {
 			if ok {
 				line = strings.TrimRight(line, " \t\r\n")
 				if end := strings.TrimRight(line, ".,:;!?*_"); !strings.HasSuffix(end, " ") {
-					line = end // of a sentence
+					line = end // without the end of the sentence
 				}
 				return from, len(line), true
 			}
@@ -150,7 +151,7 @@ func bareCommand(line string) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// isArgument reports whether a word is an option, a URL or a path out of the skill, or has an "@".
+// isArgument reports whether a word is an option, a URL or a path, or contains an "@".
 func isArgument(word string) bool {
 	word = strings.TrimLeft(word, `"'<>`)
 	if option := strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"); option != word {
@@ -169,7 +170,8 @@ func promptLength(line string) int {
 	return len(rePrompt().FindString(line[:min(len(line), maxPrompt)]))
 }
 
-// inlineCode judges code in a sentence as a command if it begins with a program.
+// inlineCode judges code in a sentence. It takes the code as a command if a part of it begins with
+// a program.
 func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 	if m.loads && runsHere(n, m.p.Text) {
 		m.Find(passage.RunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
@@ -177,19 +179,19 @@ func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 		return
 	}
 	if _, _, ok := commandIn(p.Text, true); ok {
-		p.Text = strings.ReplaceAll(p.Text, `\|`, " |") // of a table
+		p.Text = strings.ReplaceAll(p.Text, `\|`, " |") // a table escapes the bar
 		m.commands.Shell(p, commands.Inline)
 	}
 }
 
-// runsHere reports whether code has one backtick, and before it a "!" that does not end a word.
+// runsHere reports whether code in single backticks follows a "!" that does not end a word.
 func runsHere(n *ast.CodeSpan, text string) bool {
 	t, ok := n.FirstChild().(*ast.Text)
 	if !ok {
 		return false
 	}
 	at := t.Segment.Start - len("!`")
-	for at > 0 && text[at+1] == ' ' { // blanks around the code are not part of it
+	for at > 0 && text[at+1] == ' ' { // spaces around the code are not part of its text
 		at--
 	}
 	if at < 0 || text[at:at+2] != "!`" {
@@ -198,16 +200,16 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 	return at == 0 || strings.IndexByte(" \t\n\r(*_>:\"'[|-", text[at-1]) >= 0
 }
 
-// Commands by which a text is recognized as shell code: programs whose name is not an English
-// word, and others.
+// The sets list the programs by which a text is recognized as shell code: programs whose name is
+// not an English word, and others.
 var (
 	programs = words.Set{Rows: "curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
 		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs"}
 	verbs = words.Set{Rows: "node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install"}
 )
 
-// commandIn returns the first command of a known program with an argument. Unless code is set, the
-// text is prose, and English words do not count as programs.
+// commandIn returns the first command in a text that has a known program and an argument. If code
+// is not set, the text is prose, and programs whose name is an English word do not count.
 func commandIn(text string, code bool) (from, to int, ok bool) {
 	for at := 0; at < len(text); {
 		end := at + strings.IndexAny(text[at:], "\n|;&(`")
@@ -222,8 +224,8 @@ func commandIn(text string, code bool) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// startsProgram reports whether a text begins with a program and an argument, and the program's
-// offset.
+// startsProgram returns the offset of the program with which a text begins. ok is false if the text
+// does not begin with a program and an argument.
 func startsProgram(text string, code bool) (int, bool) {
 	const room = 100
 	rest := strings.TrimLeft(text, " \t$'\"")
@@ -239,7 +241,7 @@ func startsProgram(text string, code bool) (int, bool) {
 	return from, programs.Has(name) && !strings.HasSuffix(strings.TrimSpace(text), ".")
 }
 
-// programName returns the name of the program that a word starts.
+// programName returns the name of a program without its folder.
 func programName(word string) string {
 	return strings.ToLower(strings.ReplaceAll(word[strings.LastIndexByte(word, '/')+1:], `\`, ""))
 }

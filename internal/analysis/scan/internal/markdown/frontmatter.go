@@ -72,8 +72,8 @@ func (m *page) hookCommands(p passage.Part, v frontmatter.Value) {
 	}
 }
 
-// valueOf returns a text of the frontmatter as a part. If the file has the text unchanged, the
-// part is at its own position.
+// valueOf returns a text of the frontmatter as a part. If the file contains the text unchanged, the
+// part is at the text's own position.
 func valueOf(p passage.Part, v frontmatter.Value) passage.Part {
 	from := p.File.Offset(v.Position)
 	if n := strings.Index(p.Text[from:min(len(p.Text), from+2+len(v.Text))], v.Text); n >= 0 {
@@ -89,7 +89,7 @@ func keys(fields []frontmatter.Field) (out []string) {
 	return out
 }
 
-// toolsOf returns the names in allowed-tools: a list, or a text separated by blanks or commas.
+// toolsOf returns the names in allowed-tools: a list, or a string separated by spaces or commas.
 func toolsOf(v frontmatter.Value) (out []string) {
 	texts := []string{v.Text}
 	for _, item := range v.Items {
@@ -113,10 +113,10 @@ func toolsOf(v frontmatter.Value) (out []string) {
 	return slices.DeleteFunc(out, func(tool string) bool { return tool == "" })
 }
 
-// yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block of text is not
-// a comment.
+// yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block scalar does not
+// begin a comment.
 func (m *page) yamlComments(p passage.Part) {
-	inText := -1 // the indentation of the key whose block of text this is
+	inText := -1 // the indentation of the key whose block scalar this is, or -1
 	at := 0
 	for line := range strings.Lines(p.Text) {
 		start := at

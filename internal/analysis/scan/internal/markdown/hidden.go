@@ -12,15 +12,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// minHidden is the least length, in bytes, of a title, an alternative text or a YAML comment that
-// is judged by its commands and instructions. Shorter ones are labels.
+// minHidden is a length in bytes. A title, an alternative text or a YAML comment is searched for
+// commands and instructions only if it is longer. Shorter ones are labels.
 const minHidden = 60
 
 // maxNotice bounds the bytes that are searched for the first line of a notice.
 const maxNotice = 400
 
-// hidden judges a text that people do not see. Findings call it by the name in what. A text of at
-// most least bytes is searched only for phrases that override instructions or hide acts.
+// hidden judges a text that people do not see. what names the text in findings. A text of at most
+// least bytes is searched only for phrases that override instructions or conceal acts.
 func (m *page) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
@@ -50,18 +50,19 @@ func (m *page) hidden(p passage.Part, what string, least int) {
 	}
 }
 
-// reNotice matches the first line of a licence, a line that names a source, and the directives of
+// reNotice matches the first line of a licence, a line that credits a source, and the directives of
 // tools that check or generate Markdown.
 var reNotice = lazyregexp.New(`(?i)^\s*(?:[^\n]{0,100}\b(?:copyright|licen[sc]ed?|spdx|sources?|sourced|based on|adapted|derived|credits?|attribution|cc by|generated)\b|` +
 	`\W{0,10}(?:markdownlint|prettier|eslint|vale|textlint|cspell|toc|doctoc|yaml-language-server|mdformat|remark)\b)`)
 
-// noteHidden notes that a file has text that is not shown.
+// noteHidden records that a file has text that is not displayed.
 func (m *page) noteHidden(f *passage.File) {
 	m.noted = true
 	m.Fact(passage.FactHidden, f.Path)
 }
 
-// asking returns the request that a hidden text makes of its reader, and its range.
+// asking returns the request that a hidden text makes of its reader, and the range of the request.
+// what is "" if there is none.
 func asking(text string) (what string, from, to int) {
 	if from := strings.Index(text, "://"); from >= 0 {
 		if from, to := addressAt(text, from); to > from {
@@ -87,8 +88,8 @@ func asksNothingBeside(text string, from, to int) bool {
 	return true
 }
 
-// attribute judges the title or the alternative text of a link or an image, which begins at an
-// offset.
+// attribute judges the title or the alternative text of a link or an image. pos is the offset of
+// the link or image.
 func (m *page) attribute(value []byte, pos int, what string) {
 	if len(value) == 0 {
 		return
@@ -102,18 +103,18 @@ func (m *page) attribute(value []byte, pos int, what string) {
 	m.hidden(m.p.With(string(value), pos), what, minHidden)
 }
 
-// maxNear bounds the distance of a link's parts from its beginning, in bytes.
+// maxNear bounds the distance in bytes between the beginning of a link and its title or text.
 const maxNear = 4 << 10
 
-// linesOf returns bytes of the page as a part.
+// linesOf returns a range of the page as a part.
 func (m *page) linesOf(from, to int) passage.Part {
 	var c passage.Copy
 	c.Add(m.p, from, to)
 	return c.Part(m.p)
 }
 
-// reference judges the definition of a link, which is never rendered. Many are comments: "[//]: #
-// (text)".
+// reference judges the definition of a link, which is never rendered. Many definitions are
+// comments, such as "[//]: # (text)".
 func (m *page) reference(n *ast.LinkReferenceDefinition) {
 	pos := n.Pos()
 	least := minHidden
@@ -133,10 +134,10 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 	}
 }
 
-// void are the elements that have no end tag, and so hide nothing after them.
+// void lists the elements without an end tag. They cannot hide the text after them.
 var void = words.Set{Rows: "area base br col embed hr img input link meta source track wbr"}
 
-// unshown are the elements whose text is not shown.
+// unshown lists the elements whose text is not displayed.
 var unshown = words.Set{Rows: "script style template title datalist"}
 
 // elements reads a piece of HTML: its texts, its comments, and the elements that hide their
@@ -177,10 +178,10 @@ func (m *page) elements(q passage.Part) {
 	}
 }
 
-// inline are the elements within a line of text: a word can continue after their tags.
+// inline lists the elements within a line of text. A word can continue after their tags.
 var inline = words.Set{Rows: "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby s samp small span strike strong sub sup time tt u var wbr"}
 
-// separateBlock writes a blank at the tag of a block element, which separates words.
+// separateBlock writes a space at the tag of a block element, which separates words.
 func (m *page) separateBlock(q passage.Part, name string, at int) {
 	if !inline.Has(name) {
 		m.out().Write(" ", q.Offset(at))

@@ -41,23 +41,23 @@ type page struct {
 	commands      *commands.Analyzer
 	p             passage.Part
 	source        []byte       // the bytes of p
-	loads         bool         // commands in it run when the skill is loaded
+	loads         bool         // the commands of the page run when the skill is loaded
 	shown, unseen passage.Copy // the visible and the hidden text of the current block
-	links         []link       // of the block
-	before        block        // the block before it
-	open          []string     // elements that are not shown and still open
-	raw           bool         // it is too much to be parsed
-	noted         bool         // the file is known to have text that is not shown
-	comment       bool         // a comment that HTML sees and Markdown does not is still open
+	links         []link       // of the current block
+	before        block        // what the block before has recorded
+	open          []string     // open elements that hide their content
+	raw           bool         // the page is too large to parse
+	noted         bool         // it has been recorded that the file has hidden text
+	comment       bool         // an HTML comment that began in an earlier piece is still open
 }
 
-// link is an address in a text.
+// link is a link or a bare address in a text.
 type link struct {
 	url      string
-	from, to int // the range in the text of the link, or of the text that replaces it
+	from, to int // the range of the link's text, or of the bare address
 }
 
-// maxBlank bounds the blank lines in a row that are read. The parser takes memory for each.
+// maxBlank bounds the consecutive blank lines that are kept. The parser takes memory for each.
 const maxBlank = 2
 
 // squeeze returns a part with long runs of blank lines shortened.
@@ -91,14 +91,14 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
 })
 
-// blockParser knows blocks only.
+// blockParser parses only blocks, and not their inline content.
 var blockParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 })
 
 const tooLong = "its paragraphs are too long or have too many marks to be read as Markdown: it is read as plain text"
 
-// tooMuch returns why a text is not parsed, or "".
+// tooMuch returns the reason not to parse a text, or "".
 func (m *page) tooMuch() string {
 	nodes, product, html := 0, 0, false
 	length, inBlock := 0, 0 // since the last blank line
@@ -128,7 +128,7 @@ func (m *page) tooMuch() string {
 	if product+length*inBlock <= bound.Product && !html {
 		return ""
 	}
-	// Marks in code take no time.
+	// The exact count leaves out the marks in code, which take no time.
 	product, html = 0, false
 	source := []byte(m.p.Text)
 	_ = ast.Walk(blockParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -155,10 +155,10 @@ func (m *page) tooMuch() string {
 	return ""
 }
 
-// nesting tracks the depth of a text's lists: the indentations of the open lists.
+// nesting tracks the indentations of the open lists of a text.
 type nesting []int
 
-// depth returns the possible number of quotes and lists around a line.
+// depth returns an upper bound on the quotes and lists around a line.
 func (n *nesting) depth(line string) int {
 	marks := countMarks(line)
 	if marks == 0 {
@@ -175,8 +175,9 @@ func (n *nesting) depth(line string) int {
 	return len(*n) + marks
 }
 
-// countMarks counts the marks of quotes and lists at the beginning of a line. A list's mark is
-// followed by a blank. A line of one repeated mark is a rule or the underline of a heading.
+// countMarks counts the marks of quotes and lists at the beginning of a line. A space must follow
+// the mark of a list. A line of one repeated mark is a rule or the underline of a heading, and has
+// no such marks.
 func countMarks(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
@@ -198,7 +199,7 @@ func countMarks(line string) (n int) {
 	return n
 }
 
-// plain judges a text that is not parsed: its paragraphs as written, its comments, and its lines
+// plain judges a text that is too large to parse: its text as written, its comments, and all of it
 // as commands.
 func (m *page) plain() {
 	m.raw = true
@@ -249,7 +250,7 @@ func (m *page) lines(segments *text.Segments) passage.Part {
 	return c.Part(m.p)
 }
 
-// out returns the destination of the text that is being read.
+// out returns the copy to which the current text belongs: of hidden or of visible text.
 func (m *page) out() *passage.Copy {
 	if len(m.open) > 0 || m.comment {
 		return &m.unseen
@@ -301,7 +302,7 @@ func (m *page) link(destination []byte, from int) {
 	}
 }
 
-// prose copies bytes of a part as rendered: without the backslash of an escape, and with character
+// prose copies bytes of a part as rendered: without the backslashes of escapes, and with character
 // references resolved.
 func (m *page) prose(p passage.Part, from, to int) {
 	out := m.out()
@@ -338,8 +339,8 @@ func (m *page) prose(p passage.Part, from, to int) {
 // maxReference is the length of the longest character reference, such as &amp;.
 const maxReference = 40
 
-// reference returns the character of the reference that a text begins with, and the reference's
-// length.
+// reference returns the character for the character reference at the beginning of a text, and the
+// length of the reference. The length is 0 if there is no reference.
 func reference(text string) (char string, size int) {
 	n := strings.IndexByte(text[:min(len(text), maxReference)], ';')
 	if n < 0 {
@@ -367,7 +368,7 @@ func altOf(n ast.Node, source []byte) (alt []byte) {
 	return alt
 }
 
-// end judges the block that was read.
+// end judges the block that was just read.
 func (m *page) end() {
 	shown, unseen := m.shown.Part(m.p), m.unseen.Part(m.p)
 	links := m.links

@@ -12,13 +12,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// block records the links of a block of text, for the next block.
+// block records the first suspicious links of a block of text for the judgement of the next block.
 type block struct {
-	download string // an archive or a program
+	download string // the URL of an archive or a program
 	paste    string
 }
 
-// block judges a text as people see it.
+// block judges the rendered text and the links of a block.
 func (m *page) block(p passage.Part, links []link) {
 	if strings.TrimSpace(p.Text) == "" && len(links) == 0 {
 		return
@@ -26,7 +26,7 @@ func (m *page) block(p passage.Part, links []link) {
 	m.phrases(p)
 	secret := m.secretPaths(p.Text)
 	now := block{}
-	from := 0 // where the first download ends
+	from := 0 // the end of the first download link
 	for l := range all(links, p.Text) {
 		host, kind := words.Of(l.url)
 		m.address(p, l, host, kind)
@@ -72,7 +72,8 @@ func or(a, b string) string {
 	return b
 }
 
-// secretPaths notes the files with credentials that a text names, and reports whether it names one.
+// secretPaths records the files with credentials that a text names. It reports whether there are
+// any.
 func (m *page) secretPaths(text string) (found bool) {
 	for word := range strings.FieldsSeq(text) {
 		if at := strings.IndexAny(word, "~/$%"); at >= 0 {
@@ -86,7 +87,7 @@ func (m *page) secretPaths(text string) (found bool) {
 	return found
 }
 
-// phrases judges the meaning of a text's sentences.
+// phrases searches a text for phrases that override instructions or conceal acts.
 func (m *page) phrases(p passage.Part) {
 	if from, to, ok := words.Overriding(p.Text); ok {
 		m.Find(passage.OverridePhrase, p, from, to, "the text says "+secrets.Quote(p.Around(from, to)))
@@ -96,7 +97,7 @@ func (m *page) phrases(p passage.Part) {
 	}
 }
 
-// addresses judges where the addresses in a text lead.
+// addresses judges the destinations of the bare addresses in a text.
 func (m *page) addresses(p passage.Part) {
 	for l := range all(nil, p.Text) {
 		host, kind := words.Of(l.url)
@@ -114,7 +115,7 @@ func (m *page) address(p passage.Part, l link, host string, kind words.Kind) {
 	}
 }
 
-// rawAddress returns an address as the file has it: see [passage.Part.Around].
+// rawAddress returns an address as written in the file; see [passage.Part.Around].
 func rawAddress(p passage.Part, l link) string {
 	if l.from >= l.to || p.Text[l.from:l.to] != l.url {
 		return l.url
@@ -122,7 +123,7 @@ func rawAddress(p passage.Part, l link) string {
 	return p.File.Text[p.Offset(l.from) : p.Offset(l.to-1)+1]
 }
 
-// findLink notes a finding about a link, with the digest of its address.
+// findLink reports a finding about a link. Its text is the address of the link.
 func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string) {
 	q := p.Slice(l.from, l.to)
 	if l.from == l.to || p.Text[l.from:l.to] != l.url {
@@ -131,7 +132,7 @@ func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string)
 	m.Find(id, q, 0, len(q.Text), message)
 }
 
-// all returns the links, followed by the bare addresses in a text.
+// all yields the links, and then the bare addresses in a text.
 func all(links []link, text string) iter.Seq[link] {
 	return func(yield func(link) bool) {
 		for _, l := range links {
@@ -159,7 +160,7 @@ const (
 	maxAddress = 2 << 10
 )
 
-// addressAt returns the address around a "://".
+// addressAt returns the range of the address around a "://". The range is empty if there is none.
 func addressAt(text string, at int) (from, to int) {
 	from = at
 	for from > 0 && at-from < maxScheme && (text[from-1]|0x20 >= 'a' && text[from-1]|0x20 <= 'z') {
@@ -183,8 +184,8 @@ func addressAt(text string, at int) (from, to int) {
 	return from, to + len(trimmed)
 }
 
-// The extensions of programs, and of archives that can contain programs. Sources: the lists of
-// types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
+// The sets list the extensions of programs, and of archives that can contain programs. Sources: the
+// file types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
 var (
 	programTypes = words.Set{Rows: ".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin"}
 	archiveTypes = words.Set{Rows: ".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img"}

@@ -35,8 +35,8 @@ var (
 	cssComment = lazyregexp.New(`(?s)/\*.*?\*/`)
 	cssEscape  = lazyregexp.New(`\\[0-9A-Fa-f]{1,6}\s?`)
 	farAway    = lazyregexp.New(`^-\d{3,}`)
-	// nothing matches values that shrink an element to zero size: scale(0), inset(100%), rect(0 0
-	// 0 0).
+	// nothing matches values that shrink an element to zero size or make it transparent: scale(0),
+	// opacity(0), inset(100%), rect(0 0 0 0).
 	nothing = lazyregexp.New(`\b(?:scale[xy]?|opacity)\(\s*0?\.?0*\s*\)|\binset\(\s*(?:50|100)%|\brect\((?:\s*[01](?:px)?[\s,]*){4}\)`)
 	paleHue = lazyregexp.New(`^hsla?\([^,]*,[^,]*,100%`)
 )
@@ -60,13 +60,13 @@ func hidesAs(name, value string, background bool) bool {
 	return false
 }
 
-// isZero reports whether a size in CSS is too small to see: 0, 0px, .01, or 1px.
+// isZero reports whether a size or an opacity in CSS is too small to see: 0, 0px, .01, or 1px.
 func isZero(value string) bool {
 	number := strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz% ")
 	return number != "" && (strings.Trim(number, "0.") == "" || strings.HasPrefix(strings.TrimPrefix(number, "0"), ".0") || value == "1px")
 }
 
-// isPale reports whether a colour in CSS is white, or has no opacity.
+// isPale reports whether a colour in CSS is white or fully transparent.
 func isPale(value string) bool {
 	value = strings.ReplaceAll(strings.ReplaceAll(strings.Join(strings.Fields(value), " "), ", ", ","), " ", ",")
 	switch value {

@@ -20,24 +20,24 @@ type pieceKind int
 
 const (
 	textPiece pieceKind = iota
-	comment             // and all else that is no tag: a doctype, an instruction
+	comment             // or another construct that is no tag: a doctype, an instruction
 	startTag
 	endTag
 )
 
 type attribute struct{ key, value string }
 
-// rawElements are the elements whose content is text: only their own end tag ends it.
+// rawElements lists the elements whose content is plain text. Only their own end tag ends it.
 var rawElements = words.Set{Rows: "script style textarea title xmp iframe noembed noframes"}
 
-// pieces splits HTML as browsers do (WHATWG HTML, 13.2.5). The parser of golang.org/x/net/html
-// would cost each start of knack 113 KB for its tables.
+// pieces splits HTML as browsers do (WHATWG HTML, 13.2.5). It does not use golang.org/x/net/html,
+// whose tables would take 113 KB at each start of knack.
 type pieces struct {
 	rest string
-	raw  string // the element whose text this is
+	raw  string // the raw element whose content comes next, or ""
 }
 
-// next returns the next piece. Its size is 0 at the end.
+// next returns the next piece. The piece has size 0 at the end of the text.
 func (s *pieces) next() piece {
 	p := s.read()
 	s.rest = s.rest[p.size:]
@@ -82,7 +82,7 @@ func (s *pieces) read() piece {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// textSize returns the length of a text up to the next mark that can begin something else.
+// textSize returns the length of the text before the next "<" that can begin a tag or a comment.
 func textSize(text string, from int) int {
 	for from < len(text) {
 		n := strings.IndexByte(text[from:], '<')
@@ -97,8 +97,7 @@ func textSize(text string, from int) int {
 	return len(text)
 }
 
-// endOf returns the offset of the end tag of an element whose content is text, or the text's
-// length.
+// endOf returns the offset of the end tag of a raw element, or the length of the text.
 func endOf(text, name string) int {
 	for from := 0; ; {
 		n := strings.Index(text[from:], "</")
@@ -115,7 +114,7 @@ func endOf(text, name string) int {
 	}
 }
 
-// commentAtStart returns the comment that a text begins with.
+// commentAtStart returns the comment at the beginning of a text.
 func commentAtStart(text string) piece {
 	for _, empty := range [...]string{"<!-->", "<!--->"} {
 		if strings.HasPrefix(text, empty) {
@@ -134,7 +133,7 @@ func commentAtStart(text string) piece {
 
 const blanks = " \t\r\n\f"
 
-// tag reads a tag whose name begins at an offset.
+// tag reads a start tag or an end tag whose name begins at an offset.
 func tag(text string, at int) (p piece, ok bool) {
 	n := strings.IndexAny(text[at:], blanks+"/>")
 	if n < 0 {
@@ -169,7 +168,7 @@ func tag(text string, at int) (p piece, ok bool) {
 	return piece{}, false
 }
 
-// attributeValue cuts the value of an attribute from the beginning of a text.
+// attributeValue splits the value of an attribute from the beginning of a text.
 func attributeValue(text string) (value, rest string, ok bool) {
 	if text == "" {
 		return "", "", false

@@ -6,25 +6,25 @@ import (
 
 // Report receives the findings of readers.
 type Report interface {
-	// Find notes that a rule fires on the bytes of a part from one offset to another.
+	// Find reports that a rule fires on the bytes of a part between two offsets.
 	Find(id skill.RuleID, p Part, from, to int, message string, notes ...string)
-	// Look is Find in the lane review, also for a rule of the lane enforce.
+	// Look is like Find, but the finding is in the lane review even if the rule is in the lane
+	// enforce.
 	Look(id skill.RuleID, p Part, from, to int, message string, notes ...string)
 	// Full reports whether a rule has fired so often in a file that another firing is only
 	// counted. If so, it counts this firing.
 	Full(id skill.RuleID, f *File) bool
-	// Fact notes a fact.
+	// Fact records a fact about the skill.
 	Fact(kind Fact, value string)
-	// NotRead notes that a file could not be judged, and why.
+	// NotRead reports that a file could not be judged, and why.
 	NotRead(path, why string)
-	// Unjudged is NotRead for content that must be judged if it belongs to a script or the main
-	// file.
+	// Unjudged is like NotRead, for content that must be judged if it belongs to a script or the
+	// main file.
 	Unjudged(path, why string)
-	// TooLarge notes that a file exceeds a bound, so that not all of it was judged, and the
-	// reason.
+	// TooLarge reports that a file exceeds a bound, so that not all of it was judged, and why.
 	TooLarge(path, why string)
-	// During calls a function, and returns the rules that fire during the call and whether one of
-	// them is in the lane enforce.
+	// During calls judge, and returns the rules that fire during the call. enforced reports whether
+	// one of them is in the lane enforce.
 	During(judge func()) (ids []string, enforced bool)
 }
 
@@ -76,25 +76,25 @@ type Fact int
 
 // The kinds of facts.
 const (
-	FactProgram  Fact = iota // that commands start
-	FactHost                 // in commands and scripts
-	FactPackage              // that commands install
-	FactVariable             // of the environment
+	FactProgram  Fact = iota // a program that commands start
+	FactHost                 // a host in commands or scripts
+	FactPackage              // a package that commands install
+	FactVariable             // a variable of the environment
 	FactRead                 // a path outside of the skill
 	FactWrite                // a path outside of the skill, or a file of an agent
 	FactBinary               // a file with a program in it
-	FactTool                 // of allowed-tools
-	FactHidden               // a file with text that rendering does not show
+	FactTool                 // a tool in allowed-tools
+	FactHidden               // a file with text that rendering hides
 	FactUnasked              // a file that runs without being asked for
 	FactNotRead              // a file that could not be judged
-	Facts                    // how many kinds there are
+	Facts                    // the number of kinds
 )
 
-// Bounds of the facts: the length of a list, and the length of one fact, in bytes.
+// The bounds of facts: the number of facts in a list, and the length of one fact in bytes.
 const (
 	MaxFacts = 1000
 	MaxFact  = 200
-	// MaxProgram bounds the name of a program. A longer word at the beginning of a command is
-	// data, such as a line of a key.
+	// MaxProgram bounds the name of a program. A longer word at the beginning of a command is data,
+	// such as a line of a key.
 	MaxProgram = 40
 )

@@ -1,5 +1,5 @@
-// Package passage maps texts to their positions in a file. It has the rules and facts that the
-// readers of a scan report.
+// Package passage maps texts to their positions in a file. It also defines the rules and facts that
+// the readers of a scan report.
 package passage
 
 import (
@@ -14,15 +14,17 @@ import (
 type File struct {
 	Path string // "a.zip!b/c.sh" for an entry
 	Text string
-	// ended counts the lines that end before each block of the text. It is built at the first use.
+	// ended counts, for each block of the text, the lines that end before it. It is built at the
+	// first use. last is the last located offset.
 	ended []int
 	last  place
 }
 
-// blockSize is the number of bytes of a text that are counted at once.
+// blockSize is the size in bytes of the blocks for which ended counts the lines.
 const blockSize = 64 << 10
 
-// place is an offset of a file and its column. The next finding in a long line is counted from it.
+// place is an offset of a file and its column. In a long line, the column of the next finding is
+// counted from it.
 type place struct{ offset, column int }
 
 // Whole returns the file as a part.
@@ -39,8 +41,8 @@ func (f *File) blocks() []int {
 	return f.ended
 }
 
-// Position returns the line and the column of an offset, and the number of characters from there
-// to another offset on the line.
+// Position returns the line and column of the offset from, and the number of characters up to the
+// offset to or the end of the line.
 func (f *File) Position(from, to int) (skill.Position, int) {
 	block := min(from/blockSize, len(f.blocks())-1)
 	line := f.ended[block] + strings.Count(f.Text[block*blockSize:from], "\n")
@@ -52,8 +54,8 @@ func (f *File) Position(from, to int) (skill.Position, int) {
 	return skill.Position{Line: line + 1, Column: f.last.column}, max(utf8.RuneCountInString(f.Text[from:end]), 1)
 }
 
-// locate returns the place of an offset. It counts from the last place if that is earlier on the
-// same line.
+// locate returns the place of an offset. It counts from the last located place if that is not after
+// the offset.
 func (f *File) locate(at int) place {
 	start := place{column: 1}
 	if f.last.offset <= at && f.last.column > 0 {
@@ -89,19 +91,19 @@ func (f *File) Offset(at skill.Position) int {
 	return from
 }
 
-// Part is a text for a reader to judge: a whole file, or a part of it, such as a block of code.
+// Part is a text that a reader judges: a whole file, or a part of it, such as a block of code.
 type Part struct {
 	File  *File
 	Text  string
 	Depth int    // how often it was decoded
-	Nest  int    // how often it was a string that another program starts
+	Nest  int    // how often it was a string that another program runs
 	spans []span // the places of the text in the file, in order
 }
 
 // span maps an offset of the text to an offset of the file.
 type span struct{ from, at int }
 
-// Slice returns the bytes from one offset of the part to another as a part.
+// Slice returns the bytes of the part between two offsets as a part.
 func (p Part) Slice(from, to int) Part {
 	out := Part{File: p.File, Text: p.Text[from:to], Depth: p.Depth, Nest: p.Nest}
 	if p.Anchored() {
@@ -122,23 +124,23 @@ func (p Part) Slice(from, to int) Part {
 	return out
 }
 
-// With returns a text made from the bytes of the part at an offset. Findings in it have that
-// position.
+// With returns a part with another text, derived from the bytes at an offset of p. All findings in
+// the new text have that position.
 func (p Part) With(text string, at int) Part {
 	place := p.Offset(at)
 	p.Text = text
-	p.spans = []span{{0, place}, {0, place}} // two spans at 0: no byte after the first has a place of its own
+	p.spans = []span{{0, place}, {0, place}} // two spans at 0 mark an anchored part: no later byte has a place of its own
 	return p
 }
 
-// Decoded returns a text decoded from the bytes of the part at an offset.
+// Decoded is like With for a decoded text: the depth of the part is one more.
 func (p Part) Decoded(text string, at int) Part {
 	p = p.With(text, at)
 	p.Depth++
 	return p
 }
 
-// Anchored reports whether the whole part has one offset of the file: see [Part.With].
+// Anchored reports whether the whole part maps to one offset of the file; see [Part.With].
 func (p Part) Anchored() bool { return len(p.spans) == 2 && p.spans[0] == p.spans[1] }
 
 // Offset returns the offset in the file of a byte of the part.
@@ -153,7 +155,7 @@ func (p Part) Offset(at int) int {
 	return min(p.spans[i].at+at-p.spans[i].from, len(p.File.Text))
 }
 
-// Place returns the position in the file of a range of the part, and its length.
+// Place returns the position of a range of the part in the file, and its length in characters.
 func (p Part) Place(from, to int) (skill.Position, int) {
 	lo := p.Offset(from)
 	hi := lo
@@ -163,8 +165,8 @@ func (p Part) Place(from, to int) (skill.Position, int) {
 	return p.File.Position(lo, hi)
 }
 
-// Around returns a range as written in the file, with the words around it. In rendered text, a
-// secret can lack characters that are marks.
+// Around returns a range as written in the file, with the words around it. The rendered text would
+// not do: without characters that are marks, a secret would not be recognised.
 func (p Part) Around(from, to int) string {
 	lo, hi := p.Offset(from), p.Offset(max(to-1, from))+1
 	if p.Anchored() || lo >= hi {
@@ -173,8 +175,8 @@ func (p Part) Around(from, to int) string {
 	return around(p.File.Text, lo, hi)
 }
 
-// around returns a range with the words around it on its line. Words stay whole: a cut secret is
-// not recognised.
+// around returns a range with the words around it on its line. It keeps words whole, since a cut
+// secret would not be recognised.
 func around(text string, begin, end int) string {
 	const room, blank = 60, " \t\r\n"
 	from, to := max(0, begin-room/2), min(len(text), end+room)
@@ -195,7 +197,7 @@ func around(text string, begin, end int) string {
 	return strings.TrimSpace(text[from:to])
 }
 
-// Copy is a text put together from parts of a file.
+// Copy is a text assembled from parts of a file.
 type Copy struct {
 	text  strings.Builder
 	spans []span
@@ -204,7 +206,8 @@ type Copy struct {
 // Len returns the number of copied bytes.
 func (c *Copy) Len() int { return c.text.Len() }
 
-// Add copies a range of a part. The spans of a part begin only at lines.
+// Add copies a range of a part. It splits the range at line ends, since the spans of a part begin
+// only at lines.
 func (c *Copy) Add(p Part, from, to int) {
 	if len(p.spans) == 1 {
 		c.Write(p.Text[from:to], p.Offset(from))
@@ -216,7 +219,7 @@ func (c *Copy) Add(p Part, from, to int) {
 	}
 }
 
-// Write appends a text and its offset in the file.
+// Write appends a text that is at an offset of the file.
 func (c *Copy) Write(text string, at int) {
 	n := len(c.spans)
 	if n == 0 || c.spans[n-1].at+c.text.Len()-c.spans[n-1].from != at {

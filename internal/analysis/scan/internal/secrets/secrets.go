@@ -13,17 +13,17 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Shown is the number of characters of a secret that a message may have.
+// Shown is the number of characters of a secret that a message may contain.
 const Shown = 4
 
 // Secret is a private key or a token in a text.
 type Secret struct {
 	What     string
 	From, To int
-	Body     int // from here on it is secret: a key has a header in front
+	Body     int // where the secret itself begins: a key has a header in front
 }
 
-// Hide cuts each secret of a text to its first characters.
+// Hide replaces the characters of each secret in a text with an ellipsis, except the first [Shown].
 func Hide(text string) string {
 	found := In(text)
 	if len(found) == 0 {
@@ -43,8 +43,8 @@ func Hide(text string) string {
 	return b.String()
 }
 
-// Mask replaces each character of a secret by a star, except its first characters and line
-// ends. Text after the secret keeps its line and column.
+// Mask replaces the characters of each secret with asterisks, except its first [Shown] characters
+// and line ends. Text after the secret keeps its line and column.
 func Mask(text string) string {
 	found := In(text)
 	if len(found) == 0 {
@@ -67,19 +67,20 @@ func Mask(text string) string {
 	return b.String()
 }
 
-// Quote returns a text of the skill for a message: without secrets, escaped, and at most 160
-// characters.
+// Quote returns a text of the skill for a message: in quotes, without secrets, escaped, and cut to
+// 160 characters.
 func Quote(text string) string {
 	text = Hide(display.CutBytes(text, maxQuoted))
 	return "'" + display.Echo(display.Cut(text, maxQuote)) + "'"
 }
 
-// maxQuoted bounds the bytes that Quote searches for secrets. It is more than Quote returns.
+// maxQuoted bounds the bytes that Quote searches for secrets. It is larger than the text that Quote
+// returns.
 const maxQuoted = 4096
 
 const maxQuote = 160
 
-// In returns the secrets of a text in order, without those inside another.
+// In returns the secrets of a text in order, without those inside another secret.
 func In(text string) (found []Secret) {
 	for i := range Forms {
 		found = Forms[i].appendTokens(text, found)
@@ -100,9 +101,9 @@ func In(text string) (found []Secret) {
 // Form is the form of an issuer's tokens.
 type Form struct {
 	Issuer, Prefix string
-	Least, Most    int // characters behind the prefix
+	Least, Most    int // number of characters after the prefix
 	Alphabet       string
-	Has            string // is in the token
+	Has            string // a text that the token contains
 	Digits         bool   // 8 to 10 digits before the prefix are part of the token
 }
 
@@ -115,7 +116,7 @@ const (
 
 // Forms lists the token forms that issuers document, or that their own secret scanning looks for.
 var Forms = []Form{
-	// AWS, IAM identifiers: AKIA is a long-term key and ASIA a session's; base32.
+	// AWS, IAM identifiers: AKIA marks a long-term key and ASIA a session's key; base32.
 	{Issuer: "AWS", Prefix: "AKIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
 	{Issuer: "AWS", Prefix: "ASIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
 	// GitHub, authentication token formats.
@@ -125,7 +126,7 @@ var Forms = []Form{
 	{Issuer: "GitHub", Prefix: "ghs_", Least: 36, Most: 36, Alphabet: alnum},
 	{Issuer: "GitHub", Prefix: "ghr_", Least: 36, Most: 76, Alphabet: alnum},
 	{Issuer: "GitHub", Prefix: "github_pat_", Least: 82, Most: 82, Alphabet: alnum + "_"},
-	// GitLab, token prefixes. Routable tokens are longer, and have points.
+	// GitLab, token prefixes. Routable tokens are longer, and contain dots.
 	{Issuer: "GitLab", Prefix: "glpat-", Least: 20, Most: 300, Alphabet: alnum + "_-."},
 	// Slack, token types.
 	{Issuer: "Slack", Prefix: "xoxb-", Least: 36, Most: 200, Alphabet: alnum + "-"},
@@ -135,7 +136,7 @@ var Forms = []Form{
 	{Issuer: "Slack", Prefix: "xoxr-", Least: 36, Most: 200, Alphabet: alnum + "-"},
 	{Issuer: "Slack", Prefix: "xoxs-", Least: 36, Most: 200, Alphabet: alnum + "-"},
 	{Issuer: "Slack", Prefix: "xapp-", Least: 60, Most: 200, Alphabet: alnum + "-"},
-	// Stripe, API keys: only live ones.
+	// Stripe, API keys: only live keys.
 	{Issuer: "Stripe", Prefix: "sk_live_", Least: 24, Most: 250, Alphabet: alnum},
 	{Issuer: "Stripe", Prefix: "rk_live_", Least: 24, Most: 250, Alphabet: alnum},
 	// Google Cloud, API keys.
@@ -147,7 +148,7 @@ var Forms = []Form{
 	{Issuer: "npm", Prefix: "npm_", Least: 36, Most: 36, Alphabet: alnum},
 	// PyPI: a macaroon whose location is pypi.org.
 	{Issuer: "PyPI", Prefix: "pypi-AgEIcHlwaS5vcmc", Least: 50, Most: 1000, Alphabet: alnum + "_-"},
-	// SendGrid: 22 characters, a point, and 43.
+	// SendGrid: 22 characters, a dot, and 43 characters.
 	{Issuer: "SendGrid", Prefix: "SG.", Least: 66, Most: 66, Alphabet: alnum + "_-.", Has: "."},
 	// Twilio: the identifier of an API key.
 	{Issuer: "Twilio", Prefix: "SK", Least: 32, Most: 32, Alphabet: hexes},
@@ -177,13 +178,13 @@ func (t *Form) appendTokens(text string, found []Secret) []Secret {
 			end++
 		}
 		if end-at > t.Most && text[at+t.Most] == '.' {
-			end = at + t.Most // the extension of a file, or the next sentence
+			end = at + t.Most // the extension of a file, or the next sentence, follows
 		}
 		if end-at > t.Most+1 {
-			at = end // none of the beginnings in it has an end of its own
+			at = end // no prefix inside this long run can begin a token either
 			continue
 		}
-		random := strings.TrimRight(text[at:end], ".-_") // of a sentence or a table
+		random := strings.TrimRight(text[at:end], ".-_") // punctuation of a sentence or a table
 		if len(random) < t.Least {
 			random = text[at:end]
 		}
@@ -202,19 +203,19 @@ func (t *Form) appendTokens(text string, found []Secret) []Secret {
 			from = start
 		}
 		if from > 0 && strings.IndexByte(alnum+"_", text[from-1]) >= 0 {
-			continue // the end of another word
+			continue // the prefix is inside another word
 		}
 		found = append(found, Secret{What: "a token of " + t.Issuer, From: from, To: end, Body: from})
 	}
 }
 
-// sampleSecrets lists words of made-up tokens, in lower case.
+// sampleSecrets lists texts, in lower case, that only made-up tokens contain.
 var sampleSecrets = []string{
 	"example", "sample", "dummy", "fake", "test", "demo", "your", "here", "token", "secret", "insert", "replace", "changeme", "redacted", "placeholder",
 	"xxx", "1234", "4321", "a1b2", "1a2b", "abcd", "0000", "deadbeef", "foobar",
 }
 
-// IsSample reports whether the random part of a token is a placeholder, or too regular.
+// IsSample reports whether the random part of a token is a placeholder or too regular.
 func IsSample(random string) bool {
 	low := strings.ToLower(random)
 	if slices.ContainsFunc(sampleSecrets, func(word string) bool { return strings.Contains(low, word) }) {
@@ -231,11 +232,12 @@ func IsSample(random string) bool {
 	return entropy(random) < leastEntropy
 }
 
-// leastEntropy bounds the entropy of a token, in bits per character. 16 random characters of 32
-// have 3.6, and fewer than 2.75 once in 100,000.
+// leastEntropy bounds the entropy of a token, in bits per character. 16 random characters of an
+// alphabet of 32 have 3.6, and only once in 100,000 times fewer than 2.75.
 const leastEntropy = 2.75
 
-// entropy returns the bits per character of a text, by how often each character occurs.
+// entropy returns the entropy of a text in bits per character, computed from the frequency of each
+// byte.
 func entropy(text string) (bits float64) {
 	var count [256]int
 	for i := range len(text) {
@@ -252,9 +254,9 @@ func entropy(text string) (bits float64) {
 
 const (
 	keyBegins = "-----BEGIN "
-	keyEnds   = "PRIVATE KEY" // and "-----", or " BLOCK-----" of OpenPGP
+	keyEnds   = "PRIVATE KEY" // followed by "-----", or by " BLOCK-----" in OpenPGP
 	maxKey    = 32 << 10
-	// A key of OpenSSL or OpenPGP can have a few headers.
+	// maxHeaders bounds the headers of a key in the formats of OpenSSL and OpenPGP.
 	maxHeaders = 5
 	maxHeader  = 100
 	leastKey   = 60 // characters of base64: an Ed25519 key in PKCS #8 has 64
@@ -285,7 +287,7 @@ func keysIn(text string, found []Secret) []Secret {
 }
 
 // keyBody returns the range of a key's base64 after its title, and the base64 without white space
-// and headers. A line end may be written as \n.
+// and headers. A line end may also be written as \n.
 func keyBody(text string) (at [2]int, base64ed string) {
 	i := 0
 	for range maxHeaders {
@@ -299,7 +301,7 @@ func keyBody(text string) (at [2]int, base64ed string) {
 		if !ok || !strings.Contains(line, ": ") {
 			break
 		}
-		i += len(line) // a header: "DEK-Info: …"
+		i += len(line) // a header, such as "DEK-Info: …"
 	}
 	at[0] = i
 	var b strings.Builder
@@ -324,8 +326,8 @@ func escapedEnd(text string) bool {
 	return len(text) >= 2 && text[0] == '\\' && (text[1] == 'n' || text[1] == 'r')
 }
 
-// isKey reports whether base64 begins with the structure of a private key: DER, OpenSSH's or
-// OpenPGP's. The end may be cut off.
+// isKey reports whether base64 begins with the structure of a private key in DER, or in the format
+// of OpenSSH or OpenPGP. The end may be cut off.
 func isKey(base64ed string) bool {
 	base64ed = base64ed[:min(len(base64ed), 64)/4*4]
 	data, err := base64.StdEncoding.DecodeString(base64ed)

@@ -8,23 +8,23 @@ import (
 	"unicode"
 )
 
-// Kind is the class of a host, by its name.
+// Kind is the class of a host, judging by its name.
 type Kind int
 
 // The kinds.
 const (
 	Named     Kind = iota
-	Transient      // of pastes, gists, dropped files, tunnels or short links
-	Address        // a public address
+	Transient      // a host of pastes, gists, dropped files, tunnels or short links
+	Address        // a public IP address
 	Punycode
-	Nobody // an example, a placeholder, or this machine or network: see doc/scan.md
+	Nobody // an example, a placeholder, or this machine or network; see doc/scan.md
 )
 
 // maxHost is the length of the longest name that DNS can have.
 const maxHost = 253
 
-// Of returns the host of a URL or of a command's destination, and its kind. The host is "" if
-// there is none, or if it is a variable with an unknown value.
+// Of returns the host of a URL or of a command's destination, and its kind. The host is "" if there
+// is none, or if it is a variable with an unknown value.
 func Of(url string) (host string, kind Kind) {
 	host = strings.ToLower(authority(url))
 	if host == "" || len(host) > maxHost {
@@ -57,7 +57,7 @@ func IsLocal(host string) bool {
 	return ok && (addr.IsLoopback() || addr.IsUnspecified())
 }
 
-// IsPaste reports whether an address is a single text at a paste host.
+// IsPaste reports whether a URL leads to a single text at a paste host.
 func IsPaste(host, url string) bool {
 	if !pasteHosts.Has(strings.TrimPrefix(host, "www.")) {
 		return false
@@ -67,7 +67,7 @@ func IsPaste(host, url string) bool {
 	return strings.Trim(file, "/") != "" && !strings.HasPrefix(file, "api") && !strings.HasPrefix(file, "doc")
 }
 
-// authority returns the host of a URL, of an scp address or of a bare name, as it is written.
+// authority returns the host of a URL, of an scp address or of a bare name, as written.
 func authority(text string) string {
 	text = strings.Trim(text, " \t\r\n\"'")
 	if scheme, rest, ok := strings.Cut(text, "://"); ok && !strings.ContainsAny(scheme, "/?#@") {
@@ -105,7 +105,8 @@ func authority(text string) string {
 	return strings.TrimRight(text, ".")
 }
 
-// variable returns the name of the variable that a host begins with, in lower case.
+// variable returns the name of the variable with which a host begins, in lower case, and whether
+// the host contains a variable.
 func variable(host string) (string, bool) {
 	name, ok := strings.CutPrefix(host, "$")
 	if !ok {
@@ -136,7 +137,7 @@ func kindOfName(host string) Kind {
 	}
 	labels := strings.Split(host, ".")
 	if len(labels) == 1 {
-		return Nobody // no name without a dot is found outside of a network
+		return Nobody // a name without a dot exists only in a local network
 	}
 	owner := labels[len(labels)-2]
 	if len(labels) > 2 && secondLevel.Has(owner) {
@@ -149,9 +150,9 @@ func kindOfName(host string) Kind {
 	return Named
 }
 
-// isPlaceholderName reports whether a name that is not ASCII cannot be a host. It has quotes,
-// brackets or an ellipsis, or neither a dot nor a number. Programs read full-width digits and dots
-// as plain ones.
+// isPlaceholderName reports whether a name that is not ASCII cannot be a host: it contains quotes,
+// brackets or an ellipsis, or neither a dot nor a number. Full-width digits and dots count, since
+// programs read them as plain ones.
 func isPlaceholderName(host string) bool {
 	other, dot := false, false
 	for _, r := range host {
@@ -166,8 +167,8 @@ func isPlaceholderName(host string) bool {
 	return other && !dot
 }
 
-// address reads an address in each form that programs take. These are IPv6, and IPv4 in one to
-// four numbers, each decimal, octal or hexadecimal (inet_aton of POSIX).
+// address parses an IP address in each form that programs accept: IPv6, and IPv4 as one to four
+// numbers, each decimal, octal or hexadecimal (inet_aton of POSIX).
 func address(host string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return embedded(addr.WithZone("")), true
@@ -203,8 +204,8 @@ func addressNumber(text string) (uint64, bool) {
 	return n, err == nil
 }
 
-// embedded returns the IPv4 address in an IPv6 address: a mapped address, or one of NAT64 (RFC
-// 6052).
+// embedded returns the IPv4 address that an IPv6 address embeds: as a mapped address, or as an
+// address of NAT64 (RFC 6052). Without one, it returns addr.
 func embedded(addr netip.Addr) netip.Addr {
 	if nat64.Contains(addr) {
 		b := addr.As16()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxPath bounds the bytes of a path. People write no longer paths.
+// maxPath bounds the bytes of a path that Credential judges. People write no longer paths.
 const maxPath = 200
 
 // Credential reports whether a text is the path of a file with credentials, such as
@@ -28,7 +28,7 @@ func Credential(text string) bool {
 	return slices.ContainsFunc(credentials, func(p string) bool { return strings.HasPrefix(home, p) || home+"/" == p })
 }
 
-// HoldsCredentials reports whether a path is a folder with credentials in it, such as ~/.aws.
+// HoldsCredentials reports whether a path is a folder that contains credentials, such as ~/.aws.
 func HoldsCredentials(path string) bool {
 	home, ok := belowHome(strings.ToLower(path))
 	if home = strings.Trim(home, "/"); !ok || home == "" || slices.Contains(commonFolders, home) {
@@ -39,7 +39,7 @@ func HoldsCredentials(path string) bool {
 
 var commonFolders = []string{".config", ".local", ".local/share", "library", "library/application support"}
 
-// belowHome returns the path below a person's home folder.
+// belowHome returns the part of a path below a person's home folder.
 func belowHome(path string) (string, bool) {
 	for _, home := range [...]string{"~/", "$home/", "${home}/", "$env:userprofile/", "%userprofile%/", "/root/"} {
 		if rest, ok := strings.CutPrefix(path, home); ok {
@@ -55,7 +55,7 @@ func belowHome(path string) (string, bool) {
 	return "", false
 }
 
-// IsDotEnv reports whether a path is a project's file of variables: .env of dotenv.
+// IsDotEnv reports whether a path is a .env file, which has the variables of a project (dotenv).
 func IsDotEnv(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	switch name {
@@ -65,10 +65,10 @@ func IsDotEnv(path string) bool {
 	return false
 }
 
-// Homely writes a path below the home folder with ~.
+// Homely returns a path with ~ for the home folder.
 func Homely(path string) string {
 	if strings.Contains(path, "//") && !strings.Contains(path, ":") {
-		path = strings.ReplaceAll(path, "//", "/") // of joined parts
+		path = strings.ReplaceAll(path, "//", "/") // joined parts leave double slashes
 	}
 	for _, home := range [...]string{"$HOME/", "${HOME}/"} {
 		if rest, ok := strings.CutPrefix(path, home); ok {
@@ -78,9 +78,9 @@ func Homely(path string) string {
 	return path
 }
 
-// Outside reports whether a text is the path of a place out of the skill: below the home folder, a
-// folder of the system, or two folders up. Other texts that begin with a slash are addresses of
-// pages, patterns or commands of an agent.
+// Outside reports whether a text is a path outside the skill: below the home folder, in a folder of
+// the system, or two folders up. Other texts with a leading slash do not count: they are pages,
+// patterns or commands of an agent.
 func Outside(path string) bool {
 	switch {
 	case strings.Contains(path, "…") || strings.Contains(path, "..."):
@@ -95,8 +95,8 @@ func Outside(path string) bool {
 // Starts reports whether the system or a shell runs the content of a path automatically.
 func Starts(path string) bool { return match(path, starting) }
 
-// IsOfAgents reports whether agents read a path as settings or instructions. Templates and copies
-// for tests are not the agent's own.
+// IsOfAgents reports whether agents read a path as settings or instructions. Files below /tmp do
+// not count: they are templates or copies for tests.
 func IsOfAgents(path string) bool { return match(path, agents) && !strings.HasPrefix(path, "/tmp/") }
 
 // match reports whether a path is in a table. A row that ends with / covers everything below it.

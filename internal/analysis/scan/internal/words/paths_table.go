@@ -1,8 +1,8 @@
 package words
 
-// credentials lists the ends of paths that hold credentials, in a person's home folder. A row that
-// ends with / covers everything below it. Sources: MITRE ATT&CK T1552.001, T1552.004 and
-// T1555.003; each program's manual.
+// credentials lists paths below a home folder that contain credentials. A row that ends with /
+// covers everything below it. Sources: MITRE ATT&CK T1552.001, T1552.004 and T1555.003; each
+// program's manual.
 var credentials = []string{
 	".ssh/id_", ".ssh/", // OpenSSH; see public
 	".aws/credentials", ".aws/sso/cache/", ".azure/accesstokens.json", ".azure/msal_token_cache", ".config/gcloud/", // AWS, Azure, Google
@@ -14,17 +14,17 @@ var credentials = []string{
 	".bitcoin/", ".ethereum/keystore/", ".electrum/wallets/", ".config/solana/id.json", "library/application support/exodus/", // wallets
 }
 
-// system has whole paths of a system. Source: shadow(5), proc(5).
+// system lists whole paths of system files with secrets. Source: shadow(5), proc(5).
 var system = []string{"/etc/shadow", "/etc/gshadow", "/proc/self/environ", "/etc/krb5.keytab"}
 
-// public lists names of files in those folders that are not secret. Source: ssh(1),
+// public lists endings of files in the folders of credentials that are not secret. Source: ssh(1),
 // FILES.
 var public = []string{".pub", "known_hosts", ".ssh/config", "authorized_keys", ".ssh/rc", ".ssh/environment"}
 
-// starting lists the files and folders whose content starts automatically: MITRE ATT&CK T1546.004
-// (shell start files), T1053.003 (cron), T1543.001 and .004 (launchd), T1543.002 (systemd),
-// T1547.013 (autostart), T1037 (rc scripts), T1098.004 (authorized_keys), T1548.003 (sudoers);
-// githooks(5).
+// starting lists the files and folders whose content starts automatically. Sources: MITRE ATT&CK
+// T1546.004 (shell start files), T1053.003 (cron), T1543.001 and .004 (launchd), T1543.002
+// (systemd), T1547.013 (autostart), T1037 (rc scripts), T1098.004 (authorized_keys), T1548.003
+// (sudoers); githooks(5).
 var starting = []string{
 	"/.bashrc", "/.bash_profile", "/.bash_login", "/.bash_logout", "/.profile", "/.zshrc", "/.zprofile", "/.zshenv", "/.zlogin", "/.kshrc", "/.config/fish/config.fish", "/.config/fish/conf.d/",
 	"/etc/profile", "/etc/bash.bashrc", "/etc/zshrc", "/etc/zsh/", "/etc/rc.local", "/etc/init.d/", "/etc/cron", "/var/spool/cron/", "/etc/anacrontab",
@@ -32,8 +32,8 @@ var starting = []string{
 	"/.git/hooks/", "/.ssh/authorized_keys", "/.ssh/rc", "/etc/sudoers", "/start menu/programs/startup/", "/etc/ld.so.preload",
 }
 
-// agents lists the files that agents read as settings or instructions: the documentation of Claude
-// Code, Codex, Gemini CLI, Cursor, Copilot, Windsurf, Cline and OpenClaw.
+// agents lists the files that agents read as settings or instructions. Sources: the documentation
+// of Claude Code, Codex, Gemini CLI, Cursor, Copilot, Windsurf, Cline and OpenClaw.
 var agents = []string{
 	"/claude.md", "/claude.local.md", "/agents.md", "/agents.override.md", "/gemini.md", "/soul.md", "/memory.md", "/heartbeat.md", "/.mcp.json", "/.claude.json",
 	"/.claude/settings.json", "/.claude/settings.local.json", "/.claude/hooks/", "/.claude/agents/", "/.claude/commands/", "/.claude/skills/", "/.claude/plugins/",

@@ -9,17 +9,17 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// word is a word of a sentence in lower case, without the invisible characters in it.
+// word is a word of a sentence in lower case, without invisible characters.
 type word struct {
 	text     string
 	from, to int
-	last     bool // the sentence ends behind it
+	last     bool // the word ends its sentence
 }
 
-// maxWord bounds the bytes of a word. No language has longer words.
+// maxWord bounds the bytes of a word whose text is kept. No language has longer words.
 const maxWord = 64
 
-// wordAt returns the first word of a text from an offset on.
+// wordAt returns the first word of a text at or after an offset.
 func wordAt(text string, at int) (word, bool) {
 	from := at
 	for from < len(text) {
@@ -43,7 +43,7 @@ func wordAt(text string, at int) (word, bool) {
 	if from == to {
 		return word{}, false
 	}
-	to = from + len(strings.TrimRight(text[from:to], "'’")) // a quotation ends
+	to = from + len(strings.TrimRight(text[from:to], "'’")) // a closing quotation mark
 	w := word{from: from, to: to}
 	if to-from <= maxWord {
 		w.text = strings.ReplaceAll(strings.ToLower(text[from:to]), "’", "'")
@@ -61,9 +61,9 @@ func wordAt(text string, at int) (word, bool) {
 	return w, true
 }
 
-// Words of sentences that override instructions: "ignore all previous instructions", "forget
-// everything above", "disregard what you were told". The words are knack's own: OWASP LLM01
-// describes the effect of such sentences.
+// The sets have the words of sentences that override instructions: "ignore all previous
+// instructions", "forget everything above", "disregard what you were told". The words are knack's
+// own; OWASP LLM01 describes the effect of such sentences.
 var (
 	overrideVerbs = Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
 	overrideWhose = Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
@@ -93,9 +93,9 @@ func Overriding(text string) (from, to int, ok bool) {
 	})
 }
 
-// Words of sentences that hide an act from the user: "do not tell the user", "keep this from the
-// user", "without the user knowing". A sentence that only gives a replacement, as in "do not tell
-// the user to …", hides nothing.
+// The sets have the words of sentences that conceal an act from the user: "do not tell the user",
+// "keep this from the user", "without the user knowing". A sentence that only proposes other words,
+// as in "do not tell the user to …", conceals nothing.
 var (
 	concealStart = Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
 	concealVerbs = Set{Rows: "tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing"}
@@ -106,7 +106,7 @@ var (
 	hideFill     = Set{Rows: "this it these them all any your the every from actions activity changes fact step steps secret hidden"}
 )
 
-// Concealing returns the first phrase of a text that hides an act from the user.
+// Concealing returns the first phrase of a text that conceals an act from the user.
 func Concealing(text string) (from, to int, ok bool) {
 	if !mayHave(text, "user", "human", "operator", "person") {
 		return 0, 0, false
@@ -124,7 +124,8 @@ func Concealing(text string) (from, to int, ok bool) {
 	})
 }
 
-// mayHave reports whether a text has one of the stems, or characters that can hide in a word.
+// mayHave reports whether a text contains one of the stems, or is not ASCII, so that invisible
+// characters can split a stem.
 func mayHave(text string, stems ...string) bool {
 	if !display.IsASCII(text) {
 		return true
@@ -133,7 +134,8 @@ func mayHave(text string, stems ...string) bool {
 	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(lower, stem) })
 }
 
-// follow calls step with the words after w, at most eight of the same sentence, until it is done.
+// follow calls step with the words after w until step is done. It stops after eight words and at
+// the end of the sentence.
 func follow(text string, w word, step func(word) (ok, done bool)) (int, bool) {
 	for range 8 {
 		next, found := wordAt(text, w.to)
@@ -148,7 +150,7 @@ func follow(text string, w word, step func(word) (ok, done bool)) (int, bool) {
 	return 0, false
 }
 
-// hides matches "hide this from the user".
+// hides matches phrases such as "hide this from the user".
 func hides(text string, w word) (int, bool) {
 	from := false
 	return follow(text, w, func(w word) (ok, done bool) {
@@ -157,7 +159,7 @@ func hides(text string, w word) (int, bool) {
 	})
 }
 
-// unknowing matches "without the user knowing", and "without the user's knowledge".
+// unknowing matches phrases such as "without the user knowing" and "without the user's knowledge".
 func unknowing(text string, w word) (int, bool) {
 	whom := false
 	return follow(text, w, func(w word) (ok, done bool) {
@@ -169,7 +171,7 @@ func unknowing(text string, w word) (int, bool) {
 	})
 }
 
-// untold matches "not tell the user".
+// untold matches phrases such as "not tell the user".
 func untold(text string, w word) (int, bool) {
 	verb := ""
 	return follow(text, w, func(w word) (ok, done bool) {
@@ -185,11 +187,11 @@ func untold(text string, w word) (int, bool) {
 	})
 }
 
-// firstPhrase returns the first phrase that begins with a word of a set and that its sentence does
-// not forbid: "never ignore previous instructions". The function receives the first word and
-// returns the end of the phrase.
+// firstPhrase returns the first phrase that begins with a word of the set starts. It skips a phrase
+// that its sentence negates, such as "never ignore previous instructions". match receives the first
+// word and returns the end of the phrase.
 func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
-	negated, near := false, 0 // in this sentence, and how many words a negation still reaches
+	negated, near := false, 0 // whether this sentence is negated, and for how many more words
 	for at := 0; ; {
 		w, ok := wordAt(text, at)
 		if !ok {
@@ -215,14 +217,14 @@ func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (
 
 var negations = Set{Rows: "not don't dont never cannot can't won't doesn't shouldn't mustn't no"}
 
-// quotes lists the marks that begin a quotation, and their counterparts.
+// quotes lists opening quotation marks, each with its closing mark.
 var quotes = [][2]string{{"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"‘", "’"}, {"«", "»"}}
 
 // testWords are words of a sentence about a text that is searched for or used in a test.
 var testWords = Set{Rows: "test tests tested testing fixture fixtures sample samples example examples detect detects detected detection detector flag flags flagged match matches pattern patterns phrase phrases string strings payload payloads scanner rule rules"}
 
-// Quoted reports whether a phrase is quoted on its own, with two more words at most, in a sentence
-// about a test.
+// Quoted reports whether a sentence about a test quotes a phrase, with only a few more bytes inside
+// the quotation marks.
 func Quoted(text string, from, to int) bool {
 	const room = 20
 	before, after := text[:from], text[to:]
@@ -245,7 +247,7 @@ func Quoted(text string, from, to int) bool {
 	return false
 }
 
-// Overrides reports whether a text overrides instructions, or hides an act from the user.
+// Overrides reports whether a text overrides instructions or conceals an act from the user.
 func Overrides(text string) bool {
 	if _, _, ok := Overriding(text); ok {
 		return true

@@ -1,5 +1,5 @@
-// Package words has the word tables of a scan. It classifies hosts and paths only by their names,
-// and finds the meaning of sentences by words and their order, without a grammar.
+// Package words has the word tables of a scan. It classifies hosts and paths only by their names.
+// It recognises the meaning of sentences by words and their order, without a grammar.
 package words
 
 import (
@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Set is a set of words. It is built at its first use, since a server that does not scan starts
+// Set is a set of words. It is built at its first use, so that a server that does not scan starts
 // without it.
 type Set struct {
-	Rows string // the words, with blanks between them
+	Rows string // the words, separated by spaces
 	once sync.Once
 	all  map[string]bool
 }
@@ -26,7 +26,7 @@ func (s *Set) Has(word string) bool {
 	return s.all[word]
 }
 
-// Has reports whether a row has a word.
+// Has reports whether a row of words contains a word.
 func Has(row, word string) bool {
 	for w := range strings.FieldsSeq(row) {
 		if w == word {
@@ -36,7 +36,7 @@ func Has(row, word string) bool {
 	return false
 }
 
-// IsFlag reports whether a command's word is one of the options, as a letter or as a long word.
+// IsFlag reports whether a word of a command is one of the options: a letter, or a long name.
 func IsFlag(word, letters, long string) bool {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		return name != "" && Has(long, name)

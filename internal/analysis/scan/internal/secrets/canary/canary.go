@@ -1,5 +1,5 @@
-// Package canary makes invented secrets, for tests that none is shown. They are made when they are
-// needed, so that no file has one.
+// Package canary makes invented secrets for tests that check that no secret is displayed. It makes
+// them at run time, so that no file of the repository contains one.
 package canary
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const alnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// Pick returns n characters of an alphabet, always the same.
+// Pick returns n random characters of an alphabet. The result depends only on the state of r.
 func Pick(r *rand.Rand, alphabet string, n int) string {
 	for {
 		var b strings.Builder
@@ -27,7 +27,7 @@ func Pick(r *rand.Rand, alphabet string, n int) string {
 	}
 }
 
-// All returns invented secrets of all forms.
+// All returns invented secrets of all forms, always the same.
 func All() (all []string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, form := range secrets.Forms {
