@@ -14,35 +14,36 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Finding is one place in which a skill breaks a rule.
+// Finding is one place at which a skill breaks a rule.
 type Finding struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
 	// File is the file's path below the skill's folder, as spelled there; "" means the folder.
 	File string
-	// Position is the token's, or zero if the finding is about the whole file. Its Length
-	// is counted in characters; it ends on the same line.
+	// Position is the start of the faulty token, or zero if the finding concerns the whole file.
+	// Length is in characters, and does not exceed the line.
 	Position skill.Position
 	Length   int
-	Field    string // the frontmatter key it is about, if any
+	Field    string // the frontmatter key that it concerns, or ""
 	Message  string
 	Notes    []string // further facts
 	Fix      string   // advice; may be empty
-	// Fixable is the level at which [Fix] writes the fix, or None if it cannot.
+	// Fixable is the level at which [Fix] can fix the finding, or None.
 	Fixable Level
-	// Related is another place that the finding refers to, or nil.
+	// Related is another place that the finding mentions, or nil.
 	Related *Place
-	// Accepted is why the operator accepts the finding, and where, or "". It is an info then.
+	// Accepted is the reason for which the operator accepts the finding, with its place, or "". An
+	// accepted finding has the severity info.
 	Accepted string
 }
 
-// Kind tells findings about the format from findings about the contents.
+// Kind distinguishes findings about the format from findings about the contents.
 type Kind string
 
 // The kinds of findings.
 const (
-	KindFormat Kind = "format" // this package: the skill can fail in a client, or for its reader
-	KindScan   Kind = "scan"   // package scan: the effects of the skill
+	KindFormat Kind = "format" // of this package: a client or a reader can fail at the skill
+	KindScan   Kind = "scan"   // of package scan: the effects of the skill
 )
 
 // Kind returns the kind of the finding.
@@ -61,8 +62,8 @@ func (f Finding) Lane() scan.Lane {
 	return scan.Review
 }
 
-// Cost is the length of the texts that a model reads of a skill. Tokens are estimated, four
-// characters each, as model vendors do for English text.
+// Cost is the size of a skill for a model that reads it. Tokens are estimated as four characters
+// each, as model vendors do for English text.
 type Cost struct {
 	ListingCharacters, ListingTokens int
 	BodyCharacters, BodyTokens       int
@@ -85,7 +86,7 @@ type Report struct {
 	nameLength int // in characters
 }
 
-// Publishable reports whether the Skills extension lists the skill: it is available, and no
+// Publishable reports whether the Skills extension lists the skill: the skill is available, and no
 // finding keeps it out of the lists.
 func (r Report) Publishable() bool {
 	return r.Skill.Available && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return Unpublishes(f.Rule) })
@@ -94,33 +95,33 @@ func (r Report) Publishable() bool {
 // maxListed bounds the listed files. The largest real skill has 1,104.
 const maxListed = 10_000
 
-// subject is a skill and its parsed SKILL.md, as the rules read them. All strings are parts of
+// subject is a skill with its parsed SKILL.md, as the rules read it. All strings are substrings of
 // text.
 type subject struct {
 	skill    *skill.Skill
 	doc      *frontmatter.Document
-	data     []byte // SKILL.md, nil if it cannot be read
-	text     string // the same for messages, "" if it is not UTF-8
+	data     []byte // the bytes of SKILL.md, or nil if it cannot be read
+	text     string // SKILL.md for messages, or "" if it is not UTF-8
 	lines    []line
 	body     string
-	first    int // the first line of the body, from 0
+	first    int // the index of the first line of the body
 	files    []skill.File
 	more     bool
-	lacks    string          // the unlistable path, if any
-	unlisted error           // why the list of files is not whole
-	names    map[string]bool // every file and folder that is served
+	lacks    string          // the path that cannot be listed, or ""
+	unlisted error           // the reason for an incomplete list of files
+	names    map[string]bool // every served file and folder
 	cost     Cost
 	links    []link
 }
 
 // Format judges and measures only the format of a skill. It reads SKILL.md again, since a skill
-// does not keep its text. If the file has changed, it judges the new text. It never fails:
-// anything that cannot be read is a finding.
+// does not store the text. If the file has changed, Format judges the new text. It never fails:
+// anything that it cannot read is a finding.
 func Format(ctx context.Context, s *skill.Skill) Report { return report(ctx, s, nil) }
 
-// Skill judges a skill as [Format] does, and adds the findings of package scan in all of its
-// files. A finding to enforce is an error, and one to review an info. That takes ten times as
-// long.
+// Skill judges a skill as [Format] does, and adds the findings of package scan in all of its files.
+// A finding to enforce becomes an error, and a finding to review becomes an info. Skill takes ten
+// times as long as Format.
 func Skill(ctx context.Context, s *skill.Skill, o scan.Options) Report {
 	return report(ctx, s, func(sub *subject) (scan.Report, error) {
 		return scan.Listed(ctx, withMain{scan.Served(sub.skill), sub.data}, sub.files, sub.more, sub.unlisted, o)
@@ -135,14 +136,14 @@ func Known(ctx context.Context, s *skill.Skill, r scan.Report) Report {
 // contentScan returns the report of a scan of all files.
 type contentScan func(*subject) (scan.Report, error)
 
-// report judges a skill. Without a scanner, it judges only the format.
+// report judges a skill. If by is nil, it judges only the format.
 func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}
 	if s.Entry != "" && s.Fault() == nil {
 		if data, stamp, err := skill.ReadFile(s.FS, s.Entry, skill.MaxSkillMD); err == nil {
 			if skill.DigestOf(data) != s.Digest {
-				s = s.Parsed(data, stamp) // it was written between the two readings
+				s = s.Parsed(data, stamp) // the file was written between the two readings
 			}
 			r.Skill, r.Data = s, data
 			sub.skill, sub.data = s, data
@@ -169,8 +170,8 @@ func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	return r
 }
 
-// masked returns SKILL.md with its secrets masked, so that no message can quote one. It masks them
-// in the skill's fields too.
+// masked returns SKILL.md with its secrets masked, so that no message can quote one. It also masks
+// the secrets in the fields of the skill.
 func (s *subject) masked(stamp skill.Stamp) []byte {
 	text := scan.MaskSecrets(string(s.data))
 	if text != string(s.data) {
@@ -223,10 +224,11 @@ func (s *subject) measure() {
 	}
 }
 
-// tokens estimates, rounding up.
+// tokens estimates the tokens of a text, rounded up.
 func tokens(characters int) int { return (characters + 3) / 4 }
 
-// applyRules applies the rules of this package. contents are the findings of package scan.
+// applyRules returns the findings by the rules of this package, merged with contents, which are the
+// findings of package scan.
 func (s *subject) applyRules(contents []Finding) []Finding {
 	var all []Finding
 	for _, p := range s.skill.Problems {
@@ -285,8 +287,8 @@ func (s *subject) finding(p skill.Problem) Finding {
 	return f
 }
 
-// tokenLength returns the length of the token at a position. A value ends with its line, or with
-// its closing quote; a key at its colon; any other token at the next blank.
+// tokenLength returns the length in characters of the token at a position. A key ends at its colon,
+// a value with its line, and any other token at the next space.
 func (s *subject) tokenLength(p skill.Position) int {
 	rest := s.lines[p.Line-1].suffix(p.Column)
 	for _, f := range s.doc.Fields {
@@ -321,8 +323,8 @@ func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
 	return out
 }
 
-// exists reports whether a served file or folder has the path, with an error for the reason if
-// not.
+// exists reports whether the skill serves a file or folder with this path. If not, the error is the
+// reason.
 func (s *subject) exists(p string) (bool, error) {
 	if p == "." || s.names[p] {
 		return true, nil
@@ -330,6 +332,6 @@ func (s *subject) exists(p string) (bool, error) {
 	if skill.Hidden(p) {
 		return false, fs.ErrNotExist
 	}
-	_, err := fs.Stat(s.skill.FS, p) // an empty folder, or beyond the bound
+	_, err := fs.Stat(s.skill.FS, p) // it is an empty folder, or beyond the bound of the list
 	return err == nil, err
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Place is a position in a file, with the file's name for people.
+// Place is a position in a file. File is the file's name for people.
 type Place struct {
 	File     string
 	Position skill.Position
@@ -20,8 +20,9 @@ func (p Place) String() string {
 	return p.File
 }
 
-// Duplicate returns the finding about a skill whose name an earlier skill has, at the given place.
-// An identical copy costs agents nothing and is only an info.
+// Duplicate returns the finding about a skill whose name an earlier skill at the place other
+// already has. If the skill is an identical copy, the finding is only an info, since a copy costs
+// agents nothing.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	rule, _ := RuleOf(ruleNameDuplicate)
 	f := Finding{

@@ -7,17 +7,17 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// longestExact bounds a value that is written out in a suggested fix, in bytes.
+// longestExact is the maximum size in bytes of a value that a suggestion contains in full.
 const longestExact = 200
 
-// someValue is the placeholder for the author's value in a suggestion.
+// someValue stands for the author's value in a suggestion.
 const someValue = "'…'"
 
 // anyField matches a line that begins a field.
 var anyField = lazyregexp.New(`^[^\s:#-][^:#]*:`)
 
-// exactly completes a suggestion to quote a value with the author's value, all of its lines
-// joined into one. A suggestion for a value whose end is uncertain stays unchanged.
+// exactly completes a suggestion to quote a value: it inserts the author's value, with all lines
+// joined. It leaves the suggestion unchanged if the end of the value is uncertain.
 func (s *Source) exactly(fix string, at skill.Position) string {
 	first, _ := s.Line(at.Line)
 	line := strings.TrimLeft(first, " ")
@@ -35,7 +35,7 @@ func (s *Source) exactly(fix string, at skill.Position) string {
 		}
 		if indent := len(next) - len(text); indent <= len(first)-len(line) {
 			if indent == 0 {
-				return fix // it may or may not belong to the value
+				return fix // it is uncertain whether this line belongs to the value
 			}
 			break
 		}

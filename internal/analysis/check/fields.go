@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
-// known lists the specification's fields.
+// known lists the fields of the specification.
 var known = map[string]bool{
 	"name": true, "description": true, "license": true, "compatibility": true, "metadata": true, "allowed-tools": true,
 }

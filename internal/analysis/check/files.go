@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// windowsNames checks the names of the files and their folders. It reads the folders if the list
-// of files is incomplete, since names that no URI can carry are not listed. It also checks the
-// skill's own name, since clients that install a skill name a folder after it.
+// windowsNames checks the names of the skill's files and folders. If the list of files is
+// incomplete, it reads the folders itself, since the list lacks names that no URI can contain. It
+// also checks the skill's own name, since clients that install a skill name a folder after it.
 func windowsNames(s *subject) (out []Finding) {
 	at := s.skill.Path
 	if at == "." {
@@ -100,7 +100,7 @@ func fileSizes(s *subject) (out []Finding) {
 func manyFiles(s *subject) []Finding {
 	n := fmt.Sprint(len(s.files))
 	switch {
-	case s.more: // the list ends early at a folder of very many names
+	case s.more: // the list ends early at a folder with very many names
 		n = fmt.Sprint("more than ", max(len(s.files), skill.MaxFiles))
 	case len(s.files) <= skill.MaxFiles:
 		return nil
@@ -115,7 +115,7 @@ func largeFiles(s *subject) []Finding {
 	return []Finding{{Message: fmt.Sprintf("the skill's files have %d bytes together; over 16 MiB the Skills extension does not offer it", s.cost.Bytes), Fix: "leave out or compress large files"}}
 }
 
-// The specification's recommendations (agentskills.io/specification, Progressive
+// The limits are recommendations of the specification (agentskills.io/specification, Progressive
 // disclosure).
 const (
 	listingTokens = 100
@@ -160,7 +160,7 @@ func incomplete(s *subject) []Finding {
 	return []Finding{f}
 }
 
-// unlistable returns why a file or folder of a skill cannot be listed, and the fix.
+// unlistable returns the reason why a file or folder of a skill cannot be listed, and the fix.
 func unlistable(at string) (message, fix string) {
 	const consequence = ", so the Skills extension's lists leave the skill out"
 	switch {

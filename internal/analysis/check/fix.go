@@ -16,8 +16,8 @@ import (
 // Level is the certainty of a fix.
 type Level int
 
-// The levels. A certain fix cannot change the meaning of the skill; a guess most probably
-// matches the author's intention.
+// The levels. A certain fix cannot change the meaning of the skill. A guess most probably matches
+// the author's intention.
 const (
 	None Level = iota
 	Certain
@@ -27,19 +27,19 @@ const (
 // String returns the level as in reports and flags: "", "certain" or "guess".
 func (l Level) String() string { return [...]string{"", "certain", "guess"}[l] }
 
-// Change is one change that Fix made.
+// Change is one change that [Fix] made.
 type Change struct {
 	Rule skill.RuleID
 	Line int    // in the file before this change
 	What string // in the past tense: "quoted the value of description"
 
-	of    skill.Problem // the solved problem
+	of    skill.Problem // the problem that the change solved
 	ask   string        // the change as a request: "put the value in quotes"
-	lines []string      // the written lines
-	then  []Change      // fixes of problems that this one revealed
+	lines []string      // the lines that the change wrote
+	then  []Change      // fixes of problems that this change revealed
 }
 
-// candidate is a possible fix: the resulting file.
+// candidate is a possible fix, with the file that results from it.
 type candidate struct {
 	rule  skill.RuleID
 	line  int
@@ -48,14 +48,14 @@ type candidate struct {
 	level Level
 	data  []byte
 	of    skill.Problem // zero for a rule of this package
-	// from is a key that is rewritten as to, or "" if the keys stay unchanged.
+	// The fix rewrites the key from as to. from is "" if the keys stay unchanged.
 	from, to string
 }
 
-// Fix repairs a SKILL.md in a folder of the given name, at the given level. It tries each
-// fix and keeps it only if it solves a problem, causes no new one, and keeps the value of
-// every readable field and every byte of the body. It does not try fixes for the rules in
-// except. Calling Fix again with its result changes nothing.
+// Fix repairs a SKILL.md in a folder of the given name, at the given level. It tries each fix and
+// keeps it only if it solves a problem and causes no new one. A fix must also keep the value of
+// every readable field and every byte of the body. Fix does not try fixes for the rules in except.
+// Calling Fix again with its result changes nothing.
 func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Change) {
 	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
 		return data, nil
@@ -81,9 +81,8 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 	}
 }
 
-// markFixable fixes the file and judges it again, to record which findings a fix solves. It
-// replaces their suggestion by the fix's own, so that the user is asked to write exactly the text
-// that Fix would write.
+// markFixable records which findings [Fix] solves: it fixes the file and judges the result. The
+// suggestion of such a finding becomes exactly the text that Fix would write.
 func markFixable(s *subject, findings []Finding) {
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return fixable[f.Rule] }) {
 		return
@@ -128,13 +127,13 @@ func markFixable(s *subject, findings []Finding) {
 	}
 }
 
-// kind is the key that a finding shares with its problem.
+// kind identifies a finding and the problem from which it was made.
 type kind struct {
 	rule           skill.RuleID
 	field, message string
 }
 
-// consequences assigns each fix of an unreported problem to the fix that revealed the
+// consequences assigns each fix of an unreported problem to the previous fix, which revealed that
 // problem.
 func consequences(changes []Change, findings []Finding) (out []Change) {
 	reported := map[kind]bool{}
@@ -151,11 +150,12 @@ func consequences(changes []Change, findings []Finding) (out []Change) {
 	return out
 }
 
-// maxWritten is the longest line that a suggestion quotes whole.
+// maxWritten bounds the bytes of a line that a suggestion quotes.
 const maxWritten = 200
 
-// request words the fix as a suggestion, with the lines that it writes. If a later fix changes
-// these lines again, the final ones count. If the lines cannot be quoted, it returns otherwise.
+// request returns the change as a suggestion, with the lines that it writes. If a later fix changes
+// these lines again, the suggestion has the final lines. If the lines cannot be quoted, request
+// returns otherwise.
 func (m Change) request(later []Change, file []line, otherwise string) string {
 	lines := m.lines
 	for _, l := range later {
@@ -186,7 +186,7 @@ func (m Change) request(later []Change, file []line, otherwise string) string {
 	return m.ask + then + ":\n" + strings.Join(lines, "\n")
 }
 
-// hasLines reports whether a file has each of the lines.
+// hasLines reports whether a file contains each of the lines.
 func hasLines(file []line, lines []string) bool {
 	for _, l := range lines {
 		if !slices.ContainsFunc(file, func(f line) bool { return f.text == l }) {
@@ -216,7 +216,7 @@ var fixable = map[skill.RuleID]bool{
 	frontmatter.DescriptionType: true, frontmatter.NameMissing: true, frontmatter.DescriptionMissing: true, frontmatter.FileSpelling: true, ruleAllowedTools: true,
 }
 
-// judged is a file with the data that fixing needs.
+// judged is a SKILL.md with the data that [Fix] needs.
 type judged struct {
 	data     []byte
 	text     string
@@ -237,7 +237,7 @@ func judgeBytes(data []byte, folder string) *judged {
 
 func (j *judged) body() []byte { return j.data[j.doc.Body:] }
 
-// weight is the number that a fix must lower.
+// weight returns the badness of a file. A fix must lower it.
 func (j *judged) weight() int {
 	n := 2 * len(j.problems)
 	for _, p := range j.problems {
@@ -251,8 +251,8 @@ func (j *judged) weight() int {
 	return n
 }
 
-// better reports whether to keep a fix of the rule that led from old to j. The fix may
-// rename the key from to the key to, if from is not empty.
+// better reports whether to keep a fix of the rule that led from old to j. If from is not empty,
+// the fix may rename the key from to the key to.
 func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
@@ -268,7 +268,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	}
 	was, is := old.body(), j.body()
 	if len(was) == 0 && len(old.doc.Fields) == 0 {
-		// The fence was not understood, so all the text must still be there, in order.
+		// The fence was not recognised, so all the text must still be there, in order.
 		if now, before := differing(j.text, old.text); !holdsInOrder(now, before) {
 			return false
 		}
@@ -293,7 +293,7 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	return true
 }
 
-// faulty is set if the field was read as text because it is not valid YAML.
+// faulty reports whether a field was read as text because it is not valid YAML.
 func (j *judged) faulty(f frontmatter.Field) bool {
 	for _, p := range j.doc.Problems {
 		if p.Field == f.Key && p.Rule == frontmatter.YAMLSyntax {
@@ -303,16 +303,15 @@ func (j *judged) faulty(f frontmatter.Field) bool {
 	return false
 }
 
-// sameText compares the text of a faulty field with its value now. Surrounding blanks do
-// not count, since readers drop them; a block of lines keeps its line ends.
+// sameText compares the text of a faulty field with its value now. Surrounding white space does not
+// count, since readers drop it. If the value has several lines, their text on one line counts.
 func sameText(was, is string) bool {
 	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
 	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)
 }
 
-// sameValue compares the old value with the new one. A name or description may become the
-// string that it should be, and allowed-tools may take its other form; nothing else may
-// change.
+// sameValue reports whether a fix keeps the value of a field. A name or description may become the
+// string that it should be, and allowed-tools may take its other form. Nothing else may change.
 func sameValue(key string, was, is frontmatter.Value) bool {
 	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
 		return true
@@ -328,8 +327,8 @@ func sameValue(key string, was, is frontmatter.Value) bool {
 	return false
 }
 
-// differing returns two texts without the lines that both begin or end with. A fix changes
-// a few lines of a file that may have thousands.
+// differing returns two texts without the lines with which both begin or end. A fix changes only a
+// few lines of a file that may have thousands.
 func differing(a, b string) (string, string) {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -345,8 +344,8 @@ func differing(a, b string) (string, string) {
 	return a[:len(a)-len(end)], b[:len(b)-len(end)]
 }
 
-// words returns the text without the characters that a fix may change: blanks, line ends,
-// quotes, and the marks of lists and blocks.
+// words returns the text without the characters that a fix may change: white space, quotes, and the
+// marks of lists and blocks.
 func words(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || strings.ContainsRune("\"'-,[]>|", r) {
@@ -356,7 +355,7 @@ func words(text string) string {
 	}, text)
 }
 
-// holdsInOrder reports whether text contains every byte of old, in order.
+// holdsInOrder reports whether text contains all bytes of old in their order.
 func holdsInOrder(text, old string) bool {
 	for i := range len(text) {
 		if len(old) > 0 && old[0] == text[i] {
@@ -366,7 +365,7 @@ func holdsInOrder(text, old string) bool {
 	return len(old) == 0
 }
 
-// splice returns the file with the lines [from,to) replaced by text.
+// splice returns the file with the lines [from,to) replaced with text.
 func (j *judged) splice(from, to int, text string) []byte {
 	begin, end := len(j.text), len(j.text)
 	if from < len(j.lines) {
@@ -378,7 +377,8 @@ func (j *judged) splice(from, to int, text string) []byte {
 	return []byte(j.text[:begin] + text + j.text[end:])
 }
 
-// end returns the line end for the line with this index: its own, or else the first line's.
+// end returns the line ending for the line with this index: its own, or otherwise that of the first
+// line.
 func (j *judged) end(i int) string {
 	if i < len(j.lines) && j.lines[i].end() != "" {
 		return j.lines[i].end()

@@ -10,26 +10,26 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// The largest number of problems and bytes of frontmatter to fix; the longest real
-// frontmatter has 9.6 kB. They bound the work, since every fix is tried.
+// The bounds on the problems and the frontmatter bytes of a file that is fixed. They bound the
+// work, since every fix is tried. The longest real frontmatter has 9.6 kB.
 const (
 	maxFixes       = 20
 	maxFrontmatter = 16 << 10
 )
 
-// isLeftToAuthor reports whether a file is left to its author, without trying a fix.
+// isLeftToAuthor reports whether a file exceeds the bounds, so that no fix is tried.
 func isLeftToAuthor(problems []skill.Problem, doc *frontmatter.Document) bool {
 	return len(problems) > maxFixes || len(doc.Fields) > 0 && doc.Body > maxFrontmatter
 }
 
-// Suggestions that precede the line that a fix writes.
+// The suggestions precede the line that a fix writes.
 const (
 	askQuotes = "put the value in quotes"
 	askWhole  = "put the whole value in quotes, on one line"
 )
 
-// candidates returns the fixes to try, the most likely first. They need not be right:
-// better decides.
+// candidates returns the fixes to try, the most likely first. They need not be right, since
+// [judged.better] decides whether to keep one.
 func (j *judged) candidates(folder string) []candidate {
 	var out []candidate
 	if isLeftToAuthor(j.problems, j.doc) {
@@ -75,7 +75,7 @@ func (j *judged) candidates(folder string) []candidate {
 			}
 		case frontmatter.YAMLSyntax:
 			if p.Field == "name" {
-				continue // a name is never guessed
+				continue // knack never guesses a name
 			}
 			j.syntaxFixes(p, at, func(level Level, what, ask string, data []byte) {
 				try(p.Rule, at, level, what, ask, data)
@@ -108,7 +108,7 @@ func (j *judged) candidates(folder string) []candidate {
 	return out
 }
 
-// renameKey replaces a misspelt key by the missing field.
+// renameKey replaces a misspelt key with the name of the missing field.
 func (j *judged) renameKey(field string) (Level, []byte) {
 	f, certain, ok := j.doc.Meant(field)
 	at := f.KeyPosition.Line - 1
@@ -119,7 +119,7 @@ func (j *judged) renameKey(field string) (Level, []byte) {
 	i := l.index(f.KeyPosition.Column)
 	rest, found := strings.CutPrefix(l.text[i:], f.Key)
 	if !found {
-		return None, nil // in quotes, with escapes
+		return None, nil // the key is in quotes, with escapes
 	}
 	level := Guess
 	if certain {
@@ -139,9 +139,9 @@ var (
 	reEntry = lazyregexp.New(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
 	reItem  = lazyregexp.New(`^([ \t]*-)([ \t]+)(.*)$`)
 	reText  = lazyregexp.New(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
-	// reUnusualField matches a field with its key in quotes, or without the blank.
+	// reUnusualField matches a field with its key in quotes, or without a space after the colon.
 	reUnusualField = lazyregexp.New(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
-	// reIndicator matches everything that may follow the colon of a block of text.
+	// reIndicator matches everything that may follow the colon of a block scalar.
 	reIndicator = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?$`)
 	reNote      = lazyregexp.New(`[ \t]#`)
 	reAnchor    = lazyregexp.New(`^&[^\s,\[\]{}]+`)

@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// dropLeading deletes blank lines before the line with this index, if all of them are
-// blank. A byte-order mark stays.
+// dropLeading deletes the lines before the line with this index if all of them are blank. A
+// byte-order mark stays.
 func (j *judged) dropLeading(at int) []byte {
 	for _, l := range j.lines[:at] {
 		if strings.TrimSpace(strings.TrimPrefix(l.text, bom)) != "" {
@@ -21,7 +21,7 @@ func (j *judged) dropLeading(at int) []byte {
 	return j.splice(0, at, keep)
 }
 
-// blockEnd returns the line before which frontmatter that begins at from must end: the
+// blockEnd returns the index of the line before which frontmatter that begins at from must end: the
 // first blank line or heading. If fields follow that line, the end is unknown.
 func (j *judged) blockEnd(from int) (int, bool) {
 	end := len(j.lines)
@@ -39,8 +39,8 @@ func (j *judged) blockEnd(from int) (int, bool) {
 	return end, end > from
 }
 
-// closer returns the first line from this index on that can end frontmatter, or the number
-// of lines.
+// closer returns the index of the first line from this index on that can end frontmatter. Without
+// one, it returns the number of lines.
 func (j *judged) closer(from int) int {
 	for i := from; i < len(j.lines); i++ {
 		if strings.TrimRight(j.lines[i].text, " \t") == "---" {
@@ -50,11 +50,11 @@ func (j *judged) closer(from int) int {
 	return len(j.lines)
 }
 
-// closable returns the certainty that the lines [from,to) are exactly the frontmatter: a
-// wrong fence hides part of the body from every reader. Certain are fields of the
-// specification that parse, each on its own line or with lines below that can only belong
-// to it. Other fields, and a value that continues on a line that might begin another, are a
-// guess. Anything else is left to the author.
+// closable returns the certainty that the lines [from,to) are exactly the frontmatter. A wrong
+// fence would hide a part of the body from every reader. Certain means fields of the specification
+// that parse, each on one line or followed by lines that can only belong to it. Other fields are a
+// guess, and so is a value that continues on a line that might begin another field. For any other
+// lines closable returns None, and the author has to decide.
 func (j *judged) closable(from, to int) Level {
 	if from >= to || to < len(j.lines) && j.goesOn(to) || j.lines[to-1].offset() > maxFrontmatter {
 		return None
@@ -75,12 +75,12 @@ func (j *judged) closable(from, to int) Level {
 		case reField().MatchString(text):
 			owns = value == "" || strings.ContainsAny(value[:1], "|>") && reIndicator().MatchString(value)
 			if !known[strings.TrimSpace(key)] {
-				level = Guess // or a line of text such as "Note: read this first"
+				level = Guess // it may be a line of text such as "Note: read this first"
 			}
 		case t == "":
 			level = Guess
 		case strings.Trim(t, "-*_=~`.#+—–―") == "":
-			return None // a misspelt fence
+			return None // it is a misspelt fence
 		case text[0] == ' ' && owns:
 		case text[0] == ' ', owns && strings.HasPrefix(t, "- "):
 			level = Guess
@@ -96,14 +96,15 @@ func (j *judged) closable(from, to int) Level {
 		}
 		f, ok := doc.Field(p.Field)
 		if !ok || f.Value.Text == "" || strings.ContainsAny(f.Value.Text[:1], "\"'[{") {
-			return None // it may end after the fence
+			return None // the value may end after the fence
 		}
 		level = Guess
 	}
 	return level
 }
 
-// goesOn reports whether the text from this line on is indented, like the rest of a field.
+// goesOn reports whether the first line of text from this line on is indented, like the rest of a
+// field.
 func (j *judged) goesOn(from int) bool {
 	for _, l := range j.lines[from:] {
 		if t := strings.TrimSpace(l.text); t != "" {
@@ -113,7 +114,7 @@ func (j *judged) goesOn(from int) bool {
 	return false
 }
 
-// close inserts --- before the line with this index.
+// close returns the file with --- inserted before the line with this index.
 func (j *judged) close(end int) []byte {
 	if end == len(j.lines) && j.lines[end-1].end() == "" {
 		return []byte(j.text + j.end(0) + "---")

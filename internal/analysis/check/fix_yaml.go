@@ -11,14 +11,14 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// syntaxFixes returns fixes for the frequent faults of YAML.
+// syntaxFixes calls try with fixes for frequent syntax errors of YAML.
 func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what, ask string, data []byte)) {
 	key := p.Field
 	from, to := j.chunk(key, at)
 	level := Certain
 	for _, l := range j.lines[from:to] {
 		if reNote().MatchString(l.text) {
-			level = Guess // text to knack, a comment to YAML
+			level = Guess // knack reads it as text, YAML as a comment
 		}
 		if strings.IndexFunc(l.text, unwritable) >= 0 {
 			return // the author has to decide
@@ -38,10 +38,10 @@ func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what
 	}
 	_, value, _ := strings.Cut(j.lines[from].text, ":")
 	if value = strings.TrimLeft(value, " \t"); strings.HasPrefix(value, "{") || isList(key, value) {
-		return // a structure, which text would destroy
+		return // it is a structure, which a string would destroy
 	}
 	if value != "" && key == "metadata" {
-		return // it must not be text
+		return // it must not be a string
 	}
 	text, joins := j.asText(key, from, to)
 	joins = max(joins, level)
@@ -59,13 +59,13 @@ func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what
 	}
 }
 
-// unwritable matches the characters that YAML does not allow.
+// unwritable reports whether YAML does not allow a character.
 func unwritable(r rune) bool {
 	return unicode.IsControl(r) && r != '\t' || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
-// isMeant reports whether the value begins with an anchor, a tag, or an alias of an anchor
-// in the file. Knack refuses these; other readers accept them and would see another value
+// isMeant reports whether the value begins with an anchor, a tag, or an alias of an anchor in the
+// file. Knack refuses these, but other readers accept them and would see another value if it were
 // in quotes.
 func (j *judged) isMeant(value string) bool {
 	if strings.HasPrefix(value, "!") || reAnchor().MatchString(value) {
@@ -75,13 +75,13 @@ func (j *judged) isMeant(value string) bool {
 	return m != nil && strings.Contains(j.text, "&"+m[1])
 }
 
-// isList reports whether a value in brackets means a list, which it does except in fields
-// that clients show as text.
+// isList reports whether a value in brackets is a list. It is one except in fields that clients
+// show as text.
 func isList(key, value string) bool {
 	return strings.HasPrefix(strings.TrimLeft(value, " \t"), "[") && key != "description" && key != "argument-hint"
 }
 
-// chunk returns the lines of the top-level field that contains the line at.
+// chunk returns the range of lines of the top-level field that contains the line at.
 func (j *judged) chunk(key string, at int) (from, to int) {
 	from, to = at, at+1
 	for from > 0 && !(key != "" && strings.HasPrefix(strings.TrimLeft(j.lines[from].text, `"'`), key) || key == "" && reField().MatchString(j.lines[from].text)) {
@@ -97,13 +97,13 @@ func (j *judged) chunk(key string, at int) (from, to int) {
 	return from, to
 }
 
-// begins reports whether a field begins on the line, well-formed or not.
+// begins reports whether a field begins on the line, even a malformed one.
 func (j *judged) begins(at int) bool {
 	return reField().MatchString(j.lines[at].text) || reUnusualField().MatchString(j.lines[at].text) ||
 		slices.ContainsFunc(j.doc.Fields, func(f frontmatter.Field) bool { return f.KeyPosition.Line-1 == at })
 }
 
-// quoteLine puts a value of one line in single quotes.
+// quoteLine returns the file with the one-line value at this index in single quotes, or nil.
 func (j *judged) quoteLine(at int) []byte {
 	l := j.lines[at]
 	m := reEntry().FindStringSubmatch(l.text)
@@ -124,7 +124,7 @@ func (j *judged) quoteLine(at int) []byte {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// unfold moves text after a block indicator to its own line.
+// unfold returns the file with the text after a block indicator moved to a line of its own, or nil.
 func (j *judged) unfold(at, to int) []byte {
 	l := j.lines[at]
 	m := reEntry().FindStringSubmatch(l.text)
@@ -148,17 +148,17 @@ func (j *judged) unfold(at, to int) []byte {
 	return j.splice(at, at+1, m[1]+m[2]+t[1]+end+indent+t[2]+l.end())
 }
 
-// asText writes a top-level field with the text that knack reads in it. If the lines look
-// like a structure, the author did not mean that text. A line without indentation may
-// belong to the value, may be a field without its colon, or the body after a missing fence;
-// then the fix is a guess.
+// asText returns the file with a top-level field rewritten as the text that knack reads in it, in
+// quotes. It returns nil if the lines look like a structure, since the author did not mean that
+// text. A line without indentation makes the fix a guess: it may belong to the value, or be a field
+// without its colon, or be the body after a missing fence.
 func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	f, ok := j.doc.Field(key)
 	if !ok || key == "name" || f.Value.Kind != frontmatter.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {
 		return nil, None
 	}
 	first := j.lines[from].text
-	colon := strings.Index(first, f.Key) // which may contain colons and be quoted
+	colon := strings.Index(first, f.Key) // the key may contain colons and be quoted
 	if colon < 0 || colon > 1 {
 		return nil, None
 	}
@@ -204,7 +204,8 @@ func textsOf(lines []line) []string {
 	return out
 }
 
-// dropRepeated deletes a line that repeats an earlier one of the frontmatter.
+// dropRepeated returns the file without a line that repeats an earlier line of the frontmatter, or
+// nil.
 func (j *judged) dropRepeated(at int) []byte {
 	if to := at + 1; to < len(j.lines) && strings.HasPrefix(j.lines[to].text, " ") || !reField().MatchString(j.lines[at].text) {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// bom is the byte-order mark, which is not a character of its line.
+// bom is the byte-order mark. It does not count as a character of its line.
 const bom = "\ufeff"
 
-// line is one line of a text, without its end. A text can have a million
-// lines, so a line is small.
+// line is one line of a text, without its line ending. It is small, since a text can have a million
+// lines.
 type line struct {
 	text string
 	at   int32 // see offset
@@ -21,14 +21,14 @@ type line struct {
 
 var lineEnds = [...]string{"", "\n", "\r", "\r\n"}
 
-// offset returns where the line begins in its text.
+// offset returns the offset in the text at which the line begins.
 func (l line) offset() int { return int(l.at) }
 
-// end returns the line end in the text.
+// end returns the line ending: LF, CR or CRLF, or "" for a last line without one.
 func (l line) end() string { return lineEnds[l.ends] }
 
-// linesOf splits a text at LF, CRLF and CR. The last line may have no end. A text that ends
-// with a line end has no empty line after it.
+// linesOf splits a text at LF, CRLF and CR. The last line may have no line ending. After a final
+// line ending, there is no empty line.
 func linesOf(text string) []line {
 	out := make([]line, 0, strings.Count(text, "\n")+1)
 	for at := 0; at < len(text); {
@@ -50,8 +50,8 @@ func linesOf(text string) []line {
 	return out
 }
 
-// Places returns a function that converts an offset in a text into its position. It splits the text
-// once.
+// Places returns a function that converts an offset in a text into a position. The text is split
+// only once.
 func Places(text string) func(offset int) skill.Position {
 	lines := append(linesOf(text), line{at: int32(len(text))})
 	return func(offset int) skill.Position {
@@ -65,7 +65,7 @@ func lineAt(lines []line, offset int) int {
 	return max(sort.Search(len(lines), func(i int) bool { return lines[i].offset() > offset })-1, 0)
 }
 
-// column counts characters up to an offset in the text, from 1.
+// column returns the column of an offset in the text, counted in characters from 1.
 func (l line) column(offset int) int {
 	head := l.text[:min(max(offset-l.offset(), 0), len(l.text))]
 	if l.at == 0 {
@@ -74,10 +74,10 @@ func (l line) column(offset int) int {
 	return utf8.RuneCountInString(head) + 1
 }
 
-// suffix returns the line from a column on.
+// suffix returns the part of the line from a column on.
 func (l line) suffix(column int) string { return l.text[l.index(column):] }
 
-// index returns the offset of a column in the line.
+// index returns the byte offset of a column in the line.
 func (l line) index(column int) int {
 	skip := 0
 	if l.at == 0 && strings.HasPrefix(l.text, bom) {

@@ -16,33 +16,34 @@ import (
 
 // link is the target of a Markdown link, image or link definition.
 type link struct {
-	offset int    // of the target in the file
-	raw    string // as it is written
-	path   string // the file that it names: no query, no fragment, decoded; "" if it names no file
+	offset int    // offset of the target in the file
+	raw    string // the target as written
+	path   string // the file that the target names, decoded and without query and fragment; "" if it names no file
 }
 
 var (
 	linkTarget = lazyregexp.New(`\]\([ \t]*(<[^<>]*>|[^()\s<]+(?:\([^()\s]*\)[^()\s]*)*)`)
 	definition = lazyregexp.New(`^ {0,3}\[[^\]^][^\]]*\]:[ \t]*(<[^<>]*>|\S+)`)
 	listItem   = lazyregexp.New(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]`)
-	// absoluteURI begins with a scheme; one letter is a drive.
+	// absoluteURI matches the scheme of an absolute URI. A single letter does not count: it is a
+	// drive.
 	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
 
-// maxLinks bounds the links that are followed: each may be compared with every file's name.
+// maxLinks bounds the links of a body. Each may be compared with the names of all files.
 const maxLinks = 2000
 
-// scanner tracks code and comments from line to line. It knows the Markdown that hides a
-// link, and no other.
+// scanner tracks code and comments from line to line. It recognises only the Markdown that can hide
+// a link.
 type scanner struct {
-	fence   string // the run that opened a code block
+	fence   string // the run that opened the current code block, or ""
 	comment bool
 	inList  bool // indented lines belong to a list item
 	blank   bool // the line before was blank
 	quoted  bool // the line before was indented code
 }
 
-// linksOf finds the links of a body that begins on line first.
+// linksOf returns the links of a body that begins on the line with index first.
 func linksOf(body string, first int, lines []line) []link {
 	if !strings.Contains(body, "](") && !strings.Contains(body, "]:") {
 		return nil
@@ -54,7 +55,7 @@ func linksOf(body string, first int, lines []line) []link {
 		l := lines[i]
 		text, offset := l.text, l.offset()
 		if offset < begin {
-			text, offset = text[begin-offset:], begin // after a glued fence
+			text, offset = text[begin-offset:], begin // the body follows a fence on the same line
 		}
 		for _, target := range s.targets(text) {
 			out = append(out, newLink(text[target[0]:target[1]], offset+target[0]))
@@ -63,7 +64,7 @@ func linksOf(body string, first int, lines []line) []link {
 	return out[:min(len(out), maxLinks)]
 }
 
-// targets returns the places of the link targets in the next line.
+// targets returns the ranges of the link targets in the next line.
 func (s *scanner) targets(text string) [][2]int {
 	if s.skips(text) {
 		return nil
@@ -84,7 +85,7 @@ func (s *scanner) targets(text string) [][2]int {
 	return out
 }
 
-// skips reports whether the line is code.
+// skips reports whether the next line is code.
 func (s *scanner) skips(text string) bool {
 	trimmed := strings.TrimLeft(text, " \t>")
 	run := fenceRun(trimmed)
@@ -113,7 +114,7 @@ func (s *scanner) skips(text string) bool {
 	return code
 }
 
-// fenceRun is the run of three or more backticks or tildes that begins a line.
+// fenceRun returns the run of three or more backticks or tildes with which a line begins, or "".
 func fenceRun(text string) string {
 	for _, c := range "`~" {
 		if n := len(text) - len(strings.TrimLeft(text, string(c))); n >= 3 {
@@ -123,7 +124,7 @@ func fenceRun(text string) string {
 	return ""
 }
 
-// blankSpans blanks the code spans of a line, keeping its length.
+// blankSpans replaces the code spans of a line with spaces of the same length.
 func blankSpans(text string) string {
 	if !strings.Contains(text, "`") {
 		return text
@@ -147,7 +148,7 @@ func blankSpans(text string) string {
 	return string(out)
 }
 
-// closing finds the end of a code span opened by n backticks.
+// closing returns the end of a code span that n backticks opened, or -1.
 func closing(text string, from, n int) int {
 	for i := from; i < len(text); {
 		if text[i] != '`' {
@@ -163,7 +164,7 @@ func closing(text string, from, n int) int {
 	return -1
 }
 
-// blankComments blanks HTML comments, which may span lines.
+// blankComments replaces HTML comments, which may span lines, with spaces of the same length.
 func (s *scanner) blankComments(text string) string {
 	if !s.comment && !strings.Contains(text, "<!--") {
 		return text
@@ -190,7 +191,7 @@ func (s *scanner) blankComments(text string) string {
 	return string(out)
 }
 
-// newLink reads a target as a path below the skill's folder.
+// newLink returns the link with a target at an offset of the file.
 func newLink(raw string, offset int) link {
 	l := link{offset: offset, raw: raw}
 	target := strings.Trim(raw, "<>")
@@ -209,15 +210,15 @@ func newLink(raw string, offset int) link {
 	return l
 }
 
-// refs calls visit for each link to a file that stays in the skill; outside for
-// the others.
+// refs calls visit for each link to a file in the skill, and outside for each other link. Either
+// function may be nil.
 func (s *subject) refs(visit func(l link, p string), outside func(l link)) {
 	seen := map[string]bool{}
 	for _, l := range s.links {
 		if l.path == "" || seen[l.raw] {
 			continue
 		}
-		seen[l.raw] = true // reported once, at its first place
+		seen[l.raw] = true // reported only at its first place
 		p, err := skill.FilePath(l.path)
 		if errors.Is(err, skill.ErrOutside) || strings.HasPrefix(l.path, "~/") {
 			if outside != nil {
@@ -282,7 +283,7 @@ func outsideRefs(s *subject) (out []Finding) {
 	return out
 }
 
-// inAnyCase finds the file or folder that a path names if case is ignored.
+// inAnyCase returns the file or folder that a path names if case is ignored, or "".
 func (s *subject) inAnyCase(p string) string {
 	best := ""
 	for name := range s.names {

@@ -29,14 +29,14 @@ const (
 	groupContent     Group = "content"       // the findings of package scan
 )
 
-// Rule is one row of the table.
+// Rule is one rule of this package or of another one.
 type Rule struct {
 	ID       skill.RuleID
 	Severity skill.Severity
 	Group    Group
 	// Source is the origin of the rule. "spec" is agentskills.io/specification, "SEP-2640" the MCP
-	// Skills extension, "Agent Plugins" that specification with its sections, "UAX #9" a report of Unicode, and "knack" our own promise, limit or
-	// measurement.
+	// Skills extension, "Agent Plugins" that specification with its sections, "UAX #9" a report of
+	// Unicode, and "knack" a promise, limit or measurement of knack.
 	Source string
 	Title  string // the requirement, or the subject of a rule of package scan, in one line
 }
@@ -70,7 +70,7 @@ const (
 )
 
 // row is a rule of this package with the function that applies it to a skill. The function is nil
-// for a rule about the skill's place among others, which has a function of its own.
+// for a rule about the skill's place among others, for which another function returns the finding.
 type row struct {
 	Rule
 	apply func(*subject) []Finding
@@ -129,8 +129,8 @@ var Rules = func() []Rule {
 	return all
 }()
 
-// Severities maps the effects of faults in plugins to severities. A fault is an error if a client that
-// conforms leaves out anything for it.
+// Severities maps the effects of faults in plugins to severities. A fault is an error if a
+// conforming client leaves out anything because of it.
 var Severities = map[plugin.Effect]skill.Severity{
 	plugin.Notes: skill.SeverityInfo, plugin.Ignores: skill.SeverityWarning,
 	plugin.Skips: skill.SeverityError, plugin.Disables: skill.SeverityError, plugin.Rejects: skill.SeverityError,
@@ -158,7 +158,7 @@ func groupOf(id skill.RuleID) Group {
 	return groupFields
 }
 
-// RuleOf returns the rule with that id, and whether there is one.
+// RuleOf returns the rule with the given id, and whether it exists.
 func RuleOf(id skill.RuleID) (Rule, bool) {
 	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.ID == id })
 	if i < 0 {

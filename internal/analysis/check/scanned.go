@@ -14,15 +14,15 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// laneSeverities maps the lanes of package scan to severities. Honest skills have findings to
-// review, and none to enforce.
+// laneSeverities maps the lanes of package scan to severities. Honest skills can have findings to
+// review, but none to enforce.
 var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityError, scan.Review: skill.SeverityInfo}
 
 // characterRules lists the rules of package scan about invisible characters.
 var characterRules = []skill.RuleID{"text-tags", "text-selectors", "text-zero-width-run", "zero-width-in-word", "text-bidi"}
 
-// contents returns the findings of a scanner in all files of the skill, and whether it judged
-// them. Without a scanner, it returns the invisible characters of SKILL.md.
+// contents returns the findings of the scan by in all files of the skill, and whether it judged
+// them. If by is nil, contents returns only the findings about invisible characters in SKILL.md.
 func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, whole bool) {
 	if whole = by != nil && s.skill.FS != nil; !whole {
 		if !hasUnseen(s.text) {
@@ -48,7 +48,7 @@ func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, 
 	return out, whole
 }
 
-// hasUnseen reports whether a text has an invisible character that it does not need.
+// hasUnseen reports whether a text contains an invisible character that it does not need.
 func hasUnseen(text string) bool {
 	if isASCII(text) {
 		return false
@@ -72,7 +72,7 @@ func withoutTwins(all, found []Finding) []Finding {
 	})
 }
 
-// withMain is a skill's file system, see [scan.Served], with the main file from memory.
+// withMain is the file system of a skill (see [scan.Served]) with the main file from memory.
 type withMain struct {
 	fs.FS
 	main []byte // nil if it could not be read
@@ -97,9 +97,10 @@ func (*mainFile) ModTime() time.Time           { return time.Time{} }
 func (*mainFile) IsDir() bool                  { return false }
 func (*mainFile) Sys() any                     { return nil }
 
-// OfNotice returns a notice of a source as a finding. Its file is the path below the root.
+// OfNotice returns a notice of a source as a finding. The file of the finding is the path below the
+// root.
 //
-// A link out of a skill is a warning, and an error if it leads to credentials.
+// A link that leads out of a skill is a warning, and an error if it leads to credentials.
 func OfNotice(n skill.Notice) Finding {
 	rule, _ := RuleOf(n.Rule)
 	f := Finding{Rule: n.Rule, Severity: rule.Severity, File: n.Path, Message: n.Message, Fix: n.Fix}

@@ -9,17 +9,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Source holds the lines of a file for excerpts. It splits the file once, because a file
-// can have thousands of findings. A nil Source has no lines.
+// Source contains the lines of a file for excerpts. The file is split only once, since it can have
+// thousands of findings. A nil Source has no lines.
 type Source struct {
 	lines []string
-	// The characters of the most recent line: many findings can be in one long line.
+	// The number and the characters of the most recent line are cached, since one long line can
+	// have many findings.
 	number int
 	runes  []rune
 }
 
-// NewSource splits a file at LF, CRLF and CR. Bytes that are not UTF-8 become U+FFFD, and the
-// characters of secrets become stars.
+// NewSource splits a file at LF, CRLF and CR. It replaces bytes that are not UTF-8 with U+FFFD, and
+// the characters of secrets with asterisks.
 func NewSource(data []byte) *Source {
 	if len(data) == 0 {
 		return &Source{}
@@ -39,7 +40,7 @@ func (s *Source) Line(n int) (string, bool) {
 	return s.lines[n-1], true
 }
 
-// Hide replaces each line by the result of hide for its number and text.
+// Hide replaces each line with the result of hide for its number and text.
 func (s *Source) Hide(hide func(n int, text string) string) {
 	for i, text := range s.lines {
 		s.lines[i] = hide(i+1, text)
@@ -47,15 +48,15 @@ func (s *Source) Hide(hide func(n int, text string) string) {
 	s.number = 0
 }
 
-// shownColumns is the width of an excerpt around a token, if the output has room. Lines of real
-// skills have up to 129,733 characters.
+// shownColumns is the maximum width of an excerpt. Lines of real skills have up to 129,733
+// characters.
 const shownColumns = 100
 
-// Excerpt returns the line of a position, shortened around the token, and a mark to print below
-// it. The mark has a caret at the token's first character and tildes under the others. Characters
-// that a terminal would not show, or would interpret, become question marks, so that the mark is
-// below the token. The text has at most room columns; 0 stands for 100. ok is false if the line
-// does not exist.
+// Excerpt returns the line of a position, shortened around the token, and a mark to print below it.
+// The mark has a caret below the first character of the token and tildes below the others. Excerpt
+// replaces characters that a terminal would not show, or would interpret, with question marks, so
+// that the mark is below the token. The text has at most room columns; 0 stands for 100. ok is
+// false if the line does not exist.
 func (s *Source) Excerpt(at skill.Position, length, room int) (text, under string, ok bool) {
 	line, ok := s.Line(at.Line)
 	if !ok {
@@ -110,12 +111,12 @@ func window(runes []rune, column, length, room int) (text, under string) {
 		b.WriteString("…")
 	}
 	if column > to {
-		m.WriteString("^") // behind the line's end
+		m.WriteString("^") // after the end of the line
 	}
 	return b.String(), m.String()
 }
 
-// styles reports whether a character is the variation selector of an emoji, which takes no
+// styles reports whether a character is the variation selector of an emoji, which takes up no
 // column.
 func styles(runes []rune, i int) bool {
 	before := string(runes[max(i-1, 0):i])

@@ -11,8 +11,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// runs calls visit for each run of characters for which in returns true. visit gets the run's
-// offset, its end and its length in characters; in gets each character with its offset.
+// runs calls visit for each run of characters for which in returns true. visit receives the start
+// and end offset of the run and its length in characters. in receives each character with its
+// offset.
 func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
 	start, n := -1, 0
 	for i, r := range text {
@@ -39,8 +40,8 @@ func zeroWidth(s *subject) (out []Finding) {
 	if isASCII(s.text) {
 		return nil
 	}
-	// Other rules cover tags, and a byte-order mark at the beginning. Direction marks are in daily
-	// use.
+	// Other rules cover tags. A byte-order mark at the beginning does not count, and neither do
+	// direction marks, which are in daily use.
 	isInvisible := func(at int, r rune) bool {
 		return display.IsHidden(s.text, at, r) && !display.IsBidiControl(r) && !display.IsTag(r) && (at > 0 || r != '\ufeff')
 	}
@@ -91,27 +92,27 @@ func comments(s *subject) (out []Finding) {
 	return out
 }
 
-// rePlaceholder matches leftovers of templates: at the start of a description, or, if the
-// words could be genuine, only as the whole description.
+// rePlaceholder matches leftovers of templates. Words that could be genuine count only at the start
+// of a description, or as all of it.
 var rePlaceholder = lazyregexp.New(`(?i)^\W*(TODO|FIXME|TBD|XXX)\b|lorem ipsum|replace (this )?with (a |the |your )?description|` +
 	`^\W*(a |your |brief |short |skill )*description( of (the|your|this) skill)?( goes)?( here)?\W*$|` +
 	`\[(TODO|describe|insert|add|your|description)\b[^\]]*\]|<(description|your [a-z ]+)>|\{\{[^}]*\}\}|` +
 	`^\W*use when this capability is needed\W*$`)
 
-// Parts of the description that 'knack new' writes.
+// newDoes and newWhen are parts of the description that 'knack new' writes.
 const newDoes, newWhen = "Helps with ", ". Use when the user asks for "
 
-// NewDescription returns the description that 'knack new' writes for words about a skill.
+// NewDescription returns the description that 'knack new' writes, given words about the skill.
 func NewDescription(words string) string { return newDoes + words + newWhen + words + "." }
 
-// isNewDescription reports whether a description is still the one of 'knack new'.
+// isNewDescription reports whether a description is still the one that 'knack new' wrote.
 func isNewDescription(text string) bool {
 	words, _, _ := strings.Cut(strings.TrimPrefix(text, newDoes), newWhen)
 	return text == NewDescription(words)
 }
 
-// placeholderParts is a prefilter: every match of rePlaceholder contains one of them. Searching
-// for them takes a tenth of the time.
+// placeholderParts lists texts of which every match of rePlaceholder contains one. Searching for
+// them first takes a tenth of the time.
 var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
 
 func placeholder(s *subject) []Finding {
@@ -146,8 +147,8 @@ func neverWhen(s *subject) []Finding {
 	return []Finding{s.field(f, "description never says when to use the skill", "add a sentence: Use when …")}
 }
 
-// isEnglish reports whether a text is Latin script without the letters that most other languages
-// in that script use in a sentence.
+// isEnglish reports whether a text has only ASCII letters. Most other languages in Latin script
+// need further letters in a sentence.
 func isEnglish(text string) bool {
 	for _, r := range text {
 		if r >= 0x80 && unicode.IsLetter(r) {

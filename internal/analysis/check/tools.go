@@ -26,7 +26,7 @@ func allowedToolsForm(s *subject) []Finding {
 	return []Finding{s.field(f, "allowed-tools is not a string", fix)}
 }
 
-// outsideParens removes text in parentheses.
+// outsideParens returns a text without the parts in parentheses.
 func outsideParens(s string) string {
 	depth := 0
 	return strings.Map(func(r rune) rune {
@@ -42,8 +42,8 @@ func outsideParens(s string) string {
 	}, s)
 }
 
-// toolsOf lists the tools of allowed-tools in any of its forms; ok is false if another
-// reader would see other tools.
+// toolsOf returns the tools of allowed-tools in any of its forms. ok is false if another reader
+// would see other tools.
 func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 	switch v.Kind {
 	case frontmatter.String:
@@ -75,7 +75,7 @@ func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 		return nil, false
 	}
 	for _, tool := range tools {
-		// "Bash(git add:*)": a reader that splits at blanks sees two tools.
+		// A reader that splits at spaces sees two tools in "Bash(git add:*)".
 		if tool == "" || strings.ContainsAny(tool, ", \t\r\n'\"") {
 			return nil, false
 		}
@@ -83,8 +83,8 @@ func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 	return tools, len(tools) > 0
 }
 
-// toolsFix writes allowed-tools in the form of the specification, if every reader then
-// sees the same tools.
+// toolsFix returns the file with allowed-tools in the form of the specification, if every reader
+// then sees the same tools.
 func (j *judged) toolsFix() ([]byte, bool) {
 	f, ok := j.doc.Field("allowed-tools")
 	if !ok || j.faulty(f) || f.Value.Kind == frontmatter.String && !strings.Contains(outsideParens(f.Value.Text), ",") {
@@ -101,7 +101,7 @@ func (j *judged) toolsFix() ([]byte, bool) {
 	}
 	for _, l := range j.lines[from:to] {
 		if strings.Contains(l.text, "#") {
-			return nil, false // a comment, perhaps
+			return nil, false // perhaps a comment
 		}
 	}
 	joined := strings.Join(tools, " ")
