@@ -1,6 +1,6 @@
 // Package doctor explains the state of every skill that knack finds.
 //
-// A [Report] holds the verdicts of package judgement, the roots and the clients' lists. An
+// A [Report] contains the verdicts of package judgement, the roots and the clients' lists. An
 // [Explanation] is about one name. Both are values that a surface prints.
 package doctor
 
@@ -19,26 +19,26 @@ import (
 
 // Options are the inputs of a report besides the view.
 type Options struct {
-	// Sources are the sources of the view. The report asks them how they notice changes,
-	// and for folders without a skill.
+	// Sources are the sources of the view. The report queries them for the way in which they notice
+	// changes, and for folders without a skill.
 	Sources []catalog.Source
-	// Dir is the working directory, Project the project's folder, and Home the user's home
-	// folder: absolute paths, or "" if unknown.
+	// Dir is the working directory, Project the folder of the project, and Home the user's home
+	// folder. They are absolute paths, or "" if unknown.
 	Dir, Project, Home string
-	// Getenv returns the variables that move the homes of clients; nil if none does.
+	// Getenv returns the environment variables that move the homes of clients. If it is nil, there
+	// are none.
 	Getenv func(string) string
 	// Shown formats an absolute path for people.
 	Shown func(path string) string
-	// Serving returns the command that serves a folder in addition to the others, given its
-	// absolute path.
+	// Serving returns the command that serves one more folder, given its absolute path.
 	Serving func(folder string) string
 	// Clients are the clients on this machine.
 	Clients []Client
-	// Verbose makes the text of a report name the missing roots.
+	// Verbose is set if the text of a report lists the missing roots.
 	Verbose bool
-	// Settings are lines that describe the settings of a project's file, with their position.
+	// Settings are lines that describe the settings in a project's file, with their positions.
 	Settings []string
-	// Unused are sentences about files of settings that are not used, or cannot be read.
+	// Unused are sentences about settings files that are not used or cannot be read.
 	Unused []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
@@ -48,8 +48,8 @@ type Options struct {
 	Judge judgement.Judge
 }
 
-// Report describes the roots and the skills of a view. Its exported fields are its JSON
-// form.
+// Report describes the roots and the skills of a view. Its JSON form consists of its exported
+// fields.
 type Report struct {
 	Count  judgement.Count `json:"count"`
 	Roots  []Root          `json:"roots"`
@@ -63,13 +63,13 @@ type Report struct {
 	Clients  []Client            `json:"clients,omitempty"`
 	Locks    []LockStatus        `json:"locks,omitempty"`
 	Scan     judgement.ScanCount `json:"scan"`
-	Limits   []string            `json:"limits"` // bounds, of knack or of the specification, that were reached
+	Limits   []string            `json:"limits"` // bounds of knack or of the specification that were reached
 
 	Options  Options                               `json:"-"`
 	View     catalog.View                          `json:"-"`
-	Fits     []tool.Fit                            `json:"-"` // Lists
+	Fits     []tool.Fit                            `json:"-"` // the fits from which Lists is made
 	Verdicts map[*catalog.Entry]*judgement.Verdict `json:"-"`
-	// RunnerLoads reports whether the tool set runner loads a skipped skill.
+	// RunnerLoads reports whether the tool set runner loads a skill that is skipped.
 	RunnerLoads bool `json:"-"`
 }
 
@@ -79,19 +79,19 @@ type Client struct {
 	Name      string `json:"name"`
 	Connected bool   `json:"connected"`
 	Status    string `json:"status"`           // in words
-	Skills    string `json:"skills,omitempty"` // those that it reads itself and those that knack adds, in words
+	Skills    string `json:"skills,omitempty"` // in words: the skills that it reads itself, and those that knack adds
 	Fix       string `json:"fix,omitempty"`    // the command that connects it, if that adds skills
 }
 
-// Root is a root and the way in which its changes are noticed.
+// Root is a root, with the way in which its changes are noticed.
 type Root struct {
 	RootStatus
-	Clients  []string `json:"clients,omitempty"` // those that read the root's folder themselves
+	Clients  []string `json:"clients,omitempty"` // the clients that read the root's folder themselves
 	Watching bool     `json:"watching"`
 	Polling  string   `json:"pollingBecause,omitempty"`
 }
 
-// List is the part of the list of skills that a client sees.
+// List describes the part of the list of skills that a client sees.
 type List struct {
 	Client    string    `json:"client,omitempty"` // empty for all clients without a known limit
 	Limit     int       `json:"limit,omitempty"`
@@ -103,9 +103,9 @@ type List struct {
 	Left      []string  `json:"left,omitempty"`
 }
 
-// Examine judges every skill of a view and examines everything that a scan ignores. The view
-// should be complete: Examine reports a root that is still being read as such. The only error is
-// the context's.
+// Examine judges every skill of a view and examines everything that a scan ignores. The view should
+// be complete; otherwise the report says which root is still being read. The only error is the
+// context's.
 func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	all, err := o.Judge.All(ctx, v)
 	if err != nil {
@@ -135,12 +135,12 @@ func Examine(ctx context.Context, v catalog.View, o Options) (*Report, error) {
 	return r, nil
 }
 
-// blank returns a report before any judgement.
+// blank returns a report without verdicts.
 func blank(v catalog.View, o Options) *Report {
 	return &Report{Roots: []Root{}, Skills: []Skill{}, Lists: []List{}, Limits: []string{}, Settings: o.Settings, Unused: o.Unused, Followed: o.Followed, Plugins: o.Plugins, Clients: o.Clients, Options: o, View: v, Fits: tool.Fits(v), Verdicts: map[*catalog.Entry]*judgement.Verdict{}}
 }
 
-// runnerLoads reports whether the tool set runner loads a skill that is skipped. That set
+// runnerLoads reports whether the tool set runner loads a skill that is skipped. That tool set
 // finds skills by their folders and does not judge the frontmatter.
 func (r *Report) runnerLoads(e *catalog.Entry) bool {
 	data := r.Verdicts[e].Data
@@ -156,7 +156,7 @@ func Readers(r skill.Root) []string {
 	return strings.Split(r.ShownBy, ",")
 }
 
-// Names returns the names of skills.
+// Names returns the names of entries.
 func Names(entries []*catalog.Entry) []string {
 	var out []string
 	for _, e := range entries {
@@ -165,25 +165,25 @@ func Names(entries []*catalog.Entry) []string {
 	return out
 }
 
-// watched describes how changes below a root are noticed.
+// watched describes the way in which changes below a root are noticed.
 type watched struct {
 	on  bool
 	why string
 }
 
-// watcher is a source of a folder on disk.
+// watcher is a source that can watch a folder on disk.
 type watcher interface {
 	catalog.Source
 	catalog.Watcher
 	Watching() (on bool, reason string)
 }
 
-// watchPatience bounds the time to register watches, which takes a system call for each of
-// at most a million folders.
+// watchPatience bounds the time for registering watches. Each folder takes a system call, and there
+// can be a million folders.
 const watchPatience = 30 * time.Second
 
-// watchAll watches all roots at the same time, as a server does, to learn whether the system
-// reports changes below each that answers.
+// watchAll watches all roots at the same time, as a server does. It returns, for each root that
+// answers, whether the system reports changes below it.
 func watchAll(ctx context.Context, v catalog.View, sources []catalog.Source) map[string]watched {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()

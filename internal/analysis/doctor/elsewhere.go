@@ -18,24 +18,24 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// The kinds of finds that a scan does not reach: a skill in an ignored folder or outside the
-// roots, a folder without SKILL.md, a single file of the name.
+// This file searches for skills that a scan does not reach: a skill in an ignored folder or outside
+// the roots, a folder without SKILL.md, or a single file of the name.
 
-// The bounds of that search. It is the last resort, and may run in a home folder.
+// The bounds of the search. It is the last resort, and may run in a home folder.
 const (
 	elsewherePatience = 2 * time.Second
 	elsewhereFolders  = 50_000
 	elsewhereFound    = 10
 )
 
-// Stray is a file or folder of the requested name in a place from which no skill is served.
+// Stray is a file or folder with the requested name from which no skill is served.
 type Stray struct {
 	At  string `json:"path"`
 	Why string `json:"why"`
 	Fix string `json:"fix"`
 }
 
-// elsewhere is the state of one such search.
+// elsewhere is the state of one search.
 type elsewhere struct {
 	r       *Report
 	key     skill.Key
@@ -43,12 +43,12 @@ type elsewhere struct {
 	bare    []BareFolder
 	seen    map[string]bool // folders that were reported
 	folders int
-	cut     string // the folder in which a bound was reached
-	full    bool   // enough was found
+	cut     string // the folder in which the search reached a bound, or ""
+	full    bool   // the search found enough
 }
 
-// searchElsewhere searches the roots for anything besides skills, and the repository outside
-// of the roots.
+// searchElsewhere searches the roots for anything of the name besides skills. It also searches the
+// repository outside the roots, and the folders of clients.
 func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	ctx, cancel := context.WithTimeout(ctx, elsewherePatience)
 	defer cancel()
@@ -77,8 +77,8 @@ func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	}
 }
 
-// root searches a root for folders and files of the name, and for skills in folders that a
-// scan ignores.
+// root searches a root for folders and files of the name, and for skills in folders that a scan
+// ignores.
 func (l *elsewhere) root(ctx context.Context, root string) {
 	_ = filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || at == root {
@@ -116,7 +116,7 @@ func (l *elsewhere) root(ctx context.Context, root string) {
 	})
 }
 
-// isFileOf reports whether the file has the skill's name with an extension.
+// isFileOf reports whether a file has the skill's name with an extension.
 func (l *elsewhere) isFileOf(name string) bool {
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	return stem != name && stem != "" && skill.KeyOf(stem) == l.key
@@ -131,14 +131,14 @@ func fileFix(name string) string {
 	return "if it is meant as a skill, make the folder " + display.Quote(folder) + " here and move the file into it as SKILL.md"
 }
 
-// skippedFolder looks for the skill below a folder that no scan enters.
+// skippedFolder searches for the skill below a folder that no scan enters.
 func (l *elsewhere) skippedFolder(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
 		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
 	}
 }
 
-// repository looks for the skill in folders that are not roots.
+// repository searches for the skill in folders of the repository that are not roots.
 func (l *elsewhere) repository(ctx context.Context, project string) {
 	chain := dir.Project(project, l.r.Options.Home)
 	if len(chain) == 0 {
@@ -156,7 +156,7 @@ func (l *elsewhere) repository(ctx context.Context, project string) {
 	}
 }
 
-// clients looks in plugins that are not served, and beside the user's roots.
+// clients searches in plugins that are not served, and beside the user's roots.
 func (l *elsewhere) clients(ctx context.Context) {
 	for _, p := range l.r.Options.Plugins {
 		if p.Root == "" && p.Dir != "" && len(l.strays) < elsewhereFound {
@@ -180,7 +180,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	}
 }
 
-// skills reports the skills below a folder that have the name, or whose folder has it.
+// skills returns the skills below a folder that have the name or are in a folder of the name.
 func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle) {
 	root := skill.Root{Label: "elsewhere", Scope: skill.ScopeProject, Dir: at}
 	scan, _ := dir.New(dir.Options{Root: root, NoLinks: true}).Scan(ctx)
@@ -230,7 +230,7 @@ func (l *elsewhere) folder(at string) {
 	}
 	entries, err := os.ReadDir(at)
 	if err != nil {
-		return // a notice says so
+		return // a notice reports it
 	}
 	b := BareFolder{At: l.display(at), Files: []string{}, dir: at}
 	for _, e := range entries {

@@ -17,42 +17,43 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Explanation collects everything about one name. Its exported fields are its JSON form.
+// Explanation describes everything that has one name. Its JSON form consists of its exported
+// fields.
 type Explanation struct {
 	Name      string `json:"name"`
-	Available bool   `json:"available"` // an agent that gives the name gets a skill
-	// Skills have the name, or are in a folder of it; Near have nearly the name.
+	Available bool   `json:"available"` // an agent that uses the name gets a skill
+	// Skills have the name or are in a folder of that name. Near have a similar name.
 	Skills []Skill `json:"skills"`
 	Near   []Skill `json:"near"`
-	// Folders have the name but no SKILL.md, and Strays are in places from which no skill is
-	// served. Notices are the scan's notices about the name.
+	// Folders have the name but no SKILL.md. Strays have it in places from which no skill is
+	// served. Notices are the notices of the scan about the name.
 	Folders    []BareFolder `json:"foldersWithoutSkill"`
 	Strays     []Stray      `json:"elsewhere"`
 	Notices    []Notice     `json:"passedOver"`
 	Unsearched []string     `json:"notLookedAt"`       // places where knack could not look
-	Missing    []Missing    `json:"missing,omitempty"` // that a lock has by this name, and no root
+	Missing    []Missing    `json:"missing,omitempty"` // skills of this name that a lock has and no root
 
-	Report  *Report          `json:"-"` // with the verdicts of Entries
+	Report  *Report          `json:"-"` // has the verdicts of Entries
 	Answer  Answer           `json:"-"`
 	Other   *catalog.Entry   `json:"-"` // see [LoadsOtherwise]
-	Entries []*catalog.Entry `json:"-"` // Skills
-	Similar []*catalog.Entry `json:"-"` // Near
-	Passed  []RootNotice     `json:"-"` // Notices, without those about Folders
+	Entries []*catalog.Entry `json:"-"` // the entries of Skills
+	Similar []*catalog.Entry `json:"-"` // the entries of Near
+	Passed  []RootNotice     `json:"-"` // Notices without those about Folders
 
 	isPath  bool           // the name is the path of a skill
 	loads   *catalog.Entry // the skill that an agent gets for the name, or nil
-	notices []RootNotice   // Notices
+	notices []RootNotice   // the notices of Notices, with their roots
 }
 
-// Answer says whether an agent can load a skill by a name.
+// Answer tells whether an agent can load a skill by a name.
 type Answer int
 
 // The answers.
 const (
 	Loads          Answer = iota
-	LoadsOtherwise        // the name is the folder's, and the skill there loads by another name
-	OnlyForPeople         // as a prompt only
-	OnlyForRunner         // with the tool set runner only
+	LoadsOtherwise        // the name is that of the folder, and the skill there loads by another name
+	OnlyForPeople         // only as a prompt
+	OnlyForRunner         // only with the tool set runner
 	OnlyHeld              // no: the operator's policy holds back every skill of the name
 	NotLoadable           // no
 	NotFound              // no skill has the name
@@ -84,16 +85,16 @@ const bareFiles = 20
 type BareFolder struct {
 	At    string   `json:"folder"`
 	Files []string `json:"files"`
-	Link  string   `json:"link,omitempty"` // its target, if it is a link
+	Link  string   `json:"link,omitempty"` // the target of the folder, if it is a link
 	Why   string   `json:"-"`
 	Fix   string   `json:"-"`
-	Left  []string `json:"-"` // the files that an interrupted knack left behind
-	dir   string   // its absolute path
+	Left  []string `json:"-"` // files that an interrupted knack left behind
+	dir   string   // absolute path of the folder
 }
 
 // explain sets the fields that are not part of the JSON form.
 func (b *BareFolder) explain() {
-	entries, _ := os.ReadDir(b.dir) // none if it cannot be read
+	entries, _ := os.ReadDir(b.dir) // nil if the folder cannot be read
 	misspelt := slices.IndexFunc(b.Files, typo.IsMainFile)
 	switch {
 	case b.Link != "" && holdsMain(b.dir):
@@ -133,8 +134,8 @@ type RootNotice struct {
 // At returns the displayed path of the notice.
 func (n RootNotice) At() string { return Below(n.Root, n.Path) }
 
-// Explain explains one name: a skill's, a folder's, LABEL:NAME, a skill:// URI or
-// a path. It judges the skills of the explanation. The only error is the context's.
+// Explain explains one name: that of a skill or a folder, LABEL:NAME, a skill:// URI or a path. It
+// judges the skills that have the name. The only error is the context's.
 func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Explanation, error) {
 	r := blank(v, o)
 	s := &Explanation{Name: name, Report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Notices: []Notice{}, Unsearched: []string{}}
@@ -175,7 +176,7 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 	return s, ctx.Err()
 }
 
-// collect finds the skills of the name, and those with a similar name.
+// collect finds the skills of the name, and the skills with a similar name.
 func (s *Explanation) collect(key skill.Key) {
 	v := s.Report.View
 	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
@@ -200,8 +201,8 @@ func (s *Explanation) collect(key skill.Key) {
 	}
 }
 
-// findFolders finds folders and files of the name in the roots and, if no skill has the name, in
-// all other places.
+// findFolders finds folders and files of the name in the roots. If no skill has the name, it also
+// searches all other places.
 func (s *Explanation) findFolders(ctx context.Context) {
 	for _, source := range s.Report.Options.Sources {
 		f, ok := source.(folders)
@@ -217,13 +218,13 @@ func (s *Explanation) findFolders(ctx context.Context) {
 		}
 	}
 	if len(s.Entries) == 0 {
-		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(s.Name), "/"+skill.MainFile)) // of a path
+		last := filepath.Base(strings.TrimSuffix(filepath.ToSlash(s.Name), "/"+skill.MainFile)) // the last element of a path
 		s.searchElsewhere(ctx, skill.KeyOf(last))
 	}
 }
 
-// collectNotices collects the scan's notices about the name, and the places that it could not
-// read.
+// collectNotices collects the notices of the scan about the name, and the places that the scan
+// could not read.
 func (s *Explanation) collectNotices(key skill.Key) {
 	for _, r := range s.Report.View.Roots {
 		if r.Err != nil {
@@ -244,7 +245,7 @@ func (s *Explanation) collectNotices(key skill.Key) {
 	}
 }
 
-// isExplained reports whether a notice explains a folder without a skill.
+// isExplained reports whether a notice already explains a folder without a skill.
 func (s *Explanation) isExplained(b BareFolder) bool {
 	return slices.ContainsFunc(s.notices, func(n RootNotice) bool {
 		switch {
@@ -260,7 +261,7 @@ func (s *Explanation) isExplained(b BareFolder) bool {
 // loadable reports whether an agent can load the skill by any name.
 func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
 
-// byFolder returns the skill in a folder of the requested name, if it loads only by another name.
+// byFolder returns a skill of the name's folder that loads only by another name, or nil.
 func (s *Explanation) byFolder() *catalog.Entry {
 	if i := slices.IndexFunc(s.Entries, loadable); i >= 0 && s.loads == nil {
 		return s.Entries[i]
@@ -268,7 +269,7 @@ func (s *Explanation) byFolder() *catalog.Entry {
 	return nil
 }
 
-// isPath reports whether the typed text is the skill's folder or its file.
+// isPath reports whether a name is the path of the skill's folder or main file.
 func (r *Report) isPath(e *catalog.Entry, name string) bool {
 	if e.Dir() == "" || !strings.ContainsAny(name, `/\`) && name != "." {
 		return false
@@ -281,7 +282,7 @@ func (r *Report) isPath(e *catalog.Entry, name string) bool {
 	return at == e.Dir() || filepath.Dir(at) == e.Dir() && strings.EqualFold(filepath.Base(at), skill.MainFile)
 }
 
-// folders is a source that can list folders without a skill.
+// folders is a source that can list the files of a folder without a skill.
 type folders interface {
 	Root() skill.Root
 	Names(name string, limit int) ([]string, bool)
@@ -296,7 +297,7 @@ func holdsMain(folder string) bool {
 }
 
 // newCommand returns the command that writes a new skill in a folder. It returns "" if the folder
-// cannot have one or a shell would misread its path.
+// cannot have a skill or a shell would misread its path.
 func newCommand(folder string) string {
 	name, parent := path.Base(folder), path.Dir(folder)
 	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {

@@ -13,18 +13,17 @@ type Problem struct {
 	Severity skill.Severity `json:"severity"`
 	Kind     check.Kind     `json:"kind"`
 	Group    check.Group    `json:"group"`
-	File     string         `json:"file"` // as shown to people
+	File     string         `json:"file"` // as displayed to people
 	Line     int            `json:"line,omitempty"`
 	Column   int            `json:"column,omitempty"`
 	Length   int            `json:"length,omitempty"` // in characters
 	Field    string         `json:"field,omitempty"`
 	Message  string         `json:"message"`
 	Fix      string         `json:"fix,omitempty"`
-	Fixable  string         `json:"fixable,omitempty"` // the level at which check --fix writes it
+	Fixable  string         `json:"fixable,omitempty"` // the level at which check --fix fixes it
 }
 
-// ProblemOf returns the JSON form of a finding. file is the name under which people know the
-// file.
+// ProblemOf returns the JSON form of a finding. file is the name of the file for people.
 func ProblemOf(f check.Finding, file string) Problem {
 	rule, _ := check.RuleOf(f.Rule)
 	return Problem{
@@ -39,7 +38,7 @@ type Skill struct {
 	Description string          `json:"description,omitempty"`
 	Status      catalog.Status  `json:"status"`
 	State       judgement.State `json:"state"`
-	Available   bool            `json:"available"` // served, perhaps under another name
+	Available   bool            `json:"available"` // served, possibly under another name
 	Publishable bool            `json:"publishable"`
 	URI         string          `json:"uri,omitempty"`
 	Root        string          `json:"root"`
@@ -54,14 +53,14 @@ type Skill struct {
 	HeldBack    *HeldBack       `json:"heldBack,omitempty"`
 	Problems    []Problem       `json:"problems,omitempty"`
 	Accepted    []string        `json:"accepted,omitempty"` // see [AcceptedIn]
-	// Unpublished are the problems that keep it out of the Skills extension's lists.
+	// Unpublished are the problems that keep the skill out of the Skills extension's lists.
 	Unpublished []Problem `json:"unpublishedBecause,omitempty"`
 	Runner      string    `json:"otherFileForRunner,omitempty"`
 	Files       int       `json:"files"`
 	More        bool      `json:"more,omitempty"` // there are more files than were counted
 	Bytes       int64     `json:"bytes"`
 	Hidden      int       `json:"dotEntries"`
-	Lock        *Lock     `json:"lock,omitempty"` // the state by the lock of its folder; absent without a lock
+	Lock        *Lock     `json:"lock,omitempty"` // the state compared with the folder's lock; absent without a lock
 }
 
 // SkillOf returns the JSON form of a judged skill.
@@ -87,7 +86,7 @@ func SkillOf(d *judgement.Verdict) Skill {
 	return s
 }
 
-// fileOf returns the name of one of a skill's files for people; "" means its folder.
+// fileOf returns the name of a skill's file for people. The file "" is the skill's folder.
 func fileOf(e *catalog.Entry, file string) string {
 	return skill.Join(e.Root.Name(), e.Path, file)
 }
@@ -105,10 +104,10 @@ type RootStatus struct {
 	Notices []Notice          `json:"notices,omitempty"`
 }
 
-// Notable reports whether the root is there, or there is something to say about it.
+// Notable reports whether the root exists, or has an error or a notice.
 func (r RootStatus) Notable() bool { return r.Present || r.Error != "" || len(r.Notices) > 0 }
 
-// Notice is the JSON form of a scan's notice.
+// Notice is the JSON form of a notice of a scan.
 type Notice struct {
 	Path    string       `json:"path"`
 	Rule    skill.RuleID `json:"rule"`
@@ -132,8 +131,8 @@ func Roots(v catalog.View) []RootStatus {
 	return out
 }
 
-// notFor000 explains why contract 000 reads another file for a skill, or no file. That
-// contract reads SKILL.MD or else SKILL.md. The result is "" if it reads the same file.
+// notFor000 explains why contract 000 reads another file for a skill, or no file. That contract
+// reads SKILL.MD or otherwise SKILL.md. The result is "" if it reads the same file.
 func notFor000(e *catalog.Entry) string {
 	all := append([]string{e.Entry}, e.Others()...)
 	for _, want := range []string{"SKILL.MD", "SKILL.md"} {

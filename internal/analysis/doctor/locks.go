@@ -5,7 +5,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Lock is the JSON form of a skill's state by the lock of its folder.
+// Lock is the JSON form of the state of a skill compared with the lock of its folder.
 type Lock struct {
 	Locked   catalog.LockState `json:"locked"`
 	Reason   string            `json:"reason,omitempty"`
@@ -16,10 +16,10 @@ type Lock struct {
 	Revision string            `json:"revision,omitempty"`
 	Signer   string            `json:"signer,omitempty"`
 	Pinned   bool              `json:"pinned,omitempty"`
-	Digest   string            `json:"digest,omitempty"` // of all files, as locked
+	Digest   string            `json:"digest,omitempty"` // the locked digest of all files
 }
 
-// LockOf returns the JSON form of a lock state, or nil if there is no lock.
+// LockOf returns the JSON form of a lock state, or nil without a lock.
 func LockOf(l catalog.Locked) *Lock {
 	if l.State == "" {
 		return nil
@@ -35,14 +35,14 @@ func LockOf(l catalog.Locked) *Lock {
 type LockStatus struct {
 	File   string `json:"file"`
 	Skills int    `json:"skills"`
-	Error  string `json:"error,omitempty"` // why it cannot be used
+	Error  string `json:"error,omitempty"` // why the lock cannot be used
 	Fix    string `json:"fix,omitempty"`
-	// Missing are the first of the locked skills that no root has; Absent counts all of them.
+	// Missing lists the first locked skills that no root has. Absent is the number of all of them.
 	Missing []Missing `json:"missing,omitempty"`
 	Absent  int       `json:"missingCount,omitempty"`
 }
 
-// Missing is a skill that a lock has and no root.
+// Missing is a skill that a lock has but no root.
 type Missing struct {
 	Folder  string `json:"folder"`
 	Name    string `json:"name"`

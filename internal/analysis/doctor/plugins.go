@@ -9,11 +9,12 @@ type Plugin struct {
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
 	Fix    string `json:"fix,omitempty"`
-	Root   string `json:"root,omitempty"` // the label of its root, if its skills are served
+	Root   string `json:"root,omitempty"` // the label of the plugin's root, if its skills are served
 	Dir    string `json:"dir,omitempty"`
 }
 
-// PluginTitle names a plugin, or the plugins of a client.
+// PluginTitle returns a title for a plugin. Without an id, it is a title for the plugins of a
+// client.
 func PluginTitle(client, id string) string {
 	if id == "" {
 		return "plugins of " + client
@@ -21,7 +22,7 @@ func PluginTitle(client, id string) string {
 	return "plugin " + id + " of " + client
 }
 
-// Title names the plugin.
+// Title returns the title of the plugin.
 func (p Plugin) Title() string { return PluginTitle(p.Client, p.ID) }
 
 // Why describes the plugin's state, with the fix.
@@ -36,7 +37,7 @@ func (p Plugin) Why() string {
 	return why
 }
 
-// pluginAt returns the plugin that has a folder and is not served, or nil.
+// pluginAt returns the plugin that contains a folder and is not served, or nil.
 func (o Options) pluginAt(at string) *Plugin {
 	for i := range o.Plugins {
 		if p := &o.Plugins[i]; p.Root == "" && p.Dir != "" && realpath.Within(p.Dir, at) {

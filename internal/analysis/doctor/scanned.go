@@ -16,8 +16,8 @@ import (
 // HeldBecause precedes each reason for holding back a skill.
 const HeldBecause = "held back: "
 
-// HeldReason returns why the operator's policy holds a skill back, without the prefix that says
-// so, and the fix. Both are "" if the skill is not held back.
+// HeldReason returns the reason for which the operator's policy holds a skill back, without its
+// prefix [HeldBecause], and the fix. Both are "" if the skill is not held back.
 func HeldReason(e *catalog.Entry) (why, fix string) {
 	p, _ := e.SkipReason()
 	if p.Rule != frontmatter.HeldBack {
@@ -32,7 +32,7 @@ type HeldBack struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// HeldBackOf returns why the operator's policy holds a skill back, or nil if it does not.
+// HeldBackOf returns the reason for which the operator's policy holds a skill back, or nil.
 func HeldBackOf(e *catalog.Entry) *HeldBack {
 	if why, fix := HeldReason(e); why != "" {
 		return &HeldBack{why, fix}
@@ -40,8 +40,8 @@ func HeldBackOf(e *catalog.Entry) *HeldBack {
 	return nil
 }
 
-// AcceptedIn returns the rules of a skill whose findings the operator accepts, each with the reason and
-// its place.
+// AcceptedIn returns the rules whose findings the operator accepts in a skill, each with the reason
+// and its place.
 func AcceptedIn(d *judgement.Verdict) (out []string) {
 	for _, f := range d.Findings {
 		if line := fmt.Sprintf("%s, %s", f.Rule, display.OneLine(f.Accepted)); f.Accepted != "" && !slices.Contains(out, line) {
@@ -70,14 +70,14 @@ func SplitSkipped(v catalog.View) (skipped, held []*catalog.Entry) {
 type ScanFinding struct {
 	Rule    skill.RuleID `json:"rule"`
 	Lane    scan.Lane    `json:"lane"`
-	File    string       `json:"file"` // in the skill; a secret in its name is cut
+	File    string       `json:"file"` // path in the skill; a secret in it is masked
 	Line    int          `json:"line,omitempty"`
 	Column  int          `json:"column,omitempty"`
 	Length  int          `json:"length,omitempty"` // in characters
 	Message string       `json:"message"`
 	Notes   []string     `json:"notes,omitempty"`
 	Fix     string       `json:"fix,omitempty"`
-	Text    string       `json:"text"` // the digest of the text that fires
+	Text    string       `json:"text"` // the digest of the text at which the rule fires
 }
 
 // ScanFindings returns the JSON form of findings.

@@ -13,21 +13,21 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Totals are the figures of a report. A server that still judges makes them from the verdicts it
-// has so far.
+// Totals are the figures of a report. A server that is still judging computes them from the
+// verdicts so far.
 type Totals struct {
-	// Count has every skill in its statuses, and the findings of the judged skills.
+	// Count has the status of every skill, and the findings of the judged skills.
 	Count judgement.Count
 	// Scan counts skills without a verdict as not scanned.
 	Scan judgement.ScanCount
-	// Judged and All are the number of judged skills, and of all skills.
+	// Judged is the number of judged skills, and All the number of all skills.
 	Judged, All int
 	Summaries   map[*catalog.Entry]*judgement.Summary // of the judged skills
-	// Flawed are the skills with an error or a warning, and the skipped skills, in the order of
-	// the view.
-	Flawed []*catalog.Entry
-	// Unpublished are the listed skills that the Skills extension does not publish, in the order
+	// Flawed are the judged skills with an error or a warning, and the skipped skills, in the order
 	// of the view.
+	Flawed []*catalog.Entry
+	// Unpublished are the listed skills that the Skills extension does not publish, in the order of
+	// the view.
 	Unpublished []Unpublished
 	// Rules are the rules that have findings which are not accepted, without the rules of package
 	// scan, sorted by severity and then by the number of skills. ScanRules are the rules of package
@@ -56,8 +56,8 @@ type Rule struct {
 // Lane returns the lane of the findings of a rule of package scan.
 func (r *Rule) Lane() scan.Lane { return check.Finding{Severity: r.Severity}.Lane() }
 
-// TotalsOf returns the figures of a view. verdict returns the verdict on a skill, or nil if it was
-// not judged, and the number of findings that the verdict lacks.
+// TotalsOf returns the figures of a view. verdict returns the verdict on a skill, or nil if the
+// skill was not judged, and a count of further findings that the verdict lacks.
 func TotalsOf(v catalog.View, verdict func(*catalog.Entry) (*judgement.Verdict, judgement.Tally)) *Totals {
 	t := &Totals{Count: judgement.CountOf(v, nil), Scan: judgement.NewScanCount(), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*judgement.Summary, len(v.Entries)), rules: map[skill.RuleID]*Rule{}}
 	summaries := make([]judgement.Summary, 0, len(v.Entries)) // one allocation
@@ -103,10 +103,10 @@ func TotalsOf(v catalog.View, verdict func(*catalog.Entry) (*judgement.Verdict, 
 // Complete reports whether every skill has been judged.
 func (t *Totals) Complete() bool { return t.Judged == t.All }
 
-// Rule returns the counts of a rule, or nil if it has no finding.
+// Rule returns the counts of a rule, or nil if the rule has no finding.
 func (t *Totals) Rule(id skill.RuleID) *Rule { return t.rules[id] }
 
-// addRule counts findings of a skill.
+// addRule counts n findings of a skill.
 func (t *Totals) addRule(e *catalog.Entry, k judgement.Key, n int) {
 	r := t.rules[k.Rule]
 	if r == nil {
@@ -123,7 +123,7 @@ func (t *Totals) addRule(e *catalog.Entry, k judgement.Key, n int) {
 	r.Skills, r.Findings = len(r.Of), r.Findings+n
 }
 
-// rank orders severities, the worst first.
+// rank returns the order of a severity, 0 for the worst.
 func rank(s skill.Severity) int {
 	return slices.Index([]skill.Severity{skill.SeverityError, skill.SeverityWarning, skill.SeverityInfo}, s)
 }

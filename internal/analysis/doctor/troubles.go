@@ -15,21 +15,21 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Trouble is one thing that costs the user something: a skill, a root or a file, with the fix.
+// Trouble is one problem that costs the user something, in a skill, a root or a file, with the fix.
 type Trouble struct {
 	At, Why string
 	Fix     string // in words, or ""
 	Run     string // the command that fixes it, or ""
 }
 
-// Troubles are the things of one kind.
+// Troubles are the troubles of one kind.
 type Troubles struct {
 	Title string
 	All   []Trouble
 }
 
-// Troubles returns all problems that cost the user something, worst first: skills that no agent
-// gets, dangerous and changed ones, skills that another one replaces, and faults.
+// Troubles returns all problems that cost the user something, worst first. They are skills that no
+// agent gets, dangerous and changed skills, skills that another one replaces, and faults.
 func (r *Report) Troubles() (out []Troubles) {
 	for _, t := range []Troubles{
 		{Title: "settings that are not used", All: r.unused()},
@@ -53,7 +53,7 @@ func (r *Report) Troubles() (out []Troubles) {
 	return out
 }
 
-// unused returns the files of settings that are not used.
+// unused returns the settings files that are not used.
 func (r *Report) unused() (out []Trouble) {
 	for _, text := range r.Unused {
 		at, why, _ := strings.Cut(text, ": ")
@@ -84,7 +84,7 @@ func (r *Report) unread() (out []Trouble) {
 	return out
 }
 
-// stale returns the sources of which an earlier release is served, since the last poll failed.
+// stale returns the sources that serve an earlier release because the last poll failed.
 func (r *Report) stale() (out []Trouble) {
 	for _, f := range r.Followed {
 		if why := f.Failed(); why != "" && f.Error == "" {
@@ -108,7 +108,8 @@ func (r *Report) skipped() Troubles {
 	return t
 }
 
-// fixCommand returns the command that fixes a finding of a rule in a skill, or "" if knack cannot.
+// fixCommand returns the command that fixes a finding of a rule in a skill, or "" if knack cannot
+// fix it.
 func (r *Report) fixCommand(e *catalog.Entry, rule skill.RuleID) string {
 	for _, f := range r.Verdicts[e].Findings {
 		switch {
@@ -154,7 +155,7 @@ func (r *Report) dangerous() (out []Trouble) {
 	return out
 }
 
-// drifted returns the skills that differ from their lock, and the locked ones that are not there.
+// drifted returns the skills that differ from their lock, and the locked skills that are missing.
 func (r *Report) drifted() (out []Trouble) {
 	out = r.lockFaults(func(s catalog.LockState) bool { return s != catalog.NotLocked })
 	for _, l := range r.View.Locks() {
@@ -169,12 +170,12 @@ func (r *Report) drifted() (out []Trouble) {
 	return out
 }
 
-// unlocked returns the skills that their lock does not have.
+// unlocked returns the skills beside locked skills that the lock does not have.
 func (r *Report) unlocked() []Trouble {
 	return r.lockFaults(func(s catalog.LockState) bool { return s == catalog.NotLocked })
 }
 
-// lockFaults returns the skills that are not as locked, of the states that fit.
+// lockFaults returns the skills whose lock state has a fix and satisfies fits.
 func (r *Report) lockFaults(fits func(catalog.LockState) bool) (out []Trouble) {
 	for _, e := range r.View.Entries {
 		if l := r.Verdicts[e].Locked; l.Fix != "" && fits(l.State) {
@@ -194,7 +195,7 @@ func (r *Report) shadowed() (out []Trouble) {
 }
 
 // notices returns the notices of roots above the severity info, and the files that an interrupted
-// knack left.
+// knack left behind.
 func (r *Report) notices() (out []Trouble) {
 	for _, root := range r.View.Roots {
 		for _, n := range root.Notices {
@@ -211,7 +212,7 @@ func (r *Report) notices() (out []Trouble) {
 	return out
 }
 
-// plugins returns the plugins with a fault. One that is merely disabled is not a trouble.
+// plugins returns the plugins with a fault. A plugin that is merely disabled is no trouble.
 func (r *Report) plugins() (out []Trouble) {
 	for _, p := range r.Plugins {
 		if p.Reason != "" && p.Fix != "" {
@@ -232,8 +233,8 @@ func (r *Report) Unpublished() (out []Trouble) {
 	return out
 }
 
-// faulty counts by root the errors and warnings of the skills that have no trouble of their own. It
-// names the skill if it is a root's only one.
+// faulty counts, for each root, the errors and warnings of the skills that are in no other group of
+// troubles. If a root has only one such skill, the trouble is about that skill.
 func (r *Report) faulty() (t Troubles) {
 	t.Title = "with other errors or warnings"
 	for _, root := range r.View.Roots {
@@ -245,7 +246,7 @@ func (r *Report) faulty() (t Troubles) {
 				continue
 			}
 			d := r.Verdicts[e].Summary()
-			d.Errors -= d.Scan.Errors // they are among the dangerous ones
+			d.Errors -= d.Scan.Errors // these are counted as dangerous
 			if d.Errors+d.Warnings > 0 {
 				skills, last = skills+1, e
 				s.Merge(d.Severities)

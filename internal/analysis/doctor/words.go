@@ -14,15 +14,16 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Heading names a root, and its folder if it has one.
+// Heading returns the label of a root, with its folder if it has one.
 func Heading(r skill.Root) string {
-	if r.Dir == "" || r.Shown == "" { // over HTTP no answer names a folder
+	if r.Dir == "" || r.Shown == "" { // over HTTP, no answer contains a folder
 		return r.Label
 	}
 	return r.Label + " (" + r.Shown + ")"
 }
 
-// UnreadReason says why a root is not read, and the fix, for a line that names the root.
+// UnreadReason returns the reason why a root is not read, and the fix, for a line that begins with
+// the root.
 func UnreadReason(r catalog.RootStatus) string {
 	reason, fix := r.Reason()
 	if r.State() == catalog.RootUnreadable {
@@ -40,7 +41,7 @@ func Below(r skill.Root, path string) string {
 	return strings.TrimSuffix(at, "/") + "/" + path
 }
 
-// placeOf returns the file of a finding of a skill, for people, and the position in it.
+// placeOf returns the file of a skill's finding, for people, with the position in the file.
 func placeOf(e *catalog.Entry, f check.Finding) check.Place {
 	file := e.Place()
 	if f.File != "" {
@@ -70,10 +71,10 @@ func FindingLine(f check.Finding) string {
 	return s
 }
 
-// mostPrompts is how many skills the server offers as prompts (product limit).
+// mostPrompts is the number of skills that the server offers as prompts (product limit).
 const mostPrompts = 100
 
-// limits lists the places that reach a bound of knack or of the specification.
+// limits returns lines about the places that reach a bound of knack or of the specification.
 func (r *Report) limits() []string {
 	var out []string
 	for _, root := range r.View.Roots {
@@ -103,7 +104,7 @@ func (r *Report) limits() []string {
 	return out
 }
 
-// Excluded says why a skill is unlisted.
+// Excluded returns the reason why a skill is unlisted.
 func Excluded(e *catalog.Entry) string {
 	if e.Root.Unlisted || e.By == nil {
 		return "its root is excluded"
@@ -116,7 +117,7 @@ func LeftOver(names []string) string {
 	return FirstOf(names) + ": knack was interrupted while it wrote here (delete what it left)"
 }
 
-// FirstOf names the first few of a list.
+// FirstOf returns the first few names of a list, for people.
 func FirstOf(names []string) string {
 	const few = 5
 	if len(names) == few+1 {
