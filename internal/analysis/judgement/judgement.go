@@ -1,9 +1,9 @@
 // Package judgement judges skills.
 //
-// It is the one place that does: a verdict joins the format problems of package check, the
-// findings of package scan, and the place of the skill among the others. Commands, pages and the
-// API print verdicts and count them. Only knack scan, which also takes skills of no catalogue, prints
-// reports of package scan themselves.
+// All verdicts on skills come from this package. A verdict joins the format problems of package
+// check, the findings of package scan, and the place of the skill among the others. Commands, pages
+// and the API print verdicts and count them. Only knack scan, which also accepts skills outside the
+// catalogue, prints reports of package scan directly.
 package judgement
 
 import (
@@ -22,26 +22,28 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Verdict has all findings about one skill in its place among the others, and describes its
-// folder.
+// Verdict contains all findings about one skill in its place among the others, and describes the
+// skill's folder.
 type Verdict struct {
 	Entry *catalog.Entry
-	// Report is the report of package check on the skill itself. It includes the findings about
-	// the skill's place: a name that another skill has, or a URI that does not end with the name.
+	// Report is the report of package check on the skill itself. It also includes the findings
+	// about the skill's place: a name that another skill has, or a URI that does not end with the
+	// name.
 	check.Report
-	// Hidden are the first of its dot-entries, which are never served. NHidden is their
-	// number. Left are the files that an interrupted knack left behind.
+	// Hidden are the first dot-entries of the skill, which are never served. NHidden is the number
+	// of all of them. Left are the files that an interrupted knack left behind.
 	Hidden  []string
 	NHidden int
 	Left    []string
-	// Locked is the skill's state by the lock of the folder. [Judge.Of] does not set it.
+	// Locked is the state of the skill compared with the lock of its folder. [Judge.Of] does not
+	// set it.
 	Locked catalog.Locked
 }
 
 const (
-	// hiddenShown is the number of dot-entries of a skill that are named.
+	// hiddenShown bounds the dot-entries of a skill that a verdict lists.
 	hiddenShown = 5
-	// hiddenCounted is the maximum number that is counted.
+	// hiddenCounted bounds the dot-entries that are counted.
 	hiddenCounted = 1000
 )
 
@@ -52,7 +54,7 @@ type hiddenLister interface {
 
 // InPlace returns the verdict on a skill in its place, given the report on the skill itself. If
 // another skill shadows it, by is the position of the name in that skill's SKILL.md. The verdict
-// has no dot-entries.
+// lacks the dot-entries.
 func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	d := &Verdict{Entry: e, Report: own}
 	d.Findings = slices.Clip(d.Findings)
@@ -74,22 +76,25 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 type Judge struct {
 	// Lanes overrides the lanes of rules of package scan, as the operator sets them.
 	Lanes map[skill.RuleID]scan.Lane
-	// Known, if not nil, returns a scan report of exactly the bytes served of a skill, or nil.
-	// Such a report is the only one of a held-back skill.
+	// Known, if not nil, returns a scan report of exactly the bytes that are served of a skill, or
+	// nil. A held-back skill is not scanned, so this report is the only one of its contents.
 	Known func(*catalog.Entry) *scan.Report
-	// Accepted, if not nil, returns why the operator accepts a rule's findings in a skill, or "".
+	// Accepted, if not nil, returns the reason for which the operator accepts a rule's findings in
+	// a skill, or "".
 	Accepted func(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string
-	// Quick judges only the format, unless Known has a report. Such a verdict is not whole.
+	// Quick judges only the format, unless Known has a report. A verdict on the format is not
+	// whole.
 	Quick bool
 }
 
-// Own judges a skill on its own. It reads the skill's files in their present state. It never
-// fails: anything that cannot be read is a finding. If the context ends, the report is incomplete.
-// That the operator's policy holds the skill back is a consequence of findings, and none itself.
+// Own judges a skill without regard to other skills. It reads the present state of the skill's
+// files. It never fails: anything that it cannot read is a finding. If the context ends, the report
+// is incomplete. That the operator's policy holds the skill back is no finding, but a consequence
+// of findings.
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
 	r := j.report(ctx, e)
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
-	accepted := map[skill.RuleID]string{} // the files are read to answer, so each rule is asked for once
+	accepted := map[skill.RuleID]string{} // Accepted reads the files of the skill, so it is called once per rule
 	for i := range r.Findings {
 		if f := &r.Findings[i]; j.Accepted != nil && f.Kind() == check.KindScan && scan.MayHoldBack(f.Rule, f.Lane()) {
 			why, ok := accepted[f.Rule]
@@ -139,8 +144,8 @@ func (j Judge) Of(ctx context.Context, e *catalog.Entry) *Verdict {
 	return d
 }
 
-// All judges every skill of a view, in the order of its entries, on every processor. It counts
-// them in the context's [skill.Progress]. The only error is the context's.
+// All judges every skill of a view concurrently, and returns the verdicts in the order of the
+// entries. It counts the skills in the context's [skill.Progress]. The only error is the context's.
 func (j Judge) All(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 	all := make([]*Verdict, len(v.Entries))
 	progress := skill.Progress(ctx)
@@ -155,8 +160,8 @@ func (j Judge) All(ctx context.Context, v catalog.View) ([]*Verdict, error) {
 	return all, ctx.Err()
 }
 
-// Unpublished lists the findings that keep an available skill out of the Skills extension's
-// lists. It lists none for a published, skipped or unlisted skill.
+// Unpublished returns the findings that keep an available skill out of the Skills extension's
+// lists. It returns none for a published, skipped or unlisted skill.
 func (d *Verdict) Unpublished() (out []check.Finding) {
 	if !d.Skill.Available || d.Entry.Status == catalog.Unlisted {
 		return nil
@@ -179,7 +184,7 @@ type Severities struct {
 // Add counts one finding.
 func (s *Severities) Add(severity skill.Severity) { *s.Of(severity)++ }
 
-// Merge adds other counts.
+// Merge adds the counts of o.
 func (s *Severities) Merge(o Severities) {
 	s.Errors, s.Warnings, s.Infos = s.Errors+o.Errors, s.Warnings+o.Warnings, s.Infos+o.Infos
 }
@@ -203,7 +208,7 @@ type Summary struct {
 	Scan Severities
 	// Judged reports whether the contents were judged, and not only the format.
 	Judged bool
-	// Published reports whether the Skills extension's lists have the skill.
+	// Published reports whether the Skills extension's lists contain the skill.
 	Published bool
 	Held      bool // the operator's policy holds the skill back; its status is skipped
 }
@@ -228,18 +233,18 @@ func (s *Summary) Add(k Key, n int) {
 // State is the state of a skill in one word.
 type State string
 
-// The states. A shadowed or unlisted skill has that state even if it has findings, since its
-// author has to know of its name first.
+// The states. A shadowed or unlisted skill has that state even if it has findings, since its author
+// must first learn about its name.
 const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
-	Shadowed State = "shadowed" // served, under another name than its own
-	Copied   State = "copied"   // served, and the same bytes as the skill that has its name
+	Shadowed State = "shadowed" // served under another name than its own
+	Copied   State = "copied"   // served, with the same bytes as the skill that has its name
 	Unlisted State = "unlisted" // served by its name but in no list, since its root is excluded
 	Skipped  State = "skipped"  // not served, because of a fault
 	Held     State = "held"     // not served, because of the operator's policy
-	// NotJudged is the state of a served skill whose format has no fault and whose contents are
-	// unknown.
+	// NotJudged is the state of a served skill whose format has no error or warning and whose
+	// contents were not judged.
 	NotJudged State = "not judged"
 )
 
@@ -309,7 +314,7 @@ type Part struct {
 	State State
 }
 
-// Word returns the state for people, to follow the number.
+// Word returns the state as a word that follows the number.
 func (p Part) Word() string {
 	if p.State == Held {
 		return "held back"
@@ -324,17 +329,17 @@ func (s Statuses) Unavailable() []Part {
 	return slices.DeleteFunc(parts, func(p Part) bool { return p.N == 0 })
 }
 
-// Count is a number of skills and problems.
+// Count has the numbers of skills and problems.
 type Count struct {
 	Statuses
 	Publishable int `json:"publishable"`
-	// Fine, Problems and NotJudged are the available skills by [State].
+	// Fine, Problems and NotJudged count the available skills by [State].
 	Fine      int `json:"fine"`
 	Problems  int `json:"problems"`
 	NotJudged int `json:"notJudged,omitempty"`
-	// Severities count the findings about skills and the notices of a root; Scan counts the
-	// findings of package scan among them. Both are nil, and left out of the JSON form, if the
-	// contents of an available skill were not judged: no number says that it has no finding.
+	// Severities counts the findings about skills and the notices of roots. Scan counts those
+	// findings that are of package scan. Both are nil, and absent from the JSON form, if the
+	// contents of an available skill were not judged: then no number is known.
 	*Severities
 	Scan    *Severities `json:"scan,omitempty"`
 	Notices int         `json:"notices"` // also included in the severities
@@ -359,7 +364,7 @@ func CountOf(v catalog.View, all []*Verdict) Count {
 	return c
 }
 
-// Add counts the verdict on a skill whose status is counted.
+// Add counts the verdict on a skill whose status is already counted.
 func (c *Count) Add(s Summary) {
 	if s.Published {
 		c.Publishable++

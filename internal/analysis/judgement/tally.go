@@ -13,7 +13,7 @@ import (
 type Key struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
-	Accepted bool // by the operator: counts as an info, and in no lane of a scan
+	Accepted bool // accepted by the operator: counts as an info, and in no lane
 }
 
 // KeyOf returns the key of a finding.
@@ -31,12 +31,12 @@ func (d *Verdict) Tally() Tally {
 	return out
 }
 
-// ScanCount counts the scan findings of a view's skills that are not accepted: at most 100 of a
-// skill.
+// ScanCount counts the scan findings of a view's skills that the operator does not accept. It
+// counts at most 100 findings per skill.
 type ScanCount struct {
 	Enforce LaneCount `json:"enforce"`
 	Review  LaneCount `json:"review"`
-	// Unscanned is the number of skills that are not scanned yet, or cannot be scanned.
+	// Unscanned is the number of skills that are not scanned yet or cannot be scanned.
 	Unscanned int `json:"unscanned,omitempty"`
 }
 
@@ -47,12 +47,12 @@ type LaneCount struct {
 	Rules    []skill.RuleID `json:"rules"` // sorted
 }
 
-// NewScanCount returns the count of no skill.
+// NewScanCount returns a count of zero skills.
 func NewScanCount() ScanCount {
 	return ScanCount{Enforce: LaneCount{Rules: []skill.RuleID{}}, Review: LaneCount{Rules: []skill.RuleID{}}}
 }
 
-// Add counts a skill. A skipped skill has nothing to scan.
+// Add counts a skill. A skipped skill has nothing to scan, so it does not count as unscanned.
 func (c *ScanCount) Add(d *Verdict, t Tally) {
 	if !d.Whole && (d.Entry.Status != catalog.Skipped || d.Entry.HeldBack()) {
 		c.Unscanned++
