@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// plugin judges the plugin in a folder below the judged one, once. e is its entry in a
-// marketplace, or nil.
+// plugin judges the plugin in a folder below the judged one, unless it has already judged it. e is
+// the entry of the plugin in a marketplace, or nil.
 func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) error {
 	if j.plugins[folder] != nil {
 		return nil
@@ -33,7 +33,7 @@ func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) erro
 	}
 	var portable *plugin.Manifest
 	var own *file
-	var named []string // folders that a client reads for skills, besides skills/
+	var named []string // folders besides skills/ that a client reads for skills
 	for _, of := range plugin.Manifests {
 		f := j.read(fsys, folder, of.Path, plugin.MaxManifest, plugin.RuleFile, plugin.Rejects)
 		if f == nil {
@@ -109,8 +109,8 @@ func (j *judge) hasNative(fsys fs.FS) bool {
 	})
 }
 
-// undeclared returns the faults of a plugin.json that claims no version of Agent Plugins, in a plugin
-// that today's clients load by their own manifests; they are not errors.
+// undeclared reduces the effects of the faults of a plugin.json that declares no version of Agent
+// Plugins. Today's clients load such a plugin by their own manifests, so the faults are not errors.
 func undeclared(faults []plugin.Fault) []plugin.Fault {
 	for i := range faults {
 		faults[i].Effect = min(faults[i].Effect, plugin.Ignores)
@@ -125,7 +125,7 @@ const (
 	maxDeep  = 100    // findings of one plugin
 )
 
-// skills finds the skills of a plugin, also at places where clients differ.
+// skills finds the skills of a plugin, and reports skills at places where clients differ.
 func (j *judge) skills(ctx context.Context, fsys *dir.Package, p *Plugin, named []string) error {
 	at := func(name string) *file { return &file{path: path.Join(p.Folder, name)} }
 	if main, err := fsys.Entries("."); err == nil && hasMain(main) {
@@ -229,12 +229,12 @@ func (j *judge) below(fsys *dir.Package, p *Plugin, folder string, entries []fs.
 	}
 }
 
-// hasMain reports whether a folder contains a path named exactly SKILL.md.
+// hasMain reports whether a folder contains a file named exactly SKILL.md.
 func hasMain(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == skill.MainFile && !e.IsDir() })
 }
 
-// servers judges the mcp.json of a plugin with a plugin.json.
+// servers judges the mcp.json of a plugin that has a plugin.json.
 func (j *judge) servers(fsys *dir.Package, p *Plugin, schema string) {
 	f := j.read(fsys, p.Folder, plugin.ServersFile, plugin.MaxManifest, plugin.RuleMCPFile, plugin.Disables)
 	if f == nil {
@@ -272,8 +272,8 @@ func (j *judge) servers(fsys *dir.Package, p *Plugin, schema string) {
 	}
 }
 
-// target looks at the file or folder that a server names, and reports whether clients skip the
-// server for it.
+// target checks the file or folder that a server names. It reports whether clients skip the server
+// because of it.
 func (j *judge) target(fsys fs.FS, f *file, name string, at plugin.Span, field, server string) (skipped bool) {
 	if name == "" {
 		return false

@@ -1,6 +1,7 @@
-// Package plugins judges plugins and marketplaces on the disk: their files, by package plugin, and
-// the folders to which they refer. A finding describes how a client that conforms to Agent Plugins
-// 1.0.0 behaves, and how today's clients differ. It runs nothing and connects to nothing.
+// Package plugins judges plugins and marketplaces on disk. It judges their files by package plugin,
+// and the folders to which the files refer. A finding describes how a client that conforms to Agent
+// Plugins 1.0.0 behaves, and how today's clients differ. The package runs nothing and connects to
+// nothing.
 package plugins
 
 import (
@@ -22,33 +23,34 @@ import (
 
 // Finding is a finding in a file of a plugin or a marketplace.
 type Finding struct {
-	check.Finding // File is below the folder that was judged
+	check.Finding // File is below the judged folder
 	// Text is the file's text for excerpts, or nil.
 	Text *check.Source
 }
 
-// State is how a client that conforms to Agent Plugins treats a plugin.
+// State is the way in which a client that conforms to Agent Plugins treats a plugin.
 type State string
 
 // The states.
 const (
 	Loads    State = "loads"
 	Rejected State = "rejected"
-	Absent   State = "absent" // it has no plugin.json at its root, and is a plugin of single clients
+	Absent   State = "absent" // there is no plugin.json at its root, so it is a plugin for single clients
 )
 
 // Plugin is a judged plugin.
 type Plugin struct {
-	Folder        string // below the folder that was judged, "." for itself
+	Folder        string // below the judged folder; "." for that folder itself
 	Name, Version string
 	Manifests     []string // the files below Folder
 	State         State
-	// Skills are the folders of the skills that a client discovers (§7.1); Outside are those that it
-	// skips since they lead out of the plugin. Whether a skill is valid is not judged here.
+	// Skills are the folders of the skills that a client discovers (§7.1). Outside are those that
+	// it skips because they lead out of the plugin. This package does not judge whether a skill is
+	// valid.
 	Skills, Outside []string
-	// Servers are the MCP servers that a client uses, and Skipped the others.
+	// Servers are the MCP servers that a client uses, and Skipped the other servers.
 	Servers, Skipped []string
-	// Disabled reports whether a client uses no server, for a fault in mcp.json as a whole.
+	// Disabled is set if a client uses no server because mcp.json as a whole has a fault.
 	Disabled bool
 }
 
@@ -58,7 +60,7 @@ type Marketplace struct {
 	Name     string
 	Rejected bool
 	Plugins  []string // the names of the plugins that can be installed
-	Skipped  []string // the names of the others
+	Skipped  []string // the names of the other plugins
 }
 
 // Report is the verdict on a folder.
@@ -68,8 +70,8 @@ type Report struct {
 	Findings     []Finding
 }
 
-// Root returns the folder of the plugin or the marketplace whose file is at a slash-separated path,
-// and whether it is such a file.
+// Root returns the folder of the plugin or marketplace to which a file belongs. The path of the
+// file is slash-separated. ok is false if it is no such file.
 func Root(file string) (root string, ok bool) {
 	all := slices.Concat(plugin.Manifests, plugin.Marketplaces, []plugin.File{{Path: plugin.ServersFile}})
 	slices.SortStableFunc(all, func(a, b plugin.File) int { return cmp.Compare(len(b.Path), len(a.Path)) })
@@ -84,9 +86,10 @@ func Root(file string) (root string, ok bool) {
 	return "", false
 }
 
-// Judge judges the marketplaces and the plugin in the folder at an absolute path, and the plugins
-// below it that the marketplaces name. The report is nil if there is neither. asked is set if the
-// user named a file of it; without it, a plugin.json counts only if it or the folder looks like a plugin of agents.
+// Judge judges the plugin and the marketplaces in the folder at an absolute path, and the plugins
+// below it that the marketplaces list. The report is nil if there is neither. asked is set if the
+// user named a file of the plugin. Otherwise, a plugin.json counts only if it or the folder looks
+// like a plugin of agents.
 func Judge(ctx context.Context, folder string, asked bool) (*Report, error) {
 	root, err := dir.OpenPackage(folder)
 	if err != nil {
@@ -110,7 +113,7 @@ func Judge(ctx context.Context, folder string, asked bool) (*Report, error) {
 	return &j.report, nil
 }
 
-// sort sorts the findings of each file by position. The files keep their order.
+// sort sorts the findings of each file by position. The order of the files stays the same.
 func (j *judge) sort() {
 	order := map[string]int{}
 	for i, f := range j.report.Findings {
@@ -141,7 +144,8 @@ type judge struct {
 	plugins map[string]*Plugin // by folder
 }
 
-// isPlugin reports whether the judged folder is a plugin. Other programs have a plugin.json too.
+// isPlugin reports whether the judged folder is a plugin. A plugin.json alone does not decide it,
+// since other programs also have one.
 func (j *judge) isPlugin(asked bool) bool {
 	exists := func(name string) bool {
 		_, err := fs.Stat(j.root, name)
@@ -175,8 +179,8 @@ type file struct {
 	at   func(offset int) skill.Position
 }
 
-// read reads a file of a plugin or marketplace. If it cannot be read, there is a finding of the
-// rule, with a severity of the effect; nothing is returned for a file that does not exist.
+// read reads a file of a plugin or marketplace. If the file cannot be read, it reports a finding of
+// the rule with the severity of the effect bad. It returns nil if the file does not exist.
 func (j *judge) read(fsys fs.FS, folder, name string, most int64, rule string, bad plugin.Effect) *file {
 	f := &file{path: path.Join(folder, name)}
 	data, _, err := skill.ReadFile(fsys, name, most)
@@ -214,7 +218,7 @@ func dangling(fsys fs.FS, name string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == path.Base(name) })
 }
 
-// add adds a fault of a file.
+// add adds a fault of a file to the findings.
 func (j *judge) add(f *file, fault plugin.Fault) {
 	found := Finding{Text: f.text, Finding: check.Finding{
 		Rule: skill.RuleID(fault.Rule), Severity: check.Severities[fault.Effect], File: f.path, Field: fault.Field, Message: fault.Message, Fix: fault.Fix,
@@ -297,7 +301,7 @@ func (j *judge) entry(ctx context.Context, f *file, m *plugin.Marketplace, i int
 	usable := true
 	fsys, err := j.root.Sub(e.Source.Path)
 	if err != nil {
-		return false, nil // it changed just now
+		return false, nil // the folder has just changed
 	}
 	claude := j.manifest(fsys, plugin.Manifests[1])
 	if !e.Strict && m.Client == plugin.Claude && claude != nil && len(claude.Components) > 0 {
@@ -319,7 +323,7 @@ func (j *judge) entry(ctx context.Context, f *file, m *plugin.Marketplace, i int
 	return usable, nil
 }
 
-// manifest returns the manifest of a client, or nil if it has no readable one.
+// manifest returns the manifest of a client, or nil if there is no readable one.
 func (j *judge) manifest(fsys fs.FS, of plugin.File) *plugin.Manifest {
 	data, _, err := skill.ReadFile(fsys, of.Path, plugin.MaxManifest)
 	if err != nil {
