@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// fileMode lets only the operator read the log. An existing file keeps its mode.
+// fileMode allows only the operator to read the log. An existing file keeps its mode.
 const fileMode fs.FileMode = 0o600
 
-// retryAfter is the time until another rotation is tried after one failed.
+// retryAfter is the time between a failed rotation and the next attempt.
 const retryAfter = time.Minute
 
 type errLost uint64
@@ -51,11 +51,11 @@ func (s *stream) write(lines []byte) (int, error) {
 func (*stream) reopen() error { return nil }
 func (*stream) close() error  { return nil }
 
-// file is a sink that writes to a file and rotates it: name.1 is the previous file, name.2 the
-// one before it.
+// file is a sink that writes to a file and rotates it: name.1 is the previous file, and name.2 the
+// one before that.
 //
-// It opens and renames its files itself. Package edit would have to read a file that the operator
-// may have made writable only. It also replaces no file by another, as a rotation does.
+// It does not use package edit, which would have to read the file, and the operator may have made
+// the file writable only. A rotation also replaces existing files, which package edit never does.
 type file struct {
 	path    string
 	maxSize int64
@@ -68,7 +68,7 @@ type file struct {
 	again time.Time // no rotation is tried before this time
 }
 
-// ErrIrregular is returned if the log's path is not a regular file.
+// ErrIrregular is the error for a log path that is not a regular file.
 var ErrIrregular = errors.New("it is not a regular file")
 
 func (l *file) open() error {
@@ -92,7 +92,7 @@ func (l *file) open() error {
 	return nil
 }
 
-// endsTorn reports whether the file ends within a line, because its last writer died.
+// endsTorn reports whether the file ends within a line, because its last writer was killed.
 func endsTorn(path string, size int64) bool {
 	if size == 0 {
 		return false
@@ -147,7 +147,7 @@ func (l *file) write(lines []byte) (int, error) {
 // files still have every line.
 func (l *file) rotate() error {
 	name := func(n int) string { return l.path + "." + strconv.Itoa(n) }
-	if err := l.f.Close(); err != nil { // may report that data was not written
+	if err := l.f.Close(); err != nil { // it may report that data was not written
 		l.f = nil
 		return errors.Join(err, l.open())
 	}
@@ -164,7 +164,7 @@ func (l *file) rotate() error {
 	return l.open()
 }
 
-// reopen opens the path again. It keeps the old file if that fails.
+// reopen opens the path again. If that fails, it continues with the old file.
 func (l *file) reopen() error {
 	old := l.f
 	if err := l.open(); err != nil {

@@ -1,5 +1,5 @@
-// Package audit writes a server's events to a log, one JSON object a line. A line has the subject,
-// the request and the result.
+// Package audit writes a server's events to a log, one JSON object per line. A line has the
+// subject, the request and the result.
 package audit
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// maxText bounds each text of a line, in bytes: clients choose most of the texts.
+// maxText bounds each text of a line, in bytes. Clients choose most of the texts.
 const maxText = 512
 
-// appendLine appends an event as a line. JSON escapes characters that would end or forge a line.
-// Direction and format characters are escaped too, since people read the log.
+// appendLine appends an event as a line of JSON, which escapes characters that would end or forge a
+// line. appendLine also escapes direction and format characters, since people read the log.
 func appendLine(b []byte, e event.Event) []byte {
 	texts := []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File, &e.Reason}
 	if e.Change != nil {

@@ -14,12 +14,13 @@ import (
 
 // Options configure a log.
 type Options struct {
-	// MaxSize is the size in bytes at which another file begins, and Keep the number of older
-	// files. A MaxSize of 0 leaves rotation to another program; call [Log.Reopen] after it.
+	// MaxSize is the size in bytes at which the log begins another file, and Keep the number of
+	// older files. A MaxSize of 0 leaves rotation to another program, which must be followed by
+	// [Log.Reopen].
 	MaxSize int64
 	Keep    int
-	// Trouble, if set, is called with the error that prevents writing, with nil when writing
-	// works again, and with any other error. It must not block.
+	// Trouble, if set, is called with the error that prevents writing, and with nil when writing
+	// works again. It is also called with any other error. It must not block.
 	Trouble func(error)
 }
 
@@ -27,21 +28,21 @@ type Options struct {
 const (
 	maxWaiting = 8192
 	maxBatch   = 64 << 10
-	// closeGrace is how long Close waits for a disk.
+	// closeGrace is the time for which Close waits for a disk.
 	closeGrace = 5 * time.Second
 )
 
-// Log writes events in a goroutine of its own, so callers never wait for a disk. A line is lost
-// if the queue is full or the write fails; the next written line says how many were lost.
+// Log writes events in its own goroutine, so that callers never wait for a disk. A line is lost if
+// the queue is full or the write fails. The next line that is written reports how many were lost.
 type Log struct {
 	to    sink
 	o     Options
 	queue chan event.Event
 
-	mu      sync.Mutex // of the fields below
-	lost    uint64     // not yet reported in a line
-	written uint64     // lines, since the start
-	missing uint64     // lines that were lost, since the start
+	mu      sync.Mutex // protects the fields below
+	lost    uint64     // lost lines that no line has reported yet
+	written uint64     // lines written since the start
+	missing uint64     // lines lost since the start
 	closed  bool
 	failing bool
 
@@ -50,8 +51,8 @@ type Log struct {
 	ended  chan struct{}
 }
 
-// sink accepts whole lines. It returns the number of bytes of the lines that it wrote, and leaves
-// no partial line.
+// sink accepts whole lines. write returns the number of bytes of whole lines that it wrote. A line
+// after a partial one begins on a new line.
 type sink interface {
 	write(lines []byte) (int, error)
 	reopen() error
@@ -80,14 +81,14 @@ func start(to sink, o Options) *Log {
 	return l
 }
 
-// Record queues an event and returns at once. It redacts the client's texts. A nil log records
-// nothing.
+// Record queues an event and returns immediately. It redacts the texts of the client. A nil log
+// records nothing.
 func (l *Log) Record(of *event.Event) {
 	if l == nil || of.Unlogged {
 		return
 	}
 	e := *of
-	e.View = catalog.View{} // the queue keeps no snapshot
+	e.View = catalog.View{} // so that the queue retains no snapshot
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()
 	}
@@ -130,7 +131,7 @@ func (l *Log) Totals() (written, lost uint64) {
 	return l.written, l.missing
 }
 
-// fails reports an error if the write before did not fail too. The caller holds mu.
+// fails reports an error unless the previous write failed too. The caller holds mu.
 func (l *Log) fails(err error) {
 	if !l.failing {
 		l.failing = true
@@ -138,7 +139,7 @@ func (l *Log) fails(err error) {
 	}
 }
 
-// Reopen continues in the file that now has the log's path.
+// Reopen continues the log in the file that is now at its path.
 func (l *Log) Reopen() error {
 	done := make(chan error, 1)
 	select {
@@ -149,7 +150,7 @@ func (l *Log) Reopen() error {
 	}
 }
 
-// Close writes the queued lines, but gives up if the disk hangs.
+// Close writes the queued lines and closes the log. It gives up if the disk hangs.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -187,7 +188,7 @@ func (l *Log) run() {
 					continue
 				default:
 				}
-				l.put(nil, 0) // the number of lost lines
+				l.put(nil, 0) // only a line with the number of lost lines
 				if err := l.to.close(); err != nil {
 					l.o.Trouble(err)
 				}
@@ -197,7 +198,7 @@ func (l *Log) run() {
 	}
 }
 
-// batch writes an event and those queued after it.
+// batch writes an event and the events queued after it.
 func (l *Log) batch(e event.Event) {
 	lines, n := appendLine(nil, e), 1
 	for len(lines) < maxBatch {
@@ -213,7 +214,7 @@ func (l *Log) batch(e event.Event) {
 	l.put(lines, n)
 }
 
-// put writes n lines, after a line with the number of lost lines.
+// put writes n lines. Before them, it writes a line with the number of lost lines, if any.
 func (l *Log) put(lines []byte, n int) {
 	l.mu.Lock()
 	lost := l.lost
@@ -246,7 +247,7 @@ func (l *Log) put(lines []byte, n int) {
 	}
 }
 
-// fail counts the lines written before the error, and the lost ones.
+// fail counts the lines written before an error, and the n lines lost to it.
 func (l *Log) fail(written, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
