@@ -1,5 +1,5 @@
-// Package event describes the requests to a server and its other decisions. An [Event] is filled
-// once, where a request is answered; the audit log, the counts of usage and the metrics read it.
+// Package event describes the requests to a server and its other decisions. An [Event] is filled in
+// one place, where a request is answered. The audit log, the usage counts and the metrics read it.
 package event
 
 import (
@@ -11,45 +11,45 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Event is one request or decision. Unknown fields and fields that do not apply are empty. The
-// audit log writes the fields with a JSON name. It never has contents, tokens, or arguments other
-// than the requested name and path.
+// Event is one request or decision. Fields that are unknown or do not apply are empty. The audit
+// log writes the fields that have a JSON name. An event never contains contents, tokens, or
+// arguments other than the requested name and path.
 type Event struct {
 	Time    time.Time `json:"time"` // if zero, the log sets it
 	Surface string    `json:"surface,omitempty"`
 	Subject string    `json:"subject,omitempty"` // the owner of the token
-	Client  string    `json:"client,omitempty"`  // the client's own name for itself
-	Address string    `json:"address,omitempty"` // of the connection, without its port
-	Method  string    `json:"method,omitempty"`  // of MCP or HTTP, or the action of a source
+	Client  string    `json:"client,omitempty"`  // the name that the client gives itself
+	Address string    `json:"address,omitempty"` // address of the client, without the port
+	Method  string    `json:"method,omitempty"`  // method of MCP or HTTP, or the action of a source
 	Tool    string    `json:"tool,omitempty"`
 	Asked   string    `json:"asked,omitempty"` // the name or URI of a skill, or the path of a page
-	File    string    `json:"file,omitempty"`  // of the skill, if a file was requested
-	// Loaded has the files that were served, if an audit log asks for them.
+	File    string    `json:"file,omitempty"`  // path of the requested file in the skill
+	// Loaded lists the files that were served, if there is an audit log.
 	Loaded []catalog.Load `json:"loaded,omitempty"`
 	Result Result         `json:"result"`
-	Status int            `json:"status,omitempty"` // of HTTP, outside MCP
-	Reason string         `json:"reason,omitempty"` // of a rejected reload or release, or of a held-back skill
+	Status int            `json:"status,omitempty"` // status of HTTP, outside MCP
+	Reason string         `json:"reason,omitempty"` // reason for a rejected reload or release, or for a held-back skill
 	*Change
-	// Times is the number of events, if one line stands for several.
+	// Times is the number of events that one line stands for, if more than one.
 	Times uint64 `json:"times,omitempty"`
 
-	// Route is the method of MCP or the pattern of the page that answered; empty if none did.
+	// Route is the MCP method or the page pattern that answered, or "" if none did.
 	Route   string        `json:"-"`
-	Took    time.Duration `json:"-"` // until the answer was made
+	Took    time.Duration `json:"-"` // the time until the answer was made
 	Refusal Refusal       `json:"-"`
-	View    catalog.View  `json:"-"` // the subject's, after a use of skills or a failure
-	// Unlogged leaves the event out of the audit log: it decides nothing, or is one of a flood.
+	View    catalog.View  `json:"-"` // the subject's view, after a use of skills or a failure
+	// Unlogged leaves the event out of the audit log: it records no decision, or is one of a flood.
 	Unlogged bool `json:"-"`
 }
 
-// Sink takes events. Record runs in the goroutine of the request; it copies data that it
-// keeps.
+// Sink receives events. Record runs in the goroutine of the request, and must copy data that it
+// retains.
 type Sink interface{ Record(e *Event) }
 
-// Sinks are all sinks of a server.
+// Sinks is the list of all sinks of a server.
 type Sinks []Sink
 
-// Record gives an event to each sink.
+// Record passes an event to each sink.
 func (s Sinks) Record(e *Event) {
 	for _, to := range s {
 		to.Record(e)
@@ -64,11 +64,11 @@ type Result string
 const (
 	OK           Result = "ok"
 	NotFound     Result = "not found"
-	Denied       Result = "denied"        // the skill exists, but rules, its author or the operator's policy hide it from the subject
+	Denied       Result = "denied"        // rules, its author or the operator's policy hide the existing skill from the subject
 	RefusedToken Result = "refused token" // a required token is missing or unknown
 	Refused      Result = "refused"       // the host or the origin is not served, or a reload is rejected
 	Limited      Result = "limited"       // too many requests, or too much load
-	Busy         Result = "busy"          // the skill may exist: a disk did not answer in time, or the machine is busy
+	Busy         Result = "busy"          // a disk did not answer in time, or the machine is busy: the skill may exist
 	Failed       Result = "error"         // no answer was possible, for example after a malformed request or a disk error
 	Lost         Result = "lost"          // lines of the audit log were lost
 )
@@ -83,7 +83,7 @@ const (
 	Source    = "source" // a source of skills, which the server reads
 )
 
-// Refusal is the reason of an answer 401, 403 or 429.
+// Refusal is the reason for an answer 401, 403 or 429.
 type Refusal string
 
 // The reasons of refusals.
@@ -96,16 +96,16 @@ const (
 	OverRate     Refusal = "rate"     // 429: a client exceeds its rate
 	OverUnknown  Refusal = "unknown"  // 429: an address exceeds the rate without a token
 	OverRefused  Refusal = "refused"  // 429: an address was refused too often
-	TooBusy      Refusal = "busy"     // 429: too many requests at once
+	TooBusy      Refusal = "busy"     // 429: too many concurrent requests
 )
 
-// Change is the outcome of a release of skills, in an event of a source.
+// Change describes a change of the release of a source.
 type Change struct {
 	Release string `json:"release,omitempty"` // its digest
 	From    string `json:"from,omitempty"`    // the digest of the release served before
 	Version string `json:"version,omitempty"`
 	Signer  string `json:"signer,omitempty"` // the key that signed the release
-	// The numbers of skills that a swap added, changed and removed.
+	// Added, Changed and Removed are numbers of skills.
 	Added   int `json:"added,omitempty"`
 	Changed int `json:"changed,omitempty"`
 	Removed int `json:"removed,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Find returns the skill with a name or a URI that a view shows, or nil.
+// Find returns the skill in a view that has a name or a URI, or nil.
 func Find(v catalog.View, asked string) *catalog.Entry {
 	if v.Snapshot == nil {
 		return nil
@@ -31,9 +31,10 @@ func Find(v catalog.View, asked string) *catalog.Entry {
 	return v.InFolder(asked)
 }
 
-// Explain sets the result of a request that failed or found nothing, and the reason if the
-// operator's policy holds the requested skill back. A client gets the same answer for a hidden skill
-// and a missing one; the result distinguishes them. fault is the error of reading the disk, or nil.
+// Explain sets the result of a request that failed or found nothing. If the operator's policy holds
+// the requested skill back, it also sets the reason. A client gets the same answer for a hidden
+// skill and a missing one, but the result distinguishes them. fault is the error of reading the
+// disk, or nil.
 func (e *Event) Explain(c *catalog.Catalog, fault error) {
 	found := Find(e.View, e.Asked)
 	if found == nil || found.HeldBack() {
@@ -61,7 +62,7 @@ func (e *Event) Explain(c *catalog.Catalog, fault error) {
 	}
 }
 
-// absent returns the result of a request for something that its subject does not see.
+// absent returns the result of a request for a skill that its subject does not see.
 func absent(c *catalog.Catalog, asked string, fault error) Result {
 	all, ready := c.Now(nil)
 	switch {
