@@ -10,28 +10,28 @@ import (
 	"github.com/knack-dev/knack/internal/base/rawjson"
 )
 
-// Bounds of the bodies that are arriving. Small and large bodies have separate bounds, so that
+// The bounds of bodies that are arriving. Small and large bodies have separate bounds, so that
 // large ones never delay small ones.
 const (
 	// smallBody is a size that few requests exceed. maxSmall such bodies take at most 16 MiB.
 	smallBody = 16 << 10
 	maxSmall  = 1024
-	// maxLarge bounds the bodies of a larger or unknown size that arrive at once, if there is
-	// memory for them.
+	// maxLarge bounds the bodies of a larger or unknown size that arrive concurrently. They also
+	// need memory.
 	maxLarge = 64
-	// bodyCopies is how often a large body is in memory at most: as bytes, and as the decoded
-	// message.
+	// bodyCopies is the maximum number of copies of a large body in memory: the bytes, and the
+	// decoded message.
 	bodyCopies = 2
-	// fewValues is above the number of JSON values in all but a few requests. The values of other
-	// requests count as memory, each with the size of the costliest decoded value: an object in
-	// an object, 335 bytes.
+	// fewValues is a number of JSON values that few requests exceed. For other requests, each value
+	// counts as valueBytes of memory. The costliest decoded value, an object in an object, takes
+	// 335 bytes.
 	fewValues  = 64
 	valueBytes = 340
 )
 
-// Body reads a request's body of at most the given number of bytes within [Options.BodyTimeout].
-// The sender must have passed [Guard.Handle]. Body reports false if it has refused the request.
-// The caller calls free when it no longer needs the decoded body.
+// Body reads a request's body of at most most bytes within [Options.BodyTimeout]. The sender must
+// have passed [Guard.Handle]. ok is false if Body has refused the request. The caller calls free
+// when it no longer needs the decoded body.
 func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body []byte, free func(), ok bool) {
 	size := r.ContentLength
 	if size > most {
@@ -55,7 +55,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 		return nil, memory.Close, false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	if err == nil { // on an error the connection ends, and its deadline stays
+	if err == nil { // after an error the connection ends, so its deadline stays
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
 	var large *http.MaxBytesError
@@ -68,7 +68,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body [
 		g.o.Refuse(w, http.StatusRequestTimeout, "the request did not arrive whole")
 		return nil, memory.Close, false
 	}
-	// A body of too many values is refused before it is decoded.
+	// Refuse a body with too many values before it is decoded.
 	if rawjson.HasMore(body, fewValues) {
 		if n := rawjson.Values(body); n <= rawjson.MaxValues && !memory.Try(int64(n)*valueBytes) {
 			g.noRoom(w)

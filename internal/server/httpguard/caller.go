@@ -13,15 +13,16 @@ type Caller struct {
 	access.Principal
 	Token   string // empty if no token is required
 	Address string // without the port; empty over stdio
-	// Share names the client for its shares of limits. It is empty for a client without limits.
+	// Share identifies the client for its shares of limits. It is empty for a client without
+	// limits.
 	Share string
-	// Remote is true if the sender must not learn the folders of this machine. The sender then
-	// has a token, a policy is in force, or a proxy forwarded the request.
+	// Remote is set if the sender must not learn the folders of this machine: if the sender has a
+	// token, a policy is in force, or a proxy forwarded the request.
 	Remote bool
 }
 
-// Caller returns the sender of a request and its permissions in the current state of access. It
-// reports false for an unknown token.
+// Caller returns the sender of a request with its permissions in the current state of access. ok is
+// false if the token is unknown.
 func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 	state := g.o.Access.Now()
 	c.Address = addressOf(r)
@@ -34,7 +35,8 @@ func (g *Guard) Caller(r *http.Request) (c Caller, ok bool) {
 	return c, ok
 }
 
-// know returns the principal of a token in the current state of access.
+// know returns the principal of a token in the current state of access. The result is false if the
+// token is unknown.
 func (g *Guard) know(r *http.Request, token string) (access.Principal, bool) {
 	return g.o.Access.Now().Authenticate(r.Context(), token)
 }
@@ -49,7 +51,7 @@ func Forwarded(h http.Header) bool {
 	return false
 }
 
-// shareOf returns the client's name for its shares of limits, empty for a client without limits.
+// shareOf returns the client's name for its shares of limits, or "" for a client without limits.
 func shareOf(state *access.State, who access.Principal, address string) string {
 	if unlimited(state, address) {
 		return ""
@@ -57,14 +59,14 @@ func shareOf(state *access.State, who access.Principal, address string) string {
 	return clientName(who.Subject, networkOf(address))
 }
 
-// unlimited reports whether an address has no limits: an address of this machine, if no tokens
-// are required.
+// unlimited reports whether an address has no limits: it is an address of this machine, and no
+// tokens are required.
 func unlimited(state *access.State, address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && a.Unmap().IsLoopback() && state.Verifier == nil
 }
 
-// clientName identifies a client by its subject, or by its network if the subject has no name.
+// clientName returns a name for a client: its subject, or its network if the subject has no name.
 func clientName(subject access.Subject, address string) string {
 	if subject.Name == "" {
 		return "address " + networkOf(address)
@@ -72,8 +74,9 @@ func clientName(subject access.Subject, address string) string {
 	return "subject " + subject.Name
 }
 
-// addressOf returns the address of a request's sender without the port. The sender is the
-// connection's peer, or a trusted proxy's client: any client can write the headers that name it.
+// addressOf returns the address of a request's sender without the port. It reads only RemoteAddr,
+// in which [Guard.trustProxy] has put the address of a trusted proxy's client. It reads no header,
+// since any client can write one.
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -82,8 +85,8 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-// networkOf identifies a client without a name by its address, or its first 64 bits for IPv6,
-// because one customer has all addresses below them.
+// networkOf returns the network by which a client without a name is identified: its IPv4 address,
+// or the first 64 bits of its IPv6 address. One customer has all addresses with the same 64 bits.
 func networkOf(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Unmap().Is4() {

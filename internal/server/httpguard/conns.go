@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// maxArriving bounds the connections whose first request has not arrived. Each takes up to 50
-// KiB, and its client needs no token.
+// maxArriving bounds the connections whose first request has not arrived. Each takes up to 50 KiB,
+// and its client needs no token.
 const maxArriving = 2048
 
-// arriving tracks the connections without a request yet. If there are too many, the oldest is
-// closed for a new one: a client that sends its request at once is never the oldest.
+// arriving tracks the connections without a request yet. If there are too many, it closes the
+// oldest for a new one. A client that sends its request immediately never has the oldest.
 type arriving struct {
 	most int
 

@@ -19,7 +19,7 @@ type config struct {
 	Server
 }
 
-// Guard is an HTTP handler that checks each request before it forwards it.
+// Guard is an HTTP handler that checks each request before it passes the request on.
 type Guard struct {
 	o        config
 	hosts    []string
@@ -27,16 +27,16 @@ type Guard struct {
 	mux      http.ServeMux
 	patterns []string
 	root     http.Handler
-	metadata string // URL of the protected resource's metadata (RFC 9728), or empty
+	metadata string // URL of the protected resource's metadata (RFC 9728), or ""
 
-	small, large *limit.Budget // for arriving bodies of each size
-	calls        *limit.Budget // for requests in flight
-	// signingIn counts the sign-in forms in flight separately: their clients have no token yet,
-	// and must not take places from calls that have one.
+	small, large *limit.Budget // of arriving bodies, by their size
+	calls        *limit.Budget // of requests in flight
+	// signingIn counts the sign-in forms in flight separately. Their clients have no token yet, and
+	// must not take places from calls that have one.
 	signingIn *limit.Budget
 	arriving  *arriving
 	limits    atomic.Pointer[limits]
-	logged    *limit.Clients // audit lines about unknown clients
+	logged    *limit.Clients // rate of audit lines about unknown clients
 	ended     context.Context
 	end       context.CancelFunc
 }
@@ -83,7 +83,7 @@ func (g *Guard) mount(pattern string, h http.HandlerFunc) {
 	g.mux.Handle(pattern, h)
 }
 
-// Routes returns the mounted patterns, except the pages' own.
+// Routes returns the mounted patterns, without the patterns inside Pages.
 func (g *Guard) Routes() []string { return slices.Clone(g.patterns) }
 
 // Ended returns a context that ends when the server begins to shut down.
@@ -92,8 +92,8 @@ func (g *Guard) Ended() context.Context { return g.ended }
 // ServeHTTP answers one request.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
-		// This also covers requests that are refused unread: the server reads the rest of a body
-		// before it reuses the connection.
+		// The deadline also applies to requests that are refused unread, since the server reads the
+		// rest of a body before it reuses the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.o.BodyTimeout))
 	}
 	g.trustProxy(r)
@@ -113,10 +113,10 @@ func (g *Guard) healthz(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusOK, "ok")
 }
 
-// readyz answers whether every root has been read once, or is known to be out of reach.
+// readyz reports whether every root has been read once or is known to be out of reach.
 func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 	if waits := g.o.NotReady(); isRead(r) && waits != "" && g.ended.Err() == nil {
-		if !g.allowsHost(r.Host) { // only allowed hosts may see the names of roots
+		if !g.allowsHost(r.Host) { // only clients of allowed hosts may see the names of roots
 			waits = "the skills are being read"
 		}
 		say(w, http.StatusServiceUnavailable, waits)
@@ -133,8 +133,8 @@ func (g *Guard) readyz(w http.ResponseWriter, r *http.Request) {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// isProbe reports whether a request is a health check. A load balancer sends the probed address
-// as the Host, and no Origin.
+// isProbe reports whether a request is a health check. A load balancer sends the probed address as
+// Host, and no Origin.
 func isProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
 func say(w http.ResponseWriter, status int, text string) {
@@ -144,7 +144,8 @@ func say(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n")
 }
 
-// recovered logs a panic without the request's query, headers and body, and ends the connection.
+// recovered logs a panic without the query, headers and body of the request, and ends the
+// connection.
 func (g *Guard) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -160,7 +161,7 @@ func (g *Guard) recovered(next http.Handler) http.Handler {
 }
 
 // Expire sets the function that ends the sign-ins and streams of expired tokens. It is called once
-// a minute until the server ends.
+// per minute until the server ends.
 func (g *Guard) Expire(f func()) {
 	time.AfterFunc(time.Minute, func() {
 		if g.ended.Err() != nil {
@@ -173,10 +174,10 @@ func (g *Guard) Expire(f func()) {
 	})
 }
 
-// Close ends the streams, and has health checks fail.
+// Close ends the streams and makes health checks fail.
 func (g *Guard) Close() { g.end() }
 
-// Recheck ends the sign-ins of unknown tokens.
+// Recheck ends the sign-ins whose tokens are no longer known.
 func (g *Guard) Recheck() {
 	if pages, ok := g.o.Pages.(SignIn); ok {
 		pages.Recheck(g.ended)

@@ -14,7 +14,7 @@ import (
 // vary is the Vary header of every answer. It must not be modified.
 var vary = []string{"Origin"}
 
-// allow reads the hosts and origins that are served besides the loopback's.
+// allow parses the hosts and origins that are served besides the loopback names.
 func (g *Guard) allow(names, origins []string) error {
 	for _, h := range names {
 		name, ok := hosts.Host(h)
@@ -35,9 +35,9 @@ func (g *Guard) allow(names, origins []string) error {
 
 // checkOrigin checks the Host and the Origin of every request before any other check. A web page
 // can make its visitor's browser send requests here, and can point its own name at this address
-// (DNS rebinding). So each request must name an allowed host and, if it names an origin, an
-// allowed one, for any method. ([http.CrossOriginProtection] lets rebound POSTs and cross-site
-// GETs through.)
+// (DNS rebinding). So every request, with any method, must have an allowed host and, if it has an
+// origin, an allowed one. ([http.CrossOriginProtection] lets rebound POSTs and cross-site GETs
+// through.)
 func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		allowed := g.allowsHost(r.Host)
@@ -67,13 +67,13 @@ func (g *Guard) checkOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// strictTransport makes browsers use TLS for a name, for a year after each answer. It leaves out
-// subdomains: they may not be this server's. It must not be modified.
+// strictTransport makes browsers use TLS for a name for a year after each answer. It does not apply
+// to subdomains, which may not be this server's. It must not be modified.
 var strictTransport = []string{"max-age=31536000"}
 
-// isRemembered reports whether a browser may remember that a Host has TLS. Browsers apply it to
-// all ports of a name: on localhost, to the user's other programs. They ignore the header for
-// addresses.
+// isRemembered reports whether a browser may remember that a Host has TLS. Browsers apply this to
+// all ports of a name, so on localhost it would affect the user's other programs. They ignore the
+// header for IP addresses.
 func isRemembered(host string) bool {
 	name := nameOf(strings.ToLower(host))
 	return !hosts.IsLocal(name) && net.ParseIP(name) == nil
@@ -87,8 +87,8 @@ func nameOf(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// allowsHost reports whether a Host is allowed or names the loopback, which no rebinding can
-// redirect.
+// allowsHost reports whether a Host is allowed or is a loopback name, which DNS rebinding cannot
+// use.
 func (g *Guard) allowsHost(host string) bool {
 	host = strings.ToLower(host)
 	name := nameOf(host)
@@ -101,14 +101,14 @@ func (g *Guard) allowsHost(host string) bool {
 	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return allowed == host || allowed == name || allowed == "["+name+"]" })
 }
 
-// allowsOrigin reports whether an origin is allowed or is the server's own. The caller has
-// checked its Host.
+// allowsOrigin reports whether an origin is allowed or is the server's own. The caller has already
+// checked the Host.
 func (g *Guard) allowsOrigin(origin, host string) bool {
 	origin, host = strings.ToLower(origin), strings.ToLower(host)
 	return origin == "http://"+host || origin == "https://"+host || slices.Contains(g.origins, origin)
 }
 
-// corsHeaders are the request headers that pages may send, besides Mcp-Param-*.
+// corsHeaders lists the request headers that pages of other origins may send, besides Mcp-Param-*.
 var corsHeaders = []string{
 	"accept", "authorization", "content-type", "if-none-match", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id",
 }
@@ -118,7 +118,7 @@ func allowCORS(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After, ETag")
 }
 
-// methods returns the methods that a path supports.
+// methods returns the HTTP methods that a path supports.
 func (g *Guard) methods(path string) string {
 	if path == "/mcp" {
 		return "GET, POST, DELETE"

@@ -12,29 +12,29 @@ import (
 // pageMemory is the memory for a page without a large file, in bytes.
 const pageMemory = 512 << 10
 
-// maxForms bounds the sign-in forms that arrive at once, of at most 16 KiB each. At the rate of
-// unknown clients, one network has some 300 of them on their way.
+// maxForms bounds the sign-in forms that arrive concurrently, of at most 16 KiB each. At the rate
+// for unknown clients, one network can have about 300 in transit.
 const maxForms = 1024
 
-// SignIn is a handler of pages with a sign-in by token. It is not used for other handlers:
-// browsers send a cookie unasked, so any web page could make calls with it.
+// SignIn is a handler of pages with a sign-in by token. Other handlers do not accept its cookie:
+// browsers send cookies unasked, so any web page could make calls with it.
 type SignIn interface {
 	http.Handler
-	// Opens reports whether a request signs in or out, which needs no token.
+	// Opens reports whether a request signs in or out. Such a request needs no token.
 	Opens(r *http.Request) bool
 	// Open answers such a request. It returns the subject that signed in or out, if known.
 	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
-	// Known returns the token that the sender of a request without an Authorization header signed
-	// in with.
+	// Known returns the token with which the sender of a request without an Authorization header
+	// has signed in.
 	Known(r *http.Request) (token string, ok bool)
-	// Recheck ends the sign-ins of tokens that the verifier no longer knows.
+	// Recheck ends the sign-ins whose tokens the verifier no longer knows.
 	Recheck(ctx context.Context)
-	// Refuse answers a refused request with a text for its sender. The headers that belong to the
-	// status are already set.
+	// Refuse answers a refused request with a text for its sender. The headers for the status are
+	// already set.
 	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
 }
 
-// pages returns the handler of the pages, with the same checks as every other handler.
+// pages returns the handler of the pages, which makes the same checks as every other handler.
 func (g *Guard) pages() http.HandlerFunc {
 	if g.o.Pages == nil {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -65,7 +65,7 @@ func (g *Guard) pages() http.HandlerFunc {
 	}
 }
 
-// noSignIn is the SignIn of pages without a sign-in.
+// noSignIn implements [SignIn] for pages without a sign-in.
 type noSignIn struct{ SignIn }
 
 func (noSignIn) Opens(*http.Request) bool           { return false }
@@ -88,8 +88,8 @@ func (g *Guard) servePage(w http.ResponseWriter, r *http.Request, who access.Pri
 	g.o.Pages.ServeHTTP(&p, r.WithContext(limit.WithAccount(who.Context(r.Context()), work.Memory)))
 }
 
-// serveSignIn gives a form a place in its sender's share while it arrives and is answered. A page
-// or a file has no body to wait for, and needs no place.
+// serveSignIn answers a sign-in. A form takes a place in its sender's share while it arrives and is
+// answered. A GET has no body to wait for, and needs no place.
 func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Request, who access.Principal) {
 	place := g.signingIn.Open(shareOf(g.o.Access.Now(), who, addressOf(r)))
 	defer place.Close()
@@ -105,7 +105,7 @@ func (g *Guard) serveSignIn(signIn SignIn, w http.ResponseWriter, r *http.Reques
 	}
 }
 
-// refuse answers a refused request in the form of the pages or of the other handlers.
+// refuse answers a refused request as the pages do, or as the other handlers do.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	pages, ok := g.o.Pages.(SignIn)
 	if !ok || surfaceOf(r) == event.MCP || isProbe(r) {

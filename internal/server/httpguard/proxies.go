@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// trustProxy sets a request's address and Host to its client's, if a trusted proxy forwarded it.
-// Claims of other senders are ignored.
+// trustProxy replaces a request's address and Host with the client's, if a trusted proxy forwarded
+// the request. It ignores the headers of other senders.
 //
-// The client is the last address in X-Forwarded-For that is not a trusted proxy's: each proxy
-// appends the address that it saw, and the earlier ones are the client's own claim.
+// The client's address is the last one in X-Forwarded-For that is not a trusted proxy's. Each proxy
+// appends the address that it saw, and any earlier address is a mere claim of the client.
 // X-Forwarded-Host counts only if Host is allowed too, which distinguishes a proxy that replaces
-// Host from rebinding.
+// Host from DNS rebinding.
 func (g *Guard) trustProxy(r *http.Request) {
 	if len(g.o.Proxies) == 0 {
 		return
@@ -30,7 +30,7 @@ func (g *Guard) trustProxy(r *http.Request) {
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for i := len(hops) - 1; i >= 0 && g.isProxy(at); i-- {
 		next, ok := parseAddress(hops[i])
-		if !ok || next.IsLoopback() || next.IsUnspecified() { // a proxy's client never has such an address
+		if !ok || next.IsLoopback() || next.IsUnspecified() { // the client of a proxy never has such an address
 			break
 		}
 		at = next
@@ -47,7 +47,7 @@ func (g *Guard) isProxy(at netip.Addr) bool {
 	return slices.ContainsFunc(g.o.Proxies, func(p netip.Prefix) bool { return p.Contains(at) })
 }
 
-// parseAddress reads an address with or without a port, brackets and a zone.
+// parseAddress parses an IP address with or without a port, brackets and a zone.
 func parseAddress(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	at, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))

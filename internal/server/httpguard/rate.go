@@ -11,26 +11,26 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// Rates of unknown clients: far above a person's, and low enough to leave room for others.
+// The rates of unknown clients are far above a person's, and low enough to leave room for others.
 var (
-	// refusalRate is how often an address may send a refused token before it must wait.
+	// refusalRate is the rate at which an address may send refused tokens.
 	refusalRate = limit.Rate{PerSecond: 5, Burst: 100}
-	// unknownRate is for requests that need no token: sign-ins, and files of pages, about ten for
-	// one person.
+	// unknownRate is the rate of requests that need no token: sign-ins, and files of pages, of
+	// which one person needs about ten.
 	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
-	// loggedRate is the rate of those requests and refusals that have their own audit line.
-	// Beyond it the second, the fourth, the eighth and so on has one: a flood writes a few lines
+	// loggedRate is the rate of requests by unknown clients that get an audit line each. Beyond it,
+	// only the second, the fourth, the eighth and so on gets one. A flood then writes a few lines
 	// in ten seconds, and takes weeks to fill the files.
 	loggedRate = limit.Rate{PerSecond: 0.1, Burst: 100}
 )
 
 // limits are the limits in force.
 type limits struct {
-	rate                      limit.Rate // of clients
+	rate                      limit.Rate // of each client
 	clients, refused, unknown *limit.Clients
 }
 
-// Limit sets the rate of each client from now on. Counts continue if the rate is unchanged; the
+// Limit sets the rate of each client from now on. The counts continue if the rate is unchanged. The
 // zero rate ends all limits.
 func (g *Guard) Limit(rate limit.Rate) {
 	if rate.PerSecond <= 0 {
@@ -43,8 +43,8 @@ func (g *Guard) Limit(rate limit.Rate) {
 	g.limits.Store(&limits{rate, limit.New(rate), limit.New(refusalRate), limit.New(unknownRate)})
 }
 
-// admit counts a request of a known sender. If the sender exceeds its rate, it answers the
-// request and reports false.
+// admit counts a request of a known sender. If the sender exceeds its rate, admit answers the
+// request and returns false.
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request, who access.Principal) bool {
 	x, l := recordOf(r), g.limits.Load()
 	x.who, x.known = who, true
@@ -59,7 +59,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request, who access.Princip
 	return wait == 0
 }
 
-// admitUnknown is like [Guard.admit] for a request without a token that needs none.
+// admitUnknown is like [Guard.admit], for a request that has no token and needs none.
 func (g *Guard) admitUnknown(w http.ResponseWriter, r *http.Request) bool {
 	x, l := recordOf(r), g.limits.Load()
 	if l == nil {
@@ -73,7 +73,7 @@ func (g *Guard) admitUnknown(w http.ResponseWriter, r *http.Request) bool {
 	return wait == 0
 }
 
-// admitAny is like [Guard.admit] for a request whose answer is the same for all senders.
+// admitAny is like [Guard.admit], for a request whose answer is the same for all senders.
 func (g *Guard) admitAny(w http.ResponseWriter, r *http.Request) bool {
 	if g.o.Access.Now().Verifier == nil {
 		return g.admit(w, r, access.Principal{})
@@ -81,7 +81,7 @@ func (g *Guard) admitAny(w http.ResponseWriter, r *http.Request) bool {
 	return g.admitUnknown(w, r)
 }
 
-// tooOften answers with the time to wait.
+// tooOften answers that the sender must wait for the given time.
 func (g *Guard) tooOften(w http.ResponseWriter, r *http.Request, wait time.Duration) {
 	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", seconds)

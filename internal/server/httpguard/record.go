@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// record is the event of one request, the facts that the limits need, and the writer of the answer.
+// record contains the event of one request, the facts that the limits need, and the writer of the
+// answer.
 type record struct {
 	http.ResponseWriter
 	event.Event
@@ -22,8 +23,8 @@ type record struct {
 	begun   time.Time
 	who     access.Principal
 	known   bool           // the sender is known, or no token is required
-	trace   *catalog.Trace // for the audit log, not at /mcp
-	call    string         // the MCP method that the request calls; may be empty
+	trace   *catalog.Trace // for the audit log; nil at /mcp
+	call    string         // the MCP method that the request calls, or ""
 	isCall  bool
 	handled bool // the method records the event itself
 	mute    bool // the answer was replaced
@@ -33,7 +34,7 @@ type recordKey struct{}
 
 func recordOf(r *http.Request) *record { return r.Context().Value(recordKey{}).(*record) }
 
-// EventOf returns the event of a request, which is recorded after its answer. A handler may set its
+// EventOf returns the event of a request, which is recorded after the answer. A handler may set its
 // Asked and its Route.
 func EventOf(r *http.Request) *event.Event {
 	if x, ok := r.Context().Value(recordKey{}).(*record); ok {
@@ -42,16 +43,16 @@ func EventOf(r *http.Request) *event.Event {
 	return new(event.Event)
 }
 
-// IsCall records that a request calls an MCP method, whose name may be empty.
+// IsCall records that a request calls an MCP method. The method may be "".
 func IsCall(r *http.Request, method string) {
 	x := recordOf(r)
 	x.isCall, x.call = true, method
 }
 
-// IsRecorded states that a request's method records the event itself.
+// IsRecorded records that the method of a request records the event itself.
 func IsRecorded(r *http.Request) { recordOf(r).handled = true }
 
-// record answers a request and records it.
+// record answers a request and records its event.
 func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 	x := &record{ResponseWriter: w, g: g, begun: time.Now()}
 	x.Address, x.Surface = addressOf(r), surfaceOf(r)
@@ -70,7 +71,7 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request) {
 func (x *record) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // WriteHeader records why a request is refused. After too many refusals, an address with a refused
-// token gets 429. A refused host or origin counts too, but is still answered with 403.
+// token gets 429. A refused host or origin also counts, but its answer is still 403.
 func (x *record) WriteHeader(status int) {
 	if x.Status != 0 {
 		if !x.mute {
@@ -122,9 +123,9 @@ func surfaceOf(r *http.Request) string {
 	return event.Web
 }
 
-// emit gives the event of a request to the sinks. Methods at /mcp record their own, so there it
-// records only requests that reached no method. It leaves health checks and public files out of the
-// audit log.
+// emit passes the event of a request to the sinks. MCP methods record their own events, so at /mcp
+// it records only requests that reached no method. Health checks and public files are left out of
+// the audit log.
 func (x *record) emit() {
 	r := x.r
 	fine := x.Status < 400

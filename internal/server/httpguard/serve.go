@@ -15,14 +15,14 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 16 << 10
-	// maxUnread bounds the bytes of HTTP/2 bodies on a connection that arrive before a handler
+	// maxUnread bounds the bytes of HTTP/2 bodies that arrive on a connection before a handler
 	// reads them.
 	maxUnread = 64 << 10
 )
 
-// Serve answers on a listener until the context ends, over TLS if conf is set. Then it accepts no
-// new calls, ends the streams, and lets running calls finish within DrainTimeout. It always
-// closes the listener.
+// Serve answers on a listener until the context ends, with TLS if conf is set. Then it accepts no
+// new calls, ends the streams, and lets running calls finish within DrainTimeout. It always closes
+// the listener.
 func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	srv := &http.Server{
 		Handler: g, TLSConfig: conf,
@@ -30,7 +30,7 @@ func (g *Guard) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) er
 		ReadHeaderTimeout:            min(headerTimeout, g.o.BodyTimeout), IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread, MaxReadFrameSize: 16 << 10},
 		ConnState: g.arriving.changed,
-		ErrorLog:  slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug), // scanners and broken handshakes
+		ErrorLog:  slog.NewLogLogger(g.o.Log.Handler(), slog.LevelDebug), // errors of port scanners and broken handshakes
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

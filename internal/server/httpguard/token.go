@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// protectedResource is the path of the metadata that names the authorization servers whose
-// tokens are accepted (RFC 9728, section 3).
+// protectedResource is the path of the metadata that lists the authorization servers whose tokens
+// are accepted (RFC 9728, section 3).
 const protectedResource = "/.well-known/oauth-protected-resource"
 
-// unissued lists the paths of authorization server metadata. Clients try them here if the
-// resource names no server (MCP authorization before 2025-06-18, RFC 8414, OpenID Connect
-// Discovery). This server is never one.
+// unissued lists the paths of authorization server metadata. Clients try them here if the metadata
+// of the resource names no server (MCP authorization before 2025-06-18, RFC 8414, OpenID Connect
+// Discovery). This server is never an authorization server.
 var unissued = []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"}
 
-// describe mounts the OAuth metadata. Tokens from the operator have no issuer, but metadata must
-// name one (MCP authorization, "Authorization Server Location"). A client that gets 404 reports
-// that it lacks a token; after any other answer it tries to register itself.
+// describe mounts the OAuth metadata. Without issuers it mounts answers 404, since metadata must
+// name an authorization server (MCP authorization, "Authorization Server Location"). A client that
+// gets 404 reports that it lacks a token. After any other answer it tries to register itself.
 func (g *Guard) describe() error {
 	none := func(w http.ResponseWriter, r *http.Request) {
 		if g.admitAny(w, r) {
@@ -83,7 +83,7 @@ func (g *Guard) Unauthorized(w http.ResponseWriter, r *http.Request) {
 	g.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a token in the header Authorization: Bearer")
 }
 
-// challenge sets the header that asks for a token (RFC 6750, section 3; RFC 9728, section 5.1).
+// challenge sets the header that requests a token (RFC 6750, section 3; RFC 9728, section 5.1).
 func (g *Guard) challenge(w http.ResponseWriter, r *http.Request) {
 	var params []string
 	if tokenOf(r) != "" {
@@ -95,7 +95,7 @@ func (g *Guard) challenge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(params, ", ")))
 }
 
-// tokenOf returns the bearer token of a request's one Authorization header, empty without one.
+// tokenOf returns the bearer token in a request's only Authorization header, or "".
 func tokenOf(r *http.Request) string {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {

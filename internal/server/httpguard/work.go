@@ -8,13 +8,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/limit"
 )
 
-// Work is the resources of one request in flight: its place among the calls, and memory.
+// Work is the resources of one request in flight: its place among the calls, and its memory.
 type Work struct {
 	Memory *limit.Account
 	call   *limit.Account
 }
 
-// Begin takes a place among the calls in flight. If none is free, refusal is the message.
+// Begin takes a place among the calls in flight. If none is free, refusal is the message for the
+// client.
 func (g *Guard) Begin(share string) (work *Work, refusal string) {
 	call := g.calls.Open(share)
 	if !call.Try(1) {
@@ -29,11 +30,11 @@ func (w *Work) Close() {
 	w.Memory.Close()
 }
 
-// TooManyCalls is the message of a refused request without a free place or memory.
+// TooManyCalls is the message for a request that is refused for lack of a place or of memory.
 const TooManyCalls = "too many calls at once; try again"
 
-// Full returns the error text for a client that gets no more of a budget. what names its
-// units.
+// Full returns the message for a client that gets no more of a budget. what names the units of the
+// budget.
 func Full(b *limit.Budget, client, what string) string {
 	if own, over := b.Share(client); over {
 		return fmt.Sprintf("you have %d of the %d open %s, and the remaining places are for other clients; end one, or try again later", own, b.Held(), what)
@@ -44,19 +45,19 @@ func Full(b *limit.Budget, client, what string) string {
 // writeChunk is the number of bytes written under one deadline.
 const writeChunk = 64 << 10
 
-// leastSpeed is the minimum speed of a client that reads an answer, in bytes a second, after the
-// first chunk. An answer takes memory until it is written.
+// leastSpeed is the minimum speed at which a client must read an answer after the first chunk, in
+// bytes per second. An answer takes memory until it is written.
 const leastSpeed = 32 << 10
 
-// PacedWriter fails if a client reads too slowly or not at all.
+// PacedWriter is a response writer that fails if the client reads too slowly or not at all.
 type PacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	left    time.Duration // time left for writing; a stream's pauses do not count
+	left    time.Duration // the time left for writing; the pauses of a stream do not count
 }
 
-// NewPacedWriter returns a writer that gives a client the timeout for each chunk.
+// NewPacedWriter returns a writer that allows a client the timeout for each chunk.
 func NewPacedWriter(w http.ResponseWriter, timeout time.Duration) PacedWriter {
 	return PacedWriter{w, http.NewResponseController(w), timeout, timeout}
 }
