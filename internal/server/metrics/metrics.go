@@ -14,17 +14,17 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// Counts are the numbers of calls, answers and refusals, and their durations. They name no skills
-// and no clients. The zero value is ready to use.
+// Counts are the numbers and durations of calls and answers, and the numbers of refusals. They name
+// no skills and no clients. The zero value is ready to use.
 type Counts struct {
 	calls, answers, refusals table[atomic.Uint64]
-	callTimes, answerTimes   table[times] // without code and word
+	callTimes, answerTimes   table[times] // the labels have only a route
 }
 
-// label is the labels of a count.
+// label contains the labels of a count.
 type label struct {
 	route string
-	code  int    // of HTTP
+	code  int    // status of HTTP
 	word  string // the outcome or the reason
 }
 
@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// statusOf has the status of each refusal.
+// statusOf maps each refusal to its HTTP status.
 var statusOf = map[event.Refusal]int{
 	event.NoToken: 401, event.UnknownToken: 401,
 	event.OtherHost: 403, event.OtherOrigin: 403, event.Forbidden: 403,
@@ -61,7 +61,7 @@ func (c *Counts) Record(e *event.Event) {
 		}
 		c.calls.value(label{route: e.Route, word: outcome}).Add(1)
 		c.callTimes.value(label{route: e.Route}).add(e.Took, callBounds)
-	case e.Status > 0: // else the client left
+	case e.Status > 0: // otherwise the client left
 		c.answers.value(label{route: e.Route, code: e.Status}).Add(1)
 		c.answerTimes.value(label{route: e.Route}).add(e.Took, answerBounds)
 	}
@@ -95,7 +95,7 @@ func counter(name, help string, of *table[atomic.Uint64], labels func(label) []s
 func histogram(name, help string, of *table[times], bounds []time.Duration, key string) Measure {
 	m := Measure{Name: name, Kind: "histogram", Help: help}
 	for l, t := range of.sorted() {
-		if l.route == "subscriptions/listen" { // lasts as long as its stream is open
+		if l.route == "subscriptions/listen" { // it lasts as long as its stream is open
 			continue
 		}
 		all := 0.0
@@ -116,7 +116,7 @@ func histogram(name, help string, of *table[times], bounds []time.Duration, key 
 
 // times has the durations of the answers of one route.
 type times struct {
-	buckets [9]atomic.Uint64 // each answer is in one of them; the last has no bound
+	buckets [9]atomic.Uint64 // each answer is counted in one of them; the last has no upper bound
 	sum     atomic.Int64
 }
 
@@ -126,13 +126,14 @@ func (t *times) add(took time.Duration, bounds []time.Duration) {
 	t.sum.Add(int64(took))
 }
 
-// table has a value for each of a few labels. Reading one that exists takes no lock and no memory.
+// table has a value for each of a few labels. Reading an existing value takes no lock and allocates
+// nothing.
 type table[V any] struct {
 	now atomic.Pointer[map[label]*V]
-	mu  sync.Mutex // of callers that add
+	mu  sync.Mutex // for callers that add a label
 }
 
-// value returns the value of a label, and adds it if there is none.
+// value returns the value of a label. It adds a zero value if there is none.
 func (t *table[V]) value(l label) *V {
 	if v := t.all()[l]; v != nil {
 		return v

@@ -9,29 +9,29 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Measure is one metric in the sense of Prometheus.
+// Measure is a metric family of Prometheus.
 type Measure struct {
 	Name, Kind, Help string // Kind is counter, gauge or histogram
 	Samples          []Sample
 }
 
-// Sample is one value of a metric. Labels are pairs of name and value. Suffix is _bucket, _sum or
-// _count in a histogram.
+// Sample is one value of a metric. Labels alternates names and values. In a histogram, Suffix is
+// _bucket, _sum or _count.
 type Sample struct {
 	Suffix string
 	Value  float64
 	Labels []string
 }
 
-// Text is metrics in the text format. The zero value has none.
+// Text is metrics in the text format of Prometheus. The zero value is empty.
 type Text struct{ bytes.Buffer }
 
-// Family begins a metric.
+// Family writes the header of a metric.
 func (x *Text) Family(name, kind, help string) {
 	fmt.Fprintf(x, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-// Sample writes one value. Labels are pairs of name and value.
+// Sample writes one value. labels alternates names and values.
 func (x *Text) Sample(name string, value float64, labels ...string) {
 	x.WriteString(name)
 	for i := 0; i < len(labels); i += 2 {
