@@ -22,7 +22,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxAnswer bounds an answer of the provider, in bytes: a token with 10,000 groups has half that
+// maxAnswer bounds an answer of the provider, in bytes. A token with 10,000 groups has half that
 // size.
 const maxAnswer = 1 << 20
 
@@ -32,8 +32,8 @@ var (
 	errSoon  = errors.New("its keys were fetched a moment ago, and none of them is the token's")
 )
 
-// transport returns the transport of requests to the provider. It uses the proxies of the
-// environment.
+// transport returns the transport for requests to the provider. It uses the proxies that the
+// environment configures.
 func transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = askTime, askTime
@@ -41,8 +41,8 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// bounded limits the size of answers, and how often the keys are fetched: they are the only GET
-// requests besides the description. It passes on only signature keys.
+// bounded limits the size of answers and the rate at which the keys are fetched. The keys are the
+// only GET requests besides the description. Of the keys, it passes on only those for signatures.
 type bounded struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -60,7 +60,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		last, again := b.last[at]
 		soon := again && now.Sub(last) < keyTime
 		if !soon {
-			b.last = map[string]time.Time{at: now} // there is one provider
+			b.last = map[string]time.Time{at: now} // only one entry, since there is one provider
 		}
 		b.mu.Unlock()
 		if soon {
@@ -78,8 +78,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// onlySigning removes all keys but the signature keys from an answer (RFC 7517, sections 4.2 and
-// 4.3).
+// onlySigning removes all keys that are not for signatures from an answer (RFC 7517, sections 4.2
+// and 4.3).
 func onlySigning(resp *http.Response) error {
 	data, err := io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
@@ -122,8 +122,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reasonOf explains why a request to the provider failed. The libraries' errors repeat the
-// provider's answer, so they are not shown.
+// reasonOf explains why a request to the provider failed. It does not repeat the libraries' errors,
+// which contain the provider's answer.
 func reasonOf(err error) string {
 	var mismatch *oidc.IssuerMismatchError
 	var refusal *oauth2.RetrieveError
@@ -153,7 +153,7 @@ func reasonOf(err error) string {
 		return display.Echo(dial.Err.Error())
 	}
 	say := err.Error()
-	if m := status().FindString(say); m != "" { // a failed description; its body follows the status
+	if m := status().FindString(say); m != "" { // the description failed; the body follows the status
 		return "it answered " + m
 	}
 	return display.Echo(say)
@@ -162,7 +162,7 @@ func reasonOf(err error) string {
 // status matches the status of an answer at the beginning of an error of package oidc.
 var status = lazyregexp.New(`^[1-5][0-9][0-9]\b`)
 
-// isWord reports whether a text is an OAuth error code, which is safe to show.
+// isWord reports whether a text is an OAuth error code, which is safe to display.
 func isWord(text string) bool {
 	for _, c := range []byte(text) {
 		if c != '_' && (c < 'a' || c > 'z') {

@@ -19,15 +19,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// attemptTime bounds the time that a person takes at the provider.
+// attemptTime bounds the time that a person may take at the provider.
 const attemptTime = 10 * time.Minute
 
-// maxTo bounds the address that a sign-in leads to, in bytes: it is in a cookie.
+// maxTo bounds the address to which a sign-in leads, in bytes, since it is in a cookie.
 const maxTo = 1024
 
-// Refusal is an error that is shown to the person who signs in.
+// Refusal is an error that is displayed to the person who signs in.
 type Refusal struct {
-	Status int    // of HTTP
+	Status int    // status of HTTP
 	Say    string // one or more sentences
 }
 
@@ -36,7 +36,7 @@ func (r *Refusal) Error() string { return r.Say }
 
 var errBusy = &Refusal{http.StatusServiceUnavailable, "Too many people sign in at once. Try again in a moment."}
 
-// enter takes a place for a request to the provider. It reports false if none is free.
+// enter takes a place for a request to the provider. It returns false if none is free.
 func (p *Provider) enter() bool {
 	select {
 	case p.places <- struct{}{}:
@@ -55,11 +55,11 @@ type attempt struct {
 	Ends                       int64 // seconds since 1970
 }
 
-// Begin begins a sign-in and returns the provider's address to redirect the browser to. The
-// sign-in leads to the address to, which the caller has checked.
+// Begin begins a sign-in and returns the provider's address to which to redirect the browser.
+// Afterwards, the sign-in leads to the address to, which the caller has checked.
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, to string) (string, error) {
-	// The provider redirects the browser to the one host that it knows, and only that host gets
-	// the cookie. If a proxy replaces Host, the second try begins here.
+	// The provider redirects the browser to the one host that it knows, and only that host receives
+	// the cookie. If a proxy replaces Host, the sign-in begins here at the second try.
 	if r.Host != p.redirect.Host && r.URL.Query().Get("again") == "" {
 		return p.origin() + r.URL.Path + "?" + url.Values{"to": {to}, "again": {"1"}}.Encode(), nil
 	}
@@ -89,9 +89,9 @@ func (p *Provider) config(d *described) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.o.ClientID, Endpoint: d.endpoint, RedirectURL: p.o.RedirectURL, Scopes: p.o.Scopes}
 }
 
-// Finish ends a sign-in with the request that the provider redirected the browser to. It returns
-// a token for the person, valid for [Provider.Session], and the address that the sign-in leads
-// to. An error is a [Refusal].
+// Finish ends a sign-in, given the request with which the provider sent the browser back. It
+// returns a token for the person, valid for [Provider.Session], and the address to which the
+// sign-in leads. An error is a [Refusal].
 func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to string, err error) {
 	if !p.enter() {
 		return "", "", errBusy
@@ -181,7 +181,7 @@ func (p *Provider) exchange(ctx context.Context, d *described, code string, begu
 	return t, nil
 }
 
-// SignOutURL returns the provider's address for signing out, empty if it has none.
+// SignOutURL returns the provider's address for signing out, or "" if it has none.
 func (p *Provider) SignOutURL() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,8 +198,8 @@ func (p *Provider) SignOutURL() string {
 	return u.String()
 }
 
-// cookie returns the cookie of an attempt. It is not SameSite=Strict, or a browser would not send
-// it when the provider redirects back.
+// cookie returns the cookie of an attempt. It is not SameSite=Strict, since a browser would not
+// send it after the redirect from the provider.
 func (p *Provider) cookie(value string, age int) *http.Cookie {
 	secure := p.redirect.Scheme == "https"
 	name := "knack-signin"
@@ -212,8 +212,8 @@ func (p *Provider) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
 }
 
-// attemptOf returns the attempt in a request's cookie, nil without a valid one, and whether a cookie
-// exists.
+// attemptOf returns the attempt in a request's cookie, or nil without a valid one. It also reports
+// whether the request has such a cookie.
 func (p *Provider) attemptOf(r *http.Request) (*attempt, bool) {
 	c := r.CookiesNamed(p.cookie("", 0).Name)
 	if len(c) == 0 {

@@ -10,24 +10,24 @@ import (
 	"github.com/knack-dev/knack/access"
 )
 
-// Bounds of the signed-in people.
+// The bounds of the grants and of the used states.
 const (
 	maxGrants      = 4096
 	maxGrantsOfOne = 16
-	maxHeld        = 32 << 20 // bytes of the names of groups
+	maxHeld        = 32 << 20 // bytes of all group names
 	maxUsed        = 4096
 )
 
 // grant is a person's sign-in. Its token is 256 random bits.
 type grant struct {
-	key  [sha256.Size]byte // of the token, so that the token itself is never compared
+	key  [sha256.Size]byte // the hash of the token, so that the token itself is never compared
 	who  access.Subject
 	ends time.Time
 	size int
 }
 
-// grant returns a new token for a subject. If there are too many grants, the subject's own oldest
-// one ends, or else the oldest of all.
+// grant returns a new token for a subject. If the subject has too many grants, its oldest one ends.
+// If there are too many grants in all, the oldest of all end.
 func (p *Provider) grant(who access.Subject) (token string) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
@@ -64,7 +64,7 @@ func (p *Provider) grant(who access.Subject) (token string) {
 	return token
 }
 
-// granted returns the subject of a token that grant made.
+// granted returns the subject of a token that grant returned.
 func (p *Provider) granted(token string) (access.Subject, bool) {
 	if len(token) != 43 {
 		return access.Subject{}, false
@@ -78,10 +78,11 @@ func (p *Provider) granted(token string) (access.Subject, bool) {
 	return access.Subject{}, false
 }
 
-// Session returns how long a person stays signed in.
+// Session returns the time for which a person stays signed in.
 func (p *Provider) Session() time.Duration { return p.o.Session }
 
-// End ends the sign-in of a token of [Provider.Finish]. It reports whether the token was valid.
+// End ends the sign-in whose token is from [Provider.Finish]. It reports whether the token was
+// valid.
 func (p *Provider) End(token string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +94,7 @@ func (p *Provider) End(token string) bool {
 	return g != nil
 }
 
-// drop removes the grants from index from up to to. The caller holds the lock.
+// drop removes the grants with the indexes [from,to). The caller holds the lock.
 func (p *Provider) drop(from, to int) {
 	for _, g := range p.grants[from:to] {
 		delete(p.byKey, g.key)
@@ -117,7 +118,7 @@ type usedState struct {
 	ends time.Time
 }
 
-// use reports whether a state is used for the first time.
+// use marks a state as used. It returns false if the state was used before.
 func (p *Provider) use(state string, ends time.Time) bool {
 	key := sha256.Sum256([]byte(state))
 	p.mu.Lock()

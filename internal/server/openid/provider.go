@@ -25,24 +25,24 @@ import (
 
 // Options configure a provider. Issuer, ClientID and RedirectURL must be set.
 type Options struct {
-	// Issuer is the URL of the provider, exactly as its tokens have it.
+	// Issuer is the URL of the provider, exactly as in its tokens.
 	Issuer string
-	// ClientID is the provider's name for this server.
+	// ClientID is the identifier of this server at the provider.
 	ClientID string
-	// Secret returns the client's secret; it is nil for a client without one. It is called at
-	// each sign-in, so that a secret can be replaced.
+	// Secret returns the client's secret. It is nil for a client without one. It is called at each
+	// sign-in, so that the operator can replace the secret.
 	Secret func() (string, error)
-	// RedirectURL is the address that the provider redirects browsers to: the public address of
+	// RedirectURL is the address to which the provider redirects browsers: the public address of
 	// this server with [CallbackPath].
 	RedirectURL string
-	// Scopes to request; default [DefaultScopes].
+	// Scopes are the scopes to request; default [DefaultScopes].
 	Scopes []string
-	// Audiences that a client's JWT may be issued for, besides ClientID and the URL of MCP.
+	// Audiences are accepted audiences of a client's JWT, besides ClientID and the URL of MCP.
 	Audiences []string
-	// SubjectClaim and GroupsClaim are the claims that name a subject and its groups; default
+	// SubjectClaim and GroupsClaim are the claims with the subject and its groups. The defaults are
 	// email and groups.
 	SubjectClaim, GroupsClaim string
-	// Session is how long a person stays signed in; default [DefaultSession].
+	// Session is the time for which a person stays signed in; default [DefaultSession].
 	Session time.Duration
 
 	Log *slog.Logger
@@ -51,22 +51,21 @@ type Options struct {
 // CallbackPath is the path of [Options.RedirectURL].
 const CallbackPath = "/signin/callback"
 
-// DefaultSession is how long a person stays signed in: a working day.
+// DefaultSession is the default time for which a person stays signed in: a working day.
 const DefaultSession = 12 * time.Hour
 
 // DefaultScopes returns the scopes that are requested by default.
 func DefaultScopes() []string { return []string{"openid", "profile", "email", "groups"} }
 
-// Limits of requests to the provider.
+// The limits of requests to the provider.
 const (
-	// askTime bounds one request to the provider, and a browser's wait for it.
+	// askTime bounds one request to the provider, and the time that a browser waits for it.
 	askTime = 5 * time.Second
 	// maxPlaces bounds the browsers that wait for the provider. They need no token.
 	maxPlaces = 256
-	// retryTime is the time for which a failed answer is reused before the provider is asked
-	// again.
+	// retryTime is the time for which a failure is reused before the provider is contacted again.
 	retryTime = 5 * time.Second
-	// keyTime is the minimum time between fetches of the keys. An unknown key name causes a
+	// keyTime is the minimum time between two fetches of the keys. An unknown key ID causes a
 	// fetch, and any client can send one.
 	keyTime = 10 * time.Second
 	// staleTime is the maximum age of the provider's description.
@@ -80,31 +79,31 @@ type Provider struct {
 	audiences []string
 	client    *http.Client
 	seal      cipher.AEAD   // seals the cookie of a sign-in
-	places    chan struct{} // taken by browsers that wait for the provider
+	places    chan struct{} // places of the browsers that wait for the provider
 	now       func() time.Time
 
 	mu     sync.Mutex
 	known  *described    // nil before the provider's first answer
 	asking chan struct{} // closed when the running attempt ends; nil without one
-	failed error         // of the last attempt
+	failed error         // the error of the last attempt
 	tried  time.Time     // when the last attempt ended
-	grants []*grant      // in order of their begin
+	grants []*grant      // the oldest first
 	byKey  map[[sha256.Size]byte]*grant
-	used   []usedState // states of finished sign-ins, oldest first
+	used   []usedState // states of finished sign-ins, the oldest first
 	warned time.Time   // when the log last reported a refused token
 }
 
-// described is the provider's description of itself, and values derived from it.
+// described is the provider's description of itself, with values derived from it.
 type described struct {
 	since    time.Time
 	keys     *oidc.IDTokenVerifier
-	keysOf   string // the address of the keys, and their algorithms
+	keysOf   string // the address of the keys, and the signature algorithms
 	endpoint oauth2.Endpoint
-	signOut  string // end_session_endpoint; empty without one
+	signOut  string // end_session_endpoint, or ""
 	namesIss bool   // its callbacks have the parameter iss (RFC 9207)
 }
 
-// New returns a provider without making a request. The error names the faulty option.
+// New returns a provider. It makes no request. The error names the faulty option.
 func New(o Options) (*Provider, error) {
 	if err := CheckIssuer(o.Issuer); err != nil {
 		return nil, err
@@ -145,14 +144,14 @@ func New(o Options) (*Provider, error) {
 	p.client = &http.Client{
 		Transport: &bounded{next: transport(), now: func() time.Time { return p.now() }},
 		Timeout:   askTime,
-		// A redirect leads to a server that no setting names.
+		// A redirect leads to a server that is not in the settings.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return p, nil
 }
 
-// CheckIssuer returns an error if a text is not an issuer: a URL with https, or with http on the
-// loopback, without query and fragment.
+// CheckIssuer returns an error if a text is not an issuer. An issuer is a URL with https, or with
+// http on the loopback, without query and fragment.
 func CheckIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -176,7 +175,7 @@ func CheckRedirect(text string) error {
 	return nil
 }
 
-// isSafe reports whether data sent to a URL cannot be read on the way.
+// isSafe reports whether nobody on the way can read data sent to a URL.
 func isSafe(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && hosts.IsLoopback(u.Hostname())
 }
@@ -184,7 +183,7 @@ func isSafe(u *url.URL) bool {
 // Issuer returns the URL of the provider.
 func (p *Provider) Issuer() string { return p.o.Issuer }
 
-// Name returns the provider's host, which people know it by.
+// Name returns the provider's host, by which people know the provider.
 func (p *Provider) Name() string {
 	_, host, _ := strings.Cut(p.o.Issuer, "://")
 	host, _, _ = strings.Cut(host, "/")
@@ -194,20 +193,21 @@ func (p *Provider) Name() string {
 // Scopes returns the scopes that tokens need.
 func (p *Provider) Scopes() []string { return slices.Clone(p.o.Scopes) }
 
-// Resource returns the URL of MCP, which clients request the provider's tokens for.
+// Resource returns the URL of MCP. Clients request the provider's tokens for this URL.
 func (p *Provider) Resource() string { return p.origin() + "/mcp" }
 
 func (p *Provider) origin() string { return p.redirect.Scheme + "://" + p.redirect.Host }
 
-// Ask fetches the provider's description unless it is known, and returns the error if it fails.
+// Ask fetches the provider's description unless it is known. It returns the error of a failed
+// fetch.
 func (p *Provider) Ask(ctx context.Context) error {
 	_, err := p.describe(ctx)
 	return err
 }
 
-// describe returns the provider's description. It waits until the context ends for the first one
-// only: an old description is valid while a new one is fetched. A failed attempt is not repeated
-// within retryTime.
+// describe returns the provider's description. It waits for the first description only, until the
+// context ends. While a newer one is fetched, the old one stays valid. After a failure, the next
+// attempt is made only after retryTime.
 func (p *Provider) describe(ctx context.Context) (*described, error) {
 	p.mu.Lock()
 	d, now := p.known, p.now()
@@ -234,7 +234,7 @@ func (p *Provider) describe(ctx context.Context) (*described, error) {
 	}
 }
 
-// refresh fetches the description once.
+// refresh makes one attempt to fetch the description.
 func (p *Provider) refresh() {
 	p.mu.Lock()
 	before := p.known
@@ -255,7 +255,8 @@ func (p *Provider) refresh() {
 	p.asking = nil
 }
 
-// fetch requests the description. It reuses the previous keys if their address is unchanged.
+// fetch requests the description. It reuses the previous keys if their address and algorithms are
+// unchanged.
 func (p *Provider) fetch(before *described) (*described, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), p.client), askTime)
 	defer cancel()
@@ -283,7 +284,7 @@ func (p *Provider) fetch(before *described) (*described, error) {
 	if isEndpoint(more.SignOut, secure) {
 		d.signOut = more.SignOut
 	}
-	// The header is the default (OpenID Connect Discovery, section 3).
+	// Sending the secret in the header is the default (OpenID Connect Discovery, section 3).
 	d.endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.o.Secret == nil || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		d.endpoint.AuthStyle = oauth2.AuthStyleInParams

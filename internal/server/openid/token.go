@@ -22,14 +22,14 @@ import (
 const (
 	maxGroups     = 10_000
 	maxGroupBytes = 512 << 10
-	maxName       = 256 // bytes of a subject
-	// leeway is the tolerated lead of the provider's clock.
+	maxName       = 256 // bytes of a subject's name
+	// leeway is the time by which the provider's clock may be ahead.
 	leeway = time.Minute
 )
 
-// Verify returns the subject of a token of [Provider.Finish], or of a JWT of the issuer. No JWT
-// is valid until the provider has described itself; Verify waits only for its first answer after
-// the start.
+// Verify returns the subject of a token from [Provider.Finish] or of a JWT of the issuer. No JWT is
+// valid until the provider's description is known. Verify waits only for the provider's first
+// answer after the start.
 func (p *Provider) Verify(ctx context.Context, token string) (access.Subject, bool) {
 	if who, ok := p.granted(token); ok {
 		return who, true
@@ -58,8 +58,8 @@ func (p *Provider) Verify(ctx context.Context, token string) (access.Subject, bo
 	return who, true
 }
 
-// describeNow is describe for a token from any client: it does not wait for a provider that is
-// down.
+// describeNow is like describe, for a token from any client. It does not wait for a provider that
+// has failed to answer so far.
 func (p *Provider) describeNow(ctx context.Context) (*described, error) {
 	p.mu.Lock()
 	down := p.known == nil && p.failed != nil
@@ -72,7 +72,7 @@ func (p *Provider) describeNow(ctx context.Context) (*described, error) {
 	return p.describe(ctx)
 }
 
-// registered has the claims that decide whether a token is accepted (RFC 7519, section 4.1).
+// registered contains the claims that decide whether a token is accepted (RFC 7519, section 4.1).
 type registered struct {
 	Issuer     string          `json:"iss"`
 	Subject    string          `json:"sub"`
@@ -83,11 +83,11 @@ type registered struct {
 	Nonce      string          `json:"nonce"`
 	Party      string          `json:"azp"`
 	AccessHash string          `json:"at_hash"`
-	Events     json.RawMessage `json:"events"` // of a security event, such as a logout (RFC 8417)
+	Events     json.RawMessage `json:"events"` // claim of a security event, such as a logout (RFC 8417)
 }
 
-// isForAccess reports whether a token's header allows it to be an access token. Only some kinds of
-// JWT name themselves there (RFC 8725, section 3.11).
+// isForAccess reports whether a token's header allows the token to be an access token. Only some
+// kinds of JWT state their kind there (RFC 8725, section 3.11).
 func isForAccess(header []byte) bool {
 	var h struct {
 		Type string `json:"typ"`
@@ -99,14 +99,14 @@ func isForAccess(header []byte) bool {
 	return !special || kind == "at"
 }
 
-// checked verifies a JWT's signature with a key of the provider, its issuer and its times. The
-// caller checks the audience.
+// checked verifies a JWT's signature with a key of the provider, and checks its issuer and times.
+// The caller checks the audience.
 func (p *Provider) checked(ctx context.Context, d *described, token string) (*oidc.IDToken, error) {
 	t, err := d.keys.Verify(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	// The library also accepts times written as text, and claim names in other case.
+	// The library also accepts times as strings, and claim names in any case.
 	head, text, _ := strings.Cut(token, ".")
 	text, _, _ = strings.Cut(text, ".")
 	data, err := base64.RawURLEncoding.DecodeString(text)
@@ -132,8 +132,8 @@ func (p *Provider) checked(ctx context.Context, d *described, token string) (*oi
 	return t, nil
 }
 
-// subjectOf returns the subject of a token's claims. The errors are shown to the person who signs
-// in.
+// subjectOf returns the subject of a token's claims. The errors are displayed to the person who
+// signs in.
 func (p *Provider) subjectOf(t *oidc.IDToken) (who access.Subject, err error) {
 	var claims map[string]json.RawMessage
 	if err := t.Claims(&claims); err != nil {
@@ -153,8 +153,8 @@ func (p *Provider) subjectOf(t *oidc.IDToken) (who access.Subject, err error) {
 	return who, err
 }
 
-// groupsOf returns the groups of a token's claims. It refuses a claim that it cannot read
-// completely: a rule may deny skills to the missing group.
+// groupsOf returns the groups in a token's claims. It refuses a claim that it cannot read
+// completely, since a rule may deny skills to a missing group.
 func (p *Provider) groupsOf(claims map[string]json.RawMessage) (groups []string, err error) {
 	claim := p.o.GroupsClaim
 	var elsewhere map[string]string
@@ -180,8 +180,8 @@ func (p *Provider) groupsOf(claims map[string]json.RawMessage) (groups []string,
 	return groups, nil
 }
 
-// warn logs why a token was refused, at most once a minute, since clients without a valid token
-// can cause it.
+// warn logs why a token was refused. It logs at most once per minute, since clients without a valid
+// token can cause it.
 func (p *Provider) warn(err error) {
 	reason, now := reasonOf(err), p.now()
 	p.mu.Lock()
