@@ -13,12 +13,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of the names without a skill.
+// The limits of the names without a skill.
 const (
 	maxMissing = 500 // names
 	maxURI     = display.EchoLimit
-	// leastAsked is how often a name must be requested before it is shown or stored. A client's
-	// single mistake, perhaps not a name at all, is forgotten.
+	// leastAsked is the number of requests from which a name is displayed and stored. It excludes a
+	// client's single mistake, which need not be a name at all.
 	leastAsked = 2
 )
 
@@ -27,14 +27,14 @@ type missed struct {
 	Last  week   `json:"last"`
 }
 
-// Missing is a name that clients requested and did not find.
+// Missing is a name that clients requested without finding a skill.
 type Missing struct {
 	Name  string
 	Times uint64
 	Last  time.Time // the Monday of the week of the last request
 }
 
-// missed records a tool call, a resource or a prompt that failed to find its skill. It counts if
+// missed records a tool call, a resource or a prompt that did not find its skill. It counts only if
 // the view has no such skill.
 func (t *Tally) missed(e *event.Event) {
 	name := nameable(e.Asked)
@@ -47,14 +47,14 @@ func (t *Tally) missed(e *event.Event) {
 	t.miss(name, 1, now)
 }
 
-// has reports whether a view has a skill with a name or a URI. A skipped one does not count.
+// has reports whether a view has a skill with a name or a URI. A skipped skill does not count.
 func has(v catalog.View, asked string) bool {
 	e := event.Find(v, asked)
 	return e != nil && e.Status != catalog.Skipped
 }
 
-// nameable returns the form of a name to count. It is "" if the name cannot be a skill's name or
-// URI, or if the audit log would change it.
+// nameable returns the form in which a name is counted. It is "" if the name cannot be that of a
+// skill or a URI, or if the audit log would change it.
 func nameable(asked string) string {
 	asked = strings.TrimSpace(asked)
 	if len(asked) > maxURI || display.RedactURI(asked) != asked || display.OneLine(asked) != asked {
@@ -73,8 +73,8 @@ func nameable(asked string) string {
 	return string(skill.KeyOf(asked))
 }
 
-// miss counts a name. If there are too many names, it forgets the least requested ones. The
-// caller holds mu.
+// miss counts requests for a name. If there are too many names, it forgets those with the fewest
+// requests. The caller holds mu.
 func (t *Tally) miss(name string, times uint64, at week) {
 	m := t.missing[name]
 	if m == nil {
@@ -99,10 +99,10 @@ func (t *Tally) miss(name string, times uint64, at week) {
 	m.Last = max(m.Last, at)
 }
 
-// Missing returns the names that clients requested and did not find, the most frequent first. ok
-// is false if a root is unread, since it may have such a name. It is also false if a rule could
-// hide a skill from the client of the view: a hidden skill is not found either, so the names, or
-// their absence, would reveal it.
+// Missing returns the names that clients requested without finding a skill, the most frequent
+// first. ok is false if a root is unread, since that root may have such a skill. ok is also false
+// if a rule could hide a skill from the client of the view. The client does not find a hidden skill
+// either, so the names, or their absence, would reveal it.
 func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	if !v.Whole() || v.Unsure() != nil {
 		return nil, false

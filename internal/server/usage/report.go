@@ -8,13 +8,13 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Report has a tally's counts of the skills in one view.
+// Report has the counts of a tally for the skills in one view.
 type Report struct {
 	Since   time.Time
 	Total   Counts
 	Clients []Client // the most used first
 	Skills  []Skill  // in the order of the view; without skills that were never offered
-	Hours   []Period // the last day, of this process only
+	Hours   []Period // the last day, in this process only
 	Weeks   []Period // the last [Weeks] weeks
 	Beyond  uint64   // uses not counted because there are too many skills and clients
 }
@@ -34,13 +34,13 @@ type Skill struct {
 
 // Period has the loads and reads of an hour or a week. Only a week has Clients.
 type Period struct {
-	At time.Time // its begin
+	At time.Time // when it begins
 	Counts
 	Clients []Client
 }
 
-// Seen returns the report on the skills of a view. It leaves out all other skills, since numbers
-// reveal them too.
+// Seen returns the report on the skills of a view. It leaves out all other skills, since even
+// numbers would reveal them.
 func (t *Tally) Seen(v catalog.View) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()

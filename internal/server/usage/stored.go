@@ -42,7 +42,7 @@ func (t *Tally) Encode() []byte {
 	return append(b, '\n')
 }
 
-// stored copies the counts, so that no call waits for the encoding.
+// stored copies the counts under the lock, so that no call waits for the encoding.
 func (t *Tally) stored() stored {
 	oldest := weekOf(time.Now()) - Weeks
 	t.mu.Lock()
@@ -134,8 +134,8 @@ func readError(err error) error {
 	return errors.New("it is JSON of another kind")
 }
 
-// mostActive returns the clients that keep their names after a restart: the most active ones. The
-// others make room, since a client can choose any name.
+// mostActive returns the clients that keep their names after a restart: those with the most uses.
+// The others make room, since clients can choose any names.
 func mostActive(used map[string]uint64) map[string]bool {
 	names := make([]string, 0, len(used))
 	for name := range used {

@@ -1,8 +1,9 @@
-// Package usage counts how agents use skills. For each skill, client and week it has the numbers
-// of lists, loads and file reads, and it has the requested names without a skill.
+// Package usage counts how agents use skills. For each skill, client and week it counts lists,
+// loads and file reads. It also counts requests for names without a skill.
 //
-// It stores numbers, names and URIs, no content, and nothing about persons: neither subjects nor
-// addresses. It opens no files; callers store the counts with [Tally.Encode] and [Tally.Restore].
+// It stores numbers, names and URIs, but no content, and nothing about persons: neither subjects
+// nor addresses. It opens no files; callers store the counts with [Tally.Encode] and
+// [Tally.Restore].
 package usage
 
 import (
@@ -21,14 +22,14 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Weeks is the number of weeks that are counted separately. A skill that was not used in that
-// time, and a name that was not requested, is dropped at a restart.
+// Weeks is the number of weeks that are counted separately. At a restart, a skill or name without
+// requests in that time is dropped.
 const Weeks = 26
 
-// Limits of the counts. Any client can choose names of clients and skills.
+// The limits of the counts. Clients can choose any names of clients and skills.
 const (
 	maxClients  = 100
-	keptClients = maxClients / 2 // names that survive a restart, so that others can come
+	keptClients = maxClients / 2 // clients that survive a restart, to make room for others
 	maxPairs    = 100_000
 	maxWeekly   = 250_000 // weeks of all pairs
 	maxHours    = 24
@@ -36,14 +37,14 @@ const (
 	others      = "others"
 )
 
-// Keeping is how the counts are stored when the process ends.
+// Keeping is the way in which the counts are stored when the process ends.
 type Keeping int32
 
 // The values of Keeping.
 const (
 	InMemory Keeping = iota // they are lost
 	InFile                  // they are in a file
-	Failing                 // the file is unusable now, and the log says why
+	Failing                 // the file is unusable now, and the log has the reason
 )
 
 // Tally counts the uses of skills. Its methods are safe for concurrent use.
@@ -53,10 +54,10 @@ type Tally struct {
 	mu      sync.Mutex
 	since   time.Time
 	skills  map[string]*ofSkill // by URI
-	uses    sync.Map            // loads and reads of each skill, *atomic.Uint64 by URI; mu is not needed, since lists ask while fold holds it
+	uses    sync.Map            // loads and reads by URI, as *atomic.Uint64; it needs no mu, since lists read it while fold holds mu
 	pairs   int                 // pairs of a skill and a client
 	weeks   int                 // weeks with counts, summed over the pairs
-	beyond  uint64              // uses without room to count them
+	beyond  uint64              // uses for which there was no room
 	clients []string            // clients counted under their own names
 	number  map[string]int      // indexes in clients, by name
 	lists   map[*catalog.Snapshot]*lists
@@ -78,19 +79,19 @@ type pair struct {
 	last   week
 }
 
-// weekly counts the uses of one week.
+// weekly counts the loads and reads of one week.
 type weekly struct {
 	at           week
 	loaded, read uint32
 }
 
-// hour has the loads and reads of one hour, by the skill's URI.
+// hour has the loads and reads of one hour, by URI of the skill.
 type hour struct {
 	at time.Time
 	by map[string]Counts
 }
 
-// Counts are how often skills were offered, loaded, and read from.
+// Counts are the numbers of times that skills were offered, loaded, and read from.
 type Counts struct {
 	Offered uint64 `json:"offered"`
 	Loaded  uint64 `json:"loaded"`
@@ -111,10 +112,10 @@ func New() *Tally {
 	return &Tally{since: time.Now().UTC(), skills: map[string]*ofSkill{}, number: map[string]int{}, lists: map[*catalog.Snapshot]*lists{}, missing: map[string]*missed{}}
 }
 
-// Keep sets how the counts are stored when the process ends.
+// Keep sets the way in which the counts are stored when the process ends.
 func (t *Tally) Keep(k Keeping) { t.keeping.Store(int32(k)) }
 
-// Keeping returns the last value of [Tally.Keep].
+// Keeping returns the last value set by [Tally.Keep].
 func (t *Tally) Keeping() Keeping { return Keeping(t.keeping.Load()) }
 
 // Since returns the time when the counts began.
@@ -124,8 +125,8 @@ func (t *Tally) Since() time.Time {
 	return t.since
 }
 
-// recordList records that a client got a list of the view's skills. The skills in the list count as
-// offered.
+// recordList records that a client received a list of the view's skills. The skills in the list
+// count as offered.
 func (t *Tally) recordList(v catalog.View, client string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,14 +141,14 @@ func (t *Tally) recordList(v catalog.View, client string) {
 	l.by[t.indexOf(client)]++
 }
 
-// lists counts the lists of one view, by client.
+// lists counts the lists of one view by the index of the client.
 type lists struct {
 	view catalog.View
 	by   map[int]uint64
 }
 
 // fold adds the recorded lists to the counts of each skill in them. Lists are requested often and
-// change seldom, so they are counted together. The caller holds mu.
+// change seldom, so they are first counted as a whole. The caller holds mu.
 func (t *Tally) fold() {
 	if len(t.lists) == 0 {
 		return
@@ -162,7 +163,7 @@ func (t *Tally) fold() {
 				left[i][e] = true
 			}
 		}
-		omitted := map[int]map[*catalog.Entry]bool{} // the skills left out of each client's list
+		omitted := map[int]map[*catalog.Entry]bool{} // the skills that each client's list leaves out
 		for client := range l.by {
 			for i, f := range fits {
 				if f.Client == "" || strings.EqualFold(f.Client, t.clients[client]) {
@@ -245,8 +246,8 @@ func (t *Tally) count(client string, e *catalog.Entry, n Counts) {
 	h.by[uri] = sum
 }
 
-// pair returns the counts of a skill and a client, or nil if there is no room for more. The
-// caller holds mu and uses the result before the next call.
+// pair returns the counts of a skill and a client, or nil if there is no room for more. The caller
+// holds mu and does not use the result after another call of pair.
 func (t *Tally) pair(uri string, client int) *pair {
 	of := t.skills[uri]
 	if of != nil {
@@ -268,9 +269,9 @@ func (t *Tally) pair(uri string, client int) *pair {
 	return &of.by[len(of.by)-1]
 }
 
-// inWeek adds uses to a week's counts. The weeks are sorted. If there is no room for another
-// week, the pair's oldest one is dropped; if none is older, the uses are not counted. The caller
-// holds mu.
+// inWeek adds uses to the counts of a week. The weeks are sorted. If there is no room for another
+// week, inWeek drops the oldest week of the pair; if none is older, it does not count the uses. The
+// caller holds mu.
 func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
 	i := len(p.weeks)
 	for i > 0 && p.weeks[i-1].at > at { // the clock was set back, or a file is restored
@@ -298,7 +299,7 @@ func (t *Tally) inWeek(p *pair, at week, loaded, read uint32) {
 
 func sum32(a, b uint32) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) }
 
-// indexOf returns the index of the name that a client is counted under. The caller holds mu.
+// indexOf returns the index of the name under which a client is counted. The caller holds mu.
 func (t *Tally) indexOf(client string) int {
 	n, ok := t.number[client]
 	if ok {
@@ -319,7 +320,7 @@ func (t *Tally) indexOf(client string) int {
 	return n
 }
 
-// Uses returns how often a skill was loaded and read from.
+// Uses returns the number of times that a skill was loaded or read from.
 func (t *Tally) Uses(e *catalog.Entry) uint64 {
 	if e.Status == catalog.Skipped {
 		return 0
@@ -339,8 +340,8 @@ func (t *Tally) addUses(uri string, n uint64) {
 	sum.(*atomic.Uint64).Add(n)
 }
 
-// Of returns how often all clients loaded and read from a skill. Offered is 0: it follows from
-// lists that are counted together.
+// Of returns the numbers of times that all clients loaded and read from a skill. Offered is 0,
+// since lists are counted as a whole until fold.
 func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
 	if e.Status == catalog.Skipped {
 		return sum
@@ -355,8 +356,8 @@ func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
 	return sum
 }
 
-// MostFirst returns the skills with the used ones first, the most used before the others. The
-// sort is stable.
+// MostFirst returns the skills sorted by use: the most used first, and the unused last. The sort is
+// stable.
 func (t *Tally) MostFirst(all []*catalog.Entry) []*catalog.Entry {
 	type use struct {
 		e *catalog.Entry

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// week is the number of an ISO week, from Monday in UTC. The week of 1970-01-01 is 0. It is written
-// as the date of its Monday.
+// week is the number of an ISO week, which begins on Monday in UTC. The week of 1970-01-01 has the
+// number 0. The text form is the date of its Monday.
 type week int
 
 const secondsOfWeek = 7 * 24 * 60 * 60
 
-// toMonday is the time from the Monday of week 0 to 1970-01-01, a Thursday.
+// toMonday is the number of seconds from the Monday of week 0 to 1970-01-01, a Thursday.
 const toMonday = 3 * 24 * 60 * 60
 
 func weekOf(t time.Time) week {
@@ -22,7 +22,7 @@ func weekOf(t time.Time) week {
 	return week(s / secondsOfWeek)
 }
 
-// start returns the Monday that a week begins on.
+// start returns the Monday with which a week begins.
 func (w week) start() time.Time { return time.Unix(int64(w)*secondsOfWeek-toMonday, 0).UTC() }
 
 // MarshalText implements [encoding.TextMarshaler].
