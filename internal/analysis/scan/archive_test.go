@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The structures of a zip.
+// The signatures of the structures of a zip.
 const (
 	sigLocal   = "PK\x03\x04"
 	sigCentral = "PK\x01\x02"
@@ -26,7 +26,7 @@ const (
 
 const elf = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x3e\x00"
 
-// zipOf packs files, which are pairs of a name and a content.
+// zipOf returns a zip of files, given as pairs of a name and a content.
 func zipOf(files ...string) string {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -56,7 +56,7 @@ func tarOf(headers ...*tar.Header) string {
 	return b.String()
 }
 
-// regular is a file of a tar. Its content is in the place of a link's.
+// regular returns the header of a file of a tar. The content of the file is in Linkname.
 func regular(name, content string) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Linkname: content}
 }
@@ -69,7 +69,7 @@ func gzipOf(content string) string {
 	return b.String()
 }
 
-// patched replaces bytes after each occurrence of a signature.
+// patched returns a zip with bytes replaced after each occurrence of a signature.
 func patched(zip, signature string, at int, with string) string {
 	b := []byte(zip)
 	for from := 0; ; {
@@ -93,7 +93,7 @@ func zipLinkOf() string {
 	return b.String()
 }
 
-// claiming returns a zip of some 10 KB that claims to have 1 GB.
+// claiming returns a zip of about 10 KB that claims to contain 1 GB.
 func claiming() string {
 	bomb := zipOf("a.txt", strings.Repeat("\x00", 10<<20))
 	var size [4]byte
@@ -101,7 +101,8 @@ func claiming() string {
 	return patched(bomb, sigCentral, 24, string(size[:]))
 }
 
-// Entries of archives are judged like files, and a fault of an archive is a finding.
+// TestArchive checks that the entries of archives are judged like files, and that a fault of an
+// archive is a finding.
 func TestArchive(t *testing.T) {
 	nested := func(n int) string {
 		out := zipOf("a.txt", "text")
@@ -210,7 +211,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// shared returns a zip whose directory lists one file twice, under two names.
+// shared returns a zip whose directory lists the same file twice.
 func shared() string {
 	one := zipOf("a.txt", "text")
 	from, end := strings.Index(one, sigCentral), strings.Index(one, sigEnd)
@@ -220,7 +221,7 @@ func shared() string {
 	return patched(patched(two, sigEnd, 8, "\x02\x00\x02\x00"), sigEnd, 12, string(size[:]))
 }
 
-// A script in an archive is read as one, and unread if it cannot be.
+// TestArchiveScript checks that a script in an archive counts as unread if it cannot be read.
 func TestArchiveScript(t *testing.T) {
 	s := newScanner(Options{})
 	s.scanContent("a.docx", []byte(zipOf("scripts/run.sh", "\x00\x01")), 0)
@@ -233,7 +234,7 @@ func TestArchiveScript(t *testing.T) {
 	}
 }
 
-// All archives of a skill share one budget for unpacking.
+// TestArchiveBudget checks that all archives of a skill share one budget for unpacking.
 func TestArchiveBudget(t *testing.T) {
 	var lines strings.Builder
 	for i := range 200_000 {
@@ -250,7 +251,7 @@ func TestArchiveBudget(t *testing.T) {
 	}
 }
 
-// Hostile archives are decided within 100 ms and 64 MiB. The test allows for slow machines.
+// TestArchiveBounds checks that no hostile archive takes more than a minute or 64 MiB.
 func TestArchiveBounds(t *testing.T) {
 	var entries []string
 	for i := range 40_000 {

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// reportOf returns a report with findings, each "rule file text" on a line of its own. The rule
-// bad is in the enforce lane, all others in the review lane.
+// reportOf returns a report with findings, each given as "rule file text", and more unlisted
+// findings to review. The rule bad is in the lane enforce, and every other rule in the lane review.
 func reportOf(more int, findings ...string) *Report {
 	r := &Report{Review: more}
 	for i, f := range findings {
@@ -28,7 +28,7 @@ func reportOf(more int, findings ...string) *Report {
 	return r
 }
 
-// known returns a baseline of one skill, written and parsed again.
+// known returns a baseline with the findings of one skill, written and parsed again.
 func known(t *testing.T, folder string, r *Report) *Baseline {
 	t.Helper()
 	var b Baseline
@@ -70,7 +70,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Another message is another finding: it has the URL of a file that is run on another line.
+// TestSilenceMessage checks that a finding with another message is a new finding. The message can
+// contain the URL of a file that another line runs.
 func TestSilenceMessage(t *testing.T) {
 	b := known(t, "a", reportOf(0, "odd SKILL.md y"))
 	now := reportOf(0, "odd SKILL.md y")
@@ -80,7 +81,8 @@ func TestSilenceMessage(t *testing.T) {
 	}
 }
 
-// Findings that a report does not list are known by their number.
+// TestSilenceUnlisted checks that a baseline records findings that a report does not list by their
+// number.
 func TestSilenceUnlisted(t *testing.T) {
 	b := known(t, "a", reportOf(50, "odd SKILL.md y"))
 	if now := reportOf(50, "odd SKILL.md y"); b.Silence("a", now) != 51 || now.Review != 0 {

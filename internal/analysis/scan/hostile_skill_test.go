@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostileSkills returns skills that are made to be expensive, by their ingredient. Each is as
-// large as a skill may be, divided by part.
+// hostileSkills returns skills that are made to be expensive, by the name of their content. Each is
+// as large as a skill may be, divided by part.
 func hostileSkills(part int) map[string]map[string]string {
 	large, long := (16<<20-1<<10)/part, 1<<20/part
 	fill := func(unit string, n int) string { return strings.Repeat(unit, n/len(unit)) }
@@ -45,9 +45,9 @@ func hostileSkills(part int) map[string]map[string]string {
 	return all
 }
 
-// A hostile skill is decided within 256 MiB, and one without code within 128. That bounds all
-// allocations together, and so the memory in use at once. The bound on time fails a reader of
-// quadratic time.
+// TestHostileSkills checks that a hostile skill without code is judged within 128 MiB, and one with
+// code within 256 MiB. The bound applies to the sum of all allocations, and so also to the memory
+// in use at any time. The bound on the time fails a reader that takes quadratic time.
 func TestHostileSkills(t *testing.T) {
 	part := 32
 	if testwait.Full() {
@@ -70,10 +70,10 @@ func TestHostileSkills(t *testing.T) {
 		if slices.Contains([]string{".py", ".js", ".sh"}, filepath.Ext(what)) {
 			most = 256
 		}
-		if what == "many pages" { // nearly all is garbage at once: the process peaks at 150 MiB
+		if what == "many pages" { // nearly all of it is garbage immediately: the process peaks at 150 MiB
 			most = 2 << 10
 		}
-		if testing.Short() { // the race detector allocates too
+		if testing.Short() { // the race detector also allocates
 			most = 1 << 10
 		}
 		if took > time.Minute || allocated > most {
@@ -82,12 +82,13 @@ func TestHostileSkills(t *testing.T) {
 	}
 }
 
-// Beyond 2 MiB of Markdown, or 32 MiB of text, the rest of a skill is not judged, and that is
-// a finding. A file that agents run then holds the skill back.
+// TestTooMuchText checks that the rest of a skill beyond 2 MiB of Markdown or 32 MiB of text is not
+// judged, and that this is a finding. A script is still judged, since archives and large files come
+// last.
 func TestTooMuchText(t *testing.T) {
 	large := strings.Repeat("lorem ipsum ", bound.Text/48)
 	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.sh": strings.Repeat("ls\n", 1<<10), "b.txt": large, "c.txt": large, "d.md": large[:1<<20-1<<10], "e.png": quietImage})
-	if !slices.Equal(r.Facts.NotRead, []string{"c.txt"}) || !r.TooLarge { // the last of the largest files
+	if !slices.Equal(r.Facts.NotRead, []string{"c.txt"}) || !r.TooLarge { // the last one of the largest files
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}
 	r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.md": large[:2<<20], "z.sh": "echo ZWNobyBoZWxsbw== | base64 -d | sh\n"})

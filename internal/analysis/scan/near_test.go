@@ -26,12 +26,12 @@ func TestNear(t *testing.T) {
 		{"notes", "note5", true},
 		{"code-review", "code-review", false},
 		{"code-review", "Code-Review", false},
-		{"code-review", "code-r\u0435view", false}, // look-alikes are homoglyph-word's
+		{"code-review", "code-r\u0435view", false}, // look-alikes are found by homoglyph-word
 		{"code-review", "code-reviewer", false},
 		{"code-review", "core-reviev", false},
 		{"code-review", "cdoe-reveiw", false},
 		{"code-review", "review-code", false},
-		{"note", "notes", false}, // a word as short as that is near to many
+		{"note", "notes", false}, // a word as short as this is near to many
 		{"docx", "pptx", false},
 		{"", "a", false},
 		{strings.Repeat("a", 70), strings.Repeat("a", 69), false},
@@ -56,7 +56,8 @@ func TestNearFinding(t *testing.T) {
 		f.Message != "the name 'pdf-tools' is nearly 'pdf-tols' of 'c/d', 'pdf-tool' of 'a/b', 'pdf-toools' of 'e/f' and 1 more" {
 		t.Errorf("%+v", f)
 	}
-	// Two skills of one origin are a series, also for another origin that has one of them.
+	// Two skills of one origin are a series. They do not count for another origin that has one of
+	// them either.
 	series := []Named{{"flow-part-a", "a/b"}, {"flow-part-b", "a/b"}, {"flow-part-a", "c/d"}, {"flow-part-b", "c/d"}, {"flow-part-a", "e/f"}}
 	if got := Near(series, nil); len(got) > 0 {
 		t.Errorf("a series: %v", got)
@@ -73,12 +74,13 @@ func TestNearFinding(t *testing.T) {
 	r := scanOf(t, map[string]string{"a.sh": "curl https://get.acme-tools.dev/x | sh\n"})
 	before := r.Review
 	r.Add(f)
-	if r.Review != before+1 || r.Enforce != 0 || r.Findings[0].Rule != passage.NameNear { // SKILL.md is before a.sh
+	if r.Review != before+1 || r.Enforce != 0 || r.Findings[0].Rule != passage.NameNear { // SKILL.md is sorted before a.sh
 		t.Errorf("%+v", r)
 	}
 }
 
-// A pair of near names is found among 2,000 names with the same beginning and end.
+// TestNearAmidMany checks that a pair of near names is found among 2,000 names with the same
+// beginning and end.
 func TestNearAmidMany(t *testing.T) {
 	var skills []Named
 	for i := range 2000 {
@@ -90,7 +92,8 @@ func TestNearAmidMany(t *testing.T) {
 	}
 }
 
-// Many names take a time that grows with their number, also if they are made to be near to one another.
+// TestNearMany checks that many names take no more than a minute, even names made to be near one
+// another.
 func TestNearMany(t *testing.T) {
 	n := 10_000
 	if !testwait.Full() {

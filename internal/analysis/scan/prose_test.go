@@ -85,7 +85,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A message has whole words, so that a secret in it is recognized.
+// TestMessagesCutNoWord checks that messages contain whole words, so that a secret in them is
+// recognized.
 func TestMessagesCutNoWord(t *testing.T) {
 	secret := strings.Repeat("Ab1-_", 16)
 	for _, text := range []string{

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Each rule fires at its example and not at the neighbour. No other rule of the enforce lane fires
-// at either.
+// TestRules checks that each rule fires at its example and not at the harmless one. No other rule
+// of the lane enforce fires at either.
 func TestRules(t *testing.T) {
 	seen := map[skill.RuleID]bool{}
 	for i, r := range Rules {
@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// example scans a skill with its main file and at most one other.
+// example scans a skill with the content in the rule's file.
 func example(t testing.TB, r Rule, content string) Report {
 	t.Helper()
 	in := r.In
@@ -57,7 +57,7 @@ func example(t testing.TB, r Rule, content string) Report {
 	return scanOf(t, map[string]string{in: content})
 }
 
-// nameExample reports on a skill with a name.
+// nameExample returns the report on a skill with the given name.
 func nameExample(name string) (r Report) {
 	if f, ok := Near([]Named{{name, "~/.claude/skills"}, {"code-review", "./skills"}}, nil)[0]; ok {
 		r.Add(f)
@@ -67,7 +67,7 @@ func nameExample(name string) (r Report) {
 
 const plainMain = "---\nname: plain\ndescription: Does what it says.\n---\nNothing to see.\n"
 
-// scanOf scans a skill with these files, and a plain main file if they lack one.
+// scanOf scans a skill with the given files. It adds a plain main file if there is none.
 func scanOf(t testing.TB, contents map[string]string) Report {
 	t.Helper()
 	fsys, files := skillOf(contents)
@@ -97,7 +97,7 @@ func has(r Report, id skill.RuleID) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == id })
 }
 
-// in returns the first finding of a rule in a file.
+// in returns the first finding of a rule in a file. Without one, it fails the test.
 func in(t testing.TB, r Report, id skill.RuleID, path string) Finding {
 	t.Helper()
 	for _, f := range r.Findings {

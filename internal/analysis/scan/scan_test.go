@@ -36,7 +36,7 @@ func mixed() map[string]string {
 	return contents
 }
 
-// The same files give the same report in any order.
+// TestDeterministic checks that the same files give the same report in any order.
 func TestDeterministic(t *testing.T) {
 	fsys, files := skillOf(mixed())
 	var want string
@@ -65,7 +65,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// All findings are counted and at most 100 are shown, the enforce lane's first.
+// TestManyFindings checks that all findings are counted and at most 100 are listed, those of the
+// lane enforce first.
 func TestManyFindings(t *testing.T) {
 	contents := map[string]string{"z.png": elf}
 	for i := range 300 {
@@ -81,10 +82,11 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// A reader that panics leaves its file unread and the others judged.
+// TestPanic checks that a reader that panics leaves its file unread, and that the other files are
+// judged.
 func TestPanic(t *testing.T) {
 	s := newScanner(Options{})
-	s.files = nil // it has no list of files, which the reader of archives writes to
+	s.files = nil // without this map, the reader of archives panics
 	s.scanContent("a.sh", []byte(zipOf("b.txt", "text")), 0)
 	s.scanContent("logo.png", []byte(elf), 0)
 	r := s.report()
@@ -94,7 +96,7 @@ func TestPanic(t *testing.T) {
 	in(t, r, passage.ProgramDisguise, "logo.png")
 }
 
-// brokenFS has a file that cannot be opened.
+// brokenFS is a file system in which one file cannot be opened.
 type brokenFS struct {
 	fs.FS
 	broken string
@@ -107,7 +109,8 @@ func (b brokenFS) Open(name string) (fs.File, error) {
 	return b.FS.Open(name)
 }
 
-// A file that cannot be read, is gone, or is too large is a finding.
+// TestUnreadable checks that a file which cannot be read, is missing or is too large becomes a
+// finding.
 func TestUnreadable(t *testing.T) {
 	for path, matters := range map[string]bool{"SKILL.md": true, "scripts/a.py": true, "a.csv": false} {
 		fsys, files := skillOf(map[string]string{path: plainMain, "b.png": elf})
@@ -127,7 +130,8 @@ func TestUnreadable(t *testing.T) {
 	}
 	r = scanOf(t, map[string]string{"a.csv": strings.Repeat("a", skill.MaxFile+1)})
 	in(t, r, passage.NotRead, "a.csv")
-	// A string of JavaScript may have a zero byte. Shells skip one, so that "cu\x00rl" is a program.
+	// A string of JavaScript may contain a zero byte. Shells skip zero bytes, so "cu\x00rl" starts
+	// curl.
 	if r := scanOf(t, map[string]string{"a.js": "const end = '\x00'; eval(atob(x))"}); has(r, passage.NotRead) || r.Enforce != 1 {
 		t.Errorf("JavaScript: %+v", r)
 	}
@@ -141,7 +145,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A scan ends with the error of its context between two files.
+// TestCancelled checks that a scan ends with the error of its context between two files.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,7 +155,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Lanes can be changed by rule, and rules turned off.
+// TestLanes checks that the lane of a rule can be changed, and that a rule can be turned off.
 func TestLanes(t *testing.T) {
 	fsys, files := skillOf(map[string]string{"logo.png": elf, "lib/a.so": elf})
 	r, err := Skill(t.Context(), fsys, files, Options{Lanes: map[skill.RuleID]Lane{passage.Program: Enforce, passage.ProgramDisguise: ""}})
@@ -160,7 +164,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// 1,000 files before the bad one, and a line of 16 MiB before it, change no finding.
+// TestFar checks that 1,000 files before a bad one, or a line of 16 MiB before a secret, change no
+// finding.
 func TestFar(t *testing.T) {
 	contents := map[string]string{"z/logo.png": elf}
 	for i := range 1000 {
@@ -178,7 +183,7 @@ func TestFar(t *testing.T) {
 	}
 }
 
-// Real skills have no finding of the enforce lane.
+// TestCorpus checks that real skills have no finding of the lane enforce.
 func TestCorpus(t *testing.T) {
 	testwait.Slow(t)
 	root := corpus.Dir(t, "skills")
@@ -236,7 +241,7 @@ func filesOf(t testing.TB, fsys fs.FS) (files []skill.File) {
 	return files
 }
 
-// A scan of one large file stays within 256 MiB.
+// TestMemory checks that a scan of one large file allocates at most 256 MiB.
 func TestMemory(t *testing.T) {
 	testwait.Slow(t)
 	for what, content := range map[string]string{

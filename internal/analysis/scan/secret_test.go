@@ -11,7 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/secrets/canary"
 )
 
-// Each secret is found, and neither report nor quotation shows more than four of its characters.
+// TestSecret checks that each secret is found, and that neither the report nor a quotation contains
+// more than its first characters.
 func TestSecret(t *testing.T) {
 	all := canary.All()
 	if len(all) < 50 {
@@ -56,7 +57,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// Secrets in facts, messages and notes are hidden, even if a rule does not quote them.
+// TestHidden checks that secrets in facts, messages and notes are hidden, even if a rule does not
+// quote them.
 func TestHidden(t *testing.T) {
 	for _, canary := range canary.All() {
 		s := newScanner(Options{})
@@ -68,8 +70,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// A secret in the name of a file is in no message and no fact. The finding's file has it, since it says
-// where to look.
+// TestSecretInName checks that a secret in the name of a file is in no message and no fact. Only
+// the file of a finding contains it, since people need it to find the file.
 func TestSecretInName(t *testing.T) {
 	for _, canary := range canary.All() {
 		if strings.Contains(canary, "\n") {

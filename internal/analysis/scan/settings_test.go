@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestFactsAndNoFindings reports common acts of honest skills only as facts.
+// TestFactsAndNoFindings checks that common acts of honest skills are reported only as facts.
 func TestFactsAndNoFindings(t *testing.T) {
 	t.Parallel()
 	r := scanOf(t, map[string]string{
@@ -31,7 +31,7 @@ func TestSettings(t *testing.T) {
 	for _, test := range []struct {
 		what, path, content string
 		rule                skill.RuleID
-		at                  string // where the finding begins
+		at                  string // the text at which the finding begins
 	}{
 		{"install script", "package.json", `{"name": "a", "scripts": {"test": "x", "postinstall": "node a.js"}}`, passage.InstallScript, `"node a.js"`},
 		{"of a package below", "web/package.json", `{"scripts": {"preinstall": "a"}}`, passage.InstallScript, `"a"`},

@@ -31,8 +31,8 @@ func hostileShell(n int) map[string]string {
 	return all
 }
 
-// TestShellHostile reads hostile texts of 1 MiB, or of 128 KiB in the short form, within 10 s each:
-// a reader of quadratic time needs minutes.
+// TestShellHostile checks that hostile texts of 1 MiB, or of 128 KiB in the short form, are read
+// within 10 s each. A reader that takes quadratic time would need minutes.
 func TestShellHostile(t *testing.T) {
 	testwait.Slow(t)
 	n := 1 << 20
@@ -54,7 +54,7 @@ func TestShellHostile(t *testing.T) {
 	}
 }
 
-// TestTooMuch reads texts beyond each bound: the excess is reported, and the text before and after
+// TestTooMuch checks texts beyond each bound. The excess is reported, and the text before and after
 // it is still judged.
 func TestTooMuch(t *testing.T) {
 	if testing.Short() {

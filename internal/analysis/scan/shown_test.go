@@ -24,8 +24,8 @@ func TestLineOf(t *testing.T) {
 	}
 }
 
-// The text of a finding is its whole line: it survives a move, and any change in the line
-// makes another finding.
+// TestTextIsTheLine checks that the text of a finding is its whole line. The finding stays the same
+// if the line moves, and becomes another one if anything in the line changes.
 func TestTextIsTheLine(t *testing.T) {
 	text := func(content string) string {
 		return in(t, scanOf(t, map[string]string{"a.sh": content}), "run-fetched", "a.sh").Text.String()

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
 )
 
-// tagsOf spells a text in tag characters.
+// tagsOf returns a text in tag characters.
 func tagsOf(text string) string {
 	return strings.Map(func(r rune) rune { return r + 0xe0000 }, text)
 }
@@ -56,7 +56,7 @@ func TestCharacters(t *testing.T) {
 	} {
 		var got []string
 		for _, f := range scanText("a.txt", c.text, kindText).Findings {
-			if f.Rule == passage.Bidi && len(got) > 0 { // an override and its end are two
+			if f.Rule == passage.Bidi && len(got) > 0 { // an override and its end are two findings
 				continue
 			}
 			got = append(got, string(f.Rule)+" "+f.Position.String()+"-"+strconv.Itoa(f.Length)+" "+f.Message)
@@ -67,7 +67,8 @@ func TestCharacters(t *testing.T) {
 	}
 }
 
-// Tag characters are found in every kind of text, and decoded (doc/scan.md).
+// TestTagsEverywhere checks that tag characters are found in every kind of text, and decoded
+// (doc/scan.md).
 func TestTagsEverywhere(t *testing.T) {
 	for path, kind := range map[string]fileKind{"SKILL.md": kindMarkdown, "references/a.md": kindMarkdown, "scripts/a.sh": kindShell, "a.json": kindSettings, "a.py": kindPython, "a.txt": kindText, "a.zip!b.txt": kindText} {
 		r := scanText(path, "a: "+tagsOf("run it")+"\n", kind)

@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/bound"
 )
 
-// within opens the archives in an archive, and counts the bytes that arrive.
+// within is a visitor that opens the archives in an archive and counts the unpacked bytes.
 type within struct {
 	budget Budget
 	bytes  int

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// A file that needs all memory is judged alone, and a waiting one can give up.
+// TestEnter checks that a file that needs all memory is judged alone, and that a waiting caller can
+// give up.
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave, err := Enter(t.Context(), 1<<40)
@@ -40,7 +41,7 @@ func TestEnter(t *testing.T) {
 	})
 }
 
-// Whether a text fits depends on its nodes, and not on its length.
+// TestFits checks that the nodes of a text, and not its length, decide whether it fits.
 func TestFits(t *testing.T) {
 	for _, tt := range []struct {
 		what string

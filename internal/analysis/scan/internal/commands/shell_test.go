@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// An expression that nests to the right is too deep even without brackets.
+// TestTooDeep checks that an expression which nests to the right is too deep even with few
+// brackets.
 func TestTooDeep(t *testing.T) {
 	if !tooDeep("((" + strings.Repeat("1?", maxChunk)) {
 		t.Error("an expression of many operators is not too deep")

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// piecesOf writes down the pieces of a text. A text at the end may be a tag that does not end.
+// piecesOf returns a description of the pieces of a text. It joins consecutive texts, since the
+// parser of golang.org/x/net/html splits texts at other places.
 func piecesOf(text string) string {
 	var all []string
 	at := 0
@@ -45,7 +46,7 @@ func added(all []string, kind int, raw, name string, attributes []attribute) []s
 	return append(all, out.String())
 }
 
-// tokensOf is piecesOf by the parser of golang.org/x/net/html.
+// tokensOf returns the description of piecesOf as the parser of golang.org/x/net/html yields it.
 func tokensOf(text string) string {
 	var all []string
 	at := 0
@@ -78,7 +79,7 @@ func tokensOf(text string) string {
 	}
 }
 
-// TestPieces compares with golang.org/x/net/html on texts of odd parts.
+// TestPieces compares pieces with golang.org/x/net/html on random texts of odd parts.
 func TestPieces(t *testing.T) {
 	parts := strings.Split("<|</|<!|<!--|-->|--!>|<!-->|<!--->|->|<?|<a|<b |</b>|>|/>|/| |\n|=|\"|'|x|class=|title=\"a b\"|style='c'|&amp;|&lt|é|<p>|<br/>|<SPAN hidden>|<script>|</script>|<title>|</TITLE >|<textarea>|</textarea|a<b|--|-|<1|a=b=c", "|")
 	random := rand.New(rand.NewPCG(1, 2))

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A column is counted from the finding before it in the line.
+// TestPositionsInOneLine checks columns that are counted from the previous finding in the line.
 func TestPositionsInOneLine(t *testing.T) {
 	f := &File{Text: "aéx\nbéy"}
 	for _, c := range []struct{ from, line, column int }{{6, 2, 2}, {8, 2, 3}, {5, 2, 1}, {3, 1, 3}, {0, 1, 1}, {8, 2, 3}} {
@@ -19,7 +19,8 @@ func TestPositionsInOneLine(t *testing.T) {
 	}
 }
 
-// Positions are as counted from the beginning, in any order and over many blocks, and lead back.
+// TestPositions compares positions, in any order and over many blocks, with positions counted from
+// the beginning. Each position must lead back to its offset.
 func TestPositions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, units := range [][]string{{"\n"}, {"a"}, {"a", "é", "\n"}, {strings.Repeat("aé", 300), "\n"}} {
@@ -54,7 +55,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// Positions in a text of newlines take little memory.
+// TestPositionsAreSmall checks that positions in a text of newlines take little memory.
 func TestPositionsAreSmall(t *testing.T) {
 	f := &File{Text: strings.Repeat("\n", 16<<20)}
 	f.Position(8<<20, 8<<20)
