@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Fix keeps its promises for 15,418 real blocks of frontmatter, and repairs most of those
-// that YAML refuses.
+// TestFixBlocks checks Fix on 15,418 real blocks of frontmatter. Fix must lose nothing in any, and
+// must repair most of those that YAML refuses.
 func TestFixBlocks(t *testing.T) {
 	testwait.Slow(t)
 	if testing.Short() {

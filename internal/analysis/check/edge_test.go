@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// speaks lists the rules about the subject of each category of cases.tsv. If the column
-// strict says invalid, one of them must have a finding; if it says valid, none may. All of
-// them end `check --strict` with 1.
+// speaks lists, for each category of cases.tsv, the rules about its subject. If the column strict
+// says invalid, one of them must have a finding; if it says valid, none may. For any of these
+// findings `check --strict` exits with 1.
 var speaks = map[string][]skill.RuleID{
 	"bytes/bad-utf8": {frontmatter.FileEncoding}, "bytes/bom": {frontmatter.TextBOM}, "bytes/crlf": {frontmatter.TextControl, frontmatter.FenceMissing, frontmatter.YAMLSyntax},
 	"bytes/mixed-eol": {frontmatter.TextControl, frontmatter.YAMLSyntax}, "bytes/nul-control": {frontmatter.TextControl, frontmatter.YAMLControl},
@@ -54,7 +54,8 @@ var speaks = map[string][]skill.RuleID{
 	"yaml/unrecoverable": {frontmatter.YAMLSyntax},
 }
 
-// strictly lists the cases whose strict reading differs from the column, with the reason.
+// strictly lists the cases for which the strict reading differs from the column strict, with the
+// reason.
 var strictly = map[string]string{
 	// The corpus has only the SKILL.md of a case.
 	"case__two-variants/1/agentplace/SKILL.md":                        "the other spelling is not there",
@@ -69,17 +70,17 @@ var strictly = map[string]string{
 	"size__big-bytes/1/design-tokens/SKILL.md":                        "the large files are not there",
 	"size__many-files/1/hugo/SKILL.md":                                "the many files are not there",
 	"size__many-files/1/loki-mode/SKILL.md":                           "the many files are not there",
-	// No rule looks at the place of the fault.
+	// No rule examines the place of the fault.
 	"fields__dates/1/scenario-war-room/SKILL.md": "the date stands in metadata, where it is a string",
 	"refs__broken/1/telegram-telethon/SKILL.md":  "the paths stand in code, which is no link",
 	"refs__broken/1/wiki-page-writer/SKILL.md":   "the links stand in code, as examples",
 	"refs__case/1/gdpr-compliant/SKILL.md":       "the paths stand in code, which is no link",
 }
 
-// TestEdge compares each edge case with testdata/edge.tsv, which adds to cases.tsv:
-// available or skipped, published or not, and the findings for which `check` and `check
-// --strict` end with 1. It compares the strict reading with the column strict of cases.tsv;
-// package skill tests the lenient one.
+// TestEdge compares the outcome of each edge case with testdata/edge.tsv. Beyond cases.tsv, that
+// table says whether the skill is available and published. It also lists the findings for which
+// `check` exits with 1, and those for which only `check --strict` does. TestEdge also compares the
+// strict reading with the column strict of cases.tsv; package skill tests the lenient one.
 func TestEdge(t *testing.T) {
 	root, err := filepath.Abs(corpus.Dir(t, "edge"))
 	if err != nil {
@@ -132,7 +133,8 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// edge judges every case and returns the rules with a finding, by file, and our columns.
+// edge judges every case. It returns by file the rules with a finding, and the columns of
+// testdata/edge.tsv.
 func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[string]string) {
 	t.Helper()
 	scan, err := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Dir: root}, Required: true}).Scan(t.Context())

@@ -21,14 +21,14 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// fails is a folder in which SKILL.md cannot be opened.
+// fails is a folder in which no file can be opened.
 type fails struct{ err error }
 
 func (f fails) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
 }
 
-// restless is a folder whose SKILL.md has another time at each look.
+// restless is a folder whose SKILL.md has another modification time whenever it is examined.
 type restless struct {
 	fstest.MapFS
 	looks *int64
@@ -61,7 +61,7 @@ func fileOf(text string) fstest.MapFS { return fstest.MapFS{"SKILL.md": {Data: [
 
 func named(name string) string { return "---\nname: " + name + "\ndescription: Use when asked.\n---\n" }
 
-// textRules lists the rules of package skill about the text of SKILL.md, with a text that
+// textRules lists the rules of package skill about the text of SKILL.md. Each has a text that
 // breaks the rule and a similar one that does not.
 var textRules = map[skill.RuleID]struct{ bad, good string }{
 	frontmatter.FileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
@@ -101,7 +101,8 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 	frontmatter.Metadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 
-// bundleRules lists the rules of package skill about the folder.
+// bundleRules lists the rules of package skill about the folder, each with a folder that breaks the
+// rule and one that does not.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	frontmatter.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
 	frontmatter.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
@@ -119,7 +120,8 @@ var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	frontmatter.FolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
 }
 
-// Each rule of package skill yields its finding, from the text or the folder.
+// TestSkillRules checks that each rule of package skill yields its finding, from the text or the
+// folder.
 func TestSkillRules(t *testing.T) {
 	try := func(id skill.RuleID, bad, good *skill.Bundle) {
 		got := found(load(t.Context(), bad), id)
@@ -142,8 +144,9 @@ func TestSkillRules(t *testing.T) {
 	}
 }
 
-// Every rule has a test with an example that breaks it and one that does not, and every
-// rule that --fix repairs has a test of the fix. A new rule fails here until it has them.
+// TestEveryRuleIsTested checks that every rule has a test with an example that breaks it and one
+// that does not. Every rule that --fix repairs must also have a test of the fix. A new rule fails
+// here until it has them.
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
 		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and TestJudge of package doctor
@@ -162,7 +165,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 		tested[r.ID] = scanTests(t)[r.ID] // compared whole there, so a rule that is not listed has no finding
 	}
 	for _, r := range plugin.Rules {
-		tested[skill.RuleID(r.ID)] = true // TestCheckPlugins of package cli, which requires it
+		tested[skill.RuleID(r.ID)] = true // TestCheckPlugins of package cli requires it
 	}
 	for _, r := range scan.Rules {
 		tested[r.ID] = r.Fires() != "" && r.Quiet() != "" // TestScanned
@@ -180,7 +183,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The file's name is not part of its text: the command renames the file.
+	// The command renames the file, so the fix is not in the text.
 	near, err := os.ReadFile("../../cli/testdata/script/check_near.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +199,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	}
 }
 
-// scanTests returns the rules that the tests of the source expect as notices.
+// scanTests returns the rules that the tests of source/dir expect as notices.
 func scanTests(t *testing.T) map[skill.RuleID]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../../source/dir/*_test.go")
@@ -220,7 +223,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 	return out
 }
 
-// fixableRules returns the rules for which candidates proposes a fix, from its source code.
+// fixableRules returns the rules for which candidates proposes a fix, according to its source code.
 func fixableRules(t *testing.T) (out []skill.RuleID) {
 	t.Helper()
 	ids := map[string]skill.RuleID{}

@@ -16,7 +16,7 @@ import (
 
 const sound = "---\nname: git\ndescription: Use when committing.\n---\n# Git\n"
 
-// Each row is a fault with the result of Fix and its level.
+// fixes lists faults, each with its level and the result of Fix.
 var fixes = []struct {
 	name          string
 	rule          skill.RuleID
@@ -92,8 +92,8 @@ func TestFix(t *testing.T) {
 	}
 }
 
-// The printed suggestion matches the fix: it quotes every line that Fix writes, and every
-// line that it asks for is in the file.
+// TestFixIsWhatFixWrites checks that the printed suggestions match the fix. They contain every line
+// that Fix writes, and every line in them is in the fixed file.
 func TestFixIsWhatFixWrites(t *testing.T) {
 	for _, c := range fixes {
 		all := checked(t, c.broken).Findings
@@ -124,7 +124,7 @@ func TestFixIsWhatFixWrites(t *testing.T) {
 	}
 }
 
-// A file without a certain fix stays unchanged, byte for byte.
+// TestFixLeaves checks that Fix changes no byte of a file for which it has no fix.
 func TestFixLeaves(t *testing.T) {
 	for name, text := range map[string]string{
 		"sound":             sound,
@@ -141,7 +141,7 @@ func TestFixLeaves(t *testing.T) {
 		"two lists":         "---\nname: git\ndescription: d\nrequires: [a] [b]\n---\n",
 		"JSON with a fault": "---\nname: git\ndescription: d\nmetadata: {\"a\": \\[1}\n---\n",
 		"JSON over lines":   "---\nname: git\ndescription: d\nmetadata: {\n\"a\": \"b\",\n\"c\": {\n}\n}\n---\n",
-		// The beginning of the body is unknown.
+		// It is unknown where the body begins.
 		"unclosed, text":      "---\nname: git\ndescription: d.\nFirst line.\nSecond line.\n",
 		"unclosed, paragraph": "---\nname: git\ndescription: d.\nFirst line.\n\n# Title\n",
 		"closed by ...":       "---\nname: git\ndescription: d.\n...\nText\n\n# Title\n",
@@ -175,11 +175,11 @@ func TestFixLeaves(t *testing.T) {
 	}
 }
 
-// For every real edge case, a second Fix changes nothing, readable fields keep their
-// values, and the body keeps its bytes.
+// TestFixEdge checks Fix on every real edge case: a second Fix changes nothing, readable fields
+// keep their values, and the body keeps its bytes.
 func TestFixEdge(t *testing.T) { fixAll(t, corpus.Dir(t, "edge"), 168) }
 
-// The same for the real skills; a reader sees each skill unchanged.
+// TestFixCorpus checks the same on the real skills. A reader sees each skill unchanged.
 func TestFixCorpus(t *testing.T) {
 	if raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")
@@ -209,7 +209,7 @@ func fixAll(t *testing.T, dir string, want int) {
 
 var aWord = regexp.MustCompile(`[\pL\pN]+`)
 
-// checkFixed returns the faults of a fixed file, using only package skill.
+// checkFixed reports the faults of a fixed file. It uses only package skill.
 func checkFixed(t *testing.T, name string, data, got []byte, folder string, level Level) {
 	t.Helper()
 	if bytes.Equal(got, data) {
@@ -220,13 +220,13 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	}
 	was, is := frontmatter.Parse(data), frontmatter.Parse(got)
 	for _, field := range []string{"name", "description"} {
-		// A misspelt key of a missing field is renamed; everything else is compared as
-		// usual.
+		// Rename a misspelt key of a missing field in the original, as Fix does. Everything else is
+		// compared as usual.
 		_, before := was.Field(field)
 		named, after := is.Field(field)
 		f, _, ok := was.Meant(field)
 		_, kept := is.Field(f.Key)
-		another := kept && ok && named.Value.Text != f.Value.Text // of two such keys
+		another := kept && ok && named.Value.Text != f.Value.Text // there were two such keys
 		if ok && !another && !before && after {
 			at := 0
 			if where := regexp.MustCompile(`[\n\r][ \t]*(` + regexp.QuoteMeta(f.Key) + `)[ \t]*:(?:\s|$)`).FindSubmatchIndex(data); where != nil { // a line may end in a bare CR
@@ -262,8 +262,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		return strings.Join(all, " ")
 	}
 	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.YAMLDuplicate })
-	// If the fence was missing, duplicates appear only with it: one of two equal lines is
-	// removed.
+	// If the closing fence was missing, duplicate fields become visible only once Fix has added it.
+	// Fix then removes one of two equal lines, so once keeps the first of equal lines.
 	once := func(s []byte) []byte {
 		var kept [][]byte
 		for _, line := range bytes.Split(s, []byte("\n")) {
@@ -313,7 +313,7 @@ func FuzzFix(f *testing.F) {
 	})
 }
 
-// TestDiffering checks that only whole lines are left out, so that no character is split.
+// TestDiffering checks that differing leaves out only whole lines, so that it splits no character.
 func TestDiffering(t *testing.T) {
 	for _, c := range []struct{ a, b, restA, restB string }{
 		{"", "", "", ""},

@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// No content of a file keeps check busy.
+// TestHostile checks that no hostile file keeps check busy for more than a minute.
 func TestHostile(t *testing.T) {
 	many := func(n int, format string) string {
 		var b strings.Builder

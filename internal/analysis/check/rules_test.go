@@ -21,14 +21,14 @@ func with(fields, body string) string {
 
 func described(text string) string { return "---\nname: git\ndescription: " + text + "\n---\n" }
 
-// Each rule of this package, with texts that break it, the positions, and similar texts
-// that do not.
+// ruleCases lists the rules of this package. Each has texts that break it, the position of the
+// finding, and similar texts that do not break it.
 var ruleCases = []struct {
 	rule  skill.RuleID
 	bad   []string
 	at    string // of the first finding in the first bad text
 	good  []string
-	files []string // of both
+	files []string // further files for the bad and the good texts
 }{
 	{ruleAllowedTools, []string{with("allowed-tools: Read, Write\n", ""), with("allowed-tools:\n- Read\n", ""), with("allowed-tools: {a: b}\n", ""), with("allowed-tools: 3\n", "")}, "4:16",
 		[]string{with("allowed-tools: Read Write\n", ""), with("allowed-tools: Bash(git add:*, git log)\n", ""), with("allowed-tools:\n", ""), with("", "")}, nil},
@@ -58,8 +58,8 @@ var ruleCases = []struct {
 	{ruleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
 }
 
-// Names that differ in case have another message than names that differ in composition,
-// which is invisible.
+// TestCollisionWords checks that names that differ only in case have another message than names
+// that differ in composition. The latter difference is invisible.
 func TestCollisionWords(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
@@ -96,7 +96,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The mark covers the token from its first to its last character.
+// TestLength checks that a finding covers its token from the first to the last character.
 func TestLength(t *testing.T) {
 	for text, want := range map[string]string{
 		with("", "See [a](gone.md)."):           "gone.md",
@@ -142,8 +142,8 @@ func TestFileRules(t *testing.T) {
 	}
 }
 
-// A skill that cannot have a folder on Windows is reported: because of the name of its
-// folder, of a parent, or of the skill itself.
+// TestWindowsFolders checks that a skill which cannot have a folder on Windows is reported. The
+// reason is the name of its folder, of a parent, or of the skill itself.
 func TestWindowsFolders(t *testing.T) {
 	for at, want := range map[string]string{
 		"con": "folder can be called 'con', for the name of a device", "a/aux": "'aux'", "lpt9/b": "'lpt9'", "com¹": "'com¹'", "a.": "'a.'",
@@ -161,7 +161,8 @@ func TestWindowsFolders(t *testing.T) {
 	}
 }
 
-// A file that is in no list is reported, and makes the skill unpublishable.
+// TestFilesIncomplete checks that a file which no list can contain is reported, and makes the skill
+// unpublishable.
 func TestFilesIncomplete(t *testing.T) {
 	deep := strings.Repeat("d/", skill.MaxDepth+1) + "x"
 	for name, want := range map[string]string{
@@ -216,7 +217,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// doc/check.md lists every rule except package scan's.
+// TestDocument checks that doc/check.md lists every rule, except those of package scan.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../doc/check.md")
 	if err != nil {
@@ -233,7 +234,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// The table has every rule once, with all fields.
+// TestTable checks that Rules has every rule once, with all fields.
 func TestTable(t *testing.T) {
 	seen := map[skill.RuleID]bool{}
 	for _, r := range Rules {
@@ -265,7 +266,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Every position of every finding in the corpus exists.
+// TestPositions checks that the position of every finding in the edge cases exists.
 func TestPositions(t *testing.T) {
 	n := 0
 	for _, b := range bundles(t, corpus.Dir(t, "edge")) {

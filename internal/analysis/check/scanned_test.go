@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// TestScanned checks that a finding to enforce is an error, that one to review is an info, and that
-// Format reports only findings about the characters of SKILL.md.
+// TestScanned checks that a finding to enforce is an error and a finding to review an info. It also
+// checks that Format reports only findings about the characters of SKILL.md.
 func TestScanned(t *testing.T) {
 	for _, r := range scan.Rules {
 		if r.ID == "name-near" {
@@ -65,8 +65,8 @@ func (o opens) Open(name string) (fs.File, error) {
 	return o.MapFS.Open(name)
 }
 
-// TestScannedReadsOnce checks that no file is opened twice, and that a finding has the file's
-// spelling on disk.
+// TestScannedReadsOnce checks that no file is opened twice, and that a finding has the spelling of
+// its file on disk.
 func TestScannedReadsOnce(t *testing.T) {
 	fsys := opens{fstest.MapFS{
 		"skill.md":   {Data: []byte(with("", "a\U000e0041b"))},
@@ -91,7 +91,7 @@ func TestScannedReadsOnce(t *testing.T) {
 	}
 }
 
-// TestCharactersOnce checks that one rule speaks of a run of characters.
+// TestCharactersOnce checks that only one rule reports a run of characters.
 func TestCharactersOnce(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\u200bb": "zero-width-in-word", "a \u200b b": "text-zero-width", "a \u200b b\u200bc": "text-zero-width zero-width-in-word",
