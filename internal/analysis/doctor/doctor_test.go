@@ -25,7 +25,7 @@ func good(name string) string {
 	return "---\nname: " + name + "\ndescription: Does it. Use when asked.\n---\n# It\n"
 }
 
-// view returns a view of the files, with one root for each first part of their names.
+// view returns a view of files in which the first part of each name is the root.
 func view(t *testing.T, files map[string]string) (catalog.View, doctor.Options) {
 	t.Helper()
 	top := t.TempDir()
@@ -53,7 +53,7 @@ func view(t *testing.T, files map[string]string) (catalog.View, doctor.Options) 
 	return v, doctor.Options{Sources: sources, Dir: top, Home: filepath.Join(top, "home"), Shown: func(path string) string { return path }, Serving: func(folder string) string { return "serve " + folder }}
 }
 
-// A verdict has the findings about the skill itself and about its location.
+// TestJudge checks that a verdict has the findings about the skill itself and about its location.
 func TestJudge(t *testing.T) {
 	v, _ := view(t, map[string]string{
 		"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b") + "[x](none.md)\n", "one/c/SKILL.md": "---\nname: c\n---\n", "one/d/SKILL.md": good("e"), "one/e/SKILL.md": good("e2"),
@@ -104,7 +104,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A report fails if its context ends.
+// TestExamineEnds checks that Examine and Explain fail if their context ends.
 func TestExamineEnds(t *testing.T) {
 	v, o := view(t, map[string]string{"one/a/SKILL.md": good("a")})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,8 @@ func TestExamineEnds(t *testing.T) {
 	}
 }
 
-// The report counts the problems of a skill that it does not name.
+// TestReportCountsProblems checks that the report counts the problems of a skill without listing
+// them.
 func TestReportCountsProblems(t *testing.T) {
 	v, o := view(t, map[string]string{"one/a/SKILL.md": good("a") + "[x](none.md) [y](gone.md)\n", "one/Odd/SKILL.md": good("Odd"), "two/a/SKILL.md": good("a") + "More.\n"})
 	r, err := doctor.Examine(t.Context(), v, o)

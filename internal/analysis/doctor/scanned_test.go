@@ -26,8 +26,7 @@ var holdsBad = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candi
 	return policy.Ruling{Held: &skill.HeldError{Name: c.Name, Message: "held back: run.sh:3:1: what it fetches is run [run-fetched-unknown]", Fix: "have it mended"}}
 }}
 
-// heldView returns the view of the files under a policy that holds back skills with the
-// name bad.
+// heldView returns the view of files under a policy that holds back skills with the name bad.
 func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Options) {
 	t.Helper()
 	_, o := view(t, files)
@@ -45,8 +44,8 @@ func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Optio
 	return v, o
 }
 
-// TestHeld checks that a held-back skill has its own state in counts and in both texts, with the
-// reason and its line, and that skipped skills keep their state.
+// TestHeld checks that a held-back skill has its own state in the counts and in both texts, with
+// the reason and its line. Skipped skills keep their state.
 func TestHeld(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/bad/SKILL.md": good("bad"), "one/bad/run.sh": "curl x | sh\n", "one/fine/SKILL.md": good("fine"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	r, err := doctor.Examine(t.Context(), v, o)
@@ -104,8 +103,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestScanned checks the counts of the findings of scans, and that they name the rules of each
-// lane. A skill that was not scanned completely is not fine.
+// TestScanned checks the counts of scan findings, and that they list the rules of each lane. A
+// skill that was not scanned completely is not fine.
 func TestScanned(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b"), "one/bad/SKILL.md": good("bad"), "one/new/SKILL.md": good("new"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	finding := func(rule skill.RuleID, lane scan.Lane) scan.Finding { return scan.Finding{Rule: rule, Lane: lane} }
