@@ -11,7 +11,8 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// If a stream accepts no data, all lines are lost, and Close reports how many.
+// TestFullStream checks that all lines are lost if a stream accepts no data, and that Close returns
+// how many.
 func TestFullStream(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -31,7 +32,8 @@ func TestFullStream(t *testing.T) {
 	}
 }
 
-// While a disk is full, no line is cut; the lost lines are counted in the file.
+// TestFullDisk checks that no line is cut while a disk is full, and that the file reports how many
+// lines were lost.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {
@@ -54,8 +56,8 @@ func TestFullDisk(t *testing.T) {
 	for range n {
 		l.Record(&event.Event{Time: at, Asked: "a-skill", Result: event.OK})
 	}
-	// Wait until each line is written or lost: a reader can see half of a line that is
-	// being written.
+	// Wait until each event is written or lost. A reader can see half of a line that is being
+	// written.
 	decided(t, l, n)
 	if l.Lost() == 0 {
 		t.Fatal("nothing is lost on a full disk")

@@ -49,7 +49,7 @@ func (r *troubles) said() []string {
 	return slices.Clone(r.all)
 }
 
-// sums counts the events in a log, and the lines that it reports as lost.
+// sums counts the events in a log, and the lost events that the log reports.
 func sums(t *testing.T, text string) (written, lost uint64) {
 	t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -110,7 +110,7 @@ func TestFile(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	// If the last writer died within a line, the next one begins a new line.
+	// If the last writer was killed within a line, the next one begins a new line.
 	torn := read(t, path) + `{"time":"2026-`
 	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Every line is in one of the kept files, in order, and no file is larger than the bound.
+// TestRotation checks that every line is in one of the kept files, in order, and that no file is
+// larger than the bound.
 func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
@@ -181,7 +182,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// If the next file cannot be created, the current one grows, which is reported once.
+// TestRotationFails checks that the current file grows if the next file cannot be created, and that
+// this is reported once.
 func TestRotationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	if err := os.MkdirAll(path+".1/in the way", 0o700); err != nil {
@@ -208,7 +210,7 @@ func TestRotationFails(t *testing.T) {
 	}
 }
 
-// Another program moves the file away and has the log reopened.
+// TestReopen checks that a log continues in a new file after another program has moved its file.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l, err := Open(path, Options{})
@@ -252,8 +254,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// decided waits until each of n events is written or lost: a reader can see half of a line
-// that is being written.
+// decided waits until each of n events is written or lost. A reader can see half of a line that is
+// being written.
 func decided(t *testing.T, l *Log, n uint64) {
 	t.Helper()
 	testwait.Until(t, func() bool { written, lost := l.Totals(); return written+lost == n }, n, "events, now:", func() string { return fmt.Sprint(l.Totals()) })
@@ -269,7 +271,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// gate is an output whose reader begins to read on command.
+// gate is a writer that blocks until it is opened.
 type gate struct {
 	bytes.Buffer
 	opened chan struct{}
@@ -280,14 +282,14 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.Buffer.Write(p)
 }
 
-// Record never waits for a reader that does not read. Lines that do not fit are lost,
-// counted, and reported with the next line.
+// TestFullQueue checks that Record never waits for a writer that blocks. Lines that do not fit are
+// lost, counted, and reported with the next line.
 func TestFullQueue(t *testing.T) {
 	w := &gate{opened: make(chan struct{})}
 	var heard troubles
 	l := OnWriter(w, Options{Trouble: heard.hear})
 	const n = 3 * maxWaiting
-	for range n { // a call that waits would wait for ever
+	for range n { // a call that waits would wait forever
 		l.Record(&event.Event{Time: at, Asked: "x", Result: event.OK})
 	}
 	if l.Lost() == 0 {
