@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// holds holds back every skill but the one with the name fine.
+// holds is a decider that holds back every skill except the one with the name fine.
 var holds = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candidate) policy.Ruling {
 	if c.Read(ctx, 0, 0); c.Name == "fine" {
 		return policy.Ruling{}
@@ -20,8 +20,8 @@ var holds = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candidat
 }}
 
 // TestHeldReason checks that a request for a skill that the operator's policy holds back is denied
-// with its reason, by name, by folder and by URI, and that a subject from which rules hide the skill
-// leaves no reason.
+// with the reason. The request can name it by name, by folder or by URI. If rules hide the skill
+// from the subject, the event has no reason.
 func TestHeldReason(t *testing.T) {
 	files := map[string]string{}
 	for folder, name := range map[string]string{"fine": "fine", "bad": "bad", "old": "renamed"} {
