@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/limit"
 )
 
-// socket is a connection that notes that it was closed.
+// socket is a connection that reports when it is closed.
 type socket struct {
 	net.Conn
 	closed chan struct{}
@@ -24,8 +24,8 @@ type socket struct {
 
 func (s *socket) Close() error { close(s.closed); return nil }
 
-// TestArriving checks that too many connections without a request cost only the oldest of
-// them, and never one that has had a request.
+// TestArriving checks that too many connections without a request close only the oldest of them,
+// and never one that has had a request.
 func TestArriving(t *testing.T) {
 	a := newArriving(2)
 	open := func() *socket {
@@ -52,7 +52,7 @@ func TestArriving(t *testing.T) {
 	}
 }
 
-// TestUnreadBodies checks how much an HTTP/2 client may send before a handler reads.
+// TestUnreadBodies checks how many bytes an HTTP/2 client may send before a handler reads them.
 func TestUnreadBodies(t *testing.T) {
 	g, err := New(Options{
 		BodyTimeout: time.Minute, DrainTimeout: time.Minute, Log: slog.New(slog.DiscardHandler),
@@ -78,7 +78,7 @@ func TestUnreadBodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // no settings
+	_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // a SETTINGS frame without settings
 	head := make([]byte, 9)
 	if _, err := io.ReadFull(c, head); err != nil || head[3] != 4 {
 		t.Fatalf("%v, and %x is no SETTINGS frame", err, head)

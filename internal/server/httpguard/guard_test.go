@@ -25,7 +25,7 @@ func (v *tokens) Verify(_ context.Context, token string) (access.Subject, bool) 
 	return access.Subject{Name: "ann"}, token == "known"
 }
 
-// body is a request's body that knows whether it was read.
+// body is a request's body that records whether it was read.
 type body struct {
 	strings.Reader
 	read bool
@@ -33,14 +33,14 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) { b.read = true; return b.Reader.Read(p) }
 
-// latest is a sink that has the last event.
+// latest is a sink that stores the last event.
 type latest struct{ event.Event }
 
 func (l *latest) Record(e *event.Event) { l.Event = *e }
 
 // TestOrderOfChecks checks that a request is refused by the first check that it fails: host,
-// origin, token, rate, body. A check behind that one is not made: a foreign page learns
-// nothing about tokens, and an unknown client uses up no one's rate and sends no body.
+// origin, token, rate, body. No later check is made. So a foreign page learns nothing about tokens,
+// and an unknown client uses up no rate and sends no body.
 func TestOrderOfChecks(t *testing.T) {
 	v, handled, last := &tokens{}, 0, latest{}
 	g, err := New(Options{
@@ -103,7 +103,7 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// forms is a handler of pages whose forms arrive when they are released.
+// forms is a handler of pages whose forms arrive only when they are released.
 type forms struct {
 	SignIn
 	arriving chan string // the sender's address
@@ -124,8 +124,8 @@ func (f forms) Open(_ http.ResponseWriter, r *http.Request) (who access.Subject,
 	return who, false
 }
 
-// TestShareOfSignIns checks that the forms of one network leave room for the forms of others,
-// and that the sign-in page and the files of pages need no place.
+// TestShareOfSignIns checks that the forms of one network leave room for the forms of others, and
+// that the sign-in page and the files of pages need no place.
 func TestShareOfSignIns(t *testing.T) {
 	pages := forms{arriving: make(chan string), released: make(chan struct{})}
 	g, err := New(Options{
@@ -189,8 +189,8 @@ func TestShareOfSignIns(t *testing.T) {
 	}
 }
 
-// bodies makes a guard whose requests share that memory. send has a client at an address send a
-// body, of which it announces the length.
+// bodies returns a guard whose requests share the given memory. send sends a body from a client at
+// an address, with the given Content-Length.
 func bodies(t *testing.T, memory *limit.Budget) (g *Guard, send func(address, text string, length int64) (held int64, status int)) {
 	g, err := New(Options{
 		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Log: slog.New(slog.DiscardHandler),
@@ -223,9 +223,9 @@ const (
 	local    = "127.0.0.1"
 )
 
-// TestBodiesGiveBack checks that the memory of a large body is reserved before it is read and
-// freed afterwards. A body of unknown length counts as the largest, and the bound on large
-// bodies delays no small one.
+// TestBodiesGiveBack checks that the memory of a large body is reserved before it is read and freed
+// afterwards. A body of unknown length counts as the largest. The bound on large bodies delays no
+// small one.
 func TestBodiesGiveBack(t *testing.T) {
 	memory := limit.NewBudget(bodyCopies*mostBody, 0)
 	g, sendAs := bodies(t, memory)
@@ -257,7 +257,7 @@ func TestBodiesGiveBack(t *testing.T) {
 	taken.Close()
 }
 
-// TestShareOfBodies: a client whose bodies do not arrive leaves places for the bodies of
+// TestShareOfBodies checks that a client whose bodies do not arrive leaves places for the bodies of
 // others.
 func TestShareOfBodies(t *testing.T) {
 	g, send := bodies(t, limit.NewBudget(64<<20, 0))
@@ -280,7 +280,7 @@ func TestShareOfBodies(t *testing.T) {
 	}
 }
 
-// TestValuesTakeRoom: the JSON values of a body count as memory, unless they are few, or
+// TestValuesTakeRoom checks that the JSON values of a body count as memory, unless they are few or
 // too many to be decoded.
 func TestValuesTakeRoom(t *testing.T) {
 	memory := limit.NewBudget(1<<20, 0)
@@ -304,8 +304,8 @@ func TestValuesTakeRoom(t *testing.T) {
 	}
 }
 
-// TestPanicIsLogged checks that the log has the place of a panic, and of the request only its
-// method and path.
+// TestPanicIsLogged checks that the log has the place of a panic. Of the request it has only the
+// method and the path.
 func TestPanicIsLogged(t *testing.T) {
 	g := named(t, "")
 	var log bytes.Buffer

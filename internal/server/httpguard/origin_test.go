@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/limit"
 )
 
-// named makes a guard with three host names that requires tokens and allows each client
-// one request.
+// named returns a guard with three host names that requires tokens and allows each client one
+// request.
 func named(t *testing.T, notReady string) *Guard {
 	t.Helper()
 	g, err := New(Options{
@@ -32,8 +32,8 @@ func named(t *testing.T, notReady string) *Guard {
 	return g
 }
 
-// TestStrictTransport checks which host names get the header: served names over this server's
-// own TLS, unless other programs of the machine share the name.
+// TestStrictTransport checks which host names get the header: those served with this server's own
+// TLS, unless other programs of the machine share the name.
 func TestStrictTransport(t *testing.T) {
 	g := named(t, "")
 	for host, want := range map[string][]string{
@@ -45,7 +45,7 @@ func TestStrictTransport(t *testing.T) {
 			for _, state := range []*tls.ConnectionState{{}, nil} {
 				r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 				r.Host, r.TLS = host, state
-				r.Header.Set("X-Forwarded-Proto", "https") // a proxy has its own TLS, and its own header
+				r.Header.Set("X-Forwarded-Proto", "https") // a proxy has its own TLS, and sets its own header
 				w := httptest.NewRecorder()
 				g.ServeHTTP(w, r)
 				if got := w.Header()["Strict-Transport-Security"]; state == nil && got != nil || state != nil && !slices.Equal(got, want) {
@@ -56,8 +56,8 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestProbes checks that probes are answered for any request with their path, and that the
-// answers have only the state.
+// TestProbes checks that any request for the path of a probe is answered, and that the answer
+// contains only the state.
 func TestProbes(t *testing.T) {
 	const unread = "the root payroll is still being read"
 	for _, g := range []*Guard{named(t, ""), named(t, unread)} {

@@ -16,14 +16,14 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestProxies: forwarding headers count only from a trusted proxy, and only back to the first
-// untrusted one.
+// TestProxies checks that forwarding headers count only from a trusted proxy, and only back to the
+// first untrusted address.
 func TestProxies(t *testing.T) {
 	const own, other = "skills.example.com", "evil.example"
 	for name, row := range map[string]struct {
 		peer, host     string
 		header         http.Header
-		address, known string // of the client; the Host that is served, empty if it is refused
+		address, known string // the client's address; the Host that is served, or "" if it is refused
 	}{
 		"no header":                       {"10.0.0.1:1", own, nil, "10.0.0.1", own},
 		"a client of a proxy":             {"10.0.0.1:1", own, http.Header{"X-Forwarded-For": {"192.0.2.7"}}, "192.0.2.7", own},
@@ -74,7 +74,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestScheme: X-Forwarded-Proto counts only from a trusted proxy.
+// TestScheme checks that X-Forwarded-Proto counts only from a trusted proxy.
 func TestScheme(t *testing.T) {
 	g := &Guard{o: config{Options: Options{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 	for peer, want := range map[string]string{"10.0.0.1:1": "https", "192.0.2.9:1": "", "@": ""} {
@@ -87,7 +87,8 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// TestExpireTokens: once a minute the guard looks for expired tokens, if there are any tokens.
+// TestExpireTokens checks that the guard looks for expired tokens once per minute while tokens are
+// required.
 func TestExpireTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, asked := access.NewGate(access.State{}), 0
