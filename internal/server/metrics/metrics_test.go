@@ -11,13 +11,13 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
-// done is the event of a call.
+// done returns the event of an answered MCP call.
 func done(method string, result event.Result, took time.Duration) *event.Event {
 	return &event.Event{Surface: event.MCP, Method: method, Route: method, Result: result, Took: took}
 }
 
-// TestCounts checks that requests that end at once are all counted, each in the buckets of its
-// duration and above, and that counting with known labels allocates no memory.
+// TestCounts checks that concurrent requests are all counted, each in the buckets of its duration
+// and above. It also checks that counting with known labels allocates no memory.
 func TestCounts(t *testing.T) {
 	var c Counts
 	var all sync.WaitGroup
@@ -73,7 +73,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestStatuses checks that each reason has one status.
+// TestStatuses checks that each reason for a refusal has its status.
 func TestStatuses(t *testing.T) {
 	want := map[event.Refusal]int{"no-token": 401, "token": 401, "host": 403, "origin": 403, "other": 403, "rate": 429, "unknown": 429, "refused": 429, "busy": 429}
 	if diff := cmp.Diff(want, statusOf); diff != "" {
