@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// forged are tokens that must not be accepted, by name. Each is made of the claims of a token
-// that would be.
+// forged contains functions that make tokens which must not be accepted, by name. Each receives the
+// claims of a valid token.
 var forged = map[string]func(i *issuer, c claims) string{
 	"another issuer":                func(i *issuer, c claims) string { return i.sign(with(c, "iss", "https://evil.example")) },
 	"the issuer with a slash":       func(i *issuer, c claims) string { return i.sign(with(c, "iss", i.url+"/")) },
@@ -77,7 +77,8 @@ var forged = map[string]func(i *issuer, c claims) string{
 	},
 }
 
-// with returns claims with other values for some names; nil removes one.
+// with returns a copy of claims with the given pairs of name and value set. The value nil removes a
+// claim.
 func with(c claims, pairs ...any) claims {
 	c = maps.Clone(c)
 	for n := 0; n < len(pairs); n += 2 {
@@ -98,7 +99,7 @@ func TestForgedTokens(t *testing.T) {
 			if b := c.browser(); b.signIn().code != 303 || !b.isIn() || !c.bears(c.issuer.sign(c.issuer.claims())) {
 				t.Fatal("a token without a fault is refused")
 			}
-			c.later(time.Minute) // keys may be fetched again
+			c.later(time.Minute) // so that the keys may be fetched again
 			c.issuer.change(func() { c.issuer.token = func(good claims) string { return forge(c.issuer, good) } })
 			b := c.browser()
 			if r := b.signIn(); r.code < 400 || b.isIn() || b.cookies()[c.sessionCookie()] != "" {
@@ -117,8 +118,8 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// attacks are the attacks on a browser's sign-in, by name. Each gets the server with a victim's
-// browser that has not signed in, and reports its success, or "".
+// attacks are the attacks on a browser's sign-in, by name. Each receives the server and the browser
+// of a victim who has not signed in. It returns what the attacker achieved, or "".
 var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	"no state": func(_ *company, v *browser) string {
 		return v.back(v.begin("/"), func(q url.Values) { q.Del("state") })
@@ -143,7 +144,7 @@ var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	"the same, and the provider forgets the verifier": func(c *company, v *browser) string {
 		c.issuer.change(func() { c.issuer.lenient = true })
 		code := c.browser().begin("/").Query().Get("code")
-		return v.back(v.begin("/"), func(q url.Values) { q.Set("code", code) }) // the nonce is another's
+		return v.back(v.begin("/"), func(q url.Values) { q.Set("code", code) }) // its nonce belongs to another sign-in
 	},
 	"a callback twice": func(c *company, v *browser) string {
 		c.issuer.change(func() { c.issuer.lenient = true })
@@ -354,7 +355,7 @@ var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	},
 }
 
-// back ends a sign-in with an answer that an attacker changed.
+// back ends a sign-in with an answer of the provider that an attacker has changed.
 func (b *browser) back(at *url.URL, change func(url.Values)) (achieved string) {
 	b.c.t.Helper()
 	if change != nil {
@@ -365,8 +366,8 @@ func (b *browser) back(at *url.URL, change func(url.Values)) (achieved string) {
 	return b.achieved(b.get(at.String()))
 }
 
-// achieved returns the success of an attacker who wants a session, by the server's
-// answer, or "".
+// achieved says what an attacker who wants a session gained, judging by the server's answer. It is
+// "" if the attack failed and the page says how to sign in.
 func (b *browser) achieved(r reply) string {
 	b.c.t.Helper()
 	switch {
@@ -395,7 +396,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestLeadsNowhereElse checks that a sign-in ends on this server, even if the link names
+// TestLeadsNowhereElse checks that a sign-in ends on this server, even if the link leads to
 // another.
 func TestLeadsNowhereElse(t *testing.T) {
 	c := newCompany(t)
@@ -410,7 +411,8 @@ func TestLeadsNowhereElse(t *testing.T) {
 	}
 }
 
-// TestTypes checks that a token may name itself a JWT, or one for access.
+// TestTypes checks that the header of an accepted token may give the type JWT, or the type of an
+// access token.
 func TestTypes(t *testing.T) {
 	c := newCompany(t)
 	for _, kind := range []string{"JWT", "jwt", "at+jwt", "application/at+JWT", "Bearer"} {
@@ -420,8 +422,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestKeysForOthers checks that a key which is published for another purpose than signatures signs no
-// token.
+// TestKeysForOthers checks that no token is accepted whose key is published for another purpose
+// than signatures.
 func TestKeysForOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		more claims

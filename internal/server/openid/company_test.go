@@ -23,16 +23,16 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// company is a server, its provider, and two skills; only the group billing sees both.
+// company is a server, its provider, and two skills, of which only the group billing sees both.
 type company struct {
 	t      *testing.T
 	issuer *issuer
 	*openid.Provider
 	base  string
-	token string // of the configuration, of common
+	token string // a token of the configuration, which gives access to the skill common
 
 	mu    sync.Mutex
-	ahead time.Duration // of the clocks of both
+	ahead time.Duration // how far the clocks of both are ahead
 	log   bytes.Buffer
 }
 
@@ -94,14 +94,14 @@ func (c *company) now() time.Time {
 	return time.Now().Add(c.ahead)
 }
 
-// later lets time pass.
+// later advances the clock.
 func (c *company) later(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
 }
 
-// Write takes the log.
+// Write appends to the log.
 func (c *company) Write(line []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *company) logged() string {
 	return c.log.String()
 }
 
-// reply is an answer that has been read.
+// reply is an answer whose body has been read.
 type reply struct {
 	code   int
 	header http.Header
@@ -123,7 +123,7 @@ type reply struct {
 
 func (r reply) to() string { return r.header.Get("Location") }
 
-// browser keeps cookies and does not follow redirects by itself.
+// browser stores cookies and does not follow redirects by itself.
 type browser struct {
 	c    *company
 	jar  *cookiejar.Jar
@@ -169,7 +169,8 @@ func (b *browser) get(at string, headers ...string) reply {
 	return b.ask("GET", at, "", headers...)
 }
 
-// begin starts a sign-in at the provider and returns the address of the redirect back.
+// begin starts a sign-in at the provider and returns the address to which the provider redirects
+// the browser.
 func (b *browser) begin(to string) *url.URL {
 	b.c.t.Helper()
 	r := b.get("/signin/begin?to=" + url.QueryEscape(to))
@@ -212,14 +213,14 @@ func (b *browser) set(name, value string) {
 	b.jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// sessionCookie is the name of the cookie of a session, and attemptCookie the name of the
-// cookie of a sign-in that was begun.
+// sessionCookie returns the name of the cookie of a session, and attemptCookie the name of the
+// cookie of a sign-in that has begun.
 func (c *company) sessionCookie() string { return "knack-" + c.port() }
 func (c *company) attemptCookie() string { return "knack-signin-" + c.port() }
 
 func (c *company) port() string { return c.base[strings.LastIndexByte(c.base, ':')+1:] }
 
-// bears reports whether a token opens the API and MCP, which agree.
+// bears reports whether a token gives access to the API and MCP. It checks that both agree.
 func (c *company) bears(token string) bool {
 	c.t.Helper()
 	b := c.browser()

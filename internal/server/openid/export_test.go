@@ -5,7 +5,7 @@ import "time"
 // SetNow sets the clock.
 func (p *Provider) SetNow(now func() time.Time) { p.now = now }
 
-// Fill takes the places of all browsers that wait, until free is called.
+// Fill takes all places of waiting browsers until free is called.
 func (p *Provider) Fill() (free func()) {
 	for range cap(p.places) {
 		p.enter()

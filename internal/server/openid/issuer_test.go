@@ -26,7 +26,7 @@ import (
 // claims is a JSON object.
 type claims = map[string]any
 
-// issuer is a provider that keeps the protocol, except for a test's changes.
+// issuer is a provider that follows the protocol, except for the changes of a test.
 type issuer struct {
 	t      *testing.T
 	url    string
@@ -35,18 +35,19 @@ type issuer struct {
 	server *httptest.Server
 
 	mu        sync.Mutex
-	codes     map[string]url.Values // the requests for which there are codes
-	person    claims                // of every token
-	token     func(claims) string   // makes the ID token; nil: as it should be
+	codes     map[string]url.Values // the requests for which codes were issued
+	person    claims                // the claims about the person, in every token
+	token     func(claims) string   // makes the ID token; nil makes a valid one
 	describe  func(claims)          // changes the description
 	published claims                // changes the published key
 	answer    http.HandlerFunc      // replaces the token endpoint
 	down      bool
-	lenient   bool // codes are accepted again, and without a verifier
+	lenient   bool // it accepts a code again, and without a verifier
 	asked     map[string]int
 }
 
-// published and stranger are keys, of which the provider publishes the first. Making one takes long.
+// published and stranger make keys, of which the provider publishes only the first. Making a key
+// takes long.
 var published, stranger = sync.OnceValue(newKey), sync.OnceValue(newKey)
 
 func newKey() *rsa.PrivateKey {
@@ -72,7 +73,7 @@ func (i *issuer) change(f func()) {
 	f()
 }
 
-// times returns the number of requests to an address.
+// times returns the number of requests for a path.
 func (i *issuer) times(path string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -147,7 +148,8 @@ func (i *issuer) claims() claims {
 	return c
 }
 
-// authorize is the provider's page: the person agrees. It returns where the browser is sent to.
+// authorize acts as the provider's page on which the person agrees. It returns the address to which
+// the browser is redirected.
 func (i *issuer) authorize(location string) *url.URL {
 	i.t.Helper()
 	u, err := url.Parse(location)
@@ -180,7 +182,7 @@ func object(v any) string {
 	return b64(data)
 }
 
-// sign returns a token as it should be.
+// sign returns a validly signed token with the given claims.
 func (i *issuer) sign(c claims) string { return signed(i.key, claims{"alg": "RS256", "kid": "one"}, c) }
 
 func signed(key *rsa.PrivateKey, header, c claims) string {
@@ -193,7 +195,7 @@ func signed(key *rsa.PrivateKey, header, c claims) string {
 	return text + "." + b64(signature)
 }
 
-// withSecret returns a token that is signed with the published key as a secret.
+// withSecret returns a token that uses the published key as the secret of its HMAC.
 func (i *issuer) withSecret(c claims) string {
 	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
 	if err != nil {

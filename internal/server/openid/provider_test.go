@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/server/openid"
 )
 
-// TestSignIn: a person signs in with a browser, sees the skills that their groups may see, and
-// signs out.
+// TestSignIn checks that a person can sign in with a browser, sees the skills that their groups may
+// see, and can sign out.
 func TestSignIn(t *testing.T) {
 	c := newCompany(t)
 	b := c.browser()
@@ -51,7 +51,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestBearer: clients send tokens of the issuer themselves, for audiences that are known.
+// TestBearer checks that clients can send tokens of the issuer themselves, for known audiences.
 func TestBearer(t *testing.T) {
 	c := newCompany(t)
 	described(t, c)
@@ -74,7 +74,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// described asks the provider for its description, which the start of a server does.
+// described fetches the provider's description, as the start of a server does.
 func described(t *testing.T, c *company) {
 	t.Helper()
 	if err := c.Ask(t.Context()); err != nil {
@@ -82,7 +82,8 @@ func described(t *testing.T, c *company) {
 	}
 }
 
-// TestProviderDown: the server works without its provider, says so, and recovers by itself.
+// TestProviderDown checks that the server works without its provider, reports this, and recovers by
+// itself.
 func TestProviderDown(t *testing.T) {
 	c := newCompany(t)
 	down := func(is bool) { c.issuer.change(func() { c.issuer.down = is }) }
@@ -106,8 +107,8 @@ func TestProviderDown(t *testing.T) {
 	if b.signIn().code != 303 || !b.isIn() {
 		t.Error("it does not recover")
 	}
-	// The provider's metadata and keys stay valid while it is down again: people and clients
-	// go on.
+	// The provider's metadata and keys stay valid while it is down again, so people and clients can
+	// continue.
 	if !c.bears(c.issuer.sign(c.issuer.claims())) {
 		t.Error("a client is refused")
 	}
@@ -125,7 +126,8 @@ func TestProviderDown(t *testing.T) {
 	}
 }
 
-// TestWrongDescription: a provider whose metadata does not match the settings is not used.
+// TestWrongDescription checks that a provider is not used if its metadata does not match the
+// settings.
 func TestWrongDescription(t *testing.T) {
 	for say, change := range map[string]func(*issuer, claims){
 		"another issuer":                           func(i *issuer, d claims) { d["issuer"] = i.url + "/" },
@@ -149,8 +151,8 @@ func TestWrongDescription(t *testing.T) {
 	}
 }
 
-// TestKeysChange: tokens with new keys of the provider are accepted, and tokens that name
-// unknown keys do not cause a request each time.
+// TestKeysChange checks that tokens with new keys of the provider are accepted. Tokens that name
+// unknown keys must not cause a request each time.
 func TestKeysChange(t *testing.T) {
 	c := newCompany(t)
 	described(t, c)
@@ -170,7 +172,7 @@ func TestKeysChange(t *testing.T) {
 	}
 }
 
-// TestManyGroups: ten thousand groups work, and more are refused with a message.
+// TestManyGroups checks that 10,000 groups work, and that more are refused with a message.
 func TestManyGroups(t *testing.T) {
 	c := newCompany(t)
 	groups := make([]string, 10_000)
@@ -193,7 +195,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestManySessions: repeated sign-ins of a person end only that person's sessions.
+// TestManySessions checks that repeated sign-ins of a person end only that person's sessions.
 func TestManySessions(t *testing.T) {
 	c := newCompany(t)
 	var all []*browser
@@ -215,7 +217,8 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: browsers that wait for the provider are bounded, and tokens work meanwhile.
+// TestManyAtOnce checks that the number of browsers that wait for the provider is bounded, and that
+// tokens work meanwhile.
 func TestManyAtOnce(t *testing.T) {
 	c := newCompany(t)
 	b := c.browser()
@@ -233,7 +236,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOptions: impossible addresses are refused before any request.
+// TestOptions checks that impossible addresses are refused before any request.
 func TestOptions(t *testing.T) {
 	good := openid.Options{Issuer: "https://login.example.com/tenant", ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"}
 	if p, err := openid.New(good); err != nil || p.Resource() != "https://skills.example.com/mcp" || p.Name() != "login.example.com" {
@@ -262,8 +265,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestCookies checks the cookies of a server with TLS, also behind a proxy that
-// terminates TLS.
+// TestCookies checks the cookies of a server that has TLS, or is behind a proxy that terminates
+// TLS.
 func TestCookies(t *testing.T) {
 	i := newIssuer(t)
 	p, err := openid.New(openid.Options{Issuer: i.url, ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"})
@@ -286,7 +289,7 @@ func TestCookies(t *testing.T) {
 	if len(cookie.Value) > 2000 {
 		t.Errorf("its value: %q", cookie.Value)
 	}
-	// A restarted server knows nothing of it.
+	// A restarted server does not know the sign-in.
 	again, err := openid.New(openid.Options{Issuer: i.url, ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"})
 	if err != nil {
 		t.Fatal(err)
@@ -301,8 +304,7 @@ func TestCookies(t *testing.T) {
 	if _, _, err := again.Finish(w, answer); !errors.As(err, &no) || no.Status != http.StatusBadRequest {
 		t.Errorf("a restarted server goes on with the sign-in: %v", err)
 	}
-	// Under another host name the browser is first redirected to the name that the provider
-	// knows.
+	// Under another host name, the browser is first redirected to the name that the provider knows.
 	r.Host = "other.example.com"
 	if at, err := p.Begin(w, r, "/x"); err != nil || at != "https://skills.example.com/signin/begin?again=1&to=%2Fx" {
 		t.Error(at, err)
