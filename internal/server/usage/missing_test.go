@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/skilltest"
 )
 
-// TestNameable checks which texts are kept as names. Any client can ask for anything.
+// TestNameable checks which texts are counted as names. Any client can request any text.
 func TestNameable(t *testing.T) {
 	for asked, want := range map[string]string{
 		"deploy": "deploy", " Deploy\n": "deploy", "team:deploy": "team:deploy", "Straße": "strasse", "write a poem": "write a poem",
@@ -27,8 +27,8 @@ func TestNameable(t *testing.T) {
 	}
 }
 
-// TestMissing checks that requested names without a skill are counted, and shown after the
-// second request while no skill has them.
+// TestMissing checks that requested names without a skill are counted. They are listed from the
+// second request on, and only while no skill has the name.
 func TestMissing(t *testing.T) {
 	c := New()
 	root := skilltest.Project(map[string]string{"git/SKILL.md": skilltest.Document("git", "Branches.")})
@@ -39,10 +39,10 @@ func TestMissing(t *testing.T) {
 		failed(c, v, "", []byte(`{"command":"deploy"}`))
 		failed(c, v, "", []byte(`{"uri":"skill://away/SKILL.md"}`))
 		failed(c, v, "soon", nil)
-		failed(c, v, "git", nil) // it is there; the call failed for another reason
+		failed(c, v, "git", nil) // the skill exists; the call failed for another reason
 		failed(c, v, "claude-project:git", nil)
 		failed(c, v, git, nil)
-		failed(c, v, "skill://claude-project/git/none.txt", nil) // a file that is not there
+		failed(c, v, "skill://claude-project/git/none.txt", nil) // the file does not exist
 		failed(c, v, "", []byte(`{"name":7}`))
 		failed(c, v, "", nil)
 	}
@@ -72,8 +72,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestMissingIsBounded checks that names that are requested often survive a flood of
-// names.
+// TestMissingIsBounded checks that names which are requested often survive a flood of names.
 func TestMissingIsBounded(t *testing.T) {
 	c, v := New(), view(t)
 	for range 5 {
@@ -90,7 +89,7 @@ func TestMissingIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzRestore checks that a file never breaks the counts.
+// FuzzRestore checks that no stored file breaks the counts.
 func FuzzRestore(f *testing.F) {
 	v := view(f)
 	c := New()

@@ -28,7 +28,7 @@ func view(t testing.TB) catalog.View {
 	})))
 }
 
-// toolNamed returns a tool of the set default or uri.
+// toolNamed returns a tool of the sets default and uri.
 func toolNamed(name string) *tool.Tool {
 	tools, _ := tool.ParseSets("default,uri")
 	return tools[slices.IndexFunc(tools, func(t *tool.Tool) bool { return t.Name == name })]
@@ -46,12 +46,13 @@ func readResource(t *Tally, v catalog.View, client, uri string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "resources/read", Client: client, Asked: uri, Result: event.OK, View: v})
 }
 
-// listed records that a client got a list.
+// listed records that a client received a list.
 func listed(t *Tally, v catalog.View, client string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "tools/list", Client: client, Result: event.OK, View: v})
 }
 
-// failed records a request for a skill that failed: by a tool's arguments, or without any by a prompt.
+// failed records a failed request for a skill: by a tool with arguments, or by a prompt without
+// them.
 func failed(t *Tally, v catalog.View, asked string, arguments []byte) {
 	e := event.Event{Surface: event.MCP, Method: "tools/call", Asked: asked, Result: event.NotFound, View: v}
 	if arguments == nil {
@@ -89,8 +90,8 @@ func figures(r Report) (out []string) {
 	return out
 }
 
-// TestWeeks checks that uses are counted in their ISO week, also at the turn of a year, and
-// that the oldest weeks are dropped.
+// TestWeeks checks that uses are counted in their ISO week, even at the turn of a year, and that
+// the oldest weeks are dropped.
 func TestWeeks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
@@ -116,7 +117,8 @@ func TestWeeks(t *testing.T) {
 		if got.Total.Loaded != 5 || got.Weeks[0].Used() != 0 || got.Weeks[Weeks-1].Loaded != 1 {
 			t.Errorf("after 26 weeks: %v", figures(got))
 		}
-		// A year of weekly use keeps half of it by week, and all of it in sum.
+		// After a year of weekly use, half of the weeks are stored separately, and all uses are in
+		// the sum.
 		for range 52 {
 			testwait.Advance(7 * day)
 			use()
@@ -136,7 +138,7 @@ func TestWeeks(t *testing.T) {
 	})
 }
 
-// TestRestore checks that another process continues the counts, and that its metrics do not.
+// TestRestore checks that another process continues the counts, and that its metrics begin anew.
 func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
@@ -177,7 +179,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestRestoreRefuses checks that unreadable counts change nothing, and the error's
+// TestRestoreRefuses checks that unreadable counts change nothing, and that the error gives the
 // reason.
 func TestRestoreRefuses(t *testing.T) {
 	kept := string(New().Encode())
@@ -209,7 +211,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoreBounds checks the bounds on restoring a file with too many entries, or from a
+// TestRestoreBounds checks the bounds on restoring a file with too many entries or with times of a
 // wrong clock.
 func TestRestoreBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -245,8 +247,8 @@ func TestRestoreBounds(t *testing.T) {
 	})
 }
 
-// TestClientsAreBounded checks that a client that changes its name takes no place of another
-// for longer than a process lasts.
+// TestClientsAreBounded checks that a client that changes its name takes a place from others only
+// until the process ends.
 func TestClientsAreBounded(t *testing.T) {
 	v, c := view(t), New()
 	for i := range 3 * maxClients {
@@ -271,12 +273,12 @@ func TestClientsAreBounded(t *testing.T) {
 	t.Error("after a restart there is no room for another client")
 }
 
-// TestListsAskForUses checks that a list whose order depends on uses can be counted: the tally
-// is read while it counts.
+// TestListsAskForUses checks that a list whose order depends on uses can be counted. Counting it
+// reads the tally.
 func TestListsAskForUses(t *testing.T) {
 	counts := New()
 	files := map[string]string{}
-	for i := range 400 { // too many for any client's whole list
+	for i := range 400 { // too many for the complete list of any client
 		files[fmt.Sprintf("s%d/SKILL.md", i)] = skilltest.Document(fmt.Sprintf("s%d", i), strings.Repeat("word ", 40))
 	}
 	all := catalog.New([]catalog.Source{skilltest.Project(files)}, catalog.Options{Uses: counts.Uses})
