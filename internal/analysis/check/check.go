@@ -42,8 +42,8 @@ type Kind string
 
 // The kinds of findings.
 const (
-	KindFormat Kind = "format" // of this package: a client or a reader can fail at the skill
-	KindScan   Kind = "scan"   // of package scan: the effects of the skill
+	KindFormat Kind = "format" // findings of this package: a client or a reader can have trouble with the skill
+	KindScan   Kind = "scan"   // findings of package scan: the effects of the skill
 )
 
 // Kind returns the kind of the finding.
@@ -332,6 +332,6 @@ func (s *subject) exists(p string) (bool, error) {
 	if skill.Hidden(p) {
 		return false, fs.ErrNotExist
 	}
-	_, err := fs.Stat(s.skill.FS, p) // it is an empty folder, or beyond the bound of the list
+	_, err := fs.Stat(s.skill.FS, p) // the path may be an empty folder, or beyond the bound of the list
 	return err == nil, err
 }

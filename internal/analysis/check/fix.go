@@ -48,7 +48,8 @@ type candidate struct {
 	level Level
 	data  []byte
 	of    skill.Problem // zero for a rule of this package
-	// The fix rewrites the key from as to. from is "" if the keys stay unchanged.
+	// from and to are the old and the new name of a key that the fix renames, or "" if it renames
+	// none.
 	from, to string
 }
 
@@ -237,7 +238,7 @@ func judgeBytes(data []byte, folder string) *judged {
 
 func (j *judged) body() []byte { return j.data[j.doc.Body:] }
 
-// weight returns the badness of a file. A fix must lower it.
+// weight returns a measure of the faults of a file, which a fix must lower.
 func (j *judged) weight() int {
 	n := 2 * len(j.problems)
 	for _, p := range j.problems {
@@ -251,8 +252,8 @@ func (j *judged) weight() int {
 	return n
 }
 
-// better reports whether to keep a fix of the rule that led from old to j. If from is not empty,
-// the fix may rename the key from to the key to.
+// better reports whether to keep a fix of the rule that led from old to j. from and to are the old
+// and the new name of a key that the fix renames, or "" if it renames none.
 func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
@@ -304,7 +305,7 @@ func (j *judged) faulty(f frontmatter.Field) bool {
 }
 
 // sameText compares the text of a faulty field with its value now. Surrounding white space does not
-// count, since readers drop it. If the value has several lines, their text on one line counts.
+// count, since readers drop it. A value of several lines is compared as one line.
 func sameText(was, is string) bool {
 	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
 	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)

@@ -51,10 +51,10 @@ func (j *judged) closer(from int) int {
 }
 
 // closable returns the certainty that the lines [from,to) are exactly the frontmatter. A wrong
-// fence would hide a part of the body from every reader. Certain means fields of the specification
-// that parse, each on one line or followed by lines that can only belong to it. Other fields are a
-// guess, and so is a value that continues on a line that might begin another field. For any other
-// lines closable returns None, and the author has to decide.
+// fence would hide a part of the body from every reader. The result is Certain for fields of the
+// specification that parse, each on one line or followed by lines that can only belong to it. It is
+// Guess for other fields, and for a value that continues on a line that might begin another field.
+// It is None for any other lines, since only the author can decide.
 func (j *judged) closable(from, to int) Level {
 	if from >= to || to < len(j.lines) && j.goesOn(to) || j.lines[to-1].offset() > maxFrontmatter {
 		return None

@@ -69,7 +69,7 @@ type Report struct {
 	View     catalog.View                          `json:"-"`
 	Fits     []tool.Fit                            `json:"-"` // the fits from which Lists is made
 	Verdicts map[*catalog.Entry]*judgement.Verdict `json:"-"`
-	// RunnerLoads reports whether the tool set runner loads a skill that is skipped.
+	// RunnerLoads is set if the tool set runner loads a skill that is skipped.
 	RunnerLoads bool `json:"-"`
 }
 

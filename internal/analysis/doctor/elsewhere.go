@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// This file searches for skills that a scan does not reach: a skill in an ignored folder or outside
-// the roots, a folder without SKILL.md, or a single file of the name.
+// This file finds things of the requested name that a scan does not reach: a skill in an ignored
+// folder or outside the roots, a folder without SKILL.md, or a single file.
 
 // The bounds of the search. It is the last resort, and may run in a home folder.
 const (

@@ -31,7 +31,7 @@ type Explanation struct {
 	Strays     []Stray      `json:"elsewhere"`
 	Notices    []Notice     `json:"passedOver"`
 	Unsearched []string     `json:"notLookedAt"`       // places where knack could not look
-	Missing    []Missing    `json:"missing,omitempty"` // skills of this name that a lock has and no root
+	Missing    []Missing    `json:"missing,omitempty"` // skills of this name that a lock has but no root has
 
 	Report  *Report          `json:"-"` // has the verdicts of Entries
 	Answer  Answer           `json:"-"`
@@ -42,7 +42,7 @@ type Explanation struct {
 
 	isPath  bool           // the name is the path of a skill
 	loads   *catalog.Entry // the skill that an agent gets for the name, or nil
-	notices []RootNotice   // the notices of Notices, with their roots
+	notices []RootNotice   // Notices with their roots
 }
 
 // Answer tells whether an agent can load a skill by a name.
@@ -261,7 +261,8 @@ func (s *Explanation) isExplained(b BareFolder) bool {
 // loadable reports whether an agent can load the skill by any name.
 func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
 
-// byFolder returns a skill of the name's folder that loads only by another name, or nil.
+// byFolder returns the skill in a folder of the requested name if it loads only by another name, or
+// nil.
 func (s *Explanation) byFolder() *catalog.Entry {
 	if i := slices.IndexFunc(s.Entries, loadable); i >= 0 && s.loads == nil {
 		return s.Entries[i]

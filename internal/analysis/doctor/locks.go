@@ -42,7 +42,7 @@ type LockStatus struct {
 	Absent  int       `json:"missingCount,omitempty"`
 }
 
-// Missing is a skill that a lock has but no root.
+// Missing is a locked skill that no root has.
 type Missing struct {
 	Folder  string `json:"folder"`
 	Name    string `json:"name"`

@@ -54,8 +54,8 @@ func (b *Baseline) Add(folder string, r *Report) {
 }
 
 // Silence removes the known findings of a skill from its report and returns their number. Of equal
-// findings, it removes as many as are known, starting with the first. Each known finding is used up
-// by one call.
+// findings, it removes as many as are known, starting with the first. Each known finding removes
+// only one finding, across all calls.
 func (b *Baseline) Silence(folder string, r *Report) (silenced int) {
 	rest := unlisted(r)
 	known := min(rest, b.known[moreOf(folder)])

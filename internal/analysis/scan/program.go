@@ -48,8 +48,8 @@ func (s *scanner) program(name string, data []byte) {
 	}
 }
 
-// python reports compiled Python that has no source, or whose source Python does not compare with
-// it.
+// python reports compiled Python that has no source beside it, or that Python runs without checking
+// the source.
 func (s *scanner) python(name string, data []byte) {
 	switch {
 	case programOf(data) == "":
@@ -115,8 +115,8 @@ func (s *scanner) binary(name string, data []byte) {
 	s.Unjudged(name, "it is binary data of a kind that is not read")
 }
 
-// Unjudged reports that a file was not judged, and records whether the skill must not be served for
-// it.
+// Unjudged reports that a file was not judged. If the file is the main file or a script, it also
+// records that the skill must not be served.
 func (s *scanner) Unjudged(name, why string) {
 	s.unread = s.unread || matters(name)
 	s.NotRead(name, why)

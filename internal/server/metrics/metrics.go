@@ -95,7 +95,7 @@ func counter(name, help string, of *table[atomic.Uint64], labels func(label) []s
 func histogram(name, help string, of *table[times], bounds []time.Duration, key string) Measure {
 	m := Measure{Name: name, Kind: "histogram", Help: help}
 	for l, t := range of.sorted() {
-		if l.route == "subscriptions/listen" { // it lasts as long as its stream is open
+		if l.route == "subscriptions/listen" { // this call lasts as long as its stream is open
 			continue
 		}
 		all := 0.0

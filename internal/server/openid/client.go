@@ -41,8 +41,9 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// bounded limits the size of answers and the rate at which the keys are fetched. The keys are the
-// only GET requests besides the description. Of the keys, it passes on only those for signatures.
+// bounded limits the size of answers and the rate at which the keys are fetched. It recognises the
+// fetch of the keys as a GET request for anything but the description. Of the keys, it passes on
+// only those for signatures.
 type bounded struct {
 	next http.RoundTripper
 	now  func() time.Time

@@ -340,8 +340,8 @@ func (t *Tally) addUses(uri string, n uint64) {
 	sum.(*atomic.Uint64).Add(n)
 }
 
-// Of returns the numbers of times that all clients loaded and read from a skill. Offered is 0,
-// since lists are counted as a whole until fold.
+// Of returns the numbers of times that all clients loaded and read from a skill. Offered stays 0,
+// since offers are computed from whole lists only when a report needs them.
 func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
 	if e.Status == catalog.Skipped {
 		return sum

@@ -67,7 +67,7 @@ type reader struct {
 // TooLarge is an error about an archive or an entry that is too large to judge.
 type TooLarge string
 
-// Error names the archive or entry, and its excess.
+// Error describes how large the archive or entry is.
 func (t TooLarge) Error() string { return string(t) }
 
 const errSwells = Hostile("it unpacks to more than 100 times its size")

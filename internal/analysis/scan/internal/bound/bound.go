@@ -31,8 +31,8 @@ const (
 	Quotes    = 64      // quotes and lists around a line of Markdown
 	Levels    = 100     // nesting of a settings file
 	Paragraph = 1 << 20 // bytes of a paragraph that can contain HTML, which regular expressions of the parser read
-	// Product bounds the sum of the bytes of each Markdown paragraph times its marks. The parser's
-	// time grows with this product.
+	// Product bounds the work on the paragraphs of a Markdown file: the sum of each paragraph's
+	// bytes times its marks. The parser's time grows with this sum.
 	Product = 300_000_000
 )
 

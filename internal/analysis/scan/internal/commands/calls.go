@@ -43,7 +43,7 @@ var operators = words.Set{Rows: "await new return not and or in if else is typeo
 // last returns the part of a dotted name after the last dot.
 func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// call judges a call.
+// call judges the function call at token i. name is its dotted name.
 func (c *codeReader) call(i int, name string) {
 	open := i + 1
 	switch {

@@ -248,7 +248,7 @@ func (r *shellReader) printed(name string, args []value) value {
 		escapes = escapes || strings.Contains(args[0].text, "e")
 		args = args[1:]
 	}
-	if name == "printf" && len(args) > 1 { // the format is only %s or %b
+	if name == "printf" && len(args) > 1 { // args[0] is the format; only %s and %b are resolved
 		format := args[0].text
 		args = args[1:]
 		if strings.Trim(strings.ReplaceAll(strings.ReplaceAll(format, "%s", ""), "%b", ""), "\\n \"'") != "" {

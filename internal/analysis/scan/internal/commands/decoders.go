@@ -38,7 +38,8 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 	return out.merge(source), true
 }
 
-// openedBy returns the input of a decoder that has options of its own kind.
+// openedBy returns the input of openssl, xxd or tr, whose options differ from those of other
+// decoders.
 func openedBy(r *shellReader, name string, args []value, in value) value {
 	for i, v := range args {
 		if v.text == "-in" && i+1 < len(args) || v.stream {

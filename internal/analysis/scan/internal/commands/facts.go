@@ -74,7 +74,7 @@ func (r *shellReader) facts(name string, args []value) {
 		r.credential(v)
 		switch {
 		case to.isSame(v):
-			if name == "tar" { // effect records the others
+			if name == "tar" { // for cp, mv and zip, effect records the file
 				r.writes(v)
 			}
 		case fileReaders.Has(name):
@@ -91,8 +91,8 @@ func (r *shellReader) facts(name string, args []value) {
 	r.packages(name, args)
 }
 
-// written returns the argument that names the file or folder to which a command writes. It is empty
-// for a command that does not write or that is not one of these.
+// written returns the argument that names the file or folder to which cp, mv, zip or tar writes. It
+// is empty for any other command, and for one of these that writes nothing.
 func written(name string, args []value) value {
 	switch name {
 	case "cp", "mv":

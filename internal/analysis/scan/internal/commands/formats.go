@@ -95,8 +95,8 @@ func split(v value) []value {
 // or through a name with unset variables in it.
 const disguises = "curl wget sh bash zsh dash base64 python python3 perl node nc ncat openssl xxd eval"
 
-// undisguised returns the first word of a command. A disguised program name is replaced with the
-// program's.
+// undisguised returns the first word of a command. It replaces a disguised program name with the
+// real one.
 func (r *shellReader) undisguised(v value, w *syntax.Word) value {
 	name := path.Base(v.text)
 	isPattern := strings.ContainsAny(name, "?*[")

@@ -58,7 +58,8 @@ func (r *shellReader) judgeRequest(q request, place value, io redirect) {
 }
 
 // requestSends reports that a request sends the credentials in a value. In a script, a placeholder
-// as host does not excuse sending a key or a keychain; documentation uses placeholders honestly.
+// for the host is no excuse for sending a key or a keychain: documentation has such placeholders,
+// but honest scripts do not.
 func (r *shellReader) requestSends(v value, destination string, place value) {
 	host, kind := words.Of(destination)
 	isKey := v.secret != wholeEnvironment && !words.IsDotEnv(v.secret) && !v.mild
@@ -248,7 +249,7 @@ func (r *shellReader) socat(args []value) {
 }
 
 // reverse reports that a shell is connected to a socket. none is set if the command has no host and
-// does not listen, and an unknown host counts as a host.
+// does not listen. A host whose name is unknown counts as a host.
 func (r *shellReader) reverse(host string, none bool, place value) {
 	r.network = true
 	find := func() {

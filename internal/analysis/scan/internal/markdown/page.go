@@ -128,7 +128,7 @@ func (m *page) tooMuch() string {
 	if product+length*inBlock <= bound.Product && !html {
 		return ""
 	}
-	// The exact count leaves out the marks in code, which take no time.
+	// Compute the product again without the marks in code, which take no time.
 	product, html = 0, false
 	source := []byte(m.p.Text)
 	_ = ast.Walk(blockParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
