@@ -83,8 +83,7 @@ func TestHostileSkills(t *testing.T) {
 }
 
 // TestTooMuchText checks that the rest of a skill beyond 2 MiB of Markdown or 32 MiB of text is not
-// judged, and that this is a finding. A script is still judged, since archives and large files come
-// last.
+// judged. This is a finding. A script is still judged, since archives and large files come last.
 func TestTooMuchText(t *testing.T) {
 	large := strings.Repeat("lorem ipsum ", bound.Text/48)
 	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.sh": strings.Repeat("ls\n", 1<<10), "b.txt": large, "c.txt": large, "d.md": large[:1<<20-1<<10], "e.png": quietImage})

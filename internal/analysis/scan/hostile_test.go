@@ -47,7 +47,7 @@ func TestFindingsAmidMuch(t *testing.T) {
 }
 
 // TestTooMuchMarkdown checks that a text on which the Markdown parser would take too long is judged
-// as plain text, and that the report contains a finding about it.
+// as plain text. The report must contain a finding about it.
 func TestTooMuchMarkdown(t *testing.T) {
 	testwait.Slow(t)
 	const size = 1 << 20

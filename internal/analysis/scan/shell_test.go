@@ -251,7 +251,7 @@ go install acme.dev/kit@latest; cargo install ripgrep; gem install rake; brew in
 }
 
 // TestFactsOfPages checks that programs, hosts, paths and variables are taken from the code in
-// Markdown, and not from sentences, tables, diagrams and settings that look like commands.
+// Markdown. Sentences, tables, diagrams and settings that look like commands must yield no facts.
 func TestFactsOfPages(t *testing.T) {
 	t.Parallel()
 	block := func(language, text string) string { return "# A\n\n```" + language + "\n" + text + "\n```\n" }

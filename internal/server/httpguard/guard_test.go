@@ -124,8 +124,8 @@ func (f forms) Open(_ http.ResponseWriter, r *http.Request) (who access.Subject,
 	return who, false
 }
 
-// TestShareOfSignIns checks that the forms of one network leave room for the forms of others, and
-// that the sign-in page and the files of pages need no place.
+// TestShareOfSignIns checks that the forms of one network leave room for the forms of others. The
+// sign-in page and the files of pages must need no place.
 func TestShareOfSignIns(t *testing.T) {
 	pages := forms{arriving: make(chan string), released: make(chan struct{})}
 	g, err := New(Options{

@@ -41,8 +41,8 @@ func (f *File) blocks() []int {
 	return f.ended
 }
 
-// Position returns the line and column of the offset from, and the number of characters up to the
-// offset to or the end of the line.
+// Position returns the line and column of the offset from. Its second result is the number of
+// characters up to the offset to, or up to the end of the line.
 func (f *File) Position(from, to int) (skill.Position, int) {
 	block := min(from/blockSize, len(f.blocks())-1)
 	line := f.ended[block] + strings.Count(f.Text[block*blockSize:from], "\n")
