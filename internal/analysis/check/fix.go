@@ -378,8 +378,8 @@ func (j *judged) splice(from, to int, text string) []byte {
 	return []byte(j.text[:begin] + text + j.text[end:])
 }
 
-// end returns the line ending for the line with this index: its own, or otherwise that of the first
-// line.
+// end returns the line ending for the line with this index: its own, or otherwise the ending of the
+// first line.
 func (j *judged) end(i int) string {
 	if i < len(j.lines) && j.lines[i].end() != "" {
 		return j.lines[i].end()

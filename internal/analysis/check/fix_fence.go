@@ -54,7 +54,7 @@ func (j *judged) closer(from int) int {
 // fence would hide a part of the body from every reader. The result is Certain for fields of the
 // specification that parse, each on one line or followed by lines that can only belong to it. It is
 // Guess for other fields, and for a value that continues on a line that might begin another field.
-// It is None for any other lines, since only the author can decide.
+// For any other lines closable returns None, since only the author can decide.
 func (j *judged) closable(from, to int) Level {
 	if from >= to || to < len(j.lines) && j.goesOn(to) || j.lines[to-1].offset() > maxFrontmatter {
 		return None

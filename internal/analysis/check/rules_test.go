@@ -217,7 +217,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestDocument checks that doc/check.md lists every rule, except those of package scan.
+// TestDocument checks that doc/check.md lists every rule that is not of package scan.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../doc/check.md")
 	if err != nil {

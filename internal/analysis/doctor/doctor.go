@@ -25,8 +25,8 @@ type Options struct {
 	// Dir is the working directory, Project the folder of the project, and Home the user's home
 	// folder. They are absolute paths, or "" if unknown.
 	Dir, Project, Home string
-	// Getenv returns the environment variables that move the homes of clients. If it is nil, there
-	// are none.
+	// Getenv returns the environment variables that move the homes of clients. It is nil if no
+	// variable does.
 	Getenv func(string) string
 	// Shown formats an absolute path for people.
 	Shown func(path string) string

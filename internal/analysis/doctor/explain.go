@@ -51,7 +51,7 @@ type Answer int
 // The answers.
 const (
 	Loads          Answer = iota
-	LoadsOtherwise        // the name is that of the folder, and the skill there loads by another name
+	LoadsOtherwise        // the name is the folder's, and the skill there loads by another name
 	OnlyForPeople         // only as a prompt
 	OnlyForRunner         // only with the tool set runner
 	OnlyHeld              // no: the operator's policy holds back every skill of the name
@@ -134,8 +134,8 @@ type RootNotice struct {
 // At returns the displayed path of the notice.
 func (n RootNotice) At() string { return Below(n.Root, n.Path) }
 
-// Explain explains one name: that of a skill or a folder, LABEL:NAME, a skill:// URI or a path. It
-// judges the skills that have the name. The only error is the context's.
+// Explain explains one name: the name of a skill or a folder, LABEL:NAME, a skill:// URI or a path.
+// It judges the skills that have the name. The only error is the context's.
 func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Explanation, error) {
 	r := blank(v, o)
 	s := &Explanation{Name: name, Report: r, loads: tool.Loads(v, name), Skills: []Skill{}, Near: []Skill{}, Folders: []BareFolder{}, Strays: []Stray{}, Notices: []Notice{}, Unsearched: []string{}}

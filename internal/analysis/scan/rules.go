@@ -83,7 +83,7 @@ var Rules = []Rule{
 // Their findings are facts now, or are no longer looked for.
 var retired = []skill.RuleID{"agent-config", "tools-any-command", "image-text"}
 
-// IsRetired reports whether an id is that of a rule which only earlier versions had.
+// IsRetired reports whether only earlier versions had a rule with this id.
 func IsRetired(id skill.RuleID) bool { return slices.Contains(retired, id) }
 
 var byID = sync.OnceValue(func() map[skill.RuleID]Rule {

@@ -67,7 +67,7 @@ func nameExample(name string) (r Report) {
 
 const plainMain = "---\nname: plain\ndescription: Does what it says.\n---\nNothing to see.\n"
 
-// scanOf scans a skill with the given files. It adds a plain main file if there is none.
+// scanOf scans a skill with the given files. It adds a plain main file if they lack one.
 func scanOf(t testing.TB, contents map[string]string) Report {
 	t.Helper()
 	fsys, files := skillOf(contents)

@@ -65,8 +65,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestManyFindings checks that all findings are counted and at most 100 are listed, those of the
-// lane enforce first.
+// TestManyFindings checks that all findings are counted and at most 100 are listed, beginning with
+// the lane enforce.
 func TestManyFindings(t *testing.T) {
 	contents := map[string]string{"z.png": elf}
 	for i := range 300 {

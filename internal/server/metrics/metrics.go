@@ -133,7 +133,7 @@ type table[V any] struct {
 	mu  sync.Mutex // for callers that add a label
 }
 
-// value returns the value of a label. It adds a zero value if there is none.
+// value returns the value of a label. It adds a zero value for a new label.
 func (t *table[V]) value(l label) *V {
 	if v := t.all()[l]; v != nil {
 		return v

@@ -119,7 +119,7 @@ func TestForgedTokens(t *testing.T) {
 }
 
 // attacks are the attacks on a browser's sign-in, by name. Each receives the server and the browser
-// of a victim who has not signed in. It returns what the attacker achieved, or "".
+// of a victim before its sign-in. It returns the attacker's gain, or "".
 var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	"no state": func(_ *company, v *browser) string {
 		return v.back(v.begin("/"), func(q url.Values) { q.Del("state") })

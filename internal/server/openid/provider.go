@@ -175,7 +175,7 @@ func CheckRedirect(text string) error {
 	return nil
 }
 
-// isSafe reports whether nobody on the way can read data sent to a URL.
+// isSafe reports whether data sent to a URL is safe from readers on the way.
 func isSafe(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && hosts.IsLoopback(u.Hostname())
 }

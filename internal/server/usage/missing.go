@@ -53,8 +53,8 @@ func has(v catalog.View, asked string) bool {
 	return e != nil && e.Status != catalog.Skipped
 }
 
-// nameable returns the form in which a name is counted. It is "" if the name cannot be that of a
-// skill or a URI, or if the audit log would change it.
+// nameable returns the form in which a name is counted. It is "" if the name cannot be the name of
+// a skill or a URI, or if the audit log would change it.
 func nameable(asked string) string {
 	asked = strings.TrimSpace(asked)
 	if len(asked) > maxURI || display.RedactURI(asked) != asked || display.OneLine(asked) != asked {

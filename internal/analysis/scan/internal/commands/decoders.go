@@ -38,7 +38,7 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 	return out.merge(source), true
 }
 
-// openedBy returns the input of openssl, xxd or tr, whose options differ from those of other
+// openedBy returns the input of openssl, xxd or tr, whose options differ from the options of other
 // decoders.
 func openedBy(r *shellReader, name string, args []value, in value) value {
 	for i, v := range args {

@@ -237,8 +237,8 @@ func (r *shellReader) runs(v, place value, by string) value {
 	return r.runsCode(v, place, by, langShell)
 }
 
-// runsCode judges code that is run, by its origin and its effects. It returns the output if the
-// language is that of a shell.
+// runsCode judges code that is run, by its origin and its effects. It returns the output of a
+// shell.
 func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
 	if len(v.fetched) > 0 {
 		r.runsFetched(v.fetched, place, by)

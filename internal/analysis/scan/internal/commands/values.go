@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// value is what is known about a word, a variable, a file or a command's output without running
-// anything.
+// value describes a word, a variable, a file or a command's output, as far as it is known without
+// running anything.
 type value struct {
 	text     string
 	known    bool // text is complete

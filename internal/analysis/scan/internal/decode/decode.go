@@ -124,7 +124,7 @@ func decodeTr(args []string, text string) (string, bool, bool) {
 	return out, ok, ok
 }
 
-// Tr decodes as tr does with two alphabets of equal length, such as those of ROT13.
+// Tr decodes as tr does with two alphabets of equal length, such as the alphabets of ROT13.
 func Tr(from, to, text string) (string, bool) {
 	from, to = ranges(from), ranges(to)
 	if len(from) < 26 || len(from) != len(to) || strings.EqualFold(from, to) {

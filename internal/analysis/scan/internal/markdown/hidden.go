@@ -61,8 +61,8 @@ func (m *page) noteHidden(f *passage.File) {
 	m.Fact(passage.FactHidden, f.Path)
 }
 
-// asking returns the request that a hidden text makes of its reader, and the range of the request.
-// what is "" if there is none.
+// asking returns the request that a hidden text makes of its reader, or "", and the range of the
+// request.
 func asking(text string) (what string, from, to int) {
 	if from := strings.Index(text, "://"); from >= 0 {
 		if from, to := addressAt(text, from); to > from {

@@ -44,7 +44,7 @@ type page struct {
 	loads         bool         // the commands of the page run when the skill is loaded
 	shown, unseen passage.Copy // the visible and the hidden text of the current block
 	links         []link       // of the current block
-	before        block        // what the block before has recorded
+	before        block        // the suspicious links of the block before
 	open          []string     // open elements that hide their content
 	raw           bool         // the page is too large to parse
 	noted         bool         // it has been recorded that the file has hidden text

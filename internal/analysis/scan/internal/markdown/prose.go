@@ -160,7 +160,7 @@ const (
 	maxAddress = 2 << 10
 )
 
-// addressAt returns the range of the address around a "://". The range is empty if there is none.
+// addressAt returns the range of the address around a "://". The range is empty without an address.
 func addressAt(text string, at int) (from, to int) {
 	from = at
 	for from > 0 && at-from < maxScheme && (text[from-1]|0x20 >= 'a' && text[from-1]|0x20 <= 'z') {

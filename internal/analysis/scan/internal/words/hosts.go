@@ -23,8 +23,8 @@ const (
 // maxHost is the length of the longest name that DNS can have.
 const maxHost = 253
 
-// Of returns the host of a URL or of a command's destination, and its kind. The host is "" if there
-// is none, or if it is a variable with an unknown value.
+// Of returns the host of a URL or of a command's destination, and its kind. The host is "" if the
+// text has no host, or if the host is a variable with an unknown value.
 func Of(url string) (host string, kind Kind) {
 	host = strings.ToLower(authority(url))
 	if host == "" || len(host) > maxHost {
