@@ -81,8 +81,8 @@ func TestSilenceMessage(t *testing.T) {
 	}
 }
 
-// TestSilenceUnlisted checks that a baseline records findings that a report does not list by their
-// number.
+// TestSilenceUnlisted checks that a baseline records the number of the findings that a report does
+// not list.
 func TestSilenceUnlisted(t *testing.T) {
 	b := known(t, "a", reportOf(50, "odd SKILL.md y"))
 	if now := reportOf(50, "odd SKILL.md y"); b.Silence("a", now) != 51 || now.Review != 0 {

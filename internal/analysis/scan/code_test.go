@@ -38,7 +38,7 @@ func TestCodeRules(t *testing.T) {
 		{kindPython, "data = json.loads(base64.b64decode(x))", ""},
 		{kindPython, "# exec(base64.b64decode('" + b + "'))", ""},
 		{kindPython, "'''exec(base64.b64decode(x))'''", ""},
-		// Item 5: a string that is passed to a process.
+		// A string that is passed to a process.
 		{kindPython, "subprocess.run('echo " + sh + " | base64 -d | sh', shell=True)", "run-decoded"},
 		{kindPython, "os.system(\"echo " + sh + " | base64 -d | sh\")", "run-decoded"},
 		{kindPython, "subprocess.run(['bash', '-c', 'echo " + sh + " | base64 -d | sh'])", "run-decoded"},

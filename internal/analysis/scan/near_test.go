@@ -92,8 +92,8 @@ func TestNearAmidMany(t *testing.T) {
 	}
 }
 
-// TestNearMany checks that many names take no more than a minute, even names made to be near one
-// another.
+// TestNearMany checks that Near takes at most a minute for many names, even for names made to be
+// near one another.
 func TestNearMany(t *testing.T) {
 	n := 10_000
 	if !testwait.Full() {

@@ -14,7 +14,7 @@ func TestProgram(t *testing.T) {
 		class = "\xca\xfe\xba\xbe\x00\x00\x00\x41"
 		wasm  = "\x00asm\x01\x00\x00\x00"
 		pyc   = "\xcb\r\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe3"
-		// Python does not compare the hash of the source in unchecked, but compares that in
+		// Python does not check the hash of the source in unchecked, and checks the hash in
 		// checked.
 		unchecked = "\xcb\r\r\n\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe3"
 		checked   = "\xcb\r\r\n\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe3"

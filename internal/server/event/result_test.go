@@ -20,8 +20,8 @@ var holds = &policy.Decider{Decide: func(ctx context.Context, c *policy.Candidat
 }}
 
 // TestHeldReason checks that a request for a skill that the operator's policy holds back is denied
-// with the reason. The request can name it by name, by folder or by URI. If rules hide the skill
-// from the subject, the event has no reason.
+// with the reason. The request can refer to the skill by name, by folder or by URI. If rules hide
+// the skill from the subject, the event has no reason.
 func TestHeldReason(t *testing.T) {
 	files := map[string]string{}
 	for folder, name := range map[string]string{"fine": "fine", "bad": "bad", "old": "renamed"} {

@@ -422,8 +422,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestKeysForOthers checks that no token is accepted whose key is published for another purpose
-// than signatures.
+// TestKeysForOthers checks that a token is refused if its key is published for another purpose than
+// signatures.
 func TestKeysForOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		more claims
