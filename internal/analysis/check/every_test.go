@@ -162,7 +162,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 		tested[id] = true
 	}
 	for _, r := range dir.Rules {
-		tested[r.ID] = scanTests(t)[r.ID] // compared whole there, so a rule that is not listed has no finding
+		tested[r.ID] = scanTests(t)[r.ID] // those tests compare all notices, so a rule that is not listed there has no finding
 	}
 	for _, r := range plugin.Rules {
 		tested[skill.RuleID(r.ID)] = true // TestCheckPlugins of package cli requires it

@@ -106,8 +106,8 @@ var rows = []row{
 	{Rule{ruleURIName, skill.SeverityWarning, groupPublication, "SEP-2640", "the URI of a skill ends with its name"}, nil},                      // URIName
 }
 
-// Rules is the table of all rules: the rules of package skill, of this package, of the sources, of
-// package plugin, and of package scan.
+// Rules lists the rules of package skill, of this package, of the sources, of package plugin, and
+// of package scan.
 var Rules = func() []Rule {
 	own := skill.Rules()
 	all := make([]Rule, 0, len(own)+len(rows)+len(dir.Rules)+len(plugin.Rules)+len(scan.Rules))

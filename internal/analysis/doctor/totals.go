@@ -29,9 +29,8 @@ type Totals struct {
 	// Unpublished are the listed skills that the Skills extension does not publish, in the order of
 	// the view.
 	Unpublished []Unpublished
-	// Rules are the rules that have findings which are not accepted, without the rules of package
-	// scan, sorted by severity and then by the number of skills. ScanRules are the rules of package
-	// scan.
+	// Rules are the rules with findings that are not accepted, except the rules of package scan,
+	// sorted by severity and then by number of skills. ScanRules are the rules of package scan.
 	Rules, ScanRules []*Rule
 
 	rules map[skill.RuleID]*Rule

@@ -120,8 +120,8 @@ func UsesSkills(method string) bool {
 	return false
 }
 
-// Call sets the tool, the skill and the file that a call of an MCP method asks for. name is a tool's
-// or a prompt's, uri a resource's, and t the tool with that name, or nil.
+// Call sets the tool, the skill and the file that a call of an MCP method requests. name is the
+// name of a tool or a prompt, uri the URI of a resource, and t the tool with that name, or nil.
 func (e *Event) Call(t *tool.Tool, name, uri string, arguments json.RawMessage) {
 	switch e.Method {
 	case "tools/call":
