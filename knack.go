@@ -45,7 +45,7 @@ type Options struct {
 
 // Skill describes a skill that a model may load.
 type Skill struct {
-	Name        string // loads the skill, as the argument of the tool skill
+	Name        string // the argument with which the tool skill loads the skill
 	Description string
 	URI         string // of its SKILL.md: skill://NAME/SKILL.md
 	Root        string // the label of the folder in which it was found: "claude-user", "dir-1"

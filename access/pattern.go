@@ -46,7 +46,7 @@ func ParsePattern(text string) (Pattern, error) {
 		case s == "":
 			return Pattern{}, errors.New("it has an empty segment, or ends in /; /** at its end means a folder and all in it")
 		case s == "**":
-			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two in a row mean the same as one
+			if n := len(p.segments); n == 0 || !p.segments[n-1].deep { // two ** in a row mean the same as one
 				p.segments = append(p.segments, segment{deep: true})
 			}
 			continue

@@ -40,7 +40,7 @@ type Policy struct {
 	rules []Rule
 
 	mu      sync.Mutex
-	filters map[string]*catalog.Filter // by the rules that apply
+	filters map[string]*catalog.Filter // by the indexes of the rules that apply
 }
 
 // NewPolicy returns a policy. If allow is set, a skill that no rule matches is visible.

@@ -94,7 +94,7 @@ func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 type misspelling struct {
 	Pattern
 	written, folded []segment
-	labelled        bool // begins with the label of a root, perhaps of another one
+	labelled        bool // begins with the label of a root, perhaps of one that is not served
 }
 
 // misspellings prepares those patterns that match no skill.

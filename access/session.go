@@ -28,7 +28,7 @@ type Sessions struct {
 	verifier Verifier
 
 	mu   sync.Mutex
-	held []*session // in the order in which they began
+	held []*session // oldest first
 }
 
 type session struct {

@@ -20,7 +20,7 @@ func TestSkippedSkillsAreHiddenAsWhenServed(t *testing.T) {
 	}
 	one, two := skilltest.New("one", skill.ScopeGlobal, nil), skilltest.New("dir-1", skill.ScopeGlobal, nil)
 	two.In.Prefix = ""
-	names := map[string]string{ // of the skills of two, by their folders
+	names := map[string]string{ // names of the skills of the root two, by folder
 		"plain": "plain", "folder": "renamed", "in/folder": "other", "no name": "No Name", `ops\secret`: "Ops Secret", `ops\named`: "named", `in\a/b`: "b", `in\a/c`: "d",
 		"a%5Cb": "A B", `a\b`: "A B", "one/taken": "taken", "one/free": "free", "one/folder": "moved", "C:x/y": "y",
 	}

@@ -381,7 +381,7 @@ func TestManyLargeAnswers(t *testing.T) {
 // TestCancelled checks that a cancelled context yields its error.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := catalog.New(nil, catalog.Options{}) // never scanned: a call waits for it
+	c := catalog.New(nil, catalog.Options{}) // it is never scanned, so a call waits
 	cancel()
 	_, err := function.Call(ctx, tool.NewHost(c), toolsOf(t, "default"), function.MCP, []byte(`{"name":"skill","arguments":{"name":"x"}}`))
 	if !errors.Is(err, context.Canceled) {

@@ -153,7 +153,7 @@ var partFields = []string{"text", "inlineData", "fileData", "executableCode", "c
 // shape names the fields of a call in one format.
 type shape struct {
 	wrap string // the field that contains name and arguments, or ""
-	bare bool   // name and arguments are also accepted without it
+	bare bool   // name and arguments are also accepted without wrap
 	// kind is the value of "type", or "" if the format has no such field.
 	kind, arguments string
 	id              string // the field of the id, or ""
@@ -256,7 +256,7 @@ func wrong(f Format, o keyed, s shape, err error) error {
 	return fmt.Errorf("%w; in the %s format a call is %s", err, f, s.example)
 }
 
-// keyed is a JSON object by its exact keys.
+// keyed maps the exact keys of a JSON object to their values.
 type keyed map[string]json.RawMessage
 
 // fields decodes an object. It returns nil for any other value.

@@ -139,9 +139,9 @@ type Lack string
 
 // The causes.
 const (
-	LackAnswer  Lack = ""        // it does not answer
-	LackRelease Lack = "release" // it answers, but its release is refused
-	LackLogin   Lack = "login"   // it refuses access, or the credentials
+	LackAnswer  Lack = ""        // the source does not answer
+	LackRelease Lack = "release" // the source answers, but its release is refused
+	LackLogin   Lack = "login"   // the source refuses access, or the credentials
 	LackTime    Lack = "time"    // its release is being fetched for the first time
 )
 

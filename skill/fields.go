@@ -102,7 +102,7 @@ func sourceText(v frontmatter.Value) string {
 	case v.Kind == frontmatter.Null && v.Text == "":
 		return "empty"
 	case v.Kind == frontmatter.String && (strings.TrimSpace(v.Text) == "" || frontmatter.KindOf(v.Text) != frontmatter.String):
-		return display.Quote(v.Text) // in quotes it is a different value
+		return display.Quote(v.Text) // the quotes show that the value is a string
 	}
 	return display.Excerpt(v.Text)
 }

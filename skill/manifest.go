@@ -85,7 +85,7 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 			lacks = cmp.Or(lacks, p)
 		}
 		if err != nil || !info.Mode().IsRegular() {
-			return nil // a link that leaves, or a pipe: reported by the scan, never listed
+			return nil // a link that leads outside, or a pipe; the scan reports it
 		}
 		if len(files) == limit {
 			more = true

@@ -27,7 +27,7 @@ type Notice struct {
 type Folder struct {
 	Name  string
 	Main  bool  // it contains SKILL.md in one of [EntryNames]
-	Stamp Stamp // of that file, or of a link in its place
+	Stamp Stamp // of the SKILL.md, or of a link in its place
 	Err   error // why the state is unknown
 }
 

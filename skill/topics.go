@@ -29,7 +29,7 @@ func (s *Skill) readTags() (tags []string) {
 		return nil
 	}
 	var below map[string]json.RawMessage
-	_ = json.Unmarshal(rootDir["metadata"], &below) // only a mapping has tags
+	_ = json.Unmarshal(rootDir["metadata"], &below) // metadata that is not a mapping has no tags
 	for _, fields := range []map[string]json.RawMessage{rootDir, below} {
 		for _, k := range tagKeys {
 			var one string

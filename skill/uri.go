@@ -43,7 +43,7 @@ func NewURI(path string) (URI, error) {
 	}
 	text := b.String()
 	if text[len(Scheme):] == path {
-		path = text[len(Scheme):] // nearly always; then both share their memory
+		path = text[len(Scheme):] // nearly always the case; text and path then share memory
 	}
 	return URI{text, path}, nil
 }

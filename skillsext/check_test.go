@@ -21,7 +21,7 @@ type bad struct {
 	get    func(*GetSkillResult)
 	files  map[string]string
 	known  bool   // the server answers for skills that it does not have
-	hinted string // a member of each of the extension's results
+	hinted string // a member that is added to each result of the extension
 }
 
 // result returns a result with the given members, and with those that the protocol version of its

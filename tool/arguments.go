@@ -59,7 +59,7 @@ func (a arguments) onlyKeys(allowed []string, aliases ...string) error {
 		return nil
 	}
 	slices.Sort(unknown)
-	shown := slices.Clone(unknown[:min(len(unknown), 5)]) // there may be a million
+	shown := slices.Clone(unknown[:min(len(unknown), 5)]) // there may be a million keys
 	for i, k := range shown {
 		shown[i] = "'" + display.Excerpt(display.RedactURI(k)) + "'"
 	}

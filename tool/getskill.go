@@ -63,7 +63,7 @@ const documentCopies = 12
 // result returns the answer, with the fields also as text.
 func (r getSkillResult) result() Result {
 	var text strings.Builder
-	_ = rawjson.Write(&text, func(e *rawjson.Encoder) { e.Object(r.Fields()) }, func(size int64) error { // a Builder does not fail
+	_ = rawjson.Write(&text, func(e *rawjson.Encoder) { e.Object(r.Fields()) }, func(size int64) error { // writing to a Builder never fails
 		text.Grow(int(size))
 		return nil
 	})

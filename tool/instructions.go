@@ -147,7 +147,7 @@ func (g guide) skills(v catalog.View) []*catalog.Entry {
 		return listing.ByOwner(v.ListedFor(g.agent))
 	}
 	skills := loadable(v, []*Tool{g.load})
-	if g.load.Contract == "004" { // it also accepts skill://NAME/SKILL.md
+	if g.load.Contract == "004" { // the tool also accepts skill://NAME/SKILL.md
 		skills = renamed(addressable(v), func(e *catalog.Entry) string {
 			if e.By == nil {
 				return e.Name
@@ -216,7 +216,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	switch {
 	case g.load.lay == nil:
 		summary, named = listing.Summary(skills, room, search)
-	case !g.ShowsList: // else the list is in the description
+	case !g.ShowsList: // otherwise the list is in the description
 		summary, named = listing.Head(skills, listing.Order(v, skills, true), room, search)
 	}
 	return text + cmp.Or(summary, ".") + load, named
@@ -347,7 +347,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 		out = append(out, display.Cut(p.line(), noteLength))
 	}
 	skipped := skippedOfLists(v)
-	if len(skipped) == 0 || g.load.Contract == "000" { // the tool loads them all the same
+	if len(skipped) == 0 || g.load.Contract == "000" { // the tool loads skipped skills all the same
 		return out
 	}
 	var some []string

@@ -18,7 +18,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 	done := map[string]bool{}
 	for _, t := range tools {
 		if done[t.Contract] {
-			continue // one of a contract's two tools lists, the other loads
+			continue // of a contract's two tools, one lists skills and the other loads them
 		}
 		done[t.Contract] = true
 		switch t.Contract {
@@ -33,7 +33,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 		}
 	}
 	if len(lists) == 1 {
-		return lists[0] // usual: most servers have one set
+		return lists[0] // the usual case, since most servers have one set
 	}
 	var all []*catalog.Entry
 	seen := map[*catalog.Entry]bool{}

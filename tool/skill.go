@@ -181,7 +181,7 @@ func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.
 	if shown.contain(text, strings.Count(text, "\n")+1) {
 		return text
 	}
-	v, err := h.Catalog.View(ctx) // the current one: reading may have found another skill
+	v, err := h.Catalog.View(ctx) // the current view, since reading may have found another skill
 	if err != nil {
 		return text
 	}

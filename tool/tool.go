@@ -38,7 +38,7 @@ type Host struct {
 // NewHost returns a host for the skills of a catalogue.
 func NewHost(c *catalog.Catalog) *Host { return &Host{Finder: lookup.Finder{Catalog: c}} }
 
-// Tool is one contract in a set.
+// Tool is one tool of a set, as its contract defines it.
 type Tool struct {
 	Contract    string // "002"
 	Name, Title string

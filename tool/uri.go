@@ -104,7 +104,7 @@ func getByURI() *Tool {
 			case lookup.IsUnsure(err):
 				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, display.RedactURI(asked)), nil
 			case errors.Is(err, lookup.ErrUnknown):
-				if now, err := h.Catalog.View(ctx); err == nil { // the file may have been found gone
+				if now, err := h.Catalog.View(ctx); err == nil { // the read may have found that the file is gone
 					v = now
 				}
 				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", unsupportedEcho(v, asked), supported(v)), nil

@@ -79,7 +79,7 @@ func TestSpecialFiles(t *testing.T) {
 		"fifo/x": "", "socket/x": "", "folder/SKILL.md/x": "", "git/notes.txt": "notes",
 	})
 	must(t, exec.Command("mkfifo", filepath.Join(dir, "fifo/SKILL.md"), filepath.Join(dir, "git/pipe")).Run())
-	t.Chdir(filepath.Join(dir, "socket")) // socket paths are short
+	t.Chdir(filepath.Join(dir, "socket")) // the path of a socket must be short
 	l, err := net.Listen("unix", "SKILL.md")
 	must(t, err)
 	defer l.Close()
@@ -128,7 +128,7 @@ func TestSkillChangesBetweenListAndCall(t *testing.T) {
 	read := `{"uri":"skill://git/SKILL.md"}`
 	for name, tt := range map[string]struct {
 		change func() error
-		text   string // within the tool's answer
+		text   string // a part of the tool's answer
 		read   string // resources/read, "" for -32602
 	}{
 		"changed": {change: func() error { return os.WriteFile(file, []byte(skillMD("git", "two")), 0o644) },

@@ -22,7 +22,7 @@ import (
 // own that -race instruments too.
 const asKnack = "KNACK_TEST_AS_KNACK"
 
-const patience = 30 * time.Second // for an expected event
+const patience = 30 * time.Second // how long a test waits for an expected event
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asKnack) != "" {
@@ -290,7 +290,7 @@ func TestClosedStderrHarmsNothing(t *testing.T) {
 	p := start(t, "serve", "--no-builtin", "--dir", dir)
 	must(t, p.errEnd.Close())
 	p.initialize()
-	for i := range 3 { // each is a warning on stderr
+	for i := range 3 { // each bad skill causes a warning on stderr
 		bad := filepath.Join(dir, fmt.Sprint("bad", i))
 		must(t, os.Mkdir(bad, 0o755))
 		must(t, os.WriteFile(filepath.Join(bad, "SKILL.md"), []byte("no frontmatter"), 0o644))

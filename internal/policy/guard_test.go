@@ -414,7 +414,7 @@ func TestSoon(t *testing.T) {
 			if step.served && (err != nil || string(data) != step.text) || !step.served && err == nil {
 				t.Errorf("step %d: %q, %v", i, data, err)
 			}
-			testwait.Advance(7*time.Second + 300*time.Millisecond) // no periodic scan comes in a step
+			testwait.Advance(7*time.Second + 300*time.Millisecond) // so that no periodic scan falls into a step
 		}
 		cancel()
 		<-done

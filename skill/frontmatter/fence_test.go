@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// parses is one file and the expected result.
+// parses is one file and the expected result of parsing it.
 type parses struct {
 	in, json, rest string
 	problems       []string

@@ -66,7 +66,7 @@ func Bounded(name string) string {
 // too long without reading the rest; the result still decodes to more than a name may have.
 func BoundedJSON(text []byte) []byte {
 	const most = maxName + 1
-	if len(text) <= 6*most || text[0] != '"' { // a character is written with at most six
+	if len(text) <= 6*most || text[0] != '"' { // JSON writes a byte of the text with at most six bytes
 		return text
 	}
 	at := 1

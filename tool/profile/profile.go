@@ -225,7 +225,7 @@ func older(version, than string) bool {
 // leadingNumber returns the number at the beginning of a text; enormous ones are equal.
 func leadingNumber(s string) uint64 {
 	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
-	n, _ := strconv.ParseUint(digits, 10, 32) // out of range is the largest
+	n, _ := strconv.ParseUint(digits, 10, 32) // a number out of range becomes the largest
 	return n
 }
 

@@ -96,7 +96,7 @@ type SkillDiscoveryResult struct {
 // abortSignal is the call's [context.Context], and its skillManager the receiver of
 // [SkillManager.Execute].
 type ToolContext struct {
-	Workdir string `json:"workdir"` // resolves the project, see [SkillManager.Project]
+	Workdir string `json:"workdir"` // determines the project; see [SkillManager.Project]
 }
 
 // ParsedSkillFile is one SKILL.md, read and checked on its own.

@@ -153,7 +153,7 @@ func TestAccept(t *testing.T) {
 			list = append(list, skill.File{Path: name, Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
 		}
 	}
-	set := skill.SetOf(list) // mine has the same set
+	set := skill.SetOf(list) // the skill in mine has the same files
 	accept := func(a ...admission.Accept) admission.Config {
 		return admission.Config{Mode: admission.Enforce, Accept: a}
 	}

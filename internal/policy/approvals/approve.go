@@ -22,7 +22,7 @@ type Approval struct {
 	Set    skill.Digest // see [skill.SetOf]
 	Files  []skill.File // by path, without stamps
 	Fields map[string]skill.Digest
-	Facts  map[string][]string // by their names in a scan's JSON
+	Facts  map[string][]string // the keys are the names of the facts in a scan's JSON
 	By     string
 	At     time.Time // to the second, in UTC
 	// Until is the last day, at 0:00 in UTC. It is zero if the approval does not expire.
@@ -39,7 +39,7 @@ func (a Approval) expired(now time.Time) bool {
 // Book while none changes it.
 type Book struct {
 	approvals map[string]Approval
-	err       error // why it could not be read
+	err       error // why the file could not be read
 }
 
 // Err returns the error of reading the file, or nil. An unreadable Book approves nothing.

@@ -40,7 +40,7 @@ func load(path string) (*Book, []byte, error) {
 	return b, data, nil
 }
 
-// withoutPath returns an error that a client may see.
+// withoutPath returns the error without a path of the machine, so that clients may see it.
 func withoutPath(err error) error {
 	if errors.Is(err, edit.ErrIrregular) {
 		return edit.ErrIrregular

@@ -34,7 +34,7 @@ func TestEnforceBetween(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, s := range p.sources {
-		s.(catalog.Watcher).Watch(ended, poke) // keeps poke, and returns
+		s.(catalog.Watcher).Watch(ended, poke) // stores poke and returns, since the context has ended
 	}
 	check := func(name string, e *catalog.Entry, reason string, asks bool) {
 		t.Helper()

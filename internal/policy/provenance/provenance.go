@@ -96,7 +96,7 @@ type areaState struct {
 	locks   []*lock          // locks in effect; the first wins
 	copies  map[string]*lock // by the real path of a folder with a copy of a locked skill
 	checked time.Time
-	turn    uint64 // number of the scan that checked it
+	turn    uint64 // number of the scan that checked the area
 }
 
 // area returns the state of a folder with skills. turn is the number of a scan, which checks the

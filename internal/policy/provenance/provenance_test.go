@@ -93,7 +93,7 @@ func (p *project) root(below string) skill.Root {
 	return skill.Root{Label: "agents-project", Scope: skill.ScopeProject, Dir: filepath.Join(p.dir, filepath.FromSlash(below)), Shown: below}
 }
 
-// catalog makes a catalogue of roots, and reads it.
+// catalog makes a catalogue of roots, and scans it.
 func (p *project) catalog(o Options, roots ...skill.Root) (*catalog.Catalog, *Locks) {
 	p.t.Helper()
 	// The clock advances by a minute with each use, so no stamp is racy and no cached lock is
@@ -307,7 +307,7 @@ func TestEnforceNoLock(t *testing.T) {
 		t.Fatalf("%v", old.Status)
 	}
 	p.skill("other/b")
-	p.lock("other/b") // it has nothing below skills
+	p.lock("other/b") // this lock has nothing below skills
 	if e := in(t, p.refresh(c), "a"); e.Status != catalog.Available {
 		t.Fatalf("%v", e.Status)
 	}

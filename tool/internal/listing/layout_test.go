@@ -68,7 +68,7 @@ func TestLayFillsItsPlaces(t *testing.T) {
 			skills := skilltest.Entries(all[:2*n]...)
 			for _, budgets := range [][]int{{400}, {3450}, {16000}, {3450, 3350}} {
 				units := []profile.Unit{profile.UTF16, profile.Characters, profile.Bytes, profile.JSON}
-				if strings.Join(all[:4], "")[0] < utf8.RuneSelf && kind != "emoji" { // ASCII has the same length in most
+				if strings.Join(all[:4], "")[0] < utf8.RuneSelf && kind != "emoji" { // ASCII has the same length in most units
 					units = units[:1]
 				}
 				for _, unit := range units {

@@ -61,7 +61,7 @@ func Of(entries []*catalog.Entry) *Skills { return &Skills{entries: entries} }
 
 // row returns the row of a skill, perhaps without its description.
 func (s *Skills) row(i int) row {
-	if s.rows == nil { // about the number of names in the longest list
+	if s.rows == nil { // make room for about as many rows as the longest list has
 		s.rows = make([]row, 0, min(len(s.entries), Budget/16))
 	}
 	for len(s.rows) <= i {
@@ -163,7 +163,7 @@ func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, sear
 	note := IncompleteNote(v, search)
 	switch {
 	case note == "":
-	case budget < MinBudget: // even the bare note may be longer
+	case budget < MinBudget: // even the note alone may be longer than the budget
 		return "(incomplete; " + lists(search) + " the skills)"
 	case len(entries) == 0:
 		return note
@@ -244,7 +244,7 @@ func (s *Skills) describe(st Style, budget, bare int, search string) (string, Ar
 	longest, used := 0, bare
 	whole := make([]int, len(rows)) // the length of each description
 	for i, r := range rows {
-		if len(r.description) > longest { // it has no more characters than bytes
+		if len(r.description) > longest { // a text has no more characters than bytes
 			longest = max(longest, utf8.RuneCountInString(r.description))
 		}
 		whole[i] = display.Length(st.escape(r.description))
