@@ -265,7 +265,7 @@ func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (wh
 		return why, fix
 	}
 	return "only its line ends differ from the locked files, as git changes them with core.autocrlf",
-		fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside knack.lock; %s", path.Dir(s.Key), restoreAll)
+		lockfile.LineEndsFix(s.Key) + "; " + restoreAll
 }
 
 // notRecorded is the problem of a folder with files that knack fetched and the lock does not have.

@@ -3,7 +3,9 @@ package lockfile
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"io"
+	"path"
 
 	"github.com/knack-dev/knack/skill"
 )
@@ -34,6 +36,11 @@ func OnlyLineEnds(locked, now []File, open func(path string) (io.ReadCloser, err
 		changed = changed || digest != f.Digest
 	}
 	return changed
+}
+
+// LineEndsFix returns the fix that makes Git keep the line ends of a locked skill.
+func LineEndsFix(key string) string {
+	return fmt.Sprintf("put the line \"%s/** -text\" into .gitattributes beside %s", path.Dir(key), Name)
 }
 
 func onlyLineEnds(locked skill.Digest, f File, open func(path string) (io.ReadCloser, error)) bool {

@@ -21,11 +21,11 @@ const (
 // differencesShown bounds the files named in a reason.
 const differencesShown = 3
 
-// compare compares the files of a skill, or the error of listing them, with its entry in the lock.
-// The error is not nil if they cannot be compared.
-func compare(s *skill.Skill, entry lockfile.Skill, files []skill.File, err error) (*skill.LockError, error) {
+// compare compares the files of the skill with a key, or the error of listing them, with its entry in
+// the lock. The error is not nil if they cannot be compared.
+func (f *lock) compare(s *skill.Skill, key string, entry lockfile.Skill, files []skill.File, err error) (*skill.LockError, error) {
 	if errors.Is(err, skill.ErrTooLarge) {
-		return changed("it has more than the locked files"), nil
+		return f.changed(key, "it has more than the locked files"), nil
 	}
 	if locked, ok := errors.AsType[*skill.LockError](err); ok {
 		return locked, nil
@@ -33,12 +33,12 @@ func compare(s *skill.Skill, entry lockfile.Skill, files []skill.File, err error
 	if err != nil {
 		return nil, err
 	}
-	return differs(s, entry, files), nil
+	return f.differs(s, key, entry, files), nil
 }
 
 // differs compares the files of a skill with its entry in the lock. It returns nil if they are as
 // locked.
-func differs(s *skill.Skill, entry lockfile.Skill, files []skill.File) *skill.LockError {
+func (f *lock) differs(s *skill.Skill, key string, entry lockfile.Skill, files []skill.File) *skill.LockError {
 	now := make([]lockfile.File, len(files))
 	for i, f := range files {
 		now[i] = lockfile.File{Path: s.OnDisk(f.Path), Size: f.Size, Digest: f.Digest}
@@ -47,7 +47,9 @@ func differs(s *skill.Skill, entry lockfile.Skill, files []skill.File) *skill.Lo
 		return nil
 	}
 	if lockfile.OnlyLineEnds(entry.Files, now, func(name string) (io.ReadCloser, error) { return s.FS.Open(name) }) {
-		return changed("only line ends, as git changes them with core.autocrlf")
+		err := f.changed(key, "only line ends, as git changes them with core.autocrlf")
+		err.Fix = lockfile.LineEndsFix(f.entryKey(key)) + "; then " + f.restoreFix("")
+		return err
 	}
 	locked := make(map[string]lockfile.File, len(entry.Files))
 	for _, f := range entry.Files {
@@ -72,16 +74,22 @@ func differs(s *skill.Skill, entry lockfile.Skill, files []skill.File) *skill.Lo
 	if n := len(what); n > differencesShown {
 		what = append(what[:differencesShown], fmt.Sprintf("and %d more", n-differencesShown))
 	}
-	return changed(strings.Join(what, ", "))
+	return f.changed(key, strings.Join(what, ", "))
 }
 
-func changed(what string) *skill.LockError {
-	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: restoreFix("")}
+// changed returns the error for the skill with a key, whose files are not the locked ones.
+func (f *lock) changed(key, what string) *skill.LockError {
+	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: f.restoreFix(f.entryKey(key))}
 }
 
-// restoreFix returns the fix for a changed skill. flags are the flags of its lock.
-func restoreFix(flags string) string {
-	return "restore it with 'knack sync" + flags + " --overwrite'; 'knack verify" + flags + "' lists the files, and says how to keep them"
+// restoreFix returns the fix for the changed skill of an entry, or for all changed skills if the key
+// is "" or needs quotes in a shell.
+func (f *lock) restoreFix(key string) string {
+	word := ""
+	if key != "" && strings.Trim(key, plain) == "" && key[0] != '-' && key[0] != '~' {
+		word = " " + key
+	}
+	return "restore it with 'knack sync" + word + " --overwrite" + f.flags() + "'; 'knack verify" + word + f.flags() + "' lists the files, and says how to keep them"
 }
 
 // isLarge reports whether a locked skill exceeds the limits of publication.

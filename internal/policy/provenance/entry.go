@@ -50,6 +50,14 @@ func (f *lock) around(key string) (around, below string) {
 	return "", ""
 }
 
+// entryKey returns the key of the entry that has the files of a skill, maybe of the skill around it.
+func (f *lock) entryKey(key string) string {
+	if _, has := f.skills[key]; !has {
+		key, _ = f.around(key)
+	}
+	return key
+}
+
 // without returns the reason for refusing a skill that is not in the lock.
 func (f *lock) without(b *skill.Bundle, key string) *skill.LockError {
 	if f.fault != nil {
@@ -60,17 +68,6 @@ func (f *lock) without(b *skill.Bundle, key string) *skill.LockError {
 		fix = f.addFix(key)
 	}
 	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: fix}
-}
-
-// located returns an error with the flags of this lock in its fix.
-func (f *lock) located(err *skill.LockError) *skill.LockError {
-	flags := f.flags()
-	if err == nil || !err.Changed || flags == "" {
-		return err
-	}
-	with := *err
-	with.Fix = restoreFix(flags)
-	return &with
 }
 
 // elsewhere is the alternative fix for a skill that is not locked.

@@ -37,6 +37,9 @@ func TestNested(t *testing.T) {
 			if got.State != want || want == catalog.NotLocked && !strings.HasPrefix(got.Fix, "move it out of .agents/skills/outer") {
 				t.Errorf("enforce %v: %s: %+v", enforce, folder, got)
 			}
+			if want == catalog.Changed && !strings.Contains(got.Fix, "'knack sync .agents/skills/outer --overwrite'") {
+				t.Errorf("enforce %v: %s: %s", enforce, folder, got.Fix)
+			}
 			if refused := got.Refused != nil; refused != (enforce && want != catalog.AsLocked) {
 				t.Errorf("enforce %v: %s: refused %v", enforce, folder, refused)
 			}
@@ -44,21 +47,26 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestAddFix checks that the fix for a skill that is not locked has a command that needs no quoting
-// in a shell, or else general advice.
-func TestAddFix(t *testing.T) {
-	for _, c := range []struct{ folder, shown, key, want string }{
-		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records"},
-		{"/p", "", ".agents/skills/own", "knack add ./.agents/skills/own records"},
-		{"/p", "sub", ".agents/skills/own", "knack add ./sub/.agents/skills/own --project sub records"},
-		{"/h/p", "~/p", ".claude/skills/own", "knack add ~/p/.claude/skills/own --project ~/p --to ~/p/.claude/skills records"},
-		{"/h/.agents", "~/.agents", "skills/own", "knack add ~/.agents/skills/own --global records"},
-		{"/p", ".", ".agents/skills/own; rm -r x", "add it with knack add, or"},
-		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or"},
-		{"/p", ".", "../own", "add it with knack add, or"},
+// TestFixes checks that the fix for a skill that is not locked, or was changed, has a command that
+// needs no quoting in a shell, or else general advice.
+func TestFixes(t *testing.T) {
+	for _, c := range []struct{ folder, shown, key, add, restore string }{
+		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
+		{"/p", "", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
+		{"/p", "sub", ".agents/skills/own", "knack add ./sub/.agents/skills/own --project sub records", "knack sync .agents/skills/own --overwrite --project sub"},
+		{"/h/p", "~/p", ".claude/skills/own", "knack add ~/p/.claude/skills/own --project ~/p --to ~/p/.claude/skills records", "knack sync .claude/skills/own --overwrite --project ~/p"},
+		{"/h/.agents", "~/.agents", "skills/own", "knack add ~/.agents/skills/own --global records", "knack sync skills/own --overwrite --global"},
+		{"/p", ".", ".agents/skills/own; rm -r x", "add it with knack add, or", "knack sync --overwrite"},
+		{"/p", ".", "-x/own", "knack add ./-x/own --to ./-x records", "knack sync --overwrite"},
+		{"/p", ".", "~x/own", "knack add ./~x/own --to ./~x records", "knack sync --overwrite"},
+		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or", "knack sync .agents/skills/own --overwrite --project /p q"},
+		{"/p", ".", "../own", "add it with knack add, or", "knack sync ../own --overwrite"},
 	} {
 		l := &lock{folder: c.folder, shown: c.shown}
-		if got := l.addFix(c.key); !strings.HasPrefix(got, c.want) {
+		if got := l.addFix(c.key); !strings.HasPrefix(got, c.add) {
+			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
+		}
+		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with '"+c.restore+"';") {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
 	}

@@ -295,7 +295,6 @@ func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]
 		Signer: entry.Signer, Pinned: entry.Pinned, Digest: entry.Digest,
 	}
 	refused := func(err *skill.LockError) catalog.Locked {
-		err = lock.located(err)
 		locked.State, locked.Reason, locked.Fix = catalog.NotLocked, err.Message, err.Fix
 		switch {
 		case err.Changed:
@@ -315,7 +314,7 @@ func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
 		all, err = s.LargeManifest(context.Background(), nil, maxFiles, maxSize)
 	}
-	fault, err := compare(s, entry, all, err)
+	fault, err := lock.compare(s, key, entry, all, err)
 	switch {
 	case err != nil:
 		locked.State, locked.Reason = catalog.Incomparable, skill.Reason(err)

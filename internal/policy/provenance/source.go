@@ -38,22 +38,25 @@ func (l *Locks) compare(ctx context.Context, c *policy.Candidate) policy.Ruling 
 		most, size = maxFiles, maxSize
 	}
 	files, err := c.List(ctx, most, size)
-	fault, err := compare(c.Skill, entry, files, err)
+	fault, err := lock.compare(c.Skill, key, entry, files, err)
 	switch {
 	case err != nil:
 		return policy.Ruling{Held: &skill.LockError{Message: "cannot be compared with its lock: " + skill.Reason(err), Fix: "let knack read all files of the skill, and leave them alone for a moment"}, Set: entry.Digest}
 	case fault != nil:
-		return policy.Ruling{Held: lock.located(fault), Set: entry.Digest}
+		return policy.Ruling{Held: fault, Set: entry.Digest}
 	}
-	return policy.Ruling{Files: files, Differs: differsNow, Set: entry.Digest}
+	return policy.Ruling{Files: files, Differs: lock.differsNow(key), Set: entry.Digest}
 }
 
-// differsNow returns the error for a file that does not match the lock while it is read.
-func differsNow(name string, added bool) error {
-	if added {
-		return changed("'" + name + "' was added")
+// differsNow returns the function that returns the error for a file of a skill that does not match
+// the lock while it is read.
+func (f *lock) differsNow(key string) func(name string, added bool) error {
+	return func(name string, added bool) error {
+		if added {
+			return f.changed(key, "'"+name+"' was added")
+		}
+		return f.changed(key, "'"+name+"' differs")
 	}
-	return changed("'" + name + "' differs")
 }
 
 // recompare compares the last ruling on a skill with the present lock.
@@ -70,7 +73,7 @@ func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, b
 	case entry.Digest == last.Set || last.Held != nil:
 		return last, entry.Digest != last.Set
 	}
-	return policy.Ruling{Files: served(b, entry), Differs: differsNow, Set: entry.Digest}, true
+	return policy.Ruling{Files: served(b, entry), Differs: lock.differsNow(key), Set: entry.Digest}, true
 }
 
 // served returns the files of an entry by the paths under which they are served.
