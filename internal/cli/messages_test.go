@@ -105,7 +105,7 @@ func messagesIn(t *testing.T, root string) map[string][]string {
 				return false
 			case *ast.KeyValueExpr: // help texts and examples of rules
 				key, ok := n.Key.(*ast.Ident)
-				return !ok || !slices.Contains([]string{"Long", "Example", "Fires", "Quiet"}, key.Name)
+				return !ok || !slices.Contains([]string{"Long", "Example", "fires", "quiet"}, key.Name)
 			case *ast.CallExpr: // patterns
 				of, ok := n.Fun.(*ast.SelectorExpr)
 				if !ok {
