@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// beside is where the corpus is if KNACK_CORPUS does not name it, from the module's folder.
+// beside is the path of the corpus, relative to the module's folder, if KNACK_CORPUS is not set.
 const beside = "../shared/corpus"
 
-// Dir returns the absolute path of a part of the corpus, a file or a folder. With -short it
-// skips the test. Without a corpus it skips the test too, and fails it in continuous
-// integration, which always has one.
+// Dir returns the absolute path of a part of the corpus, a file or a folder. With -short, or
+// without a corpus, it skips the test. In continuous integration, which always has a corpus, a
+// missing one fails the test.
 func Dir(t testing.TB, part ...string) string {
 	t.Helper()
 	at := Find()
@@ -32,8 +32,8 @@ func Dir(t testing.TB, part ...string) string {
 	return at
 }
 
-// Find returns the absolute path of the corpus, or "" without one: the folder that the
-// environment variable KNACK_CORPUS names, or one beside the module.
+// Find returns the absolute path of the corpus, or "" without one. The corpus is the folder that
+// the environment variable KNACK_CORPUS names, or else the folder beside the module.
 func Find() string {
 	if at := os.Getenv("KNACK_CORPUS"); at != "" {
 		at, _ = filepath.Abs(at)

@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-// File is a file of a skill, and the name of its shape.
+// File is a file of a skill. Name is the name of its shape.
 type File struct{ Name, Path, Text string }
 
-// Head is the frontmatter of a SKILL.md, for files of [Files] that do not begin with "---".
+// Head returns the frontmatter of a SKILL.md, for the files of [Files] that do not begin with
+// "---".
 func Head(name string) string {
 	return "---\nname: " + name + "\ndescription: A file that costs much.\n---\n"
 }
 
-// Quick reports whether a shape needs less than a second. Those that do stand for the rest, and took the
-// most memory before there were bounds.
+// Quick reports whether a parser needs less than a second for the file's shape. The quick shapes
+// stand for all others in short runs, since without bounds they would take the most memory.
 func (f File) Quick() bool {
 	switch f.Name {
 	case "shell: pipes", "shell: words", "shell: variables", "shell: base64", "Markdown: one fence", "Markdown: nested quotes", "Markdown: table cells", "Markdown: links",
@@ -31,7 +32,7 @@ func (f File) Quick() bool {
 	return false
 }
 
-// Files returns one file of about n bytes for each shape.
+// Files returns one file of about n bytes for each shape of expensive content.
 func Files(n int) []File {
 	var all []File
 	add := func(name, path, text string) { all = append(all, File{name, path, text}) }
@@ -69,7 +70,7 @@ func Files(n int) []File {
 	}
 	fill("Markdown: one fence", "SKILL.md", "a|")
 	all[len(all)-1].Text = "```sh\n" + all[len(all)-1].Text + "\n```\n"
-	// Markdown that is as much as is parsed, and a little less.
+	// Markdown just below the bounds above which knack does not parse it.
 	for _, s := range []struct {
 		name, unit string
 		times      int
@@ -107,7 +108,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func must(err error) {
 	if err != nil {
-		panic(err) // a buffer takes all
+		panic(err) // a bytes.Buffer never fails
 	}
 }
 

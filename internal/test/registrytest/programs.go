@@ -22,11 +22,11 @@ const (
 	DockerRegistry = "docker-registry 2.8.2" // Debian's, without the list of referrers
 )
 
-// Program builds a program of interop and returns its path.
+// Program builds the program in the folder interop/NAME and returns its path.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	from := filepath.Join(module(t), "interop", name)
-	for _, file := range []string{"main.go", "go.mod", "go.sum"} { // read, so that the result of the test is not kept when they change
+	for _, file := range []string{"main.go", "go.mod", "go.sum"} { // read, so that a change of the file invalidates the cached result of the test
 		if _, err := os.ReadFile(filepath.Join(from, file)); err != nil {
 			t.Fatal(err)
 		}
@@ -53,8 +53,8 @@ var (
 	built    = map[string]string{} // paths by name
 )
 
-// tool returns the path of a tool of a module. The go command links it once for all tests, and
-// keeps it in its cache.
+// tool returns the path of a tool of a module. The go command links the tool once for all tests and
+// caches it.
 func tool(module, name string, env ...string) (string, error) {
 	building.Lock()
 	defer building.Unlock()
@@ -92,7 +92,7 @@ func module(t testing.TB) string {
 	}
 }
 
-// Missing skips a test without one of its programs, but not in continuous integration.
+// Missing skips a test that lacks one of its programs. In continuous integration it fails the test.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -101,10 +101,10 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// All lists the registries.
+// All lists the kinds of registry that tests start.
 var All = []string{Distribution, DockerRegistry}
 
-// Each runs a test with each registry. Debian's is left to the second lane.
+// Each runs a test with each kind of registry. It tests with Debian's only in the second lane.
 func Each(t *testing.T, f func(t *testing.T, host string)) {
 	t.Run(Distribution, func(t *testing.T) { f(t, Open(t, Distribution, "")) })
 	t.Run(DockerRegistry, func(t *testing.T) {
@@ -113,8 +113,8 @@ func Each(t *testing.T, f func(t *testing.T, host string)) {
 	})
 }
 
-// Open starts a registry of the given kind and returns its address. With a file of htpasswd it wants
-// credentials.
+// Open starts a registry of the given kind and returns its address. If passwords is not empty, it
+// is the path of an htpasswd file, and the registry requires credentials.
 func Open(t testing.TB, name, passwords string) (host string) {
 	t.Helper()
 	if testing.Short() {
@@ -144,10 +144,10 @@ func Open(t testing.TB, name, passwords string) (host string) {
 
 var serving = regexp.MustCompile(`(?:^|listening on )(127\.0\.0\.1:\d+)`)
 
-// address starts a registry, and returns the address that it writes.
+// address starts a registry and returns the address that the registry prints.
 func address(t testing.TB, cmd *exec.Cmd) string {
 	t.Helper()
-	stdin, err := cmd.StdinPipe() // one of them ends with it
+	stdin, err := cmd.StdinPipe() // the registry of interop ends when its standard input does
 	if err != nil {
 		t.Fatal(err)
 	}

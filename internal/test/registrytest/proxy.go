@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Proxy is a proxy between knack and a registry. Without a fault it passes everything on.
+// Proxy is a proxy between knack and a registry. Without a fault it forwards every request.
 type Proxy struct {
 	Host string // its address
 
@@ -25,7 +25,7 @@ type Proxy struct {
 // the same path since the fault was set.
 type Fault func(w http.ResponseWriter, r *http.Request, p *Proxy, n int) (answered bool)
 
-// NewProxy starts a proxy before the registry at an address, and stops it when the test ends.
+// NewProxy starts a proxy in front of the registry at host. It stops the proxy when the test ends.
 func NewProxy(t testing.TB, host string) *Proxy {
 	reverse := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
 	reverse.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
@@ -36,14 +36,14 @@ func NewProxy(t testing.TB, host string) *Proxy {
 	return p
 }
 
-// Set sets the fault, or none if nil, and clears the log.
+// Set sets the fault and clears the log. With nil, the proxy has no fault.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault, p.seen, p.log = f, map[string]int{}, nil
 }
 
-// Log returns the requests since the fault was set, as "GET /v2/…".
+// Log returns the requests since the fault was set, each as "GET /v2/…".
 func (p *Proxy) Log() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,14 +77,14 @@ func IsBlob(r *http.Request) bool { return strings.Contains(r.URL.Path, "/blobs/
 // IsManifest reports whether a request is for a manifest.
 func IsManifest(r *http.Request) bool { return strings.Contains(r.URL.Path, "/manifests/") }
 
-// If limits a fault to some requests, and to the first few for each path.
+// If limits a fault to the requests for which is returns true, and to the first few of each path.
 func If(is func(*http.Request) bool, times int, f Fault) Fault {
 	return func(w http.ResponseWriter, r *http.Request, p *Proxy, n int) bool {
 		return is(r) && n < times && f(w, r, p, n)
 	}
 }
 
-// Status answers with a status, and with headers, each a name and a value.
+// Status returns a fault that answers with a status code. headers alternates names and values.
 func Status(code int, headers ...string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ *Proxy, _ int) bool {
 		for i := 0; i < len(headers); i += 2 {
@@ -95,7 +95,7 @@ func Status(code int, headers ...string) Fault {
 	}
 }
 
-// changed returns a fault that sends the registry's answer with change applied.
+// changed returns a fault that sends the registry's answer after change has altered it.
 func changed(change func(head http.Header, body []byte) []byte) Fault {
 	return func(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
 		from := p.Answer(r)
@@ -117,13 +117,14 @@ var Flip = changed(func(_ http.Header, body []byte) []byte {
 	return body
 })
 
-// WrongDigest answers with another Docker-Content-Digest.
+// WrongDigest sends the registry's answer with a wrong digest in Docker-Content-Digest.
 var WrongDigest = changed(func(head http.Header, body []byte) []byte {
 	head.Set("Docker-Content-Digest", "sha256:"+strings.Repeat("0", 64))
 	return body
 })
 
-// Cut sends the head of an answer and n bytes of its body, and breaks off.
+// Cut returns a fault that sends the head of an answer and n bytes of its body, and then closes the
+// connection.
 func Cut(n int) Fault {
 	return func(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
 		from := p.Answer(r)
@@ -149,7 +150,7 @@ func Silence(w http.ResponseWriter, r *http.Request, p *Proxy, _ int) bool {
 	return true
 }
 
-// Redirect leads to another address.
+// Redirect returns a fault that redirects the client to another address.
 func Redirect(to string) Fault {
 	return func(w http.ResponseWriter, r *http.Request, _ *Proxy, _ int) bool {
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)

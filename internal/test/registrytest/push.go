@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// Skills are the skills of a release: content by the path of a file.
+// Skills maps the path of each file of a release to its content.
 type Skills map[string]string
 
 // Skill returns the SKILL.md of a skill with this name and text.
@@ -25,9 +25,9 @@ func Skill(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Does what " + name + " is for.\n---\n" + text + "\n"
 }
 
-// Release pushes a release: skills in packs, each skill in the pack that the hash of its
-// outermost folder selects, after a layer that no replica needs. It returns the manifest's
-// digest.
+// Release pushes a release and returns the digest of its manifest. The hash of a skill's outermost
+// folder selects the pack that contains the skill. The layer before the packs is one that no
+// replica needs.
 func Release(t testing.TB, host, repo, tag string, packs int, skills Skills, annotations map[string]string) (digest string) {
 	t.Helper()
 	files := make([]Skills, packs)
@@ -51,7 +51,7 @@ func Release(t testing.TB, host, repo, tag string, packs int, skills Skills, ann
 	return Image(t, host, repo, tag, all, layers...)
 }
 
-// Pack returns files as a tar in gzip, in byte order of their paths.
+// Pack returns the files as a gzipped tar, in byte order of their paths.
 func Pack(t testing.TB, files Skills) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -96,7 +96,7 @@ func Image(t testing.TB, host, repo, tag string, annotations map[string]string, 
 	return digestOf(data)
 }
 
-// Tag gives a manifest another tag.
+// Tag adds a tag to a manifest.
 func Tag(t testing.TB, host, repo, digest, tag string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/v2/"+repo+"/manifests/"+digest, nil)
@@ -152,7 +152,7 @@ func send(t testing.TB, method, url, contentType string, body []byte) *http.Resp
 	return resp
 }
 
-// Stored returns a gzip with the same content, and without compression.
+// Stored repacks a gzip without compression. The unpacked content stays the same.
 func Stored(t testing.TB, packed []byte) []byte {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(packed))
@@ -173,7 +173,7 @@ func Stored(t testing.TB, packed []byte) []byte {
 	return b.Bytes()
 }
 
-// Noise returns n bytes that do not pack, the same each time.
+// Noise returns n incompressible bytes, the same ones each time.
 func Noise(n int) string {
 	data := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data)

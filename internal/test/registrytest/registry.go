@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Registry is Debian's docker-registry in a process of its own, or the program of interop/registry
-// whose path KNACK_REGISTRY has. Its content survives a stop.
+// Registry is a registry in a process of its own: Debian's docker-registry, or the program of
+// interop/registry if KNACK_REGISTRY has its path. Its content survives a stop.
 type Registry struct {
 	Host string // its address, the same after each start
 
@@ -21,8 +21,8 @@ type Registry struct {
 	cmd *exec.Cmd
 }
 
-// Start starts an empty registry, and stops it when the test ends. Without docker-registry it skips
-// the test, but not in continuous integration.
+// Start starts an empty registry, and stops it when the test ends. If docker-registry is not
+// installed, it skips the test, but not in continuous integration.
 func Start(t testing.TB) *Registry {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +37,7 @@ func Start(t testing.TB) *Registry {
 	return r
 }
 
-// Stop ends the registry, as a crash does.
+// Stop kills the registry, as a crash would.
 func (r *Registry) Stop() {
 	if r.cmd != nil {
 		_ = r.cmd.Process.Kill()
@@ -46,10 +46,10 @@ func (r *Registry) Stop() {
 	}
 }
 
-// distribution is the path of CNCF distribution, or "" for docker-registry.
+// distribution is the path of CNCF distribution, or "" to use docker-registry.
 var distribution = os.Getenv("KNACK_REGISTRY")
 
-// Start starts a registry that was stopped, and returns when it answers.
+// Start starts a stopped registry again and returns once it listens.
 func (r *Registry) Start() {
 	r.t.Helper()
 	config := "version: 0.1\nstorage: {delete: {enabled: true}, filesystem: {rootdirectory: '" + r.dir + "/data'}}\nhttp: {addr: '" + r.Host + "', secret: x}\n"
@@ -62,7 +62,7 @@ func (r *Registry) Start() {
 	if distribution != "" {
 		r.cmd = exec.Command(distribution, "-address", r.Host, "-folder", filepath.Join(r.dir, "data"))
 		said = r.cmd.StdoutPipe
-		if _, err := r.cmd.StdinPipe(); err != nil { // it ends with it
+		if _, err := r.cmd.StdinPipe(); err != nil { // the program ends when its standard input closes
 			r.t.Fatal(err)
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Attach pushes a manifest about another one, with one layer, as signatures are pushed to a
-// registry without a list of referrers: it also updates the index under the fallback tag.
+// Attach pushes a manifest with one layer that refers to the manifest subject. It does so as
+// signatures are pushed to a registry without a list of referrers: it also updates the index under
+// the fallback tag.
 func Attach(t testing.TB, host, repo, subject, artifactType string, layer []byte) {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{

@@ -1,4 +1,4 @@
-// Package skilltest has skills in memory for the tests of other packages.
+// Package skilltest provides skills in memory for the tests of other packages.
 package skilltest
 
 import (
@@ -14,17 +14,18 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Memory is a root with skills in memory: a [catalog.Source]. Files may change between calls.
+// Memory is a root with skills in memory, and a [catalog.Source]. A test may change its files
+// between calls.
 type Memory struct {
 	In    skill.Root
 	Files fstest.MapFS
-	FS    fs.FS // over Files; a test may put a file system between
+	FS    fs.FS // reads Files; a test may wrap it
 }
 
 // Root implements [catalog.Source].
 func (m *Memory) Root() skill.Root { return m.In }
 
-// Scan finds every folder with a SKILL.md in any spelling.
+// Scan returns every folder that has a SKILL.md, in any spelling.
 func (m *Memory) Scan(context.Context) (skill.Scan, error) {
 	folders := map[string]*skill.Bundle{}
 	for name := range m.Files {
@@ -58,12 +59,12 @@ func (m *Memory) Scan(context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// Put writes a file like an editor.
+// Put writes a file as an editor does, with the current time.
 func (m *Memory) Put(name, content string) {
 	m.Files[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644, ModTime: time.Now()}
 }
 
-// New makes a root with files by path.
+// New makes a root from files, a map from path to content.
 func New(label string, scope skill.Scope, files map[string]string) *Memory {
 	m := &Memory{Files: fstest.MapFS{}, In: skill.Root{Label: label, Scope: scope, Prefix: label}}
 	switch scope {
@@ -81,22 +82,22 @@ func New(label string, scope skill.Scope, files map[string]string) *Memory {
 	return m
 }
 
-// Project makes a root of the project.
+// Project makes a root of the project's skills.
 func Project(files map[string]string) *Memory {
 	return New("claude-project", skill.ScopeProject, files)
 }
 
-// Global makes a root of the user.
+// Global makes a root of the user's skills.
 func Global(files map[string]string) *Memory {
 	return New("claude-user", skill.ScopeGlobal, files)
 }
 
-// Document returns a SKILL.md.
+// Document returns a SKILL.md with this name and description.
 func Document(name, description string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n"
 }
 
-// Catalog returns a catalogue over roots that were scanned once.
+// Catalog returns a catalogue of the roots, after one scan.
 func Catalog(t testing.TB, roots ...*Memory) *catalog.Catalog {
 	t.Helper()
 	sources := make([]catalog.Source, len(roots))
@@ -132,7 +133,7 @@ func Entries(texts ...string) []*catalog.Entry {
 	return out
 }
 
-// Deny returns a file system that refuses some names.
+// Deny returns a file system that refuses to open the files of these names.
 func Deny(fsys fs.FS, names ...string) fs.FS { return denying{fsys, names} }
 
 type denying struct {
@@ -147,10 +148,10 @@ func (d denying) Open(name string) (fs.File, error) {
 	return d.FS.Open(name)
 }
 
-// Sub keeps the wrapper around the sub file system.
+// Sub returns a sub file system that still refuses the names.
 func (d denying) Sub(dir string) (fs.FS, error) { return Below(d, dir), nil }
 
-// Below returns a folder of a file system that is reached only through its Open.
+// Below returns the folder dir of a file system. It is reached only through the Open of fsys.
 func Below(fsys fs.FS, dir string) fs.FS { return below{fsys, dir} }
 
 type below struct {

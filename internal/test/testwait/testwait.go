@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Patience is how long Until waits. Only a failure takes that long.
+// Patience is how long Until waits before it fails a test.
 const Patience = time.Minute
 
-// Full reports whether tests do all of their work, even if it takes minutes: with
-// SAFETY=full.
+// Full reports whether tests do all of their work, even if it takes minutes. SAFETY=full selects
+// that.
 func Full() bool { return os.Getenv("SAFETY") == "full" }
 
-// SecondLane reports whether tests of the second lane run: with KNACK_SLOW, as `make slow` sets it.
-// A test that does only a part of its work otherwise asks it.
+// SecondLane reports whether tests of the second lane run. `make slow` selects them with
+// KNACK_SLOW. A test that otherwise does only a part of its work calls SecondLane.
 func SecondLane() bool { return os.Getenv("KNACK_SLOW") != "" }
 
-// Slow skips a test of the second lane. .ci/run runs a part of them.
+// Slow skips a test of the second lane unless that lane runs. .ci/run runs a part of it.
 func Slow(t testing.TB) {
 	t.Helper()
 	if !SecondLane() {
@@ -29,8 +29,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Until waits until ok returns true and fails the test after Patience. The failure names
-// what is missing; a value of type func() string is called first.
+// Until waits until ok returns true and fails the test after Patience. The failure message contains
+// what; a value of type func() string is called first.
 func Until(t testing.TB, ok func() bool, what ...any) {
 	t.Helper()
 	if Within(Patience, ok) {
@@ -46,7 +46,7 @@ func Until(t testing.TB, ok func() bool, what ...any) {
 	t.Fatalf("waited %v in vain:%s", Patience, missing)
 }
 
-// Within reports whether ok returns true within d. It asks at once, then at growing
+// Within reports whether ok returns true within d. It calls ok immediately, then at growing
 // intervals of 1 to 16 milliseconds, and at least twice.
 func Within(d time.Duration, ok func() bool) bool {
 	end := time.Now().Add(d)
@@ -59,15 +59,15 @@ func Within(d time.Duration, ok func() bool) bool {
 	return true
 }
 
-// Advance moves the clock of a synctest bubble by d and waits until all of the bubble's
-// other goroutines block. Outside of a bubble it panics at once.
+// Advance moves the clock of a synctest bubble by d and waits until all other goroutines of the
+// bubble block. Outside of a bubble it panics immediately.
 func Advance(d time.Duration) {
 	synctest.Wait()
 	time.Sleep(d) // takes no real time
 	synctest.Wait()
 }
 
-// Steps calls step after each of n pauses. It returns the context's error if that ends first.
+// Steps calls step after each of n pauses. If ctx ends first, it returns the context's error.
 func Steps(ctx context.Context, n int, pause time.Duration, step func()) error {
 	for range n {
 		select {
