@@ -18,11 +18,12 @@ func sourceOf(root skill.Root) catalog.Source {
 	return dir.New(dir.Options{Root: root, Required: true})
 }
 
-// skillDocument is contract 004's answer as an object.
+// skillDocument is the object in an answer of contract 004.
 type skillDocument struct{ URI, MIMEType, Text string }
 
-// For every skill of the corpus contract 004's text equals the result of resources/read and
-// the file on disk, byte for byte, as received over one session.
+// TestURIParityOverTheCorpus checks contract 004 for every skill of the corpus. The text of the
+// tool's answer must equal the result of resources/read in the same session, and the file on disk,
+// byte for byte.
 func TestURIParityOverTheCorpus(t *testing.T) {
 	root := skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: corpus.Dir(t, "skills")}
 	w := &world{t: t, dirs: []string{root.Dir}, sessions: map[string]*session{}}

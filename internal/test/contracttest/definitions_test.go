@@ -15,17 +15,17 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// defined is a tool's whole definition by its contract. brief is the description in an
-// OpenAI definition, if that differs.
+// defined is the whole definition of a tool in its contract. brief is the description in an OpenAI
+// definition, if that differs.
 type defined struct{ name, title, description, brief, schema string }
 
-// metas has the _meta of the default set's definitions; the contracts have none.
+// metas contains the _meta of the default set's definitions. The contracts define no _meta.
 var metas = map[string]map[string]any{
 	defaultHead: {"anthropic/alwaysLoad": true, "anthropic/maxResultSizeChars": 500_000.0},
 	defaultRead: {"anthropic/maxResultSizeChars": 500_000.0},
 }
 
-// The contracts' own texts. 002's template is in testdata, word for word.
+// The texts of the contracts. The template of contract 002 is in testdata, word for word.
 const (
 	noParameters  = `{"type":"object","properties":{}}`
 	getSchema     = `{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill (folder name)"}},"required":["skill_name"]}`
@@ -53,7 +53,7 @@ Use it when no listed skill fits, when a list of skills was shortened, or when a
 
 func (d defined) parameters(t *testing.T) any { return parsed(t, d.schema) }
 
-// as returns the definition in a format.
+// as returns the definition in the given format.
 func (d defined) as(t *testing.T, f function.Format) any {
 	switch f {
 	case function.OpenAI:
@@ -73,7 +73,7 @@ func (d defined) as(t *testing.T, f function.Format) any {
 	return out
 }
 
-// Every set's whole definitions, over MCP and in each format.
+// TestDefinitions compares the whole definitions of each set of tools, over MCP and in each format.
 func TestDefinitions(t *testing.T) {
 	file, err := os.ReadFile("testdata/002-template.txt")
 	must(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// deny removes all permissions of a file or folder until allowed is called.
+// deny removes all permissions of a file or folder. allow restores them.
 func (w *world) deny(name string) (allow func()) {
 	w.t.Helper()
 	at := filepath.Join(w.dirs[0], filepath.FromSlash(name))
@@ -30,11 +30,11 @@ func (w *world) deny(name string) (allow func()) {
 	must(w.t, err)
 	must(w.t, os.Chmod(at, 0))
 	allow = func() { must(w.t, os.Chmod(at, was.Mode().Perm())) }
-	w.t.Cleanup(func() { _ = os.Chmod(at, was.Mode().Perm()) }) // so that the test can remove it
+	w.t.Cleanup(func() { _ = os.Chmod(at, was.Mode().Perm()) }) // so that the test can remove the folder
 	return allow
 }
 
-// Modes do not bind root, so these tests run as the user nobody.
+// TestDeniedAsNobody runs these tests as the user nobody, since permissions do not restrict root.
 func TestDeniedAsNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same tests once more, as another user")
@@ -59,7 +59,7 @@ const (
 	fileFix      = "let the user who runs knack read the file and its folder"
 )
 
-// askDenied asks each contract for a skill "shut" whose folder or SKILL.md is denied,
+// askDenied calls each contract's tools for a skill "shut" whose folder or SKILL.md is denied,
 // beside a skill "open".
 func (w *world) askDenied(t *testing.T, place, why, fix string) {
 	t.Helper()
@@ -70,7 +70,7 @@ func (w *world) askDenied(t *testing.T, place, why, fix string) {
 		"../open/SKILL.md": "Path traversal detected: cannot access files outside skill folder", "": "Invalid file path: must not be empty",
 	} {
 		w.ask(t, "runner", "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, fileError("shut", path, why))
-		if path != "" { // the folder itself, in the default set
+		if path != "" { // the same file, with the default set's tool
 			w.ask(t, "default", "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, answer{text: "ERROR: " + why, isError: true})
 		}
 	}
@@ -82,7 +82,7 @@ func (w *world) askDenied(t *testing.T, place, why, fix string) {
 	w.ask(t, "wave", "Skill", `{"skill_name":"shut"}`, answer{text: e, isError: true, object: `{"success":false,"content":` + quote(e) + `,"error":` + quote(e) + `}`})
 }
 
-// TestDeniedFolder checks a folder that was denied before the first scan.
+// TestDeniedFolder checks the answers about a folder that was denied before the first scan.
 func TestDeniedFolder(t *testing.T) {
 	notRoot(t)
 	w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "deep/er/SKILL.md": md("er", "d"),
@@ -93,16 +93,16 @@ func TestDeniedFolder(t *testing.T) {
 	w.deny("deep/er")
 	w.remove(0, "open/within/SKILL.md")
 	w.deny("open/within")
-	// A catalogue that has never seen it.
+	// A new catalogue, which has never read the denied folders.
 	other := newWorldAt(t, w.dirs...)
 	other.askDenied(t, ".claude/skills/shut", folderDenied, folderFix)
 	other.ask(t, "runner", "get_skill", `{"skill_name":"er"}`, docError("Permission denied reading SKILL.MD for skill 'er'"))
-	other.ask(t, "runner", "get_skill", `{"skill_name":"within"}`, noSkill("within")) // a folder of a skill
+	other.ask(t, "runner", "get_skill", `{"skill_name":"within"}`, noSkill("within")) // a folder inside a skill
 	other.ask(t, "runner", "get_skill", `{"skill_name":"Shut"}`, noSkill("Shut"))
 	var log bytes.Buffer
 	c := catalog.New([]catalog.Source{sourceOf(skill.Root{Label: "claude-project", Dir: w.dirs[0]})}, catalog.Options{Log: logger(&log)})
 	must(t, c.Refresh(t.Context()))
-	must(t, c.Refresh(t.Context())) // reply once
+	must(t, c.Refresh(t.Context())) // the second refresh must not log the reply again
 	logged := ""
 	for _, folder := range []string{"deep/er", "open/within", "shut"} {
 		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" fix=\"" + folderFix + "\"\n"
@@ -110,20 +110,20 @@ func TestDeniedFolder(t *testing.T) {
 	if d := cmp.Diff(logged, log.String()); d != "" {
 		t.Errorf("the log -want +got:\n%s", d)
 	}
-	other.ask(t, "uri", "get_skill", `{"uri":"skill://claude-project/shut/SKILL.md"}`, // it was never registered
+	other.ask(t, "uri", "get_skill", `{"uri":"skill://claude-project/shut/SKILL.md"}`, // the skill was never registered
 		answer{isError: true, text: "Unsupported skill URI: skill://claude-project/shut/SKILL.md\nUse list_skills to discover supported URIs. Currently supported: skill://claude-project/open/SKILL.md"})
 }
 
-// A skill whose folder or file is denied after it was found, before and after the next
-// refresh.
+// TestDeniedLater checks the answers about a skill whose folder or file is denied after a scan
+// found it, before and after the next refresh.
 func TestDeniedLater(t *testing.T) {
 	notRoot(t)
 	for _, denied := range []string{"shut", "shut/SKILL.md"} {
 		t.Run(denied, func(t *testing.T) {
-			// A synctest bubble stops the clock, because the catalogue looks again for a
-			// missing skill a second after its last look.
+			// The synctest bubble stops the clock, because a second after its last look the
+			// catalogue looks again for a missing skill.
 			synctest.Test(t, func(t *testing.T) {
-				for _, set := range []string{"runner", "universal", "wave"} { // the first of these calls refreshes the catalogue for the others
+				for _, set := range []string{"runner", "universal", "wave"} { // the first tool call refreshes the catalogue, which would change the answers to the others
 					w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": md("shut", "d"), "shut/notes.md": "notes"})
 					allow := w.deny(denied)
 					switch set {
@@ -142,7 +142,7 @@ func TestDeniedLater(t *testing.T) {
 						w.askDenied(t, ".claude/skills/shut/SKILL.md", fileDenied, fileFix)
 						w.ask(t, "runner", "read_file_in_skill", notes, utf8File("shut", "notes.md", "notes"))
 					}
-					w.ask(t, "default", "read_file_in_skill", notes, answer{text: cannot.text, isError: true}) // of a skill that is not served
+					w.ask(t, "default", "read_file_in_skill", notes, answer{text: cannot.text, isError: true}) // the tool reads no file of a skill that is not served
 					allow()
 					w.ask(t, "runner", "get_skill", `{"skill_name":"shut"}`, doc("shut", md("shut", "d")))
 					w.refresh()
@@ -153,9 +153,9 @@ func TestDeniedLater(t *testing.T) {
 	}
 }
 
-// Contract 004 answers for a registered skill even if access is denied: with the text
-// last served, or else with a message. This holds for the tool and the resource, before
-// and after the next refresh, by URI and by name.
+// TestFallback checks that contract 004 answers for a registered skill even if access is denied.
+// The answer is the text last served, or else a message. The test calls the tool and the resource,
+// before and after the next refresh, by URI and by name.
 func TestFallback(t *testing.T) {
 	notRoot(t)
 	const uri = "skill://claude-project/shut/SKILL.md"
@@ -165,7 +165,7 @@ func TestFallback(t *testing.T) {
 			t.Run(denied+" "+served, func(t *testing.T) {
 				w := newWorld(t, map[string]string{"open/SKILL.md": md("open", "d"), "shut/SKILL.md": text, "group/deep/shut2/SKILL.md": md("shut2", "d")})
 				uri, text, lost, bare := uri, text, lost, "skill://shut/SKILL.md"
-				if denied == "group/deep" { // a folder around it
+				if denied == "group/deep" { // a folder above the skill
 					uri, text, bare = "skill://claude-project/group/deep/shut2/SKILL.md", md("shut2", "d"), "skill://shut2/SKILL.md"
 					lost = "# shut2\n\nSkill content is temporarily unavailable.\nURI: " + uri
 				}
@@ -193,7 +193,7 @@ func TestFallback(t *testing.T) {
 						a.meta = `{"availability":"fallback"}`
 						w.askMCP(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
 						if served == "as a resource" {
-							continue // by the server: the other doors have their own host, which served nothing
+							continue // only the server has served the skill; the other doors have a host of their own
 						}
 						w.askTool(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
 						w.askFunction(t, "uri", "get_skill", `{"uri":"`+asked+`"}`, a)
@@ -203,7 +203,7 @@ func TestFallback(t *testing.T) {
 				allow()
 				w.refresh()
 				w.ask(t, "uri", "get_skill", `{"uri":"`+uri+`"}`, document(uri, text))
-				// A deleted skill is no longer registered, and there is no fallback for it.
+				// A deleted skill is no longer registered, and has no fallback.
 				w.deny(denied)
 				w.refresh()
 				must(t, os.Chmod(filepath.Join(w.dirs[0], denied), 0o755))
@@ -223,7 +223,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// A skill that can be read again is read at once by every contract.
+// TestFixedAtOnce checks that every contract immediately reads a skill that has become readable
+// again.
 func TestFixedAtOnce(t *testing.T) {
 	const uri = "skill://claude-project/a/SKILL.md"
 	text := md("a", "d")
@@ -238,7 +239,7 @@ func TestFixedAtOnce(t *testing.T) {
 		}},
 		"uri": {"get_skill", `{"uri":"` + uri + `"}`, func(*world) answer { return document(uri, text) }},
 	} {
-		for _, broken := range []string{"a/SKILL.md/x", "a/SKILL.md"} { // a folder in its place; no frontmatter
+		for _, broken := range []string{"a/SKILL.md/x", "a/SKILL.md"} { // a folder in place of the file, or a file without frontmatter
 			t.Run(set+" "+broken, func(t *testing.T) {
 				w := newWorld(t, map[string]string{"a/SKILL.md": text})
 				w.remove(0, "a/SKILL.md")
@@ -258,8 +259,9 @@ func TestFixedAtOnce(t *testing.T) {
 	}
 }
 
-// The same holds for any other obstacle to reading the file of a registered skill, but not
-// if the file leads outside, is gone, or belongs to no skill.
+// TestFallbackUnreadable checks that contract 004 falls back for every other obstacle to reading
+// the file of a registered skill, too. It does not fall back if the file is a link out of the
+// skill, is missing, or belongs to no skill.
 func TestFallbackUnreadable(t *testing.T) {
 	const uri = "skill://claude-project/a/SKILL.md"
 	text, lost := md("a", "d"), "# a\n\nSkill content is temporarily unavailable.\nURI: "+uri
@@ -314,7 +316,7 @@ func TestFallbackUnreadable(t *testing.T) {
 	}
 }
 
-// asNobody runs tests of this package in a process of an unprivileged user.
+// asNobody runs tests of this package in a process of the user nobody.
 func asNobody(t *testing.T, tests string) {
 	t.Helper()
 	binary, err := os.ReadFile("/proc/self/exe")

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package contracttest calls the contracts' tools through every interface for models, and
-// compares whole answers: [tool.Tool.Call], an MCP session over its transport, and
-// function calls in each format. Texts are compared byte for byte, objects as parsed
-// JSON.
+// Package contracttest calls the contracts' tools through every door, which is an interface for
+// models, and compares whole answers. The doors are [tool.Tool.Call], an MCP session over its
+// transport, and function calls in each format. Texts are compared byte for byte, and objects as
+// parsed JSON.
 package contracttest
 
 import (
@@ -35,17 +35,18 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// world is a set of folders with skills on disk, and the doors to them.
+// world is a set of folders with skills on disk, and the doors to the skills.
 type world struct {
 	t        testing.TB
-	dirs     []string // of the roots: $DIR and $USER
+	dirs     []string // the folders of the roots, for $DIR and $USER
 	catalog  *catalog.Catalog
-	own      *tool.Host          // of the calls that go through no server
-	sessions map[string]*session // by set
+	own      *tool.Host          // the host of the calls that go through no server
+	sessions map[string]*session // by the name of the set of tools
 }
 
-// newWorld writes the skills of a project and a user. A name that ends in "/" is a folder,
-// and a value that begins with "->" a link.
+// newWorld writes the skills of a project, and of a user if there is a second map. The maps go from
+// names to contents. A name that ends in "/" is a folder, and a content that begins with "->" is a
+// link.
 func newWorld(t testing.TB, files ...map[string]string) *world {
 	t.Helper()
 	made := &world{t: t}
@@ -60,7 +61,7 @@ func newWorld(t testing.TB, files ...map[string]string) *world {
 	return newWorldAt(t, made.dirs...)
 }
 
-// newWorldAt makes a new catalogue over existing folders.
+// newWorldAt makes a world with a new catalogue over existing folders.
 func newWorldAt(t testing.TB, dirs ...string) *world {
 	t.Helper()
 	w := &world{t: t, dirs: dirs, sessions: map[string]*session{}}
@@ -102,7 +103,7 @@ func (w *world) refresh() {
 	must(w.t, w.catalog.Refresh(context.Background()))
 }
 
-// fill replaces $DIR and $USER by the folders' names.
+// fill replaces $DIR and $USER with the paths of the folders.
 func (w *world) fill(s string) string {
 	s = strings.ReplaceAll(s, "$DIR", w.dirs[0])
 	if len(w.dirs) > 1 {
@@ -125,7 +126,7 @@ func toolsOf(t testing.TB, set string) []*tool.Tool {
 	return tools
 }
 
-// answer is a whole answer. object is JSON, or "" if the contract defines none.
+// answer is a whole answer. object is JSON, or "" if the contract defines no object.
 type answer struct {
 	text, object string
 	isError      bool
@@ -137,7 +138,7 @@ func (w *world) ask(t *testing.T, set, name, args string, want answer) {
 	t.Helper()
 	want.text, want.object = w.fill(want.text), w.fill(want.object)
 	if w.askTool(t, set, name, args, want); t.Failed() {
-		return // the other doors would only repeat it
+		return // the other doors would only repeat the failure
 	}
 	w.askMCP(t, set, name, args, want)
 	w.askFunction(t, set, name, args, want)
@@ -208,7 +209,8 @@ func short(s string) string {
 	return s
 }
 
-// envelope returns the result of tools/call with this answer.
+// envelope returns the result of tools/call for an answer. explicit adds isError even if it is
+// false.
 func envelope(a answer, explicit bool) string {
 	out := `{"content":[{"type":"text","text":` + quote(a.text) + `}]`
 	if a.object != "" {
@@ -223,8 +225,7 @@ func envelope(a answer, explicit bool) string {
 	return out + "}"
 }
 
-// explicit reports whether a tool writes isError: false, which only contract 004's get_skill
-// does.
+// explicit reports whether a tool sends isError: false. Only contract 004's get_skill does.
 func explicit(set, name string) bool { return set == "uri" && name == "get_skill" }
 
 func (w *world) askMCP(t *testing.T, set, name, args string, want answer) {
@@ -286,7 +287,7 @@ func (w *world) askFunction(t *testing.T, set, name, args string, want answer) {
 	}
 }
 
-// session is an MCP session over the stdio transport, on the level of bytes.
+// session is an MCP session over the stdio transport that exchanges lines of bytes.
 type session struct {
 	in     io.Writer
 	out    *bufio.Reader
@@ -319,7 +320,7 @@ func (w *world) session(set string) *session {
 	return s
 }
 
-// request sends a request and returns the answering line.
+// request sends a request and returns the line with the answer.
 func (s *session) request(t testing.TB, method, params string) string {
 	t.Helper()
 	s.id++

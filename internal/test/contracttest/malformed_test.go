@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// TestMalformed checks that each contract answers bad arguments in its own words and
-// shape, over MCP and in function calls: no object, a missing or surplus key, a wrong
-// type, a huge value.
+// TestMalformed checks that each contract answers bad arguments in its own words and shape, over
+// MCP and in function calls. Bad arguments are no object, a missing or surplus key, a wrong type,
+// and a huge value.
 func TestMalformed(t *testing.T) {
 	const noObject = "they must be one JSON object"
 	huge := strings.Repeat("x", 1<<17)
@@ -20,11 +20,11 @@ func TestMalformed(t *testing.T) {
 		id, set, tool string
 		w             *world
 		noObject      answer
-		empty         answer            // no arguments, or null, or without required keys
-		wrongType     map[string]answer // by the key that has another type
-		more          answer            // to extra
-		extra, null   string            // arguments with a key too many, and with null for the first key
-		huge          map[string]answer // arguments
+		empty         answer            // for no arguments, null, or arguments without the required keys
+		wrongType     map[string]answer // by the key whose value has the wrong type
+		more          answer            // the answer to extra
+		extra, null   string            // arguments with a surplus key, and with null for the first key
+		huge          map[string]answer // by arguments
 		also          map[string]answer
 	}
 	runner, universal, wave, uri := runnerWorld(t), universalWorld(t), waveWorld(t), uriWorld(t)

@@ -31,13 +31,13 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// slowRoot is a root on a slow disk: it yields a skill every 50 ms, the first one named by
-// the root's number.
+// slowRoot is a root on a slow disk. Unless step is set, a scan takes 50 ms for each skill. The
+// root has the skills from number first to end.
 type slowRoot struct {
 	root       skill.Root
 	first, end int
-	step       time.Duration // for each; 0 is slowStep
-	read       atomic.Bool   // once: from then on the system has it at hand
+	step       time.Duration // the time for each skill; 0 stands for slowStep
+	read       atomic.Bool   // set after the first scan, from when on the system has the files in its cache
 	hangs      atomic.Pointer[chan struct{}]
 }
 
@@ -59,7 +59,7 @@ func (s *slowRoot) Scan(ctx context.Context) (scan skill.Scan, err error) {
 			return skill.Scan{}, ctx.Err()
 		}
 	}
-	for i := range s.end { // one disk, that reads the roots before this one first
+	for i := range s.end { // the roots share one disk, which reads the roots before this one first
 		if !s.read.Load() {
 			select {
 			case <-time.After(cmp.Or(s.step, slowStep)):
@@ -81,24 +81,24 @@ func (s *slowRoot) Scan(ctx context.Context) (scan skill.Scan, err error) {
 	return scan, nil
 }
 
-// slowWorld is a server over a slow disk, and every door to it.
+// slowWorld is a server of skills on a slow disk, and every door to the skills.
 type slowWorld struct {
 	t        *testing.T
 	catalog  *catalog.Catalog
 	sources  []catalog.Source
 	host     *tool.Host
 	handler  http.Handler
-	sessions map[string]*session // by set
+	sessions map[string]*session // by the name of the set of tools
 }
 
-// reply is the part of an answer that these tests compare.
+// reply contains the parts of an answer that these tests compare.
 type reply struct {
-	text   string // all of it
-	status int    // over HTTP, else 0
+	text   string // the whole body
+	status int    // the status over HTTP, or 0
 	header http.Header
 }
 
-// mcp asks over HTTP, by the protocol of 2026-07-28.
+// mcp makes a call over HTTP in the protocol of 2026-07-28.
 func (w *slowWorld) mcp(method, params string) reply {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	var named struct{ Name, URI string }
@@ -115,10 +115,10 @@ func (w *slowWorld) mcp(method, params string) reply {
 	}
 	got := httptest.NewRecorder()
 	w.handler.ServeHTTP(got, r)
-	return reply{got.Body.String(), 0, nil} // its own hints count
+	return reply{got.Body.String(), 0, nil} // status and header stay empty, since the message has cache hints of its own
 }
 
-// old asks over stdio, by the protocol of 2025-11-25.
+// old makes a call over stdio in the protocol of 2025-11-25.
 func (w *slowWorld) old(method, params string) reply {
 	return reply{text: w.sessions["default"].request(w.t, method, "{"+params+"}")}
 }
@@ -153,7 +153,7 @@ func (w *slowWorld) definitions(set string) reply {
 	return reply{text: string(data)}
 }
 
-// lists are the questions for all skills there are.
+// lists returns the questions that list all skills, by name.
 func (w *slowWorld) lists() map[string]func() reply {
 	all := map[string]func() reply{
 		"instructions": func() reply {
@@ -196,7 +196,7 @@ func (w *slowWorld) lists() map[string]func() reply {
 	}
 	all["GET /metrics"] = func() reply {
 		got := w.get("/metrics")
-		if strings.Contains(got.text, "\nknack_complete 0\n") { // the numbers have this mark
+		if strings.Contains(got.text, "\nknack_complete 0\n") { // marks that the numbers are incomplete
 			got.text += "still being read"
 		}
 		return got
@@ -204,7 +204,7 @@ func (w *slowWorld) lists() map[string]func() reply {
 	return all
 }
 
-// items are the questions for one skill.
+// items returns the questions for one skill, by name.
 func (w *slowWorld) items(name string) map[string]func() reply {
 	uri := "skill://" + name + "/SKILL.md"
 	named, byURI, prompt := `{"skill_name":`+quote(name)+`}`, `"uri":`+quote(uri), `"name":`+quote(name)
@@ -252,11 +252,11 @@ func (w *slowWorld) items(name string) map[string]func() reply {
 	return all
 }
 
-// denials are texts that no answer may have while skills are still being read.
+// denials are texts that no answer may contain while skills are still being read.
 var denials = []string{"(none)", "o skill is served", "here are no skills", "no skills", "o skill has", "not found", "None:", "None.", "Unknown prompt", "Resource not found", `"skills":[]}`, `"resources":[]`, `"prompts":[]`}
 
-// incomplete checks an answer that was given while skills were still being read. If marked is
-// set, the answer must say so.
+// incomplete checks an answer given while skills were still being read. If marked is set, the
+// answer must say that it is incomplete.
 func incomplete(t *testing.T, what string, got reply, marked bool) {
 	t.Helper()
 	for _, no := range denials {
@@ -281,7 +281,7 @@ func incomplete(t *testing.T, what string, got reply, marked bool) {
 	}
 }
 
-// answers reports whether a text is the answer for the known skill i.
+// answers reports whether a text is an answer that contains skill i.
 func answers(text string, i int) bool {
 	return strings.Contains(text, fmt.Sprintf("body of %d.", i)) || strings.Contains(text, `"uri":"skill://`+slowName(i)+`/SKILL.md"`) || strings.Contains(text, `"completion"`)
 }
@@ -312,7 +312,7 @@ func slowWorldOf(t *testing.T, patience time.Duration, sources ...catalog.Source
 	return w, func() { stop(); <-ended }
 }
 
-// slowSession is a session over stdio that keeps its input.
+// slowSession is a session over stdio that records everything it receives.
 type slowSession struct {
 	*session
 	sent  *strings.Builder
@@ -342,10 +342,10 @@ func newSlowSession(t *testing.T, w *slowWorld) *slowSession {
 	return s
 }
 
-// received returns all that the session was sent.
+// received returns everything that the session has received.
 func (s *slowSession) received() string { return s.sent.String() }
 
-// slowTime is how long a slow disk takes to read slowSkills.
+// slowTime is the time that a slow disk needs to read slowSkills skills.
 const slowTime = 100 * time.Second
 
 func slowSkills() int {
@@ -355,9 +355,10 @@ func slowSkills() int {
 	return 400
 }
 
-// TestReading calls every surface while many skills are read from a slow disk. No answer is
-// a part that does not say so, none says that there is no such skill, and none may be kept;
-// a skill that is known is answered; and at the end all of them say the truth.
+// TestSlowDisk calls every surface while many skills are read from a slow disk. It checks that a
+// partial answer says that it is partial, that no answer denies that a skill exists, and that no
+// answer may be cached. Skills that have been read are served. Once all are read, every answer must
+// be complete.
 func TestSlowDisk(t *testing.T) {
 	for _, roots := range []int{1, 20} {
 		t.Run(fmt.Sprint(roots, " roots"), func(t *testing.T) {
@@ -424,7 +425,7 @@ func TestSlowDisk(t *testing.T) {
 				if roots > 1 && known < len(first) {
 					t.Errorf("a skill that is known was answered %d times", known)
 				}
-				<-time.After(time.Minute) // another look may be had
+				<-time.After(time.Minute) // lets the catalogue look at the disk again
 				for what, question := range lists {
 					if got := question(); strings.Contains(got.text, "still being read") || strings.Contains(got.text, tool.MetaIncomplete) || got.status > http.StatusOK {
 						t.Errorf("%s at the end: %s", what, short(got.text))
@@ -450,7 +451,8 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// Before the first snapshot, every page and the measures say that skills are still being read.
+// TestPagesBeforeFirstSnapshot checks that, before the first snapshot, every page and the metrics
+// say that skills are still being read.
 func TestPagesBeforeFirstSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := slowWorldOf(t, time.Hour, &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow"}, end: 300, step: time.Second}) // 5 minutes
@@ -467,8 +469,8 @@ func TestPagesBeforeFirstSnapshot(t *testing.T) {
 	})
 }
 
-// A source that is added later makes the lists incomplete until it is read; clients are
-// notified when they are complete again, even if it has no skill.
+// TestSourceThatComesLater checks that the lists are incomplete after a source was added, until it
+// is read. Then clients are notified that the lists are complete, even if the source has no skill.
 func TestSourceThatComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, end := newSlowWorld(t, 1)
@@ -506,11 +508,12 @@ func TestSourceThatComesLater(t *testing.T) {
 	})
 }
 
-// A cached list is not used after a source was added that its snapshot does not know.
+// TestCachedListAfterMoreSources checks that a cached list is not reused once the catalogue has a
+// source that the list's snapshot does not know.
 func TestCachedListAfterMoreSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &slowRoot{root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: "/slow", Shown: "slow"}, end: 3}
-		w := &slowWorld{t: t, catalog: catalog.New([]catalog.Source{source}, catalog.Options{})} // which nothing runs
+		w := &slowWorld{t: t, catalog: catalog.New([]catalog.Source{source}, catalog.Options{})} // the catalogue does not run, so it never reads the later source
 		must(t, w.catalog.Refresh(t.Context()))
 		server := mcpserver.New(mcpserver.Options{Catalog: w.catalog, Tools: toolsOf(t, "default"), Version: "v0"})
 		var err error
@@ -525,8 +528,9 @@ func TestCachedListAfterMoreSources(t *testing.T) {
 	})
 }
 
-// If the disk does not answer any more, every surface says "try again" of an unknown name, and
-// never "not found". Known skills are answered, and once the disk answers, so is the rest.
+// TestHangingDisk checks the answers while the disk does not respond. Every surface answers "try
+// again" to an unknown name, and never "not found". Known skills are served, and so are the others
+// once the disk responds.
 func TestHangingDisk(t *testing.T) {
 	for what, patience := range map[string]time.Duration{"a root is late": 2 * time.Second, "a scan does not end": 0} {
 		t.Run(what, func(t *testing.T) {
@@ -537,7 +541,7 @@ func TestHangingDisk(t *testing.T) {
 				s := newSlowSession(t, w)
 				w.sessions["default"] = s.session
 				defer s.close()
-				<-time.After(29 * time.Second) // a scan is due, and none is under way
+				<-time.After(29 * time.Second) // a scan is due soon, and none is running
 				hangs := make(chan struct{})
 				source.hangs.Store(&hangs)
 				source.end++

@@ -16,10 +16,10 @@ import (
 
 // row is one line of a contract, tested through every door.
 type row struct {
-	id         string // as in doc/contracts.md; several rows may test one line
+	id         string // the line in doc/contracts.md; several rows may test one line
 	tool, args string
 	want       answer
-	denied     bool // modes matter, so not for root
+	denied     bool // the row depends on file permissions, so root skips it
 }
 
 func run(t *testing.T, w *world, set string, rows []row) {
@@ -33,7 +33,7 @@ func run(t *testing.T, w *world, set string, rows []row) {
 	}
 }
 
-// Modes bind only users other than root, so the rows are repeated as user nobody.
+// TestAsNobody repeats the rows as the user nobody, since permissions do not restrict root.
 func TestAsNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same tests once more, as another user")
@@ -215,7 +215,7 @@ func TestRunner(t *testing.T) {
 		get("000-behavior-2", "nested", doc("nested", "nested")),
 		get("000-behavior-2", "other-name", doc("other-name", "---\nname: other-name\ndescription: d\n---\n")),
 		get("000-behavior-2", "deep", noDoc("deep")),
-		get("000-behavior-2", "small", noDoc("small")), // on every disk
+		get("000-behavior-2", "small", noDoc("small")), // even on a disk that ignores case
 		get("000-behavior-2", "empty", doc("empty", "")),
 		get("000-behavior-2", "bom", doc("bom", "\ufeff# x\r\n")),
 		get("000-behavior-2", "lines", doc("lines", "lower <&> \u2028")),
@@ -268,7 +268,7 @@ func TestRunner(t *testing.T) {
 		read("001-validation-2", "a\x00", "x", special("a\x00", "x")),
 		read("001-validation-2", strings.Repeat("é", 150), "x", special(strings.Repeat("é", 150), "x")),
 		read("001-validation-3", "calculator", "", fileError("calculator", "", "Invalid file path: must not be empty")),
-		read("001-validation-3", "nonexistent", "", fileError("nonexistent", "", "Invalid file path: must not be empty")), // before the skill is looked for
+		read("001-validation-3", "nonexistent", "", fileError("nonexistent", "", "Invalid file path: must not be empty")), // the path is checked before the skill is looked up
 		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator"}`, want: fileError("calculator", "", "Invalid file path: must not be empty")},
 		{id: "001-validation-1", tool: "read_file_in_skill", args: "", want: special("", "")},
 		{id: "001-validation-3", tool: "read_file_in_skill", args: `{"skill_name":"calculator","file_path":["x"]}`, want: fileError("calculator", "", "Invalid tool arguments: 'file_path' must be a string")},
@@ -342,7 +342,8 @@ func TestRunner(t *testing.T) {
 	run(t, w, "runner", rows)
 }
 
-// 000 and 001 read the disk at each call, and not before.
+// TestRunnerReadsTheDisk checks that contracts 000 and 001 read the disk at each call, and not
+// earlier.
 func TestRunnerReadsTheDisk(t *testing.T) {
 	w := newWorld(t, map[string]string{"calculator/SKILL.MD": "one", "calculator/x.txt": "one"})
 	get := func(want answer) { t.Helper(); w.ask(t, "runner", "get_skill", `{"skill_name":"calculator"}`, want) }
@@ -369,7 +370,8 @@ func TestRunnerReadsTheDisk(t *testing.T) {
 	get(docError("SKILL.MD not found for skill 'calculator'"))
 }
 
-// list_skills names the folders that get_skill reads, with any frontmatter.
+// TestRunnerList checks that list_skills lists the folders that get_skill can read, whatever their
+// frontmatter.
 func TestRunnerList(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"weather/SKILL.md": "no frontmatter", "calculator/SKILL.MD": calculatorDoc, "docless/notes.md": "", "größe/SKILL.MD": "<b>",

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// table is doc/contracts.md, which maps each line of the contracts to its tests.
+// table is the path of doc/contracts.md, which maps each line of the contracts to its tests.
 const table = "../../../doc/contracts.md"
 
 var (
@@ -22,8 +22,8 @@ var (
 	tableTest    = regexp.MustCompile("^`([a-z/]+)\\.((?:Test|Benchmark|Fuzz|Example)\\w*)(?:/([^`]+))?`$")
 )
 
-// TestTable checks that every line of each contract has its row, in order, that each named
-// test exists in that package, and that its table has the named row.
+// TestTable checks that every line of each contract has a row in doc/contracts.md, in order. Each
+// test that a row names must exist in its package, and so must the named row of the test's table.
 func TestTable(t *testing.T) {
 	data, err := os.ReadFile(filepath.FromSlash(table))
 	if err != nil {
@@ -82,8 +82,8 @@ func firstDifference(want, got []string) string {
 	return "there are more"
 }
 
-// packageTests returns the functions and variables of a package's test files, each with its
-// strings and the names that it uses.
+// packageTests maps the name of each function and variable in a package's test files to its strings
+// and to the names that it uses.
 type packageTests map[string]*declared
 
 type declared struct{ texts, uses []string }
@@ -136,8 +136,8 @@ func inside(tree ast.Node) *declared {
 	return d
 }
 
-// literals returns the strings in a declaration and in everything that it uses of its
-// package. They include the names of a table's rows.
+// literals returns the strings in a declaration and in the declarations of its package that it
+// uses. They include the names of a table's rows.
 func (of packageTests) literals(name string) map[string]bool {
 	out, seen := map[string]bool{}, map[string]bool{}
 	var visit func(string)
@@ -158,7 +158,7 @@ func (of packageTests) literals(name string) map[string]bool {
 	return out
 }
 
-// lines returns the identifiers of the contracts' lines, in order.
+// lines lists the identifiers of each contract's lines, in order.
 var lines = map[string]string{
 	"000": `name schema call success error example-1 example-2 example-3 example-4 behavior-1 behavior-2 behavior-3
 		behavior-4 behavior-5 error-1 error-2 error-3 error-4 error-5 error-6 error-other security-1 security-2
@@ -186,8 +186,8 @@ var lines = map[string]string{
 		relation-3 state-1 state-2 state-3 state-4 secret-1 secret-2 secret-3`,
 }
 
-// doc/contracts.md has the figures for the contracts' lines on time and memory, each with its
-// limit.
+// TestFiguresOfContracts checks that doc/contracts.md has figures for the contracts' lines on time
+// and memory, each with its limit.
 func TestFiguresOfContracts(t *testing.T) {
 	data, err := os.ReadFile("../../../doc/contracts.md")
 	if err != nil {

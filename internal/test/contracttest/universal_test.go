@@ -39,7 +39,7 @@ func universalWorld(t testing.TB) *world {
 		"mcp-builder/SKILL.md": md("mcp-builder", "MCP server development guide"),
 	})
 	must(t, os.Chmod(filepath.Join(w.dirs[0], "denied/SKILL.md"), 0))
-	if os.Getuid() == 0 { // root can read it anyway
+	if os.Getuid() == 0 { // root can read a denied file
 		w.put(0, "denied/SKILL.md", "---\nname: denied\n---\n")
 	}
 	w.refresh()
@@ -111,7 +111,8 @@ func TestUniversal(t *testing.T) {
 	run(t, w, "universal", rows)
 }
 
-// A malformed skill is skipped with a reason, and does not affect others.
+// TestUniversalMalformed checks that a malformed skill is skipped with a reason, and does not
+// affect other skills.
 func TestUniversalMalformed(t *testing.T) {
 	w := universalWorld(t)
 	w.ask(t, "universal", "skill", `{"name":"broken"}`, skillMissing("broken",
@@ -119,7 +120,8 @@ func TestUniversalMalformed(t *testing.T) {
 	w.ask(t, "universal", "skill", `{"name":"git"}`, loading("git", "$DIR/git", gitMD))
 }
 
-// New, deleted and changed skills take effect with the next refresh.
+// TestUniversalRefresh checks that new, deleted and changed skills take effect with the next
+// refresh.
 func TestUniversalRefresh(t *testing.T) {
 	w := newWorld(t, map[string]string{"a/SKILL.md": md("a", "A")})
 	load := func(name string, want answer) {
@@ -140,8 +142,9 @@ func TestUniversalRefresh(t *testing.T) {
 	load("fresh", none("fresh", "- a: Changed"))
 }
 
-// The order of the roots sets priorities. Missing roots are silent. Skills that cannot be
-// read or parsed are logged once.
+// TestUniversalDiscovery checks that the order of the roots decides which of two skills has
+// priority, that a missing root is not logged, and that a skill that cannot be parsed is logged
+// only once.
 func TestUniversalDiscovery(t *testing.T) {
 	home, project := t.TempDir(), t.TempDir()
 	put := func(root, at, description string) {
@@ -166,7 +169,7 @@ func TestUniversalDiscovery(t *testing.T) {
 		must(t, c.Refresh(t.Context()))
 		logged := ""
 		for _, p := range places[i:] {
-			at := filepath.ToSlash(filepath.Join(p.root, p.at)) // the log is for the operator of the server
+			at := filepath.ToSlash(filepath.Join(p.root, p.at)) // the log is for the operator, so it has whole paths
 			logged += "level=WARN msg=\"skill skipped\" at=" + at + "/bad/SKILL.md:1:1 reason=\"the file has no frontmatter\"" +
 				" fix=\"begin the file with ---, name:, description: and --- on lines of their own\"\n"
 		}
@@ -187,7 +190,7 @@ func TestUniversalDiscovery(t *testing.T) {
 	}
 }
 
-// logger writes lines without the time.
+// logger returns a logger that omits the time.
 func logger(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {

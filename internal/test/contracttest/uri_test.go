@@ -124,8 +124,8 @@ func (w *world) resource(t *testing.T, uri string) (text string, meta map[string
 	return m.Result.Contents[0].Text, m.Result.Meta
 }
 
-// For a registered skill whose file cannot be read, the tool and the resource answer with
-// the text last served, and say so.
+// TestURIFallback checks the answers for a registered skill whose file cannot be read. The tool and
+// the resource answer with the text last served, and mark it as a fallback.
 func TestURIFallback(t *testing.T) {
 	w := uriWorld(t)
 	text := md("engage", "How to use <skills> & more")
@@ -167,7 +167,7 @@ func TestURIFallbackAsNobody(t *testing.T) {
 	asNobody(t, "^TestURIFallback$")
 }
 
-// The listing of this set names every URI, and each URI can be loaded.
+// TestURIList checks that the listing of this set names every URI.
 func TestURIList(t *testing.T) {
 	w := uriWorld(t)
 	const listed = "- " + engage + " engage: How to use <skills> & more\n- skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md größe: d\n- skill://claude-project/postgres/SKILL.md postgres: d"
@@ -175,7 +175,7 @@ func TestURIList(t *testing.T) {
 		`{"uri":"skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md","name":"größe","description":"d"},{"uri":"skill://claude-project/postgres/SKILL.md","name":"postgres","description":"d"}]}`})
 }
 
-// An error names twenty URIs and the number of the others.
+// TestURINamesTwenty checks that an error names twenty URIs and the number of the rest.
 func TestURINamesTwenty(t *testing.T) {
 	files := map[string]string{}
 	var uris []string
@@ -203,8 +203,8 @@ func TestURINamesTwenty(t *testing.T) {
 	w.ask(t, "uri", "list_skills", "", answer{text: "There are no skills.", object: `{"skills":[]}`})
 }
 
-// The tool and the resource read a link that leads back into its skill, and refuse one to
-// another skill.
+// TestURILinks checks that the tool and the resource follow a link that leads back into its skill,
+// and refuse a link to another skill.
 func TestURILinks(t *testing.T) {
 	w := newWorld(t, map[string]string{"a/real/SKILL.txt": md("a", "d"), "b/SKILL.md": md("b", "d"), "b/notes.md": "notes"})
 	w.put(0, "a/SKILL.md", "->$DIR/a/real/SKILL.txt")

@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// The operator sees every call and its result, as contract 001 shows them, from the Go API
-// and in each format of a function call. The scripts of internal/cli test the output of
-// knack call.
+// TestVisibility checks that the operator sees every call and its result, in the form of contract
+// 001. It calls the Go API and each format of a function call. The scripts of internal/cli test the
+// output of knack call.
 func TestVisibility(t *testing.T) {
 	w := newWorld(t, map[string]string{"calculator/SKILL.md": md("calculator", "Adds"), "calculator/examples/basic.py": basicPy, "calculator/long.txt": strings.Repeat("é", 2003)})
 	for _, r := range []struct{ args, want string }{

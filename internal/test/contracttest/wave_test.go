@@ -124,15 +124,15 @@ func TestWave(t *testing.T) {
 	run(t, w, "wave", rows)
 }
 
-// A colon that the lenient reader repairs is malformed here: the YAML must read
-// as it stands.
+// TestWaveMalformed checks that a colon that the lenient reader repairs is malformed in this
+// contract, which requires valid YAML.
 func TestWaveMalformed(t *testing.T) {
 	w := waveWorld(t)
 	w.ask(t, "wave", "Skill", `{"skill_name":"colon"}`, waveInvalid("colon", "3:20: an unquoted value contains a colon and a space", "put the value in quotes: description: '…'"))
 }
 
-// The contract's own folders are found: ~/.wave/skills holds the personal skills,
-// {workdir}/.wave/skills the project's.
+// TestWaveRoots checks that skills in the contract's folders are found. ~/.wave/skills contains the
+// personal skills, and {workdir}/.wave/skills those of the project.
 func TestWaveRoots(t *testing.T) {
 	w := newWorld(t, map[string]string{".wave/skills/mine/SKILL.md": md("mine", "Of the project"), ".git/HEAD": "x"},
 		map[string]string{".wave/skills/own/SKILL.md": md("own", "Of the person")})
@@ -146,7 +146,7 @@ func TestWaveRoots(t *testing.T) {
 	w.ask(t, "wave", "Skill", `{"skill_name":"own"}`, invoked(w.fill("Skill: own (Type: personal)\nPath: $USER/.wave/skills/own\n\n"+md("own", "Of the person")), "own: Of the person"))
 }
 
-// A skill that is in the binary is of no project.
+// TestWaveBuiltin checks that a skill in the binary belongs to no project.
 func TestWaveBuiltin(t *testing.T) {
 	w := newWorld(t, nil)
 	w.catalog = catalog.New([]catalog.Source{builtin.New()}, catalog.Options{})
@@ -159,7 +159,7 @@ func TestWaveBuiltin(t *testing.T) {
 	w.ask(t, "wave", "Skill", `{"skill_name":"engage"}`, invoked("Skill: engage (Type: personal)\nPath: skill://engage\n\n"+string(data), display.Cut("engage: "+e.Description, 80)))
 }
 
-// failing is a source whose disk fails as soon as a file is read.
+// failing is a source whose disk fails whenever a file is read.
 type failing struct{ catalog.Source }
 
 func (f failing) Scan(ctx context.Context) (skill.Scan, error) {
@@ -178,7 +178,8 @@ func (failingFS) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
 }
 
-// An error of the system is reported as such, in every contract's words.
+// TestSystemError checks that every contract reports an error of the system, in the contract's
+// words.
 func TestSystemError(t *testing.T) {
 	w := newWorld(t, map[string]string{"x/SKILL.md": md("x", "d")})
 	w.catalog = catalog.New([]catalog.Source{failing{sourceOf(skill.Root{Label: "claude-project", Scope: skill.ScopeProject, Dir: w.dirs[0], Shown: ".claude/skills"})}}, catalog.Options{})

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// mostInFlight bounds the memory of a server whose clients ask for everything large, with
-// the overhead of the Go runtime. The system kills the server at hardLimit, which is the
+// mostInFlight bounds the memory of a server, the overhead of the Go runtime included, whose
+// clients request only large answers. The system kills the server at hardLimit, which is the
 // MemoryMax of deploy/knack.service.
 const (
 	mostInFlight = 256 << 20
@@ -36,14 +36,15 @@ func budgetPart() part {
 	}, slow: true}
 }
 
-// inFlight has one client take all that answers can hold while another one calls.
+// inFlight measures the memory of a server while one client requests as many large answers as the
+// server can have in flight. It also measures the delay of another client's small calls.
 func inFlight(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
 	const greedy, modest = "knack_token-of-who-takes-it-all", "knack_token-of-who-wants-some"
 	r.write(root, map[string]string{
 		"git/SKILL.md": skillMD("git", "x"), "git/a.md": "INSIDE a",
-		"git/b.md": "INSIDE b " + strings.Repeat("b", 200_000), // takes room
+		"git/b.md": "INSIDE b " + strings.Repeat("b", 200_000), // large enough to need a share of the memory for answers
 		// About 16 MiB each.
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
 		// Thirteen answers of eight.txt leave less of 96 MiB than b.md takes.
@@ -92,7 +93,7 @@ func inFlight(r *trial) {
 			ms(rough.p99), rough.times(calm), ms(rough.worst), ms(floor.p99), floor.times(calmPlain), ms(floor.worst))
 	}
 
-	// One client asks for these at once, and reads the answers.
+	// One client requests these concurrently, and reads the answers.
 	ask := func(at string, params map[string]any) *http.Request {
 		if params == nil {
 			req, err := http.NewRequest(http.MethodGet, site+at, nil)
@@ -137,7 +138,7 @@ func inFlight(r *trial) {
 		}
 		return calls(50, small, func() bool { return done.Load() >= int64(3*len(all)) })
 	}
-	// A plain server of the same files shows the time that the machine and the clients need.
+	// A plain server of the same files shows how much time the machine and the clients need.
 	floor := read(get, func(i int) *http.Request { return get(files[i/4%len(files)]) })
 	rough := read(small, func(i int) *http.Request { return all[i%len(all)]() })
 	held := highest(k.cmd.Process.Pid)
@@ -145,7 +146,7 @@ func inFlight(r *trial) {
 	r.check("memory", over(held))
 	r.check("delay", delayed(rough, calm, floor))
 
-	// The same client asks for these and does not read the answers.
+	// The same client requests these and does not read the answers.
 	asked := int64(r.pick(270, 300))
 	unread := func(small func(file string) *http.Request, next func(i int) *http.Request) delay {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -192,7 +193,8 @@ func inFlight(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// slowTransport has connections that take little before their client reads.
+// slowTransport returns a transport whose connections buffer little data that the client has not
+// read.
 func slowTransport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
@@ -203,9 +205,8 @@ func slowTransport() *http.Transport {
 	}}
 }
 
-// limitMemory has the system kill a process that takes more than most bytes, including
-// cached files that cannot be dropped. If there is no control group for memory here, it says
-// so in the table.
+// limitMemory makes the system kill a process that takes more than most bytes, including cached
+// files that cannot be dropped. If no control group for memory is available, the table says so.
 func (r *trial) limitMemory(k *knack, most int64) {
 	pid := k.cmd.Process.Pid
 	for dir, limit := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
@@ -232,15 +233,15 @@ func over(held int64) error {
 	return fmt.Errorf("%d MiB were held", held>>20)
 }
 
-// delay is how long the small calls of a client took.
+// delay is the time that the small calls of a client took.
 type delay struct{ p99, worst time.Duration }
 
 func (d delay) times(calm delay) float64 { return float64(d.p99) / float64(calm.p99) }
 
-// delayed returns an error if another client waits for large answers. Twice its time without
-// them is fine, and so is a multiple of the time that a plain server of the same files takes
-// in the same minute. Only the slowest call shows a server that stops, because the client
-// makes its next call only after an answer.
+// delayed returns an error if another client has to wait because of the large answers. The client
+// may take twice its time without large answers, or a multiple of the time that a plain server of
+// the same files takes in the same minute. A server that stops for a while shows only in the
+// slowest call, because the client makes its next call only after an answer.
 func delayed(rough, calm, floor delay) error {
 	if rough.p99 <= max(2*calm.p99, 10*floor.p99) && rough.worst <= max(2*calm.worst, 20*floor.worst) {
 		return nil
@@ -252,8 +253,8 @@ func delayed(rough, calm, floor delay) error {
 // plainFiles is the folder whose files TestPlainServer serves.
 const plainFiles = "SAFETY_PLAIN_FILES"
 
-// TestPlainServer is not a test but the process of [trial.plainServer], which ends with its
-// standard input.
+// TestPlainServer is not a test but the server process of [trial.plainServer]. It ends when its
+// standard input closes.
 func TestPlainServer(t *testing.T) {
 	root := os.Getenv(plainFiles)
 	if root == "" {
@@ -268,8 +269,8 @@ func TestPlainServer(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// plainServer serves the files of a folder with net/http, in a process of its own, and
-// returns the URL.
+// plainServer serves the files of a folder with net/http, in a separate process, and returns the
+// URL.
 func (r *trial) plainServer(root string) string {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestPlainServer$")
 	cmd.Env = append(os.Environ(), plainFiles+"="+root)
@@ -289,7 +290,7 @@ func (r *trial) plainServer(root string) string {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// bearerOf is [bearer] over another transport.
+// bearerOf is like [bearer], but uses the given transport.
 func bearerOf(token string, over http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// canary is a text in a place that must not be read. It can be recognised in an answer in
-// any encoding.
+// canary is a text in a place that must not be read. It is recognised in every encoding of an
+// answer.
 type canary struct {
 	text  string
 	forms []string
 }
 
-// newCanary returns a canary of letters only, which no encoding of an answer escapes.
+// newCanary returns a canary that consists of letters only, which no encoding of an answer escapes.
 func newCanary(of string) canary {
 	sum := sha256.Sum256([]byte("canary " + of))
 	text := "CANARY"
@@ -25,7 +25,7 @@ func newCanary(of string) canary {
 		text += string(rune('a'+b%26)) + string(rune('A'+b/26%26))
 	}
 	c := canary{text: text, forms: []string{text, hex.EncodeToString([]byte(text))}}
-	// A blob is base64 of the whole file: the text can be at any of three offsets.
+	// A blob is the base64 of the whole file, so the text can begin at any of three offsets.
 	for skip := range 3 {
 		whole := base64.StdEncoding.EncodeToString([]byte(text[skip:]))
 		c.forms = append(c.forms, whole[:len(whole)/4*4-4])
@@ -33,7 +33,7 @@ func newCanary(of string) canary {
 	return c
 }
 
-// within reports whether an answer holds the canary.
+// within reports whether an answer contains the canary.
 func (c canary) within(answer string) bool {
 	for _, f := range c.forms {
 		if strings.Contains(answer, f) {
@@ -43,7 +43,7 @@ func (c canary) within(answer string) bool {
 	return false
 }
 
-// leaks returns an error that names the forbidden text in the answer.
+// leaks returns an error that names the canary that the answer contains.
 func leaks(answer string, cs map[string]canary) error {
 	for what, c := range cs {
 		if c.within(answer) {

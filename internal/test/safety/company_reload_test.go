@@ -79,8 +79,8 @@ func reloads(r *trial) {
 		}
 	}
 
-	// Files cut short at any byte: rules that deny, rules that allow some, tokens and
-	// groups in the settings, and names in the token file.
+	// Each file is cut short at every byte: rules that deny, rules that allow some skills, tokens
+	// and groups in the settings, and names in the token file.
 	revoked := 0
 	cut := func(name, whole, token string) {
 		for n := range len(whole) {
@@ -88,7 +88,7 @@ func reloads(r *trial) {
 			r.write(home, map[string]string{name: whole[:n]})
 			err := r.hangUp(k, takenOrNot)
 			taken := strings.Count(k.said(), takenOver) > before
-			end := n == len(whole)-1 // only the last line's end may be lost
+			end := n == len(whole)-1 // only the line end of the last line may be missing
 			gone := taken && !end && strings.Contains(whole, hashOf(token)) && !strings.Contains(whole[:n], hashOf(token))
 			if err == nil && taken != (end || gone) {
 				err = fmt.Errorf("taken over: %v, want %v", taken, end)
@@ -98,8 +98,9 @@ func reloads(r *trial) {
 				serves(what, token)
 				continue
 			}
-			// The token was removed as a whole, so the file is no longer a beginning of the
-			// current one.
+			// The cut lacks nothing but the whole token, so the server took it over. The next cut
+			// would not be a beginning of the file in effect, so the whole file is written again
+			// below.
 			for _, at := range []string{"/skills/git/", "/skills/vault/"} {
 				a, err := r.browse(client, "GET", base+at, "", "Authorization", "Bearer "+token)
 				r.check(what+", without the token", errors.Join(err, status(a.status, 401)))
@@ -139,7 +140,7 @@ func reloads(r *trial) {
 	r.check("no rules, in words", errors.Join(err, status(a.status, 200)))
 	r.ends([]*knack{k})
 
-	// The user's own file, which no flag named, is removed.
+	// The user's own file, which no flag names, is removed.
 	own := filepath.Join(home, ".config", "knack", "knack.yaml")
 	r.write(home, map[string]string{".config/knack/knack.yaml": rules})
 	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--token-file", tokens)
@@ -151,7 +152,7 @@ func reloads(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// auditLines returns the lines of a file, each of which must be whole.
+// auditLines returns the lines of a file, and checks that each is a complete JSON line.
 func (r *trial) auditLines(what, file string) []map[string]any {
 	r.Helper()
 	data, err := os.ReadFile(file)
@@ -177,7 +178,7 @@ func audits(r *trial) {
 	root := filepath.Join(home, "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
 
-	// Names that end a line, or its visible part.
+	// Names that end a line of the log, or that hide its rest.
 	file := filepath.Join(home, "forged")
 	k := r.stdio(setting{home: home}, "--no-builtin", "--dir", root, "--audit", file)
 	before := 0
@@ -196,7 +197,7 @@ func audits(r *trial) {
 	lines := r.auditLines("forged names", file)
 	var err error
 	asked := 0
-	for _, one := range lines { // beside the lines of the beginning
+	for _, one := range lines { // counts only the lines of calls, not the lines about the session's start
 		if one["method"] == "tools/call" || one["method"] == "resources/read" {
 			asked++
 		}
@@ -215,12 +216,12 @@ func audits(r *trial) {
 
 	r.tokenless()
 
-	// kill -9 while lines are written, and files are rotated.
+	// The server is killed with SIGKILL while it writes lines and rotates files.
 	config := filepath.Join(home, "small.yaml")
 	r.write(home, map[string]string{"small.yaml": "limits: {rate: 0}\naudit: {to: " + filepath.Join(home, "killed") + ", max-size: 1, keep: 3}\n"})
 	filler := []byte("{\"result\":\"ok\",\"filler\":\"" + strings.Repeat("x", 4000) + "\"}\n")
 	for round := range r.pick(3, 20) {
-		// The file is nearly full: the next one begins while the process is killed.
+		// The file is nearly full, so the server begins the next file around the time of the kill.
 		fill, err := os.OpenFile(filepath.Join(home, "killed"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		r.must(err)
 		for size := 0; size < 1<<20-2*len(filler); {
@@ -247,7 +248,7 @@ func audits(r *trial) {
 				}
 			}()
 		}
-		// Some thirty lines begin the next file.
+		// Some thirty lines are already in the next file.
 		testwait.Within(r.patience(), func() bool { return served.Load() >= int64(60+37*round) })
 		r.must(k.cmd.Process.Signal(syscall.SIGKILL))
 		<-k.ended
@@ -276,7 +277,7 @@ func audits(r *trial) {
 	}
 	r.check("lines after kill -9", err)
 
-	// A disk that is full, and then is not.
+	// The disk is full, and then has space again.
 	at := filepath.Join(home, "full")
 	if !r.mount(at, "1m") {
 		return
@@ -327,9 +328,10 @@ func audits(r *trial) {
 	r.check("what was lost", err)
 }
 
-// tokenless floods a server that requires tokens with requests that have none, or an
-// unknown one: each kind from its own address, with limits and without. A client with a
-// token is still served, and the audit log gets a few lines.
+// tokenless floods a server that requires tokens with requests that have no token or an unknown
+// one. Each kind of request comes from an address of its own, with rate limits and without.
+// tokenless checks that a client with a token is still served, and that the audit log gets only a
+// few lines.
 func (r *trial) tokenless() {
 	const token = "knack_token-of-one-whom-a-flood-is-to-hide"
 	sorts := []struct{ method, at, form, token string }{
@@ -351,7 +353,8 @@ func (r *trial) tokenless() {
 			if sort.token != "" {
 				headers = []string{"Authorization", "Bearer " + sort.token}
 			}
-			// The limit is a number of requests a second, and a busy machine answers few.
+			// The limit is a number of requests per second, and a busy machine answers few requests
+			// per second.
 			for asked := 0; asked < n || limited && waits == 0 && asked < 10*n; asked++ {
 				a, err := r.browse(client, sort.method, base+sort.at, sort.form, headers...)
 				if a.status == 429 {

@@ -33,8 +33,8 @@ func hashOf(token string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// admitting returns a configuration that admits the holders of the tokens, each named after
-// its index, at the given rate.
+// admitting returns a configuration that admits the holders of the tokens at the given rate. The
+// subject of each token is named after its index.
 func admitting(limits string, tokens ...string) string {
 	text := "limits: " + limits + "\naccess:\n  default: allow\n  tokens:\n"
 	for i, token := range tokens {
@@ -43,7 +43,7 @@ func admitting(limits string, tokens ...string) string {
 	return text
 }
 
-// answered has the parts of an answer that tests check.
+// answered contains the parts of an HTTP response that tests check.
 type answered struct {
 	status int
 	header http.Header
@@ -69,7 +69,7 @@ func (r *trial) browse(client *http.Client, method, at, form string, headers ...
 	return answered{resp.StatusCode, resp.Header, string(data)}, err
 }
 
-// from returns a client with a given address of this machine.
+// from returns a client whose connections come from a given address of this machine.
 func (r *trial) from(address string) *http.Client {
 	dialer := &net.Dialer{}
 	if address != "" {
@@ -79,7 +79,7 @@ func (r *trial) from(address string) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// hangUp sends SIGHUP, and waits until the log has the expected text once more.
+// hangUp sends SIGHUP, and waits until the log has the expected text one more time.
 func (r *trial) hangUp(k *knack, says string) error {
 	before := strings.Count(k.said(), says)
 	r.must(k.cmd.Process.Signal(syscall.SIGHUP))
@@ -95,8 +95,8 @@ const (
 	takenOrNot  = "the settings and tokens were "
 )
 
-// company serves one skill to the holders of tokens, by the settings access.yaml in a
-// home of its own.
+// company starts a server of one skill that admits the holders of the tokens. Its settings are in
+// the file access.yaml of its own home.
 func (r *trial) company(limits string, tokens ...string) (k *knack, base, home string) {
 	home = r.dir()
 	root := filepath.Join(home, "skills")
@@ -134,7 +134,7 @@ func signIns(r *trial) {
 	name, _, _ := strings.Cut(mine, "=")
 	want("a session", 200, "GET", list, "", "Cookie", mine)
 
-	// Another's page.
+	// A form that a page of another origin sends.
 	for _, h := range [][]string{
 		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", "http://127.0.0.1:1"}, {"Origin", "http://localhost:1", "Sec-Fetch-Site", "same-site"},
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"},
@@ -155,7 +155,7 @@ func signIns(r *trial) {
 		want("a link on another's page, "+site, 200, "GET", "/", "", "Cookie", mine, "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
 	}
 
-	// A cookie permits to read pages, and nothing else.
+	// A cookie permits reading pages, and nothing else.
 	for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
 		want("a cookie at /mcp, "+method, 401, method, "/mcp", "", "Cookie", mine)
 	}
@@ -165,7 +165,7 @@ func signIns(r *trial) {
 		}
 	}
 
-	// Ids that were never issued.
+	// Session ids that the server never issued.
 	for _, id := range []string{"", "0", strings.Repeat("A", 43), strings.Repeat("A", 4096), token, hashOf(token), mine, "../" + mine, strings.TrimPrefix(mine, name+"=")[:42]} {
 		want("an invented session", 401, "GET", list, "", "Cookie", name+"="+id)
 	}
@@ -193,7 +193,7 @@ func signIns(r *trial) {
 	} {
 		a := want("signing in", http.StatusSeeOther, "POST", "/signin", url.Values{"token": {other}, "to": {to}}.Encode())
 		location := a.header.Get("Location")
-		// A browser reads \ as /, and drops tabs and line ends.
+		// A browser reads \ as /, and ignores tabs and line ends.
 		seen := strings.NewReplacer(`\`, "/", "\t", "", "\n", "", "\r", "").Replace(strings.TrimSpace(location))
 		var err error
 		if u, bad := here.Parse(seen); bad != nil || u.Host != here.Host || u.Scheme != "http" || strings.HasPrefix(seen, "//") || !strings.HasPrefix(seen, "/") {
@@ -202,7 +202,7 @@ func signIns(r *trial) {
 		r.check(fmt.Sprintf("to %q", to), err)
 	}
 
-	// With more sessions than allowed, the oldest ends.
+	// If a token has more sessions than allowed, its oldest session ends.
 	oldest := enter()
 	var newest string
 	for range 16 {
@@ -211,7 +211,7 @@ func signIns(r *trial) {
 	want("the first of 17 sessions", 401, "GET", list, "", "Cookie", oldest)
 	want("the last of 17 sessions", 200, "GET", list, "", "Cookie", newest)
 
-	// A token that is revoked.
+	// A token is revoked.
 	r.write(home, map[string]string{"access.yaml": admitting("{rate: 0}", other)})
 	r.check("revoking", r.hangUp(k, takenOver))
 	want("a revoked token's session", 401, "GET", list, "", "Cookie", newest)
@@ -225,7 +225,7 @@ func signIns(r *trial) {
 
 func rates(r *trial) {
 	const anna, bob = "knack_token-of-one-who-asks-a-lot", "knack_token-of-one-who-does-not"
-	// One more in 100 seconds, so that no allowance returns while this runs.
+	// One more request in 100 seconds, so that the allowance does not grow while this runs.
 	k, base, _ := r.company("{rate: 0.01, burst: 60}", anna, bob)
 	const list = "/api/v1/skills"
 	get := func(client *http.Client, token string, headers ...string) (answered, error) {
@@ -268,7 +268,8 @@ func rates(r *trial) {
 		let("another's request", a, err)
 	}
 
-	// A client that guesses tokens is limited for any headers; clients with a token are not.
+	// A client that guesses tokens is limited, whatever its headers; clients with a valid token are
+	// not.
 	for _, header := range []string{"", "X-Forwarded-For", "Forwarded", "X-Real-Ip"} {
 		guesser, waits := r.from("127.0.0.9"), 0
 		for i := range 400 {
@@ -297,7 +298,7 @@ func rates(r *trial) {
 		let("a token that is known, where others guess", a, err)
 	}
 
-	// Many addresses take little memory.
+	// Many client addresses take little memory.
 	before := r.resident(k)
 	for i := range 2000 {
 		one := r.from(fmt.Sprintf("127.1.%d.%d", i/250, 1+i%250))

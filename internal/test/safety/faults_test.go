@@ -36,7 +36,7 @@ func faultParts() []part {
 	}
 }
 
-// mount mounts a small file system for the part, or returns why it cannot.
+// mount mounts a small tmpfs for the part. If it cannot, it records why and returns false.
 func (r *trial) mount(at string, size string) bool {
 	r.Helper()
 	r.must(os.MkdirAll(at, 0o755))
@@ -48,12 +48,12 @@ func (r *trial) mount(at string, size string) bool {
 	return true
 }
 
-// faulty returns a SKILL.md that --fix repairs, large enough for a slow write.
+// faulty returns a SKILL.md that --fix repairs. It is large, so that writing it takes time.
 func faulty() string {
 	return "---\nname: git\ndescription: Does: things\n---\n" + strings.Repeat("A line of the text.\n", 10_000)
 }
 
-// unwritable checks the promises on every file system that refuses writes.
+// unwritable checks that commands keep their promises on a file system that refuses writes.
 func (r *trial) unwritable(at string) {
 	old := faulty()
 	settings := "{\n  // comment\n  \"mcpServers\": {}\n}\n" + strings.Repeat(" \n", 40_000)
@@ -135,8 +135,8 @@ func readOnly(r *trial) {
 	r.unwritable(at)
 }
 
-// badDisk replaces a file by one that fails to be read: it mounts this process's memory
-// over it, whose first page is missing.
+// badDisk replaces a file with one that cannot be read. It mounts the memory of this process over
+// the file, whose first page is missing.
 func badDisk(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{
@@ -147,7 +147,7 @@ func badDisk(r *trial) {
 		line, err := uris.call("tools/call", tool("get_skill", map[string]any{"uri": "skill://" + skill + "/SKILL.md"}))
 		return string(line), err
 	}
-	_, err := get("git") // served once while it was good
+	_, err := get("git") // served once while the file could be read
 	r.must(err)
 	memory := fmt.Sprintf("/proc/%d/mem", os.Getpid())
 	bad := func(name string) bool {
@@ -201,7 +201,7 @@ func badDisk(r *trial) {
 	r.ends(append(servers, uris))
 }
 
-// noDescriptors gives a server fewer descriptors than its requests need.
+// noDescriptors runs a server with fewer file descriptors than its requests need.
 func noDescriptors(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	for i := range 200 {
@@ -214,7 +214,7 @@ func noDescriptors(r *trial) {
 	}
 	_, err := ask()
 	r.check("with descriptors", err)
-	// Connections take all descriptors, then calls use these connections.
+	// Connections take all descriptors, and then calls use these connections.
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	for round := range r.pick(2, 6) {
 		var held []net.Conn
@@ -233,7 +233,7 @@ func noDescriptors(r *trial) {
 				_, _ = c.Read(make([]byte, 4096))
 			})
 		}
-		r.write(root, map[string]string{fmt.Sprintf("new-%02d/SKILL.md", round): skillMD("new", "x")}) // a refresh meanwhile
+		r.write(root, map[string]string{fmt.Sprintf("new-%02d/SKILL.md", round): skillMD("new", "x")}) // causes a refresh meanwhile
 		wg.Wait()
 		for _, c := range held {
 			c.Close()
@@ -257,7 +257,7 @@ func noDescriptors(r *trial) {
 		}
 		r.check("with descriptors again", err)
 	}
-	// A command with hardly any descriptors.
+	// A command that has hardly any descriptors.
 	for _, n := range []int{8, 10, 12, 16} {
 		o := r.run(setting{files: n}, "list", "--no-builtin", "--dir", root)
 		err := error(nil)
@@ -268,13 +268,13 @@ func noDescriptors(r *trial) {
 	}
 }
 
-// listed reports whether find_skills shows a skill.
+// listed reports whether find_skills lists a skill.
 func listed(k *knack, name string) (bool, error) {
 	line, err := k.call("tools/call", tool("find_skills", map[string]any{}))
 	return bytes.Contains(line, []byte("- "+name+" (")), err
 }
 
-// becomes waits for a skill to be listed, or not to be.
+// becomes waits until a skill is listed, or, if want is false, until it no longer is.
 func (r *trial) becomes(k *knack, name string, want bool, within time.Duration) error {
 	var got bool
 	var err error
@@ -287,8 +287,7 @@ func (r *trial) becomes(k *knack, name string, want bool, within time.Duration) 
 	return err
 }
 
-// every is the longest time until a change is seen, with an allowance for a loaded
-// machine.
+// every bounds the time until knack notices a change, with an allowance for a loaded machine.
 func (r *trial) every() time.Duration {
 	if len(r.changes) > 0 {
 		return 5 * time.Second
@@ -363,7 +362,7 @@ func rootUnmounted(r *trial) {
 	r.check("the end", status(k.end(), 0))
 }
 
-// termination ends servers that have calls in flight.
+// termination sends SIGTERM to servers that have calls in flight, and checks that they answer them.
 func termination(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"big/SKILL.md": skillMD("big", "x"), "big/data.txt": strings.Repeat("knack ", 200_000)})
@@ -376,7 +375,7 @@ func termination(r *trial) {
 			r.must(err)
 			answers = append(answers, to)
 		}
-		// It is sent last, and answered while the others run.
+		// The ping is sent last. The server answers it while the other calls run.
 		_, err := k.call("ping", map[string]any{})
 		r.must(err)
 		r.must(k.cmd.Process.Signal(syscall.SIGTERM))
@@ -388,7 +387,7 @@ func termination(r *trial) {
 					got++
 				}
 			case <-k.ended:
-				select { // it may have arrived last
+				select { // the answer may have arrived just before the end
 				case line := <-to:
 					if len(line) > 1_200_000 {
 						got++
@@ -411,9 +410,9 @@ func termination(r *trial) {
 	}
 }
 
-// endsHTTP signals a server while half of the calls have begun to be answered and the other
-// half are on their way. The first are answered whole. Some of the others are refused or
-// find no server, but none gets half an answer.
+// endsHTTP sends SIGTERM to a server when half of the calls have begun to be answered and the other
+// half are on their way. It checks that the answers of the first half arrive whole. A call of the
+// other half may be refused or find no server, but gets no partial answer.
 func (r *trial) endsHTTP(k *knack, calls int) {
 	ask := func(begun chan<- bool) error {
 		req, err := request(k, modernEra, "", "resources/read", map[string]any{"uri": "skill://big/data.txt"})

@@ -26,7 +26,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// load has the resources of a server process, measured from outside.
+// load contains the resources that a server process uses, measured from outside.
 type load struct {
 	memory int64
 	files  int
@@ -45,26 +45,26 @@ func (k *knack) load() (l load) {
 	return l
 }
 
-// goroutines ends a server and counts the goroutines in its last dump.
+// goroutines ends a server and counts the goroutines in its final stack dump.
 func (k *knack) goroutines() int {
 	_ = k.cmd.Process.Signal(syscall.SIGQUIT)
 	<-k.ended
 	return strings.Count(k.said(), "\ngoroutine ")
 }
 
-// busy returns the number of processors that other programs use during an interval, without
-// this test and its children. The system's load average still contains the test's own work
-// of a minute ago.
+// busy returns the number of processors that other programs use during an interval. This test and
+// its children are not counted. The system's load average would not do, since it still contains the
+// test's own work of a minute ago.
 func busy(during time.Duration) float64 {
 	taken := func() (ticks, all float64) {
 		data, _ := os.ReadFile("/proc/stat")
 		line, _, _ := strings.Cut(string(data), "\n")
 		for i, f := range strings.Fields(line)[1:] {
 			n, _ := strconv.ParseFloat(f, 64)
-			if i < 8 { // guests are in user already
+			if i < 8 { // the user time already includes guests
 				all += n
 			}
-			if i != 3 && i != 4 && i < 8 { // idle, waiting for a disk
+			if i != 3 && i != 4 && i < 8 { // not idle, and not waiting for a disk
 				ticks += n
 			}
 		}
@@ -76,8 +76,8 @@ func busy(during time.Duration) float64 {
 	return max(after-before, 0) / max(allAfter-allBefore, 1) * float64(runtime.NumCPU())
 }
 
-// ownTicks returns the processor time of this process and its children; an ended child
-// counts for its parent.
+// ownTicks returns the processor time of this process and its children. The time of a child that
+// has ended is part of its parent's.
 func ownTicks() (ticks float64) {
 	for _, pid := range family() {
 		_, n, _ := ticksOf(pid)
@@ -86,23 +86,24 @@ func ownTicks() (ticks float64) {
 	return ticks
 }
 
-// ticksOf returns a process's parent, and the processor time of the process and its ended
+// ticksOf returns the parent of a process, and the processor time of the process and its ended
 // children.
 func ticksOf(pid string) (parent string, ticks float64, ok bool) {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, ok := strings.Cut(string(data[bytes.LastIndexByte(data, ')')+1:]), " ")
-	fields := strings.Fields(rest) // from the state on, behind a name of any sort
+	fields := strings.Fields(rest) // the fields from the state on; the name before them can be any text
 	if err != nil || !ok || len(fields) < 15 {
 		return "", 0, false // it has ended
 	}
-	for _, f := range fields[11:15] { // in user and system, its own and of ended children
+	for _, f := range fields[11:15] { // user and system time, of the process and of its ended children
 		n, _ := strconv.ParseFloat(f, 64)
 		ticks += n
 	}
 	return fields[1], ticks, true
 }
 
-// family returns this process and its descendants whose parents live.
+// family returns this process and its descendants. A process whose parent has ended is not
+// included.
 func family() (pids []string) {
 	parents := map[string]string{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -127,10 +128,10 @@ func family() (pids []string) {
 	return pids
 }
 
-// TestOwnTicks checks that a child's time counts as the test's own, while it runs and after
-// it ended.
+// TestOwnTicks checks that ownTicks includes a child's time, both while the child runs and after it
+// has ended.
 func TestOwnTicks(t *testing.T) {
-	beside := func() float64 { // this process's own work
+	beside := func() float64 { // without this process's own work
 		var u syscall.Rusage
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 			t.Fatal(err)
@@ -151,13 +152,13 @@ func TestOwnTicks(t *testing.T) {
 	})
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	if after := beside() - before; during < want || after < during-2 { // which are counted by different clocks
+	if after := beside() - before; during < want || after < during-2 { // the two times come from different clocks
 		t.Errorf("a child took %.0f ticks, %.0f after its end; want %d and no less", during, after, want)
 	}
 }
 
-// quiet waits until other programs are idle, and returns the number of processors that
-// they use. The test itself is idle meanwhile.
+// quiet waits until other programs are idle, and returns the number of processors that they use.
+// Meanwhile the test itself is idle.
 func (r *trial) quiet(most float64, patience time.Duration) float64 {
 	for end := time.Now().Add(patience); ; {
 		others := busy(3 * time.Second)
@@ -167,7 +168,7 @@ func (r *trial) quiet(most float64, patience time.Duration) float64 {
 	}
 }
 
-// active is a set of clients that each call now and then, over their own connection.
+// active is a set of clients that each make a call now and then, over a connection of their own.
 type active struct {
 	mu      sync.Mutex
 	took    []time.Duration
@@ -209,7 +210,7 @@ func (r *trial) active(k *knack, n int, pause time.Duration) *active {
 	return a
 }
 
-// p99 returns the 99th percentile during an interval.
+// p99 returns the 99th percentile of the calls' times during an interval, and the number of calls.
 func (a *active) p99(during time.Duration) (p99 time.Duration, n int) {
 	a.mu.Lock()
 	a.took = nil
@@ -259,16 +260,17 @@ func floods(r *trial) {
 	close(a.stop)
 	a.wg.Wait()
 	if others > most && !r.fast || others > float64(runtime.NumCPU())*0.9 {
-		// Then waiting for the flood and waiting for other programs cannot be
-		// distinguished.
+		// On so busy a machine, waiting for the flood and waiting for other programs cannot be told
+		// apart.
 		r.untry("p99 and refusals: others took %.1f of %d processors all the time before it began, at most %.1f would do; wants a machine that does nothing else", others, runtime.NumCPU(), most)
 		r.calms(k, before, base, clients)
 		return
 	}
 	err = nil
-	// Each round has its own base, and the median of three counts, since other work on the
-	// machine can disturb one. In CI, where any time can double, only a stall fails, and
-	// only if it occurs in each of three rounds; the later rounds run if the first has one.
+	// Each round is compared with its own base, and the median of three rounds counts, since other
+	// work on the machine can disturb one round. In CI, where any time can double, only a stall
+	// fails, and only if each of three rounds has one. The later rounds run only if the first has a
+	// stall.
 	slices.Sort(ratios)
 	if middle := ratios[len(ratios)/2]; !r.fast && middle > 2 {
 		err = fmt.Errorf("p99 is %.1f times the base, in the middle of %.1f", middle, ratios)
@@ -285,13 +287,13 @@ func floods(r *trial) {
 	r.calms(k, before, base, clients)
 }
 
-// calms waits until the server is back to its earlier resources.
+// calms waits until the server uses no more resources than before the flood.
 func (r *trial) calms(k *knack, before load, goroutines, clients int) {
 	var now load
 	begin := time.Now()
 	testwait.Within(60*time.Second, func() bool {
 		now = k.load()
-		// The active clients have ended too, each of which had a descriptor.
+		// The active clients have ended too. Each had a descriptor.
 		return now.files <= before.files-clients+8 && now.memory <= before.memory*3/2+32<<20
 	})
 	took := time.Since(begin)
@@ -314,7 +316,7 @@ func (r *trial) calms(k *knack, before load, goroutines, clients int) {
 	r.note("back after %.1f s: %d descriptors, %d MiB (%d before), %d goroutines", took.Seconds(), now.files, now.memory>>20, before.memory>>20, after)
 }
 
-// flooding runs the attackers until they are stopped.
+// flooding runs the attackers of a flood until it is stopped.
 type flooding struct {
 	stop  chan struct{}
 	wg    sync.WaitGroup
@@ -363,8 +365,8 @@ func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
 			})
 		}
 	}
-	// Slow bodies, more than the bound on concurrent calls; half of them of the size with
-	// fewer places.
+	// Slow bodies, more than the bound on concurrent calls. Half of them have a size for which
+	// there are fewer slots.
 	for i := range 400 {
 		if c := dial(); c != nil {
 			_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", [2]int{2000, 17_000}[i%2])
@@ -423,7 +425,7 @@ func (r *trial) flood(k *knack, at string, idle, half int) *flooding {
 	return f
 }
 
-// drip sends a little every half second.
+// drip writes text every half second until it is stopped.
 func drip(stop <-chan struct{}, c net.Conn, text string) {
 	for {
 		select {
@@ -437,14 +439,14 @@ func drip(stop <-chan struct{}, c net.Conn, text string) {
 	}
 }
 
-// end checks the attackers' connections and closes them.
+// end checks that the server has closed the attackers' connections, and closes the rest.
 func (f *flooding) end(r *trial) {
-	// The server closes half-open connections: 10 s for headers, with an allowance for a
-	// busy machine.
+	// The server closes half-open connections after 10 s for the headers; the patience is an
+	// allowance for a busy machine.
 	within := 10*time.Second + r.patience()
 	deadline := f.begun.Add(within)
 	if soonest := time.Now().Add(time.Second); deadline.Before(soonest) {
-		deadline = soonest // data that arrived in time can still be read
+		deadline = soonest // even then, data that arrived in time can be read
 	}
 	var gone atomic.Int64
 	var looks sync.WaitGroup
@@ -453,7 +455,7 @@ func (f *flooding) end(r *trial) {
 			_ = c.SetReadDeadline(deadline)
 			_, err := c.Read(make([]byte, 512))
 			if err == nil {
-				_, err = c.Read(make([]byte, 512)) // behind a refusal
+				_, err = c.Read(make([]byte, 512)) // reads past a refusal
 			}
 			if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 				gone.Add(1)

@@ -19,7 +19,8 @@ func forbiddenPart() part {
 	return part{name: "forbidden", promise: "skills that a rule hides from a client, requested in every way: the answer for a skill that does not exist, and no list, search, number or page reveals one", run: forbidden}
 }
 
-// forbidden asks as two subjects: one sees everything, two rules restrict the other.
+// forbidden sends requests as two subjects: one sees every skill, and two rules restrict the other.
+// It checks that no answer tells the second subject anything of a hidden skill.
 func forbidden(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
@@ -52,7 +53,7 @@ func forbidden(r *trial) {
 	anna, bob := &ways{r: r, token: sees}, &ways{r: r, token: doesNot}
 	all := func(w *ways) []way { return append(calls(w.eras(web)), w.pages(web)...) }
 	theirs, mine := all(anna), all(bob)
-	annaIn, bobIn := &ways{r: r}, &ways{r: r} // browsers that have signed in
+	annaIn, bobIn := &ways{r: r}, &ways{r: r} // signed-in browsers
 	annaIn.signIn(web, sees)
 	bobIn.signIn(web, doesNot)
 	theirs = append(theirs, annaIn.pages(web)...)
@@ -60,8 +61,8 @@ func forbidden(r *trial) {
 		way.name = "signed in, " + way.name
 		mine = append(mine, way)
 	}
-	// Without an index, a page shows its results in another order. The API waits for the
-	// index.
+	// Without an index, a page orders its results differently. The API waits until the index is
+	// ready.
 	indexed := func() {
 		_, err := bob.get(strings.TrimSuffix(web.url, "/mcp") + "/api/v1/skills?q=git")
 		r.check("the index", err)
@@ -130,9 +131,9 @@ func forbidden(r *trial) {
 		list("GET "+at, "", func() (string, error) { return bob.get(base + at) })
 		list("signed in, GET "+at, "", func() (string, error) { return bobIn.get(base + at) })
 	}
-	// No list reveals a change of a hidden skill.
+	// A change of a hidden skill must not show in any list.
 	var before []string
-	lists := slices.DeleteFunc(slices.Clone(webLists), func(at string) bool { return at == "/metrics" }) // which counts requests
+	lists := slices.DeleteFunc(slices.Clone(webLists), func(at string) bool { return at == "/metrics" }) // it counts requests
 	for _, at := range lists {
 		answer, err := bob.get(base + at)
 		r.check("GET "+at+" before a hidden change", err)
@@ -165,7 +166,7 @@ func forbidden(r *trial) {
 			})
 		}
 	}
-	// Without a token the answers contain nothing.
+	// Without a token the answers reveal nothing.
 	for _, at := range webLists {
 		answer, err := (&ways{r: r}).get(base + at)
 		if open := at == "/signin"; err == nil && !strings.HasPrefix(answer, "401") && !open {
@@ -176,17 +177,17 @@ func forbidden(r *trial) {
 	r.ends([]*knack{web})
 }
 
-// ofTheMoment matches the parts that differ between two answers to one request.
+// ofTheMoment matches the parts of an answer that differ when a request is repeated.
 var ofTheMoment = regexp.MustCompile(`(?m)Date:\[[^\]]*\]|Etag:\[[^\]]*\]|^id: .*$|(less than )?[0-9.]+ ?(ms|µs)`)
 
-// still returns a page or an answer without counts of requests and times.
+// still returns an answer without the counts and times that change with each request.
 func still(answer string) string {
 	return timeOfDay.ReplaceAllString(ofTheMoment.ReplaceAllString(answer, ""), "")
 }
 
 var timeOfDay = regexp.MustCompile(`(?m)Scanned .*? took |Content-Length:\[\d+\]|Last-Modified:\[[^\]]*\]`)
 
-// firstDifference shows the first difference of two texts.
+// firstDifference returns the surroundings of the first difference of two texts.
 func firstDifference(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -195,7 +196,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%s, and before %s", excerpt(b[max(0, n-40):]), excerpt(a[max(0, n-40):]))
 }
 
-// plain removes the requested name from an answer, in any case.
+// plain removes the requested name, in any case, and the parts that differ each time from an
+// answer.
 func plain(answer, name string) string {
 	answer = ofTheMoment.ReplaceAllString(answer, "")
 	return regexp.MustCompile(`(?i)`+regexp.QuoteMeta(name)+`|`+regexp.QuoteMeta(url.PathEscape(name))+`|`+regexp.QuoteMeta(url.QueryEscape(name))).ReplaceAllString(answer, "NAME")

@@ -16,12 +16,11 @@ import (
 	"time"
 )
 
-// target is a fuzz target and the property that it checks. Its package is the end of the
-// folder's path, so that a package can move.
+// target is a fuzz target and the property that it checks. pkg is the end of the path of its
+// package, so that a package can move.
 type target struct{ pkg, name, property string }
 
-// targets lists every fuzz target of the module. The part of this name fails if one is
-// missing here.
+// targets lists every fuzz target of the module. The part "fuzz" fails if one is missing here.
 var targets = []target{
 	{"skill/frontmatter", "FuzzParse", "frontmatter: every position is real, and a second YAML reader reads the same"},
 	{"skill/frontmatter", "FuzzRepair", "repair: name and description are read alike beside any faulty field"},
@@ -91,8 +90,8 @@ func fuzzParts() []part {
 
 var execs = regexp.MustCompile(`execs: (\d+)`)
 
-// fuzzing runs each target for 20 seconds, or for SAFETY_FUZZTIME. The fast form checks only the
-// list: go test ./... has tried all kept inputs.
+// fuzzing runs each target for 20 seconds, or for SAFETY_FUZZTIME. In the fast mode it checks only
+// that targets is complete, since go test ./... already tries the saved inputs.
 func fuzzing(r *trial) {
 	lasts := 20 * time.Second
 	if given, err := time.ParseDuration(os.Getenv("SAFETY_FUZZTIME")); err == nil {
@@ -121,7 +120,7 @@ func fuzzing(r *trial) {
 	compile, err := filepath.Abs("../../../.ci/fuzz-compile")
 	r.must(err)
 	for _, t := range targets {
-		// An input that is only new is not worth a minute of minimizing.
+		// Minimizing an input that merely covers new code is not worth a minute.
 		cmd := exec.Command("go", "test", "-count=1", "-run", "^"+t.name+"$", "-toolexec", "'"+compile+"'", "-fuzz", "^"+t.name+"$", "-fuzztime", lasts.String(), "-fuzzminimizetime", "100x", "./"+folder[t.pkg+"."+t.name])
 		cmd.Dir = moduleDir()
 		out, err := cmd.CombinedOutput()
@@ -136,7 +135,7 @@ func fuzzing(r *trial) {
 		}
 		r.check(t.pkg+"."+t.name, err)
 		r.count(n)
-		sofar, err = recorded(t.pkg+"."+t.name, n) // each as it ends: a run may be interrupted
+		sofar, err = recorded(t.pkg+"."+t.name, n) // after each target, since a run may be interrupted
 		r.must(err)
 	}
 	r.note("%d targets for %v each", len(targets), lasts)
@@ -147,15 +146,15 @@ func fuzzing(r *trial) {
 	}
 }
 
-// late reports whether only the fuzzer's time limit failed. The fuzzer now and then takes
-// that for a failure (golang/go#75804, fixed in Go 1.27), without a failing input.
+// late reports whether a failure is only the fuzzer's time limit. The fuzzer sometimes reports its
+// end as a failure without a failing input (golang/go#75804, fixed in Go 1.27).
 func late(out []byte) bool {
 	return bytes.Contains(out, []byte("context deadline exceeded")) && !bytes.Contains(out, []byte("Failing input")) && !bytes.Contains(out, []byte("panic:"))
 }
 
 func tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
 
-// fuzzTargets returns the fuzz targets in the sources.
+// fuzzTargets returns the names of the fuzz targets in the source files.
 func (r *trial) fuzzTargets() (names []string) {
 	r.Helper()
 	cmd := exec.Command("grep", "-rhoE", "--include=*_test.go", "--exclude-dir=node_modules", "--with-filename", "^func Fuzz[A-Za-z]*", ".")
@@ -169,7 +168,8 @@ func (r *trial) fuzzTargets() (names []string) {
 	return names
 }
 
-// recorded adds to the executions of all earlier runs, if SAFETY_WRITE asks for it.
+// recorded returns the executions of a target in all runs, including n new ones. With SAFETY_WRITE
+// it also writes the sum into testdata/fuzz.tsv.
 func recorded(of string, n int) (total int, err error) {
 	name := filepath.Join("testdata", "fuzz.tsv")
 	data, err := os.ReadFile(name)

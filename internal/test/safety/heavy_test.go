@@ -14,15 +14,15 @@ import (
 	"github.com/knack-dev/knack/internal/test/heavy"
 )
 
-// smallServer is the memory that doc/container.md gives a server.
+// smallServer is the memory limit that doc/container.md suggests for a server.
 const smallServer = 384 << 20
 
 func heavyPart() part {
 	return part{name: "heavy", promise: fmt.Sprintf("files of 2 MB in the shapes that cost a parser most: each is judged, and the server lives under a limit of %d MiB by the system", smallServer>>20), run: heavyFiles}
 }
 
-// heavyFiles has a server judge all shapes. Each skill has a script beside the file that is to enforce, so that
-// the log says when it was judged.
+// heavyFiles makes a server scan files of all shapes. Each skill also has a script with a finding
+// in the enforce lane, so that the log shows when the skill was scanned.
 func heavyFiles(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	shapes := 0
@@ -33,7 +33,7 @@ func heavyFiles(r *trial) {
 		shapes++
 		name := fmt.Sprintf("s-%02d", i)
 		files := map[string]string{"SKILL.md": heavy.Head(name) + "Read it.\n", "z.sh": "echo ZWNobyBoZWxsbw== | base64 -d | sh\n"}
-		if f.Path == "SKILL.md" { // which would be too large to be a skill's
+		if f.Path == "SKILL.md" { // as SKILL.md it would be too large
 			f.Path = "page.md"
 		}
 		files[f.Path] = f.Text
@@ -49,7 +49,7 @@ func heavyFiles(r *trial) {
 		judged := 0
 		for end := time.Now().Add(20 * time.Minute); judged < shapes && k.alive() && time.Now().Before(end); {
 			pause(time.Second)
-			if answer, err := http.Get(strings.TrimSuffix(k.url, "/mcp") + "/api/v1/problems"); err == nil { // which asks for a look
+			if answer, err := http.Get(strings.TrimSuffix(k.url, "/mcp") + "/api/v1/problems"); err == nil { // makes the server scan the files
 				_ = answer.Body.Close()
 			}
 			judged = strings.Count(k.said(), said)
@@ -71,7 +71,7 @@ func heavyFiles(r *trial) {
 	}
 }
 
-// peak returns the most memory that a server had.
+// peak returns the peak memory of a server.
 func (k *knack) peak() int64 {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.cmd.Process.Pid))
 	_, rest, ok := strings.Cut(string(data), "VmHWM:")

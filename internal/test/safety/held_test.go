@@ -26,21 +26,21 @@ func heldPart() part {
 	return part{name: "held", promise: "skills that scan.mode: enforce holds back, requested in every way: no answer has a word of them; they come and go within 2 s of a change", run: heldBack}
 }
 
-// decodes is a script with a finding to enforce.
+// decodes is a script with a finding in the enforce lane.
 const decodes = "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n"
 
 // heldPolicy holds back skills with findings in the enforce lane.
 const heldPolicy = "scan:\n  mode: enforce\n"
 
-// A heldSkill is held back for its files in bad, and is served once good replaces them. Only its
-// folder, name and files begin with zorv.
+// heldSkill is a skill that is held back because of its files in bad. It is served once the files
+// in good replace them. Only the folders, names and files of held skills begin with zorv.
 type heldSkill struct {
 	folder, name string
-	files        map[string]string // beside bad
+	files        map[string]string // the files that do not change
 	bad, good    map[string]string
 }
 
-// heldSkills makes one skill for each way to be bad. Each file has the canary.
+// heldSkills returns one skill for each reason to be held back. Each skill contains the canary.
 func heldSkills(c canary) []heldSkill {
 	main := func(name, more string) string {
 		return "---\nname: " + name + "\ndescription: About " + c.text + ".\n---\n# " + c.text + "\n" + more
@@ -82,7 +82,8 @@ func (h heldSkill) write(r *trial, root string, files ...map[string]string) {
 	}
 }
 
-// paths returns the skill's files.
+// paths returns the paths to request below the skill: its files, its folders, and a file that does
+// not exist.
 func (h heldSkill) paths() []string {
 	return slices.Concat(slices.Collect(maps.Keys(h.files)), slices.Collect(maps.Keys(h.bad)), []string{"SKILL.md", "", ".", "zorvscripts", "zorvdata.zip!zorvinner.sh", "none.md"})
 }
@@ -98,7 +99,7 @@ func (h heldSkill) names() (all []string) {
 	return all
 }
 
-// hidden returns the name by digest of the skill in a folder of that name.
+// hidden returns the digest name, with a tilde, of the skill in the folder of that name.
 func hidden(folder string) string {
 	digest, _ := hex.DecodeString(strings.TrimPrefix(newVersion("skill://"+folder+"/SKILL.md").digest, "sha256:"))
 	return "~" + hex.EncodeToString(digest[:6])
@@ -109,7 +110,7 @@ var (
 	zorv     = regexp.MustCompile(`(?i)zorv[a-z]*`)
 )
 
-// tells returns an error if an answer reveals more of a held skill than the request named.
+// tells returns an error if an answer reveals more about a held skill than the request contained.
 func (c canary) tells(answer, asked string) error {
 	if err := leaks(answer, map[string]canary{"a held skill": c}); err != nil {
 		return err
@@ -128,13 +129,13 @@ func (c canary) tells(answer, asked string) error {
 	return nil
 }
 
-// heldWorld is the servers over one root.
+// heldWorld is a root with held skills, and the servers over this root.
 type heldWorld struct {
 	r      *trial
 	canary canary
 	root   string
 	skills []heldSkill
-	asked  []heldSkill // which are asked for one by one: three in CI
+	asked  []heldSkill // the skills that are requested one by one; in CI only three
 	flags  []string
 	home   string
 	vias   []via
@@ -154,8 +155,8 @@ func newHeldWorld(r *trial) *heldWorld {
 	return w
 }
 
-// start starts a server for each set of tools, with the user's file, and one over HTTP, with
-// --config.
+// start starts a server over stdio for each set of tools, with the user's own knack.yaml, and one
+// server over HTTP, with --config.
 func (w *heldWorld) start() {
 	set := setting{home: w.home}
 	w.vias, w.sets = nil, nil
@@ -178,7 +179,7 @@ func (w *heldWorld) stop() {
 	}
 }
 
-// toolsOf returns the names of the tools that a server has.
+// toolsOf returns the names of the server's tools.
 func (w *heldWorld) toolsOf(v via) (names []string) {
 	answer, err := v.ask("tools/list", map[string]any{})
 	w.r.must(err)
@@ -196,7 +197,7 @@ func (w *heldWorld) toolsOf(v via) (names []string) {
 	return names
 }
 
-// lists returns the requests that list all skills, by name.
+// lists returns the requests that list all skills. The key names the request.
 func (w *heldWorld) lists() map[string]func() (string, error) {
 	all := map[string]func() (string, error){}
 	for _, v := range w.vias {
@@ -221,7 +222,8 @@ func (w *heldWorld) lists() map[string]func() (string, error) {
 	return all
 }
 
-// questions asks for one skill by all its names and files, by way.
+// questions returns the requests for one skill by all its names and files. The key names the
+// request.
 func (w *heldWorld) questions(h heldSkill) map[string]func() (string, error) {
 	all := map[string]func() (string, error){}
 	for _, v := range w.vias {
@@ -259,8 +261,7 @@ func (w *heldWorld) questions(h heldSkill) map[string]func() (string, error) {
 	return all
 }
 
-// absent sends every request, and requires that no answer has anything of the held
-// skills.
+// absent sends every request, and requires that no answer reveals anything about the held skills.
 func (w *heldWorld) absent(when string, skills []heldSkill) {
 	for _, h := range skills {
 		for name, ask := range w.questions(h) {
@@ -279,7 +280,7 @@ func (w *heldWorld) absent(when string, skills []heldSkill) {
 				for _, p := range webPlaces {
 					at := p.at(folder, path)
 					answer, err := w.ways.get(base + at)
-					if err == nil { // pages are for operators, and name held skills with reasons
+					if err == nil { // pages are for operators, and show the held skills with the reasons
 						err = leaks(answer, map[string]canary{"a held skill": w.canary})
 					}
 					if err == nil && p.reads && strings.HasPrefix(answer, "200") {
@@ -344,7 +345,8 @@ func heldBack(r *trial) {
 	w.stop()
 }
 
-// heldProjects serves a project whose knack.yaml has the section scan, over both transports.
+// heldProjects serves a project whose knack.yaml has a section scan, over both transports. It
+// checks that only the user's own file decides whether the skill is held back.
 func heldProjects(r *trial) {
 	for _, c := range []struct {
 		what, users, projects string
@@ -366,7 +368,7 @@ func heldProjects(r *trial) {
 		if c.projects != "" {
 			r.write(project, map[string]string{"knack.yaml": c.projects})
 		}
-		r.write(home, map[string]string{"named.yaml": c.users}) // over HTTP, no server starts beside such a file without --config
+		r.write(home, map[string]string{"named.yaml": c.users}) // over HTTP, no server starts with such a file in the home but without --config
 		named := filepath.Join(home, "named.yaml")
 		stdio, web := r.stdio(setting{home: home}, "--no-builtin", "--project", project), r.http(setting{home: home}, "--no-builtin", "--project", project, "--config", named)
 		w := &ways{r: r}
@@ -385,7 +387,8 @@ func heldProjects(r *trial) {
 	}
 }
 
-// told changes held skills, and requires that no client is notified.
+// told changes held skills and, beside them, the skill common. It requires that every client is
+// told of common, and of no held skill.
 func (w *heldWorld) told(when string) {
 	for i, k := range w.sets {
 		_, _ = k.call("logging/setLevel", map[string]any{"level": "debug"})
@@ -395,7 +398,8 @@ func (w *heldWorld) told(when string) {
 	stream := w.listen()
 	for _, h := range w.skills {
 		for at, text := range h.bad {
-			// An empty SKILL.md is invalid, and not held back: its place is told.
+			// A skill with an empty SKILL.md is invalid, and not held back, so clients are told of
+			// its place.
 			w.r.must(byRename(filepath.Join(w.root, h.folder, filepath.FromSlash(at)), text+"\n"))
 		}
 	}
@@ -431,8 +435,8 @@ func (w *heldWorld) told(when string) {
 	w.r.check(when+", told over HTTP", err)
 }
 
-// listen subscribes to every change, and to held files too, over HTTP, and returns the
-// notifications.
+// listen subscribes over HTTP to every change, also to files of held skills. It returns a channel
+// of the notifications.
 func (w *heldWorld) listen() <-chan string {
 	files := []string{"skill://common/a.md"}
 	for _, h := range w.skills {
@@ -452,7 +456,7 @@ func (w *heldWorld) listen() <-chan string {
 			if err != nil {
 				return
 			}
-			if !strings.Contains(line, "subscriptions/acknowledged") { // it repeats the request
+			if !strings.Contains(line, "subscriptions/acknowledged") { // the acknowledgement repeats the request
 				told <- line
 			}
 		}
@@ -460,7 +464,8 @@ func (w *heldWorld) listen() <-chan string {
 	return told
 }
 
-// commands runs the commands that show the served skills.
+// commands runs the commands that list the served skills. It checks that they do not show held
+// skills, and that --all shows them with the reason.
 func (w *heldWorld) commands() {
 	set := setting{home: w.home}
 	canaries := map[string]canary{"a held skill": w.canary}
@@ -499,10 +504,11 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// mend mends each skill, and spoils one of its scripts again.
+// mend replaces each skill's bad files, and then adds a bad script. It checks that the skill
+// appears and disappears in time.
 func (w *heldWorld) mend() {
 	base := strings.TrimSuffix(w.web.url, "/mcp")
-	// had counts the doors through which a skill is had.
+	// had returns the number of requests that can find a skill, and how many of them find it.
 	had := func(h heldSkill, name string) (doors, open int) {
 		for _, v := range w.vias {
 			for _, ask := range []func() (string, error){
@@ -555,7 +561,7 @@ func (w *heldWorld) mend() {
 	w.absent("turned bad", w.skills[:w.r.pick(1, 3)])
 }
 
-// at returns the path of the skill's URIs.
+// at returns the path of the skill's URIs. name is the skill's name.
 func (h heldSkill) at(name string) string {
 	if dir, _, nested := strings.Cut(h.folder, "/"); nested {
 		return dir + "/" + name

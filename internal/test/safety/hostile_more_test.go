@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// hostileSkillFiles requests every list, and every faulty skill by name, with every tool of
-// every set and every command.
+// hostileSkillFiles requests all lists and, by name, every skill with a hostile SKILL.md. It does
+// so with each set of tools, and with the commands.
 func hostileSkillFiles(r *trial) {
 	f := r.plantForest()
 	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
@@ -106,7 +106,7 @@ func hostileSkillFiles(r *trial) {
 	r.ends(servers)
 }
 
-// hostileArguments requests paths that name no file of the skill, in every way.
+// hostileArguments requests, in every way, paths that name no file of the skill.
 func hostileArguments(r *trial) {
 	f := r.plantForest()
 	base := filepath.Dir(f.root)
@@ -114,7 +114,7 @@ func hostileArguments(r *trial) {
 	all, servers := w.of()
 	for n, way := range all {
 		for i, path := range hostilePaths(base) {
-			if r.sampled(way, i) || r.fast && (i+n)%6 != 0 { // in CI each path takes a sixth of the ways
+			if r.sampled(way, i) || r.fast && (i+n)%6 != 0 { // in CI each path is requested in a sixth of the ways
 				continue
 			}
 			answer, err := timed(func() (string, error) { return way.ask("victim", path) })
@@ -123,7 +123,7 @@ func hostileArguments(r *trial) {
 			}
 			r.check(fmt.Sprintf("%s, %s", way.name, excerpt(path)), err)
 		}
-		// The skill's name does not lead out either.
+		// A hostile skill name does not lead out of the folder either.
 		for _, name := range []string{"..", ".", "", "victim/..", "../outside", "victim/../sibling", base, base + "/outside", "/", "sibling/../../outside", "\x00", "victim\x00", "%2e%2e", "dir-1:../outside", "dir-1:", ":", "victim/.git", strings.Repeat("../", 1000), strings.Repeat("x", 50_000)} {
 			for i, file := range []string{"file.txt", "private.md", "config"} {
 				if r.fast && i != n%3 {
@@ -152,7 +152,7 @@ func hostileArguments(r *trial) {
 			break
 		}
 	}
-	// Tools that take only a name.
+	// Tools and methods that take only a name.
 	for _, c := range longArguments(r.fast) {
 		for _, q := range []struct {
 			method string
@@ -175,17 +175,17 @@ func hostileArguments(r *trial) {
 	r.ends(servers)
 }
 
-// mostAnswer is larger than any answer about the forest that does not repeat the request.
+// mostAnswer is larger than any answer about the forest that does not echo the request.
 const mostAnswer = 64 << 10
 
-// longArgument is a skill and a file to ask for.
+// longArgument is a skill name and a path of a file to request.
 type longArgument struct{ what, skill, path string }
 
-// longArguments returns names and paths that are expensive to parse: many parts, and many
-// characters that fold or compose. CI uses the most expensive ones.
+// longArguments returns names and paths that are expensive to parse: with many elements, or with
+// many characters that fold or compose. In CI it returns only the most expensive ones.
 func longArguments(inCI bool) (all []longArgument) {
 	folds := 3
-	if inCI { // other tests run beside it, and its time counts
+	if inCI { // other tests run at the same time, and the time counts
 		folds = 1
 	}
 	all = append(all, longArgument{fmt.Sprintf("a name of %d MiB that folds", folds), "a" + strings.Repeat("İ", folds<<19), "docs/in.md"})
@@ -210,7 +210,7 @@ func longArguments(inCI bool) (all []longArgument) {
 	return all
 }
 
-// withoutEcho removes the parts of an answer that only repeat the request.
+// withoutEcho removes from an answer every copy of the requested text.
 func withoutEcho(answer, asked string) string {
 	if asked == "" {
 		return answer
@@ -218,8 +218,8 @@ func withoutEcho(answer, asked string) string {
 	return strings.ReplaceAll(answer, asked, "")
 }
 
-// hostilePermissions is the only part in which file modes matter, since root can read
-// everything.
+// hostilePermissions is the only part in which file modes matter, so it runs knack as another user
+// than root, who can read everything.
 func hostilePermissions(r *trial) {
 	if os.Getuid() != 0 {
 		r.untry("only root can make files that its other users may not read")
@@ -255,7 +255,7 @@ func hostilePermissions(r *trial) {
 			r.check(fmt.Sprintf("%s, %s/%s", way.name, c.skill, c.path), err)
 		}
 	}
-	// Every fault is reported with its place.
+	// list --all reports every fault with its place.
 	o := r.run(w.set, append([]string{"list", "--all"}, w.flags...)...)
 	for _, want := range []string{"noread", "closed", "below/closed", "permission denied"} {
 		var err error
@@ -267,7 +267,7 @@ func hostilePermissions(r *trial) {
 	r.ends(servers)
 }
 
-// hostileWidth is a tree that is only large.
+// hostileWidth tests a tree that is harmless but very large.
 func hostileWidth(r *trial) {
 	base := r.dir()
 	root := filepath.Join(base, "skills")
@@ -277,14 +277,14 @@ func hostileWidth(r *trial) {
 		at := filepath.Join(root, "wide", fmt.Sprintf("file-%06d.md", i))
 		r.must(os.WriteFile(at, []byte("x"), 0o644))
 	}
-	for i := range links { // each leads to the next
+	for i := range links { // each link leads to the next
 		r.must(os.Symlink(fmt.Sprintf("l-%06d", i+1), filepath.Join(root, "links", fmt.Sprintf("l-%06d", i))))
 	}
 	for i := range 1000 {
 		r.must(os.Mkdir(filepath.Join(root, fmt.Sprintf("empty-%06d", i)), 0o755))
 	}
 	r.must(os.MkdirAll(filepath.Join(root, strings.Repeat("deep/", 200)), 0o755))
-	for i := range 25 { // 2^25 ways through a small tree
+	for i := range 25 { // 2^25 paths through a small tree
 		for _, x := range []string{"x", "y"} {
 			dir := filepath.Join(root, "small", fmt.Sprintf("d%02d", i))
 			r.must(os.MkdirAll(dir, 0o755))
@@ -299,7 +299,7 @@ func hostileWidth(r *trial) {
 			{"links", "l-000000", ""}, {"links", fmt.Sprintf("l-%06d", links-1), ""}, {"links", ".", ""}, {"small", "SKILL.md", "INSIDE small"}, {"small", "d00/" + strings.Repeat("x/", 24) + "x", ""},
 			{"small", ".", ""}, {"gone", "SKILL.md", ""},
 		} {
-			if way.slow && i%5 != 0 { // each looks through the whole tree
+			if way.slow && i%5 != 0 { // each command scans the whole tree
 				continue
 			}
 			answer, err := timed(func() (string, error) { return way.ask(c.skill, c.path) })

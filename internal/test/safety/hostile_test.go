@@ -24,7 +24,7 @@ func treeParts() []part {
 	}
 }
 
-// hostileEntries requests every entry in every way.
+// hostileEntries requests every entry of the forest in every way.
 func hostileEntries(r *trial) {
 	f := r.plantForest()
 	stop := f.grow(r)
@@ -41,17 +41,17 @@ func hostileEntries(r *trial) {
 				err = f.judge(answer, e, way)
 			}
 			if !r.check(fmt.Sprintf("%s, %q", way.name, e.path), err) && errors.Is(err, errNoAnswer) && dead(servers) {
-				return // all further cases would fail alike
+				return // all further cases would fail in the same way
 			}
 		}
 	}
 	r.ends(servers)
 }
 
-// sampled selects the cases to skip in CI: nine in ten of the ways that start a process.
+// sampled reports whether CI skips case i: nine in ten cases of the ways that start a process.
 func (r *trial) sampled(w way, i int) bool { return r.fast && w.slow && i%10 != 0 }
 
-// judge compares an answer with the permitted content of the entry.
+// judge returns an error if an answer has a content that the entry does not permit.
 func (f *forest) judge(answer string, e entry, w way) error {
 	if err := leaks(answer, f.canaries); err != nil {
 		return err
@@ -63,14 +63,14 @@ func (f *forest) judge(answer string, e entry, w way) error {
 	if e.inside != "" && strings.HasPrefix(e.path, "docs/") && !strings.Contains(content, e.inside) {
 		return fmt.Errorf("does not hold %q: %s", e.inside, excerpt(answer))
 	}
-	// Odd names may be refused, but never mean another file.
+	// A file with an odd name may be refused, but the answer must never be another file.
 	if i := strings.Index(content, "INSIDE"); i >= 0 && (e.inside == "" || !strings.HasPrefix(content[i:], e.inside)) {
 		return fmt.Errorf("holds another file's %q", content[i:min(i+30, len(content))])
 	}
 	return nil
 }
 
-// decodedBlobs decodes the base64 content of an answer.
+// decodedBlobs decodes the first base64 blob of an answer.
 func decodedBlobs(answer string) string {
 	_, rest, ok := strings.Cut(answer, `"blob":"`)
 	if !ok {
@@ -81,7 +81,7 @@ func decodedBlobs(answer string) string {
 	return string(data)
 }
 
-// grow lets a file grow and shrink while it is read.
+// grow starts to make a file grow and shrink while it is read. stop ends that.
 func (f *forest) grow(r *trial) (stop func()) {
 	file, err := os.OpenFile(filepath.Join(f.victim(), "special/growing.log"), os.O_WRONLY|os.O_APPEND, 0)
 	r.must(err)
@@ -111,7 +111,7 @@ func dead(servers []*knack) bool {
 	return false
 }
 
-// ends counts a case for each server: it is still alive and ends properly.
+// ends checks that each server is still alive, has not panicked, and ends properly.
 func (r *trial) ends(servers []*knack) {
 	for _, k := range servers {
 		err := func() error {

@@ -23,7 +23,8 @@ func httpParts() []part {
 	}
 }
 
-// hostsAndOrigins compares every cell with a second, short implementation of the two lists.
+// hostsAndOrigins compares the status for each combination of host, origin and request with a
+// second, short implementation of the allow lists.
 func hostsAndOrigins(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
@@ -36,7 +37,7 @@ func hostsAndOrigins(r *trial) {
 	client := &http.Client{Timeout: r.patience(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, host := range slices.Concat(good, bad) {
 		for _, origin := range []string{"", "self", "https://app.example", "https://evil.example", "null", "http://app.example", "https://app.example.evil.example", "https://app.example:444", "http://localhost:1", "file://", "two"} {
-			// The protocol and all other routes are behind the same lists.
+			// The same lists guard the protocol and all other routes.
 			for _, place := range []string{"GET /mcp", "POST /mcp", "DELETE /mcp", "OPTIONS /mcp", "PUT /mcp", "HEAD /mcp", "GET /", "GET /skills/git/", "GET /raw/git/SKILL.md", "GET /api/v1/skills", "GET /.well-known/agent-skills/index.json", "GET /metrics", "POST /api/v1/skills"} {
 				method, at, _ := strings.Cut(place, " ")
 				req, err := http.NewRequest(method, strings.TrimSuffix(k.url, "/mcp")+at, nil)
@@ -82,7 +83,8 @@ func hostsAndOrigins(r *trial) {
 	}
 }
 
-// caps opens one more than permitted of everything that lasts.
+// caps opens one session, subscription and stream more than permitted, and checks that it is
+// refused.
 func caps(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	r.write(root, map[string]string{"git/SKILL.md": skillMD("git", "x")})
@@ -103,7 +105,7 @@ func caps(r *trial) {
 		defer resp.Body.Close()
 		data, err := io.ReadAll(resp.Body)
 		id := resp.Header.Get("Mcp-Session-Id")
-		if id != "" { // a session without initialized is ended for others
+		if id != "" { // the server may end an uninitialized session to make room
 			err = errors.Join(err, initialized(client, k, id))
 		}
 		return id, resp.Status + string(data), err
@@ -144,7 +146,7 @@ func caps(r *trial) {
 	r.check("room for one", err)
 	refused("one session too many again")
 
-	// A session's subscriptions.
+	// The subscriptions of one session.
 	w := &ways{r: r, client: client}
 	for i := range most + 1 {
 		answer, err := w.post(k, legacyEra, sessions[1], "resources/subscribe", map[string]any{"uri": fmt.Sprintf("skill://git/f-%04d.md", i)})

@@ -16,7 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// kills kills --fix and --write at any moment and checks the files.
+// kills kills check --fix and connect --write at many moments, and checks that each file is the old
+// or the new one.
 func kills(r *trial) {
 	home := r.dir()
 	file, config := filepath.Join(home, "skills/git/SKILL.md"), filepath.Join(home, ".cursor/mcp.json")
@@ -38,15 +39,16 @@ func kills(r *trial) {
 			r.Fatalf("%s changed nothing: %s", c.name, o.all())
 		}
 		n, kills, olds, news := r.pick(50, 600), 0, 0, 0
-		// On a machine that has become busy the command takes longer than it did at first.
+		// On a machine that has become busy, the command takes longer than on its first run.
 		for i := 0; i < n || news == 0 && i < 4*n; i++ {
-			// A process killed while it writes leaves its temporary file, which has a
-			// dot and is never served.
+			// A process that is killed while it writes leaves its temporary file. Its name begins
+			// with a dot, and it is never served.
 			r.must(os.RemoveAll(filepath.Dir(c.file)))
 			r.write(filepath.Dir(c.file), map[string]string{filepath.Base(c.file): c.old})
 			cmd := r.command(setting{home: home}, c.args...)
 			r.must(cmd.Start())
-			// From its start to shortly after its end, in steps that differ between rounds.
+			// The kill comes between the start and shortly after the end, in steps that differ
+			// between rounds.
 			pause(whole * time.Duration(i) * 13 / time.Duration(n) / 10)
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
@@ -70,23 +72,23 @@ func kills(r *trial) {
 	}
 }
 
-// replace gives a file a new content in one step, as editors do: a file that is truncated
-// and then written is not a skill in between, and an answer may say so.
+// replace gives a file a new content in one step, as editors do. A file that is truncated and then
+// written is not a skill in between, and an answer may report that.
 func (r *trial) replace(at, text string) {
 	r.must(os.WriteFile(at+"~", []byte(text), 0o644))
 	r.must(os.Rename(at+"~", at))
 }
 
-// jumping makes a process's clock jump years ahead and back, once a second, while the
-// clock of timers runs normally.
+// jumping makes the clock of a process jump years ahead and back, once a second. The clock of its
+// timers runs normally.
 var jumping = change{"std:time/time.go", "func Now() Time {\n	sec, nsec, mono := runtimeNow()\n", `func Now() Time {
 	sec, nsec, mono := runtimeNow()
 	sec += [4]int64{0, 10 * 365 * 86400, -20 * 365 * 86400, -3600}[mono/1e9%4]
 `}
 
-// untilJump waits until a given time before the clock jumps from its latest year to its
-// earliest. It jumps when the machine's uptime passes 2 of every 4 seconds; a negative time
-// is after the jump.
+// untilJump waits until the clock is the given time before the jump from its latest year to its
+// earliest. A negative time is after the jump. The clock jumps when the machine's uptime, modulo 4
+// seconds, passes 2 seconds.
 func untilJump(before time.Duration) {
 	const cycle = 4 * time.Second
 	var since unix.Timespec
@@ -94,8 +96,8 @@ func untilJump(before time.Duration) {
 	pause((2*time.Second - before - time.Duration(since.Nano())%cycle + 2*cycle) % cycle)
 }
 
-// clockJumps edits files under a server whose clock jumps, and gives files times that
-// no clock shows.
+// clockJumps edits files below a server whose clock jumps, and sets modification times that no
+// clock shows. It checks that each answer has the new text.
 func clockJumps(r *trial) {
 	if out, err := exec.Command("go", "env", "GOROOT").Output(); err != nil || len(out) == 0 {
 		r.untry("no source of the standard library: %v", err)
@@ -109,7 +111,7 @@ func clockJumps(r *trial) {
 	w := r.pick(40, 120)
 	for i := 1; i <= w; i++ {
 		at := filepath.Join(root, "git/SKILL.md")
-		if i%10 == 0 { // results of calls have the latest year, and the next ones the earliest
+		if i%10 == 0 { // the first results get times in the latest year, and the next ones in the earliest
 			untilJump(50 * time.Millisecond)
 		}
 		r.replace(at, text(i))
@@ -126,7 +128,7 @@ func clockJumps(r *trial) {
 			}
 			r.check(fmt.Sprint(q["name"], " after a change"), err)
 		}
-		// Lists follow, too.
+		// Lists show the change, too.
 		if i%10 == 0 {
 			untilJump(-20 * time.Millisecond)
 		}

@@ -14,19 +14,19 @@ import (
 	"testing"
 )
 
-// A mutation is one fault in knack, and the test that must notice it.
+// mutation is one fault to put into knack, and the test that must notice it.
 type mutation struct {
 	name    string
-	promise string // that breaks
-	by      string // a part, as hostile-tree/entries, or a package and the tests of it: ./tool TestX
-	says    string // text in the failure: a test that fails for another reason has not noticed
+	promise string // the promise that the fault breaks
+	by      string // a part, such as hostile-tree/entries, or a package and a pattern of its tests: ./tool TestX
+	says    string // a pattern for the failure message; a failure with another message does not count
 	changes []change
 }
 
-// A change replaces the only from in file by to, at build time.
+// change replaces the only occurrence of from in a file with to, at build time.
 type change struct{ file, from, to string }
 
-// mutations lists one fault for each of the gravest promises.
+// mutations lists one fault for each of the most important promises.
 var mutations = []mutation{
 	{"contract-002", "contract 002: an empty line follows the base directory", "./internal/test/contracttest ^TestUniversal$", "", []change{
 		{"tool/skill.go", `h.BaseLine(ctx, now) + "\n\n"`, `h.BaseLine(ctx, now) + "\n"`}}},
@@ -83,9 +83,9 @@ var mutations = []mutation{
 		{"internal/base/limit/budget.go", "own > share && all", "own < 0 && all"}}},
 }
 
-// TestMutations puts each fault into knack and requires that its test fails with the
-// expected message. MUTATE chooses: tests for those that tests of packages notice, parts
-// for those that take the built binary, all for both.
+// TestMutations puts each fault into knack and requires that its test fails with the expected
+// message. MUTATE selects the faults: "tests" for those that tests of packages notice, "parts" for
+// those that parts with the built binary notice, "all" for both.
 func TestMutations(t *testing.T) {
 	want := os.Getenv("MUTATE")
 	switch want {
@@ -112,7 +112,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// tested runs the tests of a package with the fault, and returns the failure.
+// tested runs the tests of a package with the fault, and returns the failure message.
 func (m mutation) tested(t *testing.T, pkg, tests string) string {
 	t.Helper()
 	overlay, err := overlaid(t.TempDir(), m.changes)
@@ -135,12 +135,12 @@ func (m mutation) tested(t *testing.T, pkg, tests string) string {
 	return string(out[at:])
 }
 
-// tried runs a part with a binary that has the fault, and returns the failure.
+// tried runs a part with a binary that has the fault, and returns the failure message.
 func (m mutation) tried(t *testing.T) string {
 	t.Helper()
 	r := &trial{T: t, fast: true, changes: m.changes, says: regexp.MustCompile(m.says)}
 	ended := make(chan struct{})
-	go func() { // a goroutine of its own, which check ends
+	go func() { // a goroutine of its own, since check ends it
 		defer close(ended)
 		partOf(t, m.by).run(r)
 	}()
@@ -169,7 +169,8 @@ func partOf(t *testing.T, name string) part {
 	return part{}
 }
 
-// TestMutationsApply checks that the changes fit the code, without building anything.
+// TestMutationsApply checks, without building anything, that each change finds its text in the
+// code, and that the part or package that must notice it exists.
 func TestMutationsApply(t *testing.T) {
 	for _, m := range mutations {
 		if _, err := overlaid(t.TempDir(), m.changes); err != nil {
@@ -183,9 +184,9 @@ func TestMutationsApply(t *testing.T) {
 	}
 }
 
-// overlaid writes the changed files and the list of them that the go command takes with
-// -overlay. A change whose text is not exactly once in its file is an error: the code has
-// changed, and the change must follow.
+// overlaid writes the changed files, and the file that the go command takes with -overlay. It
+// returns an error if the text of a change does not occur exactly once in its file. Then the code
+// was edited, and the change must be adapted.
 func overlaid(dir string, changes []change) (string, error) {
 	if len(changes) == 0 {
 		return "", nil

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These parts ask for files that are older than the granularity of their stamps: a server
-// keeps something between two calls only for such files.
+// The files and folders of these parts are older than the granularity of their stamps. A server
+// caches data between two calls only for such files.
 
-// aged is how old files must be for their stamps to prove something.
+// aged is how old files must be for their stamps to be reliable.
 const aged = 2500 * time.Millisecond
 
 func raceOldParts() []part {
@@ -33,8 +33,8 @@ func secretSessionParts() []part {
 	return []part{{name: "sessions", promise: "calls of two tokens with canaries in their headers and arguments: none in a log, none in another's answer", run: secretsOfSessions}}
 }
 
-// messageOf returns the message in an answer. Over HTTP, headers precede it, and it may be
-// an event.
+// messageOf returns the JSON message in an answer. Over HTTP, the headers come first, and the
+// message may be an event.
 func messageOf(answer string) string {
 	if _, body, ok := strings.Cut(answer, "]\n"); ok && !strings.HasPrefix(answer, "{") {
 		answer = body
@@ -45,7 +45,7 @@ func messageOf(answer string) string {
 	return answer
 }
 
-// answerText returns the text of a file in an answer, or "" if there is no such text.
+// answerText returns the text of a file in an answer, or "" if the answer has none.
 func answerText(answer string) string {
 	var m struct {
 		Result struct {
@@ -74,7 +74,7 @@ func swapsOfOld(r *trial) {
 	root := filepath.Join(base, "skills")
 	outside := newCanary("race old")
 	main := [2]version{newVersion("---\nname: t\ndescription: Edition A.\n---\nINSIDE A\n"), newVersion("---\nname: t\ndescription: Edition B, longer.\n---\nINSIDE B " + strings.Repeat("b", 5000) + "\n")}
-	// Short enough to arrive whole in an answer to a client that knack does not know.
+	// Short enough that a client that knack has no profile of gets the whole text.
 	data := [2]version{newVersion("INSIDE A"), newVersion("INSIDE B " + strings.Repeat("b", 15_000))}
 	r.write(base, map[string]string{
 		"skills/s/SKILL.md": skillMD("s", "Stands."), "skills/s/d/in.md": data[0].text, "spare/d/in.md": data[1].text,
@@ -89,7 +89,7 @@ func swapsOfOld(r *trial) {
 	pause(aged)
 	type question struct {
 		name     string
-		swaps    string // the entry exchanged below it
+		swaps    string // the exchanged entry that contains the file
 		versions [2]version
 		ask      func() (string, error)
 	}
@@ -128,7 +128,8 @@ func swapsOfOld(r *trial) {
 		r.must(unix.Renameat2(unix.AT_FDCWD, filepath.Join(base, in+what), unix.AT_FDCWD, filepath.Join(base, "spare", what), unix.RENAME_EXCHANGE))
 	}
 	all := []string{"d", "e", "x", "t"}
-	// of checks that an answer is of one of the versions, or of version only.
+	// of checks that an answer has one of the two versions, or, if only is not negative, that
+	// version.
 	of := func(q question, answer string, only int) error {
 		if err := leaks(answer, map[string]canary{"a file outside": outside}); err != nil {
 			return err
@@ -153,7 +154,7 @@ func swapsOfOld(r *trial) {
 		}
 		return fmt.Errorf("not of version %d: %s", only, excerpt(answer))
 	}
-	// One after the other, so that each answer is known.
+	// One exchange after the other, so that the expected version is known.
 	swaps, rounds := 0, r.pick(30, 300)
 	for n := range rounds {
 		for _, q := range questions {
@@ -173,10 +174,10 @@ func swapsOfOld(r *trial) {
 			swaps++
 		}
 		if n%10 == 9 {
-			pause(aged) // folders have stamps too
+			pause(aged) // folders have stamps, too
 		}
 	}
-	// All calls at the same time.
+	// All calls and exchanges concurrently.
 	var done atomic.Bool
 	var count atomic.Int64
 	var swappers, readers sync.WaitGroup
@@ -185,7 +186,7 @@ func swapsOfOld(r *trial) {
 			for n := 0; !done.Load(); n++ {
 				swap(what)
 				count.Add(1)
-				pause(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // leaves time to be asked twice
+				pause(time.Duration(1+(n*(7+i))%13) * time.Millisecond) // leaves time for two calls
 			}
 		})
 	}
@@ -288,11 +289,11 @@ func secretsOfSessions(r *trial) {
 				"resources/read": {"resources/read", map[string]any{"uri": "skill://" + name + "/notes.md"}, "NOTES " + name},
 				"skills/get":     {"skills/get", map[string]any{"uri": "skill://" + name + "/SKILL.md"}, "skill://" + name + "/notes.md"},
 			} {
-				// An argument that is neither a name nor a path is in no answer and no log,
+				// An argument that is neither a name nor a path appears in no answer and no log,
 				// however often it is sent.
 				argument := newCanary(fmt.Sprint("argument ", i, name, what))
 				planted["an argument"+argument.text] = argument
-				params := map[string]any{"_meta": map[string]any{"example.com/note": argument.text}} // except in the newer era, which has its own _meta
+				params := map[string]any{"_meta": map[string]any{"example.com/note": argument.text}} // the newer era replaces this with a _meta of its own
 				for key, v := range ask.params {
 					params[key] = v
 				}

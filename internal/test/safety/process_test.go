@@ -20,8 +20,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// patience bounds the wait for events without a promised time; promised times are cases
-// with their own bound. A mutated binary is given up sooner.
+// patience bounds the wait for events that have no promised time. A promised time has a case with
+// its own bound. With a mutated binary the wait is shorter.
 func (r *trial) patience() time.Duration {
 	if r.says != nil {
 		return 4 * time.Second
@@ -29,17 +29,17 @@ func (r *trial) patience() time.Duration {
 	return 20 * time.Second
 }
 
-// setting configures a run of knack.
+// setting configures one run of knack.
 type setting struct {
 	env    []string
-	home   string // "" is a fresh one
+	home   string // "" stands for a fresh one
 	nobody bool   // as a user without rights
-	files  int    // the limit of open files, 0 is the system's
+	files  int    // the limit on open files; 0 leaves the system's
 	stdin  io.Reader
 }
 
-// command prepares a run in a fresh home without the caller's environment, so that
-// nothing of this machine gets into an answer.
+// command prepares a run in a fresh home and without the caller's environment, so that no answer
+// contains anything of this machine.
 func (r *trial) command(s setting, args ...string) *exec.Cmd {
 	r.Helper()
 	if s.home == "" {
@@ -62,7 +62,7 @@ func (r *trial) command(s setting, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// dir returns a new folder that all users may enter.
+// dir returns a new folder that all users may read.
 func (r *trial) dir() string {
 	r.Helper()
 	dir := r.TempDir()
@@ -76,7 +76,7 @@ func (r *trial) dir() string {
 
 // ran is the result of a command.
 type ran struct {
-	status      int // -1: a signal, or it did not end in time
+	status      int // -1 means that a signal ended it, or that it did not end in time
 	out, errout string
 	took        time.Duration
 }
@@ -112,10 +112,10 @@ type knack struct {
 	log   bytes.Buffer
 	heard chan struct{} // closed when the log has its first line
 	other bytes.Buffer  // lines on stdout that are not answers
-	heaps chan string   // its reports about the heap
+	heaps chan string   // the server's reports about its heap
 }
 
-// start runs a server over stdio, or over HTTP if args say so.
+// start runs a server over stdio, or over HTTP if the arguments select HTTP.
 func (r *trial) start(s setting, args ...string) *knack {
 	r.Helper()
 	k := &knack{r: r, cmd: r.command(s, append([]string{"serve"}, args...)...), ended: make(chan struct{}), wait: map[int]chan []byte{}, heard: make(chan struct{}), heaps: make(chan string, 1)}
@@ -149,7 +149,7 @@ func (k *knack) hear(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for first := true; ; {
 		line, err := lines.ReadString('\n')
-		if strings.HasPrefix(line, "safety: ") { // of tellsHeap, not of knack
+		if strings.HasPrefix(line, "safety: ") { // from tellsHeap, not from knack
 			k.heaps <- line
 			continue
 		}
@@ -174,7 +174,7 @@ func (k *knack) said() string {
 	return k.log.String() + k.other.String()
 }
 
-// listen delivers the answers.
+// listen delivers each answer to the call that waits for it.
 func (k *knack) listen(from io.Reader) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
@@ -215,7 +215,7 @@ func (k *knack) alive() bool {
 
 var errNoAnswer = errors.New("no answer")
 
-// send writes a call and returns a channel for its answer.
+// send writes a call and returns a channel for the answer.
 func (k *knack) send(method string, params any) (chan []byte, error) {
 	to := make(chan []byte, 1)
 	k.mu.Lock()
@@ -233,7 +233,7 @@ func (k *knack) send(method string, params any) (chan []byte, error) {
 	return to, err
 }
 
-// call returns the whole answering line.
+// call makes a call and returns the answer, a whole line.
 func (k *knack) call(method string, params any) ([]byte, error) {
 	return k.answer(k.send(method, params))
 }
@@ -252,7 +252,7 @@ func (k *knack) answer(to chan []byte, err error) ([]byte, error) {
 	}
 }
 
-// initialize begins a session over stdio and waits for the first list.
+// initialize begins a session over stdio and waits for its first list of tools.
 func (k *knack) initialize() {
 	k.r.Helper()
 	_, err := k.call("initialize", map[string]any{
@@ -265,7 +265,7 @@ func (k *knack) initialize() {
 	k.r.must(err)
 }
 
-// end closes the input and returns the status.
+// end closes the server's input and returns the exit status, or -2 if the server does not end.
 func (k *knack) end() int {
 	_ = k.in.Close()
 	select {
@@ -276,7 +276,7 @@ func (k *knack) end() int {
 	}
 }
 
-// stdio runs a server over stdio with a session.
+// stdio runs a server over stdio and begins a session.
 func (r *trial) stdio(s setting, args ...string) *knack {
 	r.Helper()
 	k := r.start(s, args...)
@@ -284,7 +284,7 @@ func (r *trial) stdio(s setting, args ...string) *knack {
 	return k
 }
 
-// http runs a server over HTTP on a port of its choice.
+// http runs a server over HTTP on a free port.
 func (r *trial) http(s setting, args ...string) *knack {
 	r.Helper()
 	k := r.start(s, append([]string{"--http", "127.0.0.1:0"}, args...)...)
@@ -300,7 +300,7 @@ func (r *trial) http(s setting, args ...string) *knack {
 	return k
 }
 
-// pause waits in real time: until the stamps of files are old, during an interval that is
+// pause waits in real time. It waits until the stamps of files are old, during an interval that is
 // measured, or between two changes, so that readers get the processor.
 func pause(d time.Duration) { time.Sleep(d) }
 

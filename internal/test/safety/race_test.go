@@ -25,7 +25,7 @@ func raceParts() []part {
 	}}
 }
 
-// version is one of the two contents that a file alternates between.
+// version is one of the two contents between which a file alternates.
 type version struct{ text, digest string }
 
 func newVersion(text string) version {
@@ -33,16 +33,17 @@ func newVersion(text string) version {
 	return version{text, "sha256:" + hex.EncodeToString(sum[:])}
 }
 
-// swaps exchanges names as fast as the system can while servers read them.
+// swaps exchanges files and folders as fast as the system can while servers read them. It checks
+// that each answer is of one version, and none of a file outside.
 func swaps(r *trial) {
 	base := filepath.Join(r.dir(), "tree")
-	if !r.mount(base, "64m") { // on a disk the swaps would be a tenth
+	if !r.mount(base, "64m") { // on a disk there would be only a tenth of the exchanges
 		return
 	}
 	root := filepath.Join(base, "skills")
 	outside := newCanary("race")
 	main := [2]version{newVersion("---\nname: s\ndescription: Edition A.\n---\nINSIDE A\n"), newVersion("---\nname: s\ndescription: Edition B, longer.\n---\nINSIDE B " + strings.Repeat("b", 15_000) + "\n")}
-	// Short enough to arrive whole in an answer to a client that knack does not know.
+	// Short enough that a client that knack has no profile of gets the whole text.
 	data := [2]version{newVersion("INSIDE A"), newVersion("INSIDE B " + strings.Repeat("b", 15_000))}
 	r.write(base, map[string]string{
 		"outside/in.md": outside.text, "outside/f.md": outside.text, "outside/SKILL.md": skillMD("s", outside.text),
@@ -68,7 +69,8 @@ func swaps(r *trial) {
 					return
 				}
 				count.Add(1)
-				// Not in step with the readers, which need the processor too.
+				// A pause, so that the exchanges are not in step with the readers, which need the
+				// processor too.
 				if n%(11+i) == 0 {
 					pause(time.Millisecond)
 				}
@@ -108,8 +110,8 @@ func swaps(r *trial) {
 	}
 	var good sync.Map
 	begin, most := time.Now(), time.Duration(r.pick(4, 60))*time.Second
-	// met is set when each request was answered once, for which a busy machine needs
-	// longer.
+	// met reports whether each request has been answered with content. A busy machine needs longer
+	// for that.
 	met := func() bool {
 		for name := range questions {
 			if _, ok := good.Load(name); !ok && !strings.HasPrefix(name, "the directory") {
@@ -119,7 +121,7 @@ func swaps(r *trial) {
 		return true
 	}
 	if r.says != nil {
-		most = 40 * time.Second // or until it is noticed
+		most = 40 * time.Second // or until the fault is noticed
 	}
 	var readers sync.WaitGroup
 	for range 4 {
@@ -165,10 +167,10 @@ func swaps(r *trial) {
 	r.ends([]*knack{k, web})
 }
 
-// agrees checks that an answer describes one version of a file: the whole text, the digest
-// with its size, the frontmatter with its digest.
+// agrees checks that an answer describes one version of a file. It compares the whole text, the
+// digest with its size, and the frontmatter with its digest.
 func agrees(name, answer string, main, data [2]version) error {
-	if strings.HasPrefix(name, "raw ") { // the file itself, behind a status
+	if strings.HasPrefix(name, "raw ") { // the body is the file itself, after a line with the status
 		status, body, _ := strings.Cut(answer, "\n")
 		versions := data
 		if strings.HasSuffix(name, "SKILL.md") {
@@ -190,7 +192,7 @@ func agrees(name, answer string, main, data [2]version) error {
 		}
 		s := listedSkill{Frontmatter: m.Frontmatter}
 		for _, f := range m.Files {
-			if f.Digest != "" { // it could be read
+			if f.Digest != "" { // the file could be read
 				s.Resources = append(s.Resources, f)
 			}
 		}
@@ -239,7 +241,7 @@ func agrees(name, answer string, main, data [2]version) error {
 	return nil
 }
 
-// listedSkill is an entry of skills/list and skills/get.
+// listedSkill is a skill in an answer to skills/list or skills/get.
 type listedSkill struct {
 	Frontmatter struct{ Description string }
 	Resources   []listedFile

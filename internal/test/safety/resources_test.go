@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// mostFiles bounds the open files: 5 of the process, 8 of the runtime and the watcher, and
-// up to two folders and a file for each scan worker and concurrent call.
+// mostFiles bounds the open files of a server. It needs 5 for the process, 8 for the runtime and
+// the watcher, and up to two folders and a file for each scan worker and concurrent call.
 const mostFiles = 96
 
 func resourceParts() []part {
@@ -106,8 +106,8 @@ func memory(r *trial) {
 	r.longSession(root)
 }
 
-// longSession calls often in one session, which must not leave anything either. Large
-// answers first and last evict the small ones that are kept for a resuming client.
+// longSession makes many calls in one session, and checks that they leak no memory either. Large
+// answers before and after evict the small answers that are stored for a client that resumes.
 func (r *trial) longSession(root string) {
 	web := r.http(setting{}, "--no-builtin", "--dir", root)
 	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}
@@ -137,8 +137,8 @@ func (r *trial) longSession(root string) {
 		}
 	}
 	call(1000) // the index, pools, connections and other bounded memory fill up first
-	// The watch of the folders begins some seconds after the start, and takes a few
-	// goroutines and a thousand objects once.
+	// The watch of the folders begins some seconds after the start. It costs a few goroutines and a
+	// thousand objects, which stay.
 	testwait.Until(r, func() bool { return web.watches() >= 201 }, "not all of 201 folders are watched")
 	before := full()
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); {
@@ -161,7 +161,7 @@ func (r *trial) longSession(root string) {
 	web.kill()
 }
 
-// watches returns the number of folders that a server watches.
+// watches returns the number of folders that a server watches with inotify.
 func (k *knack) watches() (n int) {
 	infos, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", k.cmd.Process.Pid))
 	for _, info := range infos {
@@ -171,7 +171,7 @@ func (k *knack) watches() (n int) {
 	return n
 }
 
-// sessions begins and ends sessions, and checks that no memory is leaked.
+// sessions begins and ends sessions, and checks that they leak no memory.
 func (r *trial) sessions(root string) {
 	web := r.http(setting{}, "--no-builtin", "--dir", root)
 	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}
@@ -194,7 +194,7 @@ func (r *trial) sessions(root string) {
 	}
 	var now load
 	testwait.Within(45*time.Second, func() bool {
-		// Events are kept for resuming streams, up to 32 MiB for all sessions.
+		// Events are stored for resuming streams, up to 32 MiB for all sessions.
 		now = web.load()
 		return now.memory < before.memory+64<<20
 	})
@@ -209,9 +209,9 @@ func (r *trial) sessions(root string) {
 
 const tellsHeld = "safety: live %d, objects %d, goroutines %d"
 
-// tellsHeap makes a binary collect its garbage on a signal and report the rest. The
-// process's memory as the system counts it also contains garbage, and the race detector's
-// shadow memory for every address that was ever used.
+// tellsHeap makes a binary collect its garbage on SIGUSR1 and report the rest of its heap. The
+// process's memory as the system counts it would not do. It also contains garbage, and the race
+// detector's shadow memory for every address that was ever used.
 var tellsHeap = []change{
 	{"cmd/knack/main.go", "	\"os\"\n", "	\"fmt\"\n	\"os\"\n	\"os/signal\"\n	\"runtime\"\n	\"syscall\"\n"},
 	{"cmd/knack/main.go", "func main() {\n", `func init() {
@@ -232,10 +232,10 @@ func main() {
 `},
 }
 
-// held is the heap that a server reports after a collection.
+// held is the heap that a server reports after a garbage collection.
 type held struct{ live, objects, goroutines int64 }
 
-// heap requests the report.
+// heap requests the report about the heap.
 func (k *knack) heap() (h held, err error) {
 	if err := k.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		return h, err
@@ -250,8 +250,8 @@ func (k *knack) heap() (h held, err error) {
 	return h, fmt.Errorf("%w to what it holds: %s", errNoAnswer, excerpt(k.said()))
 }
 
-// soak simulates a long day: calls of every kind from many clients over both transports
-// while skills are added, changed and deleted.
+// soak simulates a long day. Many clients make calls of every kind over both transports while
+// skills are added, changed and deleted.
 func soak(r *trial) {
 	r.race = true
 	r.changes = slices.Concat(r.changes, tellsHeap)
@@ -278,7 +278,7 @@ func soak(r *trial) {
 			}
 		})
 	}
-	during(20*time.Millisecond, func(i int) { // churn
+	during(20*time.Millisecond, func(i int) { // adds, changes and deletes skills
 		name := fmt.Sprintf("c-%02d", i%50)
 		switch i % 4 {
 		case 0:

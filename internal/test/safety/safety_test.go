@@ -1,16 +1,14 @@
 //go:build linux
 
-// Package safety counts how often knack keeps its promises about hostile skills, faulty
-// disks and heavy load. Each property has parts, each part makes cases, and each case drives
-// the built binary. TestMutations breaks knack once for each promise and requires that a
-// test notices.
+// Package safety counts how often knack keeps its promises about hostile skills, faulty disks and
+// heavy load. Each property has parts, each part has cases, and each case runs the built binary.
+// TestMutations breaks knack once for each promise and requires that a test notices.
 //
 //	SAFETY=fast go test -run TestSafety ./internal/test/safety      the part that CI runs
 //	SAFETY=full go test -run TestSafety ./internal/test/safety      as make safety runs it
 //	MUTATE=all go test -run TestMutations ./internal/test/safety    as make mutate runs it
 //
-// Without these variables only the checks of the tables in doc/reliability.md and
-// SECURITY.md run.
+// Without these variables only the checks of the tables in doc/reliability.md and SECURITY.md run.
 package safety
 
 import (
@@ -26,17 +24,17 @@ import (
 	"time"
 )
 
-// A property is one row of the table.
+// property is one row of the table in doc/reliability.md.
 type property struct {
 	number int
-	name   string // of the row and of the subtest
+	name   string // the name of the row and of the subtest
 	parts  []part
 }
 
-// A part is one kind of cases of a property.
+// part is one kind of cases of a property.
 type part struct {
-	name    string // of the subtest
-	promise string // the promise it counts, a row of the second table
+	name    string // the name of the subtest
+	promise string // the promise that it tests, a row of the second table
 	run     func(*trial)
 	// slow parts run only with SAFETY=full.
 	slow bool
@@ -46,7 +44,7 @@ type part struct {
 type trial struct {
 	*testing.T
 	fast bool
-	race bool // the binary has the race detector
+	race bool // builds the binary with the race detector
 
 	changes []change       // applied before the binary is built
 	says    *regexp.Regexp // the failure that a mutation must cause
@@ -56,7 +54,7 @@ type trial struct {
 	cases    int
 	failures []string
 	untried  []string
-	notes    []string // numbers worth a place in the table
+	notes    []string // numbers that the table shows
 	buildOne sync.Once
 	bin      string
 }
@@ -76,7 +74,7 @@ func properties() []property {
 	}
 }
 
-// The modes.
+// The modes of SAFETY.
 const (
 	fast = "fast"
 	full = "full"
@@ -110,7 +108,7 @@ func TestSafety(t *testing.T) {
 				t.Run(part.name, func(t *testing.T) {
 					r := &trial{T: t, fast: mode() == fast}
 					begin := time.Now()
-					defer func() { // also after a Fatal
+					defer func() { // runs even after a Fatal
 						if t.Failed() && len(r.failures) == 0 {
 							r.failures = append(r.failures, "the part broke off")
 						}
@@ -140,7 +138,7 @@ func TestSafety(t *testing.T) {
 	}
 }
 
-// check counts one case, which failed if err is not nil.
+// check counts one case. The case failed if err is not nil.
 func (r *trial) check(name string, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,40 +150,40 @@ func (r *trial) check(name string, err error) bool {
 	r.failures = append(r.failures, failure)
 	if r.says != nil && r.says.MatchString(failure) {
 		r.noticed = failure
-		runtime.Goexit() // a mutation needs to be noticed once
+		runtime.Goexit() // one failure is enough for a mutation
 	}
 	return false
 }
 
-// over reports whether a mutation was noticed: the rest need not be tried.
+// over reports whether a mutation has been noticed, so that the rest need not be tried.
 func (r *trial) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.noticed != ""
 }
 
-// count adds n successful cases without names.
+// count adds n successful cases that have no names.
 func (r *trial) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cases += n
 }
 
-// untry records a case that this machine does not permit. The table shows it.
+// untry records for the table that this machine does not permit a case.
 func (r *trial) untry(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.untried = append(r.untried, fmt.Sprintf(format, args...))
 }
 
-// note puts a number into the table.
+// note adds a remark, usually with a number, to the row in the table.
 func (r *trial) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// must ends a part that cannot continue because of a fault of the test.
+// must ends the part if the test itself, not knack, has a fault.
 func (r *trial) must(err error) {
 	r.Helper()
 	if err != nil {
@@ -201,7 +199,7 @@ func (r *trial) pick(inCI, whole int) int {
 	return whole
 }
 
-// moduleDir is the module's folder.
+// moduleDir returns the module's folder.
 func moduleDir() string {
 	dir, err := filepath.Abs("../../..")
 	if err != nil {
@@ -210,9 +208,9 @@ func moduleDir() string {
 	return dir
 }
 
-var builds sync.Map // from a request to a path
+var builds sync.Map // from changes and race to the binary's path
 
-// scratch outlives the parts: binaries stay until the tests end.
+// scratch contains the binaries, which stay until all tests end.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -230,7 +228,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// knackBinary builds the binary of the trial, once.
+// knackBinary builds the binary of the trial on the first call, and returns its path.
 func (r *trial) knackBinary() string {
 	r.buildOne.Do(func() {
 		bin, err := build(r.changes, r.race)
@@ -242,7 +240,7 @@ func (r *trial) knackBinary() string {
 	return r.bin
 }
 
-// build builds the module with the changes as an overlay.
+// build builds knack with the changes as an overlay, and returns the binary's path.
 func build(changes []change, race bool) (string, error) {
 	key := fmt.Sprint(changes, race)
 	if bin, ok := builds.Load(key); ok {

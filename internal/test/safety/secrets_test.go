@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// everything makes a binary log at the lowest level in any case, so that its log contains
-// everything that a log can have.
+// everything makes a binary log at the lowest level whatever the settings, so that its log contains
+// all that a log can contain.
 var everything = change{"internal/cli/serve_config.go", "	o.level.Set(levelOf(o.logLevel))\n", "	o.level.Set(slog.LevelDebug)\n"}
 
 func secretParts() []part {
@@ -28,7 +28,7 @@ func secretParts() []part {
 	}}
 }
 
-// secretNames lists variables that hold secrets on real machines.
+// secretNames lists environment variables that contain secrets on real machines.
 var secretNames = []string{
 	"GITHUB_TOKEN", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "NPM_TOKEN", "DATABASE_URL", "SSH_AUTH_SOCK", "KUBECONFIG",
 	"KNACK_SECRET", "KNACK_TOKEN", "PASSWORD", "LS_COLORS", "PS1", "HTTP_PROXY", "https_proxy", "SLACK_WEBHOOK", "VAULT_TOKEN",
@@ -39,7 +39,7 @@ var secretHeaders = []string{
 	"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth-Token", "X-Forwarded-For", "Forwarded", "Referer", "User-Agent", "From", "Via", "Traceparent", "Baggage", "X-Request-Id", "Accept-Language", "If-None-Match",
 }
 
-// secretCanaries counts a case for each canary and each surface that might show it.
+// secretCanaries counts a case for each canary and each output that might reveal it.
 func secretCanaries(r *trial) {
 	if len(r.changes) == 0 || r.changes[0] != everything {
 		r.changes = append([]change{everything}, r.changes...)
@@ -76,7 +76,7 @@ func secretCanaries(r *trial) {
 		o := r.run(set, args...)
 		what := "knack " + strings.Join(args[:min(2, len(args))], " ")
 		each(what, o.all(), env)
-		if args[0] != "check" { // which shows faulty lines to the user who named the file
+		if args[0] != "check" { // check shows faulty lines to the user who named the file
 			each(what, o.all(), inFiles)
 		}
 		each(what, o.all(), fileCanaries)
@@ -88,7 +88,7 @@ func secretCanaries(r *trial) {
 
 	asked := r.secretCalls(set, flags, env, inFiles, plant)
 	maps.Copy(asked, r.secretRequests(set, flags, env, inFiles, plant))
-	// Each way in has its own audit log; no other file may have been written.
+	// Each run of a server has its own audit log; no other file may have been written.
 	var logs []string
 	for at, text := range r.filesBelow(home) {
 		if _, ok := before[at]; ok {
@@ -126,7 +126,7 @@ func prefixed(with string, cs map[string]canary) map[string]canary {
 	return out
 }
 
-// filesBelow returns the texts of all files below a folder.
+// filesBelow returns the texts of all files below a folder, by their relative paths.
 func (r *trial) filesBelow(folder string) map[string]string {
 	r.Helper()
 	all := map[string]string{}
@@ -142,8 +142,8 @@ func (r *trial) filesBelow(folder string) map[string]string {
 	return all
 }
 
-// secretCalls puts canaries into everything that a client can send over stdio. It returns
-// those that must not be in the audit log: all except names and paths.
+// secretCalls puts canaries into everything that a client can send over stdio. It returns the
+// canaries that must not be in the audit log: all except those in names and paths.
 func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	unwritten := map[string]canary{}
 	for _, tools := range []string{"default", "runner", "wave", "uri", "universal"} {
@@ -168,7 +168,7 @@ func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string
 				}
 				r.check(tools+" "+name, err)
 			}
-			// Arguments other than names and paths are not repeated.
+			// An answer does not repeat arguments other than names and paths.
 			value := plant(tools + name + "value")
 			line, err := k.call("tools/call", tool(name, map[string]any{"uri": "skill://git/SKILL.md", "name": "git", "skill_name": "git", "file_path": "SKILL.md", "secret": value.text}))
 			if err == nil {
@@ -232,11 +232,12 @@ func prefix(with string, err error) error {
 	return nil
 }
 
-// secretRequests puts canaries into headers, URLs and bodies of requests that are answered,
-// refused and broken. It returns those that must not be in the audit log: all except paths.
+// secretRequests puts canaries into the headers, URLs and bodies of requests that are answered,
+// refused and broken. It returns the canaries that must not be in the audit log: all except those
+// in paths.
 func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[string]canary, plant func(string) canary) map[string]canary {
 	k := r.http(set, append([]string{"--audit", "audit-http"}, flags...)...)
-	paths := map[string]bool{} // those in logged that are the path of a page
+	paths := map[string]bool{} // the keys of logged that stand for a path of a page
 	logged := map[string]canary{}
 	client := &http.Client{Timeout: r.patience()}
 	for _, header := range secretHeaders {
@@ -289,8 +290,8 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 			r.check(method+" "+at, err)
 		}
 	}
-	// A search page shows its query, and a missing page its name, to the client that asked.
-	// The log shows neither.
+	// To the client that asked, a search page shows the query, and an error page the name of the
+	// missing page. The log shows neither.
 	for _, at := range []string{"/?q=%s", "/api/v1/skills?q=%s", "/api/v1/skills?root=%s", "/api/v1/skills?cursor=%s", "/skills/%s/", "/skills/git/%s", "/raw/git/%s", "/api/v1/skills/%s", "/api/v1/files/git/%s", "/api/v1/problems/%s", "/health/%s", "/.well-known/agent-skills/%s/SKILL.md", "/assets/%s"} {
 		c := plant("page " + at)
 		logged["the address "+at] = c
@@ -306,7 +307,7 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 		if err == nil {
 			err = leaks(answer, env)
 		}
-		if err == nil { // numbers and lists do not reveal other clients' requests
+		if err == nil { // metrics and lists must not reveal other clients' requests
 			err = leaks(answer, logged)
 		}
 		if err == nil {
@@ -348,13 +349,13 @@ func (r *trial) secretRequests(set setting, flags []string, env, inFiles map[str
 	if !k.alive() {
 		r.check("the server", fmt.Errorf("has ended: %s", excerpt(k.said())))
 	}
-	r.must(k.cmd.Process.Signal(syscall.SIGTERM)) // the audit log is whole then
+	r.must(k.cmd.Process.Signal(syscall.SIGTERM)) // a server that has ended has written its whole audit log
 	<-k.ended
 	maps.DeleteFunc(logged, func(name string, _ canary) bool { return paths[name] })
 	return prefixed("over HTTP, ", logged)
 }
 
-// whole is a response with all its headers and its body.
+// whole returns a response with its status, headers and body.
 func whole(client *http.Client, req *http.Request) (string, error) {
 	resp, err := client.Do(req)
 	if err != nil {

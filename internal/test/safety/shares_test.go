@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// places is the number of sessions, and of streams.
+// places is the largest number of sessions, and of streams, that a server permits.
 const places = 1024
 
 func sharesPart() part {
 	return part{name: "shares", promise: "one client that takes all the sessions and streams that it can: a quarter is left for other clients, and they get it", run: shares}
 }
 
-// begin opens a session with an initialize of which x is a part.
+// begin opens a session with an initialize request that contains x. said is the answer.
 func begin(w *ways, k *knack, x any) (id, said string, err error) {
 	req, err := request(k, legacyEra, "", "initialize", map[string]any{
 		"protocolVersion": legacyEra, "capabilities": map[string]any{"experimental": map[string]any{"x": x}}, "clientInfo": map[string]any{"name": "t", "version": "1"},
@@ -40,7 +40,7 @@ func begin(w *ways, k *knack, x any) (id, said string, err error) {
 	return id, resp.Status + " " + string(data), err
 }
 
-// shares takes all that one client can have, and then connects as another client.
+// shares connects as one client until the server refuses more, and then as another client.
 func shares(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
@@ -110,8 +110,7 @@ func shares(r *trial) {
 	r.ends([]*knack{k})
 }
 
-// mostOfSessions bounds the additional memory of 1,000 sessions that began with a large
-// initialize.
+// mostOfSessions bounds the memory that 1,000 sessions add if each began with a large initialize.
 const mostOfSessions = 128 << 20
 
 func initializePart() part {
@@ -126,14 +125,14 @@ func initializes(r *trial) {
 	_, err := w.post(k, modernEra, "", "tools/list", map[string]any{})
 	r.check("before", err)
 	before := k.load().memory
-	for _, n := range []int{20_000, 1 << 20} { // of {}
+	for _, n := range []int{20_000, 1 << 20} { // the number of empty objects
 		id, said, err := begin(w, k, make([]struct{}, n))
 		if err == nil && (id != "" || !strings.HasPrefix(said, "413 ") && !strings.HasPrefix(said, "400 ")) {
 			err = fmt.Errorf("is taken: %s", excerpt(said))
 		}
 		r.check(fmt.Sprintf("an initialize of %d values and more", n), err)
 	}
-	for range 3 { // messages that would take 140 MiB each
+	for range 3 { // each would take 140 MiB
 		for _, method := range []string{"tools/list", "subscriptions/listen"} {
 			said, err := w.post(k, modernEra, "", method, map[string]any{"x": make([]struct{}, 1<<20)})
 			if held := highest(k.cmd.Process.Pid); err == nil && (!strings.Contains(said, "JSON values") || held > before+64<<20) {
@@ -172,7 +171,7 @@ func renderingPart() part {
 	return part{name: "rendering", promise: fmt.Sprintf("texts that would cost a renderer of Markdown seconds or gigabytes: each page is there within 1 s, in less than 32 MiB; the server holds %d MiB at most", mostToRender>>20), run: rendering, slow: true}
 }
 
-// bombs returns Markdown texts of about a given size.
+// bombs returns Markdown texts of about the given size that are expensive to render, by name.
 func bombs(size int) map[string]string {
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	all := map[string]string{}
@@ -226,7 +225,7 @@ func rendering(r *trial) {
 			case err != nil:
 			case !strings.HasPrefix(answer, "200 "):
 				err = fmt.Errorf("is not shown: %s", excerpt(answer))
-			case len(answer) > 32<<20: // a MiB of new lines is a million lines with their numbers
+			case len(answer) > 32<<20: // a MiB of line ends is a million lines with their numbers
 				err = fmt.Errorf("a page of %d MiB", len(answer)>>20)
 			case now > mostToRender:
 				err = fmt.Errorf("%d MiB are held", now>>20)

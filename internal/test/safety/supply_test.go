@@ -38,7 +38,7 @@ func goCommand(dir string, env []string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// copyModule copies the files that the build reads.
+// copyModule copies the files that a build of the module reads.
 func (r *trial) copyModule(to string) {
 	r.Helper()
 	from := moduleDir()
@@ -80,7 +80,7 @@ func reproducible(r *trial) {
 	for _, system := range systems {
 		env := []string{}
 		if !r.fast && system == "linux/amd64" {
-			env = append(env, "GOCACHE="+filepath.Join(r.dir(), "cache")) // without a build cache
+			env = append(env, "GOCACHE="+filepath.Join(r.dir(), "cache")) // so that nothing comes from the build cache
 		}
 		first, err := hash(moduleDir(), system)
 		second, failed := hash(other, system, env...)
@@ -103,7 +103,7 @@ type module struct {
 	Main          bool
 }
 
-// linked lists the modules whose packages are in knack.
+// linked returns the modules whose packages are linked into knack.
 func (r *trial) linked() (out []module) {
 	r.Helper()
 	data, err := goCommand(moduleDir(), nil, "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}} {{.Main}}{{end}}", "./cmd/knack")
@@ -184,7 +184,7 @@ var (
 	partName  = regexp.MustCompile("`make safety` ([a-z0-9-]+/[a-z0-9-]+)")
 )
 
-// threats reads the table in SECURITY.md.
+// threats checks that each row of the threat table in SECURITY.md names a test that exists.
 func threats(r *trial) {
 	data, err := os.ReadFile(filepath.Join(moduleDir(), "SECURITY.md"))
 	r.must(err)
@@ -235,7 +235,7 @@ func threatTested(cell string) error {
 	return nil
 }
 
-// TestThreats always runs: if a test is renamed, its row must follow.
+// TestThreats checks the threat table in every run: if a test is renamed, its row must follow.
 func TestThreats(t *testing.T) {
 	r := &trial{T: t}
 	threats(r)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A row is the result of one part.
+// row is the result of one part of a property.
 type row struct {
 	property        property
 	part            part
@@ -23,7 +23,7 @@ type row struct {
 	took            time.Duration
 }
 
-// key names the part.
+// key returns the name of the row's part, with its property.
 func (r row) key() string { return r.property.name + "/" + r.part.name }
 
 func (r row) remark() string {
@@ -34,7 +34,7 @@ func (r row) remark() string {
 	return strings.Join(remarks, "; ")
 }
 
-// line formats a row for the page.
+// line is a row as the page shows it.
 type line struct {
 	key, promise    string
 	cases, failures int
@@ -45,7 +45,7 @@ func lineOf(r row) line {
 	return line{r.key(), r.part.promise, r.cases, r.failures, strings.ReplaceAll(r.remark(), "|", "\\|")}
 }
 
-// table prints a row for each property, and below them a row for each part.
+// table returns a text with a row for each property, and below them a row for each part.
 func table(rows []row) string {
 	var b strings.Builder
 	var lines []line
@@ -63,7 +63,7 @@ func table(rows []row) string {
 	return b.String()
 }
 
-// sums adds the parts of each property that has some.
+// sums returns a line for each property that has parts in lines, with the sums of its parts.
 func sums(lines []line) (out []line) {
 	for _, p := range properties() {
 		s, missing := line{key: fmt.Sprintf("%d %s", p.number, p.name)}, 0
@@ -93,7 +93,7 @@ func grouped(n int) string {
 	return s
 }
 
-// record writes between these marks of the page.
+// tableBegin and tableEnd mark the place in the page where record writes.
 const (
 	tableBegin = "<!-- written by make safety -->\n"
 	tableEnd   = "<!-- end of what make safety writes -->\n"
@@ -103,7 +103,7 @@ var page = filepath.Join("..", "..", "..", "doc", "reliability.md")
 
 var rowLine = regexp.MustCompile(`(?m)^\| ([a-z0-9-]+/[a-z0-9-]+) \| (.*?) \| ([\d,]+) \| ([\d,]+) \| (.*) \|$`)
 
-// readPage returns the text around the tables, and the rows of the parts.
+// readPage returns the text before and after the tables, and the rows of the parts.
 func readPage() (before, after string, lines map[string]line, err error) {
 	data, err := os.ReadFile(page)
 	if err != nil {
@@ -122,8 +122,7 @@ func readPage() (before, after string, lines map[string]line, err error) {
 	return before, after, lines, nil
 }
 
-// record writes the rows of this run into the page, and keeps the rows of parts that did
-// not run.
+// record writes the rows of this run into the page. It leaves the rows of parts that did not run.
 func record(rows []row) error {
 	before, after, known, err := readPage()
 	if err != nil {
@@ -155,8 +154,8 @@ func record(rows []row) error {
 	return os.WriteFile(page, []byte(before+tableBegin+b.String()+tableEnd+after), 0o644)
 }
 
-// TestPage checks that each part has its row on the page, tried and without failures, and a
-// line about its limits.
+// TestPage checks that each part has a row on the page, which was tried and has no failures, and
+// that the page has a line about the part's limits.
 func TestPage(t *testing.T) {
 	before, after, lines, err := readPage()
 	if err != nil {

@@ -13,26 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An entry is a file, link or folder in a skill's folder.
+// entry is a file, link or folder in a skill's folder.
 type entry struct {
 	path string // below the skill's folder
-	// inside is the content that an answer may have. If it is empty, nothing of the entry
-	// may be served.
+	// inside is the content that an answer may contain. If it is empty, no answer may contain
+	// anything of the entry.
 	inside string
 }
 
-// forest is the hostile tree: the skill "victim" with every entry, skills whose SKILL.md is
-// an entry, and everything around them that must not be read.
+// forest is a tree of hostile skills. The skill "victim" has every entry, and other skills have an
+// entry as their SKILL.md. Around them are files that must not be read.
 type forest struct {
 	root     string // the folder that is served
 	entries  []entry
-	faulty   []string // folders whose SKILL.md is not a file of their own
+	faulty   []string // folders whose SKILL.md is no regular file of the skill
 	canaries map[string]canary
 	env      []string
 	untried  []string
 }
 
-// plantForest makes the tree. Entries that the machine refuses are in untried.
+// plantForest makes the tree. It records the entries that the machine refuses as untried.
 func (r *trial) plantForest() *forest {
 	r.Helper()
 	base := r.dir()
@@ -62,8 +62,8 @@ func (f *forest) victim() string { return filepath.Join(f.root, "victim") }
 
 func (f *forest) add(path, inside string) { f.entries = append(f.entries, entry{path, inside}) }
 
-// links returns links of every shape to everything that must not be read: at the top, in a
-// folder, through another link, and with a file's name after links to folders.
+// links makes links of every shape to everything that must not be read: at the top, in a folder,
+// and through another link. A link to a folder is also an entry with a file's name after it.
 func (f *forest) links(r *trial, base string) {
 	file, folder := filepath.Join(base, "outside/file.txt"), filepath.Join(base, "outside")
 	depth := strings.Repeat("../", strings.Count(base, "/")+2)
@@ -90,13 +90,13 @@ func (f *forest) links(r *trial, base string) {
 			f.add(p, "")
 		}
 		for _, below := range []string{"file.txt", "private.md", "environ", "config", "x.md", "outside/file.txt", "etc/passwd", "victim/.env"} {
-			// Those that exist for a reader that follows links.
+			// Only paths that exist for a reader that follows links.
 			if _, err := os.Stat(filepath.Join(f.victim(), name, below)); err == nil {
 				f.add(name+"/"+below, "")
 			}
 		}
 	}
-	// Loops and chains.
+	// Links that form loops and chains.
 	for name, target := range map[string]string{
 		"loop": "loop", "ping": "pong", "pong": "ping", "here": ".", "up-here": "docs/..", "in": "docs/in.md", "docs/up": "../SKILL.md", "folder-in": "docs",
 	} {
@@ -117,13 +117,13 @@ func (f *forest) links(r *trial, base string) {
 	for _, i := range []int{0, 19, 20, 21, 59} {
 		f.add(fmt.Sprintf("chain-%02d", i), "")
 	}
-	// A hard link cannot be distinguished from the skill's own file.
+	// A hard link to another file looks the same as the skill's own file.
 	r.write(base, map[string]string{"linked.txt": "INSIDE by a hard link"})
 	r.must(os.Link(filepath.Join(base, "linked.txt"), filepath.Join(f.victim(), "hard.txt")))
 	f.add("hard.txt", "INSIDE by a hard link")
 }
 
-// special returns files that block, never end or are too large.
+// special makes files that block, never end or are too large.
 func (f *forest) special(r *trial) {
 	at := func(name string) string {
 		f.add("special/"+name, "")
@@ -155,7 +155,7 @@ func (f *forest) special(r *trial) {
 }
 
 func (f *forest) socket(at string) error {
-	short, err := os.MkdirTemp("", "k") // a socket's path is short
+	short, err := os.MkdirTemp("", "k") // the path of a socket must be short
 	if err != nil {
 		return err
 	}
@@ -169,9 +169,8 @@ func (f *forest) socket(at string) error {
 	return os.Rename(short+"/s", at)
 }
 
-// oddNames returns names that collide, reorder text, drive a terminal, or have a meaning on
-// another system. Each file contains its own number, so that an answer with another file is
-// noticed.
+// oddNames lists names that collide, reorder text, drive a terminal, or have a meaning on another
+// system. Each file contains its own number, so that a test notices an answer with another file.
 var oddNames = []string{
 	"README.md", "readme.md", "Readme.MD", "caf\u00e9.md", "cafe\u0301.md", "\u212bngstrom.md", "\u00c5ngstrom.md", "K.md", "\u212a.md", "stra\u00dfe.md", "strasse.md", "\u0130.md", "\u0131.md",
 	"CON", "NUL.txt", "aux.md", "COM1", "LPT9.md", "a:b.md", "C:x.md", "trailing.", "trailing ", " leading.md", "a|b<c>d\"e?.md", "star*.md",
@@ -195,8 +194,8 @@ func (f *forest) names(r *trial) {
 	}
 }
 
-// skillFiles returns skills with a hostile SKILL.md, and folders that are links to
-// something other than a skill.
+// skillFiles makes skills with a hostile SKILL.md, and folders that are links to something other
+// than a skill.
 func (f *forest) skillFiles(r *trial, base string) {
 	special := filepath.Join(f.victim(), "special")
 	for name, put := range map[string]func(at string) error{
@@ -227,13 +226,13 @@ func (f *forest) skillFiles(r *trial, base string) {
 		}
 		f.faulty = append(f.faulty, name)
 	}
-	// Folders with cycles of links, and one with 60 levels.
+	// Folders with cycles of links.
 	for name, target := range map[string]string{"round": ".", "round-up": "..", "round-root": "../skills", "mutual-a": "mutual-b", "mutual-b": "mutual-a", "gone": "nothing"} {
 		r.must(os.Symlink(target, filepath.Join(f.root, name)))
 	}
 }
 
-// hollow makes a file of that size without its blocks.
+// hollow makes a sparse file of the given size.
 func hollow(at string, size int64) error {
 	if err := os.WriteFile(at, nil, 0o644); err != nil {
 		return err
@@ -241,8 +240,7 @@ func hollow(at string, size int64) error {
 	return os.Truncate(at, size)
 }
 
-// hostilePaths returns paths that a client may request. None of them names a file of the
-// skill.
+// hostilePaths returns paths that a client may request. None of them is a file of the skill.
 func hostilePaths(base string) []string {
 	out := filepath.Join(base, "outside/file.txt")
 	paths := []string{

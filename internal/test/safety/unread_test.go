@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// unreadDocuments has clients send 300 calls for the largest SKILL.md and read no
-// answer.
+// unreadDocuments runs clients that make 300 calls for the largest SKILL.md and read no answer. It
+// checks the server's memory.
 func unreadDocuments(r *trial) {
 	root := filepath.Join(r.dir(), "skills")
 	large := func(name, line string) string {
@@ -28,7 +28,7 @@ func unreadDocuments(r *trial) {
 	}
 	r.write(root, map[string]string{
 		"git/SKILL.md": large("git", "INSIDE\n"),
-		"odd/SKILL.md": large("odd", "INSIDE"+strings.Repeat("\x01", 94)), // six times as long as JSON
+		"odd/SKILL.md": large("odd", "INSIDE"+strings.Repeat("\x01", 94)), // as JSON it is six times as long
 	})
 	unreadPrompts(r, root)
 	uri := map[string]any{"uri": "skill://git/SKILL.md"}
@@ -52,7 +52,7 @@ func unreadDocuments(r *trial) {
 	}
 }
 
-// unread sends 300 calls over HTTP and leaves some seconds later without reading an answer.
+// unread makes 300 calls over HTTP, reads no answer, and disconnects some seconds later.
 func (r *trial) unread(root, set, method string, params map[string]any) {
 	k := r.http(setting{}, "--no-builtin", "--dir", root, "--tools", set)
 	client := &http.Client{Transport: slowTransport()}
@@ -70,7 +70,7 @@ func (r *trial) unread(root, set, method string, params map[string]any) {
 		}
 		done.Go(func() {
 			resp, err := client.Do(req.WithContext(ctx))
-			if err != nil { // it waited for room
+			if err != nil { // the call was still waiting for room
 				return
 			}
 			defer resp.Body.Close()
@@ -97,7 +97,7 @@ func (r *trial) unread(root, set, method string, params map[string]any) {
 	k.kill()
 }
 
-// unreadPrompts sends 300 calls over stdio and reads no answer. A pipe takes 64 KiB.
+// unreadPrompts makes 300 calls over stdio and reads no answer. The pipe between takes only 64 KiB.
 func unreadPrompts(r *trial, root string) {
 	cmd := r.command(setting{}, "serve", "--no-builtin", "--dir", root)
 	in, err := cmd.StdinPipe()
@@ -115,7 +115,7 @@ func unreadPrompts(r *trial, root string) {
 	r.must(err)
 	_, err = bufio.NewReader(out).ReadString('\n')
 	r.must(err)
-	var calls strings.Builder // all at once, so that they are in flight together
+	var calls strings.Builder // written together, so that the calls are in flight concurrently
 	for i := range 300 {
 		fmt.Fprintf(&calls, `{"jsonrpc":"2.0","id":%d,"method":"prompts/get","params":{"name":"git"}}`+"\n", i)
 	}

@@ -24,24 +24,24 @@ const (
 	modernEra = "2026-07-28"
 )
 
-// A way asks knack for one file of one skill and returns the whole answer.
+// way is a way to request one file of a skill. ask returns the whole answer.
 type way struct {
 	name  string
-	reads bool // the answer carries the file's content
-	slow  bool // starts a process for each question
+	reads bool // the answer contains the file's content
+	slow  bool // each request starts a process
 	ask   func(skill, path string) (string, error)
 }
 
-// ways has the ways in of a trial.
+// ways provides the ways to request files in one trial.
 type ways struct {
 	r      *trial
 	set    setting
 	flags  []string
 	client *http.Client
-	token  string // of every request over HTTP
+	token  string // sent with every request over HTTP
 }
 
-// uri encodes a path like a careful client.
+// uri returns the URI of a file, with the path escaped as a careful client does.
 func uri(skill, path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -50,13 +50,13 @@ func uri(skill, path string) string {
 	return "skill://" + skill + "/" + strings.Join(parts, "/")
 }
 
-// A via carries a call of the protocol.
+// via is a transport and protocol version for calls.
 type via struct {
 	name string
 	ask  func(method string, params map[string]any) (string, error)
 }
 
-// of starts the servers and returns the ways in.
+// of starts servers and returns all ways to request a file from them.
 func (w *ways) of() (all []way, servers []*knack) {
 	stdio := w.r.stdio(w.set, w.flags...)
 	web := w.r.http(w.set, w.flags...)
@@ -93,7 +93,7 @@ func (w *ways) of() (all []way, servers []*knack) {
 	return all, servers
 }
 
-// eras returns the ways of both eras over HTTP.
+// eras returns the calls over HTTP in both eras of the protocol.
 func (w *ways) eras(web *knack) []via {
 	session := w.dial(web)
 	return []via{
@@ -106,7 +106,7 @@ func (w *ways) eras(web *knack) []via {
 	}
 }
 
-// calls returns the protocol's ways to a file.
+// calls returns the ways to request a file through the protocol.
 func calls(vias []via) (all []way) {
 	for _, via := range vias {
 		all = append(all,
@@ -126,8 +126,8 @@ func calls(vias []via) (all []way) {
 	return all
 }
 
-// webPlaces lists the pages and the API routes for a skill's file. A new page needs a row
-// here, which gives it cases in every part.
+// webPlaces lists the pages and the API routes for a skill's file. A new page needs a row here,
+// which adds cases to every part.
 var webPlaces = []struct {
 	name  string
 	reads bool // the answer is the file
@@ -148,9 +148,9 @@ var webLists = []string{
 	"/", "/?q=git", "/signin", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/skills?state=skipped", "/api/v1/skills?q=git&limit=5", "/api/v1/problems", "/api/v1/openapi.json", "/.well-known/agent-skills/index.json",
 }
 
-// pages returns the ways through the pages and the API: with the path escaped by a careful
-// client, unescaped, and with every slash escaped, and the searches that a page sends while
-// the user types.
+// pages returns the ways to request a file through the pages and the API. They send the path
+// escaped as a careful client does, unescaped, and with every slash escaped. They also send the
+// searches that a page sends while the user types.
 func (w *ways) pages(k *knack) (all []way) {
 	base := strings.TrimSuffix(k.url, "/mcp")
 	escaped := func(path string) string { return strings.TrimPrefix(uri("", path), "skill:///") }
@@ -174,8 +174,8 @@ func (w *ways) pages(k *knack) (all []way) {
 	return all
 }
 
-// get requests an address without following redirects, and repeats it while the server is
-// too busy to read the disk. An invalid address is not requested.
+// get requests an address without following redirects. It repeats the request while the server is
+// too busy to read the disk. It does not request an invalid address.
 func (w *ways) get(at string) (string, error) {
 	for range 50 {
 		answer, err := w.getOnce(at)
@@ -203,15 +203,15 @@ func (w *ways) getOnce(at string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	// A server error is permitted only for a failing disk, and then with a message.
+	// A server error is permitted only for a failing disk, and then only with a message.
 	if resp.StatusCode >= 500 && !strings.Contains(string(data), "cannot be read: ") {
 		return "", fmt.Errorf("%s: %s", resp.Status, excerpt(string(data)))
 	}
 	return fmt.Sprint(resp.Status, resp.Header, "\n", string(data)), nil
 }
 
-// command is a way through the command line. Arguments cannot hold a NUL, nor more
-// than 128 KiB each.
+// command returns a way to request a file through the command line. An argument cannot contain a
+// NUL or be longer than 128 KiB.
 func (w *ways) command(args func(skill, path string) []string) func(skill, path string) (string, error) {
 	return func(skill, path string) (string, error) {
 		if strings.ContainsRune(skill+path, 0) || max(len(skill), len(path)) > 100_000 {
@@ -229,7 +229,7 @@ func (w *ways) command(args func(skill, path string) []string) func(skill, path 
 	}
 }
 
-// ended checks that a command ended by itself.
+// ended checks that a command ended by itself and did not panic.
 func (w *ways) ended(o ran) (string, error) {
 	if o.status < 0 || strings.Contains(o.errout, "panic:") {
 		return o.all(), fmt.Errorf("%w: status %d: %s", errNoAnswer, o.status, excerpt(o.errout))
@@ -237,7 +237,7 @@ func (w *ways) ended(o ran) (string, error) {
 	return o.all(), nil
 }
 
-// request makes a request of the era.
+// request makes an HTTP request for a call in the given era.
 func request(k *knack, era, session, method string, params map[string]any) (*http.Request, error) {
 	p := map[string]any{}
 	for key, v := range params {
@@ -275,8 +275,8 @@ func request(k *knack, era, session, method string, params map[string]any) (*htt
 	return req, nil
 }
 
-// headerText returns s with ? for characters that a header cannot carry; if it differs
-// from the body, the server refuses, which is an answer too.
+// headerText returns s with ? instead of the characters that a header cannot contain. If the header
+// then differs from the body, the server refuses the request, which is an answer too.
 func headerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -286,7 +286,7 @@ func headerText(s string) string {
 	}, s)
 }
 
-// http is the client of all requests.
+// http returns the client for all requests.
 func (w *ways) http() *http.Client {
 	if w.client == nil {
 		w.client = &http.Client{Timeout: w.r.patience()}
@@ -297,7 +297,7 @@ func (w *ways) http() *http.Client {
 	return w.client
 }
 
-// signIn makes the client a signed-in browser.
+// signIn signs the client in, as a browser.
 func (w *ways) signIn(k *knack, token string) {
 	w.r.Helper()
 	jar, err := cookiejar.New(nil)
@@ -311,7 +311,7 @@ func (w *ways) signIn(k *knack, token string) {
 	}
 }
 
-// bearer sends a token with every request.
+// bearer is a transport that adds a token to every request.
 type bearer string
 
 func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -320,7 +320,7 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// post asks over HTTP and returns the answer, headers included.
+// post makes a call over HTTP and returns the answer, including the headers.
 func (w *ways) post(k *knack, era, session, method string, params map[string]any) (string, error) {
 	req, err := request(k, era, session, method, params)
 	if err != nil {
@@ -338,7 +338,7 @@ func (w *ways) post(k *knack, era, session, method string, params map[string]any
 	return fmt.Sprint(resp.Status, resp.Header, "\n", string(data)), nil
 }
 
-// dial opens a session of the older era.
+// dial opens a session of the older era and returns its id.
 func (w *ways) dial(k *knack) string {
 	w.r.Helper()
 	req, err := request(k, legacyEra, "", "initialize", map[string]any{
@@ -373,13 +373,13 @@ func initialized(client *http.Client, k *knack, session string) error {
 	return resp.Body.Close()
 }
 
-// soon is the longest time for an answer, without waiting for a processor. A slow request
-// is repeated twice before it counts.
+// soon bounds the time until an answer, without the time spent waiting for a processor. A slow
+// request is repeated twice before it counts as a failure.
 const soon = time.Second
 
-// timed repeats a request until an answer came in time. How long a process waited for a
-// processor is unknown once it has ended, so a command has soon of processor time, and ten
-// times that by the clock.
+// timed repeats a request until its answer comes in time. How long a process waited for a processor
+// is unknown once it has ended. So a command may take soon of processor time, and ten times soon by
+// the clock.
 func timed(ask func() (string, error)) (answer string, err error) {
 	for try := range 3 {
 		var waited time.Duration
@@ -410,9 +410,9 @@ func ofEnded() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waiting returns how long the runnable threads of this process and its children had no
-// processor. Waiting for a disk, a lock or a clock does not count, so that a program that
-// hangs or works too long is slow on any machine.
+// waiting returns how long the runnable threads of this process and its children waited for a
+// processor. Waiting for a disk, a lock or a clock does not count, so a program that hangs or works
+// too long is slow on any machine.
 func waiting() (all time.Duration) {
 	for _, pid := range family() {
 		files, _ := filepath.Glob("/proc/" + pid + "/task/*/schedstat")
@@ -427,7 +427,7 @@ func waiting() (all time.Duration) {
 	return all
 }
 
-// end ends a session.
+// end ends a session of the older era.
 func (w *ways) end(k *knack, session string) {
 	req, err := http.NewRequest(http.MethodDelete, k.url, nil)
 	if err != nil {
