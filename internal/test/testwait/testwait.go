@@ -47,10 +47,10 @@ func Until(t testing.TB, ok func() bool, what ...any) {
 }
 
 // Within reports whether ok returns true within d. It calls ok immediately, then at growing
-// intervals of 1 to 16 milliseconds, and at least twice.
+// intervals of 1 to 64 milliseconds, and at least twice.
 func Within(d time.Duration, ok func() bool) bool {
 	end := time.Now().Add(d)
-	for pause := time.Millisecond; !ok(); pause = min(2*pause, 16*time.Millisecond) {
+	for pause := time.Millisecond; !ok(); pause = min(2*pause, 64*time.Millisecond) {
 		if time.Now().After(end) {
 			return ok()
 		}
